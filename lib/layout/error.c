@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "layout/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
+		  const char *format, ...)
+{
+	va_list args;
+
+	if (error == NULL)
+		return -1;
+	error->code = code;
+	va_start(args, format);
+	vsnprintf(error->text, sizeof(error->text), format, args);
+	va_end(args);
+	return -1;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "layout/gres.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "layout/scan.h"
+
+#define DIGITS "0123456789"
+#define TYPES_MAX 64
+
+/* GPUs of one type that an item asks for. */
+struct request {
+	const char *type;	/* of type_length bytes; none: any type */
+	size_t type_length;
+	uint64_t count;
+};
+
+struct parser {
+	const char *what;
+	const char *text;
+	bool named;		/* items begin with a name, such as "gpu" */
+	struct ddp_error *error;
+	struct request requests[TYPES_MAX];
+	size_t request_count;
+};
+
+static int fail(const struct parser *parser, const char *at,
+		const char *expected)
+{
+	return ddp_scan_error(parser->error, parser->what, parser->text, at,
+			      "%s", expected);
+}
+
+/* What k, kib, kb and so on multiply by, as in Slurm; 0 for other words. */
+static uint64_t suffix_factor(const char *suffix, size_t length)
+{
+	static const char powers[] = "kmgtp";
+	const char *power = strchr(powers, *suffix | 0x20);
+	uint64_t base = length == 2 ? 1000 : 1024, factor = 1;
+
+	if (power == NULL || length > 3 ||
+	    (length == 2 && strncasecmp(suffix + 1, "b", 1) != 0) ||
+	    (length == 3 && strncasecmp(suffix + 1, "ib", 2) != 0))
+		return 0;
+	for (; power >= powers; power--)
+		factor *= base;
+	return factor;
+}
+
+/*
+ * Read what Slurm takes for a number, "2" or "1k", from exactly length bytes.
+ * Numbers too large to hold come out as UINT64_MAX.
+ */
+static bool number_parse(const char *text, size_t length, uint64_t *value)
+{
+	const char *suffix = text;
+	uint64_t number, factor = 1;
+	size_t digits;
+
+	if (ddp_scan_number(&suffix, 0, UINT64_MAX, &number))
+		return false;
+	digits = (size_t)(suffix - text);
+	if (digits < length)
+		factor = suffix_factor(suffix, length - digits);
+	if (factor == 0)
+		return false;
+	*value = number > UINT64_MAX / factor ? UINT64_MAX : number * factor;
+	return true;
+}
+
+/* A type is a word that cannot have been meant as a number. */
+static bool type_is_valid(const char *type, size_t length)
+{
+	return strspn(type, DIGITS) < length &&
+	       strcspn(type, ":= \t\n") >= length &&
+	       *type != '-' && *type != '+';
+}
+
+/* Read "COUNT", "TYPE" or "TYPE:COUNT" from text up to end. */
+static int request_parse(const struct parser *parser, const char *text,
+			 const char *end, struct request *request)
+{
+	size_t length = (size_t)(end - text);
+	size_t first = strcspn(text, ":=");
+	const char *count = text;
+
+	request->type = text;
+	request->type_length = 0;
+	request->count = 1;
+	if (first < length) {
+		count = text + first + 1;
+		request->type_length = first;
+		if (!type_is_valid(text, first))
+			return fail(parser, text, "a type of GPU");
+		if (!number_parse(count, (size_t)(end - count),
+				  &request->count))
+			return fail(parser, count, "a number of GPUs");
+	} else if (!number_parse(text, length, &request->count)) {
+		request->type_length = length;
+		if (!type_is_valid(text, length))
+			return fail(parser, text, "a number or type of GPUs");
+	}
+	if (request->count > DDP_GPUS_MAX)
+		return fail(parser, count, "at most 65535 GPUs");
+	return 0;
+}
+
+/* Keep a request, once a type, as Slurm does not add them up either. */
+static int request_add(struct parser *parser, const char *at,
+		       const struct request *request)
+{
+	const struct request *other;
+	size_t i;
+
+	for (i = 0; i < parser->request_count; i++) {
+		other = &parser->requests[i];
+		if ((other->type_length == 0) != (request->type_length == 0))
+			return fail(parser, at,
+				    "a type for all GPUs or for none");
+		if (other->type_length == request->type_length &&
+		    memcmp(other->type, request->type,
+			   request->type_length) == 0)
+			return fail(parser, at, "each type of GPU once");
+	}
+	if (parser->request_count == TYPES_MAX)
+		return fail(parser, at, "at most 64 types of GPUs");
+	parser->requests[parser->request_count++] = *request;
+	return 0;
+}
+
+/* Read the item from at up to end; those of other names are skipped. */
+static int item_parse(struct parser *parser, const char *at, const char *end)
+{
+	struct request request = { at, 0, 1 };
+	const char *body;
+
+	if (parser->named) {
+		if (strncmp(at, "gres:", 5) == 0 ||
+		    strncmp(at, "gres/", 5) == 0)
+			at += 5;
+		if (strcspn(at, ":=(,") != 3 || strncmp(at, "gpu", 3) != 0)
+			return 0;
+		at += 3;
+	}
+	body = at + strcspn(at, "(,");
+	if (*body == '(' && end[-1] != ')')
+		return fail(parser, body, "')' at the end of the item");
+	if (!parser->named) {
+		if (request_parse(parser, at, body, &request))
+			return -1;
+	} else if (at < body) {
+		if (request_parse(parser, at + 1, body, &request))
+			return -1;
+	}
+	return request.count > 0 ? request_add(parser, at, &request) : 0;
+}
+
+/* The ',' or NUL that ends an item; commas in parentheses do not. */
+static const char *item_end(const char *at)
+{
+	const char *close;
+
+	for (;;) {
+		at += strcspn(at, "(,");
+		if (*at != '(')
+			return at;
+		close = strchr(at, ')');
+		at = close != NULL ? close : at + 1;
+	}
+}
+
+static int list_count(struct parser *parser, uint32_t *gpus)
+{
+	const char *at = parser->text, *end;
+	uint64_t sum = 0;
+	size_t i;
+
+	for (;; at = end + 1) {
+		end = item_end(at);
+		if (end > at && item_parse(parser, at, end))
+			return -1;
+		if (*end == '\0')
+			break;
+	}
+	for (i = 0; i < parser->request_count; i++)
+		sum += parser->requests[i].count;
+	if (sum > DDP_GPUS_MAX)
+		return fail(parser, parser->text, "at most 65535 GPUs");
+	*gpus = (uint32_t)sum;
+	return 0;
+}
+
+int ddp_gres_count_gpus(const char *text, uint32_t *gpus,
+			struct ddp_error *error)
+{
+	struct parser parser = { .what = "gres", .named = true,
+				 .text = text != NULL ? text : "",
+				 .error = error };
+
+	return list_count(&parser, gpus);
+}
+
+int ddp_gpus_count(const char *text, uint32_t *gpus, struct ddp_error *error)
+{
+	struct parser parser = { .what = "number of GPUs", .named = false,
+				 .text = text != NULL ? text : "",
+				 .error = error };
+
+	return list_count(&parser, gpus);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "layout/mapping.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/scan.h"
+#include "layout/tasks.h"
+
+#define WHAT "process mapping"
+#define PREFIX "(vector"
+
+struct block {
+	uint64_t first, count, depth;
+};
+
+/* Read the character before and the number from min to max behind it. */
+static int field_parse(const char *text, const char **at, char before,
+		       uint64_t min, uint64_t max, uint64_t *value,
+		       struct ddp_error *error)
+{
+	if (**at != before)
+		return ddp_scan_error(error, WHAT, text, *at, "'%c'", before);
+	++*at;
+	if (ddp_scan_number(at, min, max, value))
+		return ddp_scan_error(error, WHAT, text, *at,
+				      "a number from %llu to %llu",
+				      (unsigned long long)min,
+				      (unsigned long long)max);
+	return 0;
+}
+
+/* Read "(first,count,depth)", within hosts and with ranks at most. */
+static int block_parse(const char *text, const char **at, uint64_t hosts,
+		       uint64_t ranks, struct block *block,
+		       struct ddp_error *error)
+{
+	const char *from = *at;
+
+	if (field_parse(text, at, '(', 0, hosts - 1, &block->first, error) ||
+	    field_parse(text, at, ',', 1, hosts - block->first, &block->count,
+			error) ||
+	    field_parse(text, at, ',', 1, DDP_RANK_MAX, &block->depth, error))
+		return -1;
+	if (**at != ')')
+		return ddp_scan_error(error, WHAT, text, *at, "')'");
+	++*at;
+	if (block->count * block->depth > ranks)
+		return ddp_scan_error(error, WHAT, text, from, "at most %llu "
+				      "more ranks", (unsigned long long)ranks);
+	return 0;
+}
+
+/* Fill rank_hosts; every block places at least one rank. */
+static int blocks_parse(const char *text, size_t host_count,
+			uint32_t *rank_hosts, size_t rank_count,
+			struct ddp_error *error)
+{
+	const char *at = text + strlen(PREFIX);
+	struct block block;
+	size_t filled = 0;
+	uint64_t i;
+
+	while (filled < rank_count) {
+		if (*at != ',')
+			return ddp_scan_error(error, WHAT, text, at,
+					      "',' and %zu more ranks",
+					      rank_count - filled);
+		at++;
+		if (block_parse(text, &at, host_count, rank_count - filled,
+				&block, error))
+			return -1;
+		for (i = 0; i < block.count * block.depth; i++)
+			rank_hosts[filled++] =
+				(uint32_t)(block.first + i / block.depth);
+	}
+	if (strcmp(at, ")") != 0)
+		return ddp_scan_error(error, WHAT, text, at,
+				      "')' and the end after %zu ranks",
+				      rank_count);
+	return 0;
+}
+
+uint32_t *ddp_mapping_parse(const char *text, size_t host_count,
+			    size_t rank_count, struct ddp_error *error)
+{
+	uint32_t *rank_hosts;
+
+	if (text == NULL)
+		text = "";
+	if (host_count == 0 || host_count > UINT32_MAX || rank_count == 0 ||
+	    rank_count > DDP_RANK_MAX) {
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "a process mapping "
+			      "needs hosts and 1 to %u ranks, not %zu and %zu",
+			      DDP_RANK_MAX, host_count, rank_count);
+		return NULL;
+	}
+	if (strncmp(text, PREFIX, strlen(PREFIX)) != 0) {
+		ddp_scan_error(error, WHAT, text, text, "'" PREFIX "'");
+		return NULL;
+	}
+	rank_hosts = malloc(rank_count * sizeof(*rank_hosts));
+	if (rank_hosts == NULL) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM,
+			      "out of memory for a mapping of %zu ranks",
+			      rank_count);
+		return NULL;
+	}
+	if (blocks_parse(text, host_count, rank_hosts, rank_count, error)) {
+		free(rank_hosts);
+		return NULL;
+	}
+	return rank_hosts;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "layout/scan.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUOTE_BEFORE 40
+#define QUOTE_AFTER 40
+
+static int is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
+		    uint64_t *value)
+{
+	const char *end = *at;
+	uint64_t sum = 0;
+
+	while (is_digit(*end)) {
+		if (end - *at == DDP_SCAN_DIGITS_MAX)
+			return -1;
+		sum = sum * 10 + (uint64_t)(*end++ - '0');
+	}
+	if (end == *at || sum < min || sum > max)
+		return -1;
+	*at = end;
+	*value = sum;
+	return 0;
+}
+
+/* The bytes around at; what a terminal might act upon becomes a '?'. */
+static void quote(char *out, size_t size, const char *text, const char *at)
+{
+	const char *from = text;
+	size_t length, i;
+
+	if (at - text > QUOTE_BEFORE)
+		from = at - QUOTE_BEFORE;
+	length = (size_t)(at - from) + strnlen(at, QUOTE_AFTER);
+	snprintf(out, size, "%s%.*s%s", from > text ? "..." : "",
+		 (int)length, from, from[length] != '\0' ? "..." : "");
+	for (i = 0; out[i] != '\0'; i++)
+		if (out[i] < ' ' || out[i] > '~')
+			out[i] = '?';
+}
+
+int ddp_scan_error(struct ddp_error *error, const char *what, const char *text,
+		   const char *at, const char *expected, ...)
+{
+	char quoted[QUOTE_BEFORE + QUOTE_AFTER + sizeof("......")];
+	char wanted[256];
+	va_list args;
+
+	quote(quoted, sizeof(quoted), text, at);
+	va_start(args, expected);
+	vsnprintf(wanted, sizeof(wanted), expected, args);
+	va_end(args);
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			     "%s '%s', byte %zu: expected %s", what, quoted,
+			     (size_t)(at - text) + 1, wanted);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the parsers of lib/layout share. Private to them.
+ */
+#ifndef DDP_LAYOUT_SCAN_H
+#define DDP_LAYOUT_SCAN_H
+
+#include <stdint.h>
+
+#include "layout/error.h"
+
+#define DDP_SCAN_DIGITS_MAX 18		/* so that sums fit into 64 bits */
+
+/*
+ * Read decimal digits at *at and move it behind them. Returns 0, or -1 with
+ * *at and *value unchanged where there is no digit, where there are more than
+ * DDP_SCAN_DIGITS_MAX (zeros in front included), or where the number is not
+ * from min to max.
+ */
+int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
+		    uint64_t *value);
+
+/*
+ * Report that text, called what, is malformed at at, a pointer into it:
+ * "WHAT 'TEXT', byte N: expected EXPECTED". Of a long text only the
+ * neighbourhood is quoted. Returns -1.
+ */
+int ddp_scan_error(struct ddp_error *error, const char *what, const char *text,
+		   const char *at, const char *expected, ...)
+	__attribute__((format(printf, 5, 6)));
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "layout/error.h"
+
+Test(error, is_set)
+{
+	struct ddp_error error = { 0 };
+
+	cr_expect_eq(ddp_error_set(&error, DDP_ERROR_SYSTEM, "%s is %d", "n1",
+				   2), -1);
+	cr_expect_eq(error.code, DDP_ERROR_SYSTEM);
+	cr_expect_str_eq(error.text, "n1 is 2");
+}
+
+Test(error, may_be_null)
+{
+	cr_expect_eq(ddp_error_set(NULL, DDP_ERROR_SYSTEM, "lost"), -1);
+}
+
+Test(error, is_cut)
+{
+	struct ddp_error error;
+
+	ddp_error_set(&error, DDP_ERROR_ARGUMENT, "%1000d", 1);
+	cr_expect_eq(strlen(error.text), sizeof(error.text) - 1);
+}

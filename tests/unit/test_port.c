@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "layout/port.h"
+
+struct port_row {
+	char text[32];
+	int first;		/* -1: refused */
+	int last;
+};
+
+ParameterizedTestParameters(port, parses_ranges)
+{
+	static struct port_row table[] = {
+		{ "1024-65535", 1024, 65535 },
+		{ "20000-20063", 20000, 20063 },
+		{ "20000-20062", -1, 0 },
+		{ "20000-20000", -1, 0 },
+		{ "20001-20000", -1, 0 },
+		{ "1023-2000", -1, 0 },
+		{ "20000-65536", -1, 0 },
+		{ "65535-65535", -1, 0 },
+		{ "20000", -1, 0 },
+		{ "20000-", -1, 0 },
+		{ "-20000", -1, 0 },
+		{ "20000-21000,", -1, 0 },
+		{ "20000-21000 ", -1, 0 },
+		{ "20000 -21000", -1, 0 },
+		{ "20000--21000", -1, 0 },
+		{ "a-b", -1, 0 },
+		{ "", -1, 0 },
+	};
+
+	return cr_make_param_array(struct port_row, table,
+				   sizeof(table) / sizeof(table[0]));
+}
+
+ParameterizedTest(struct port_row *row, port, parses_ranges)
+{
+	struct ddp_error error = { 0 };
+	uint16_t first = 1, last = 2;
+	int result = ddp_port_range_parse(row->text, &first, &last, &error);
+
+	if (row->first >= 0) {
+		cr_expect_eq(result, 0, "%s", error.text);
+		cr_expect_eq(first, row->first);
+		cr_expect_eq(last, row->last);
+		return;
+	}
+	cr_expect_eq(result, -1, "%s", row->text);
+	cr_expect_eq(error.code, DDP_ERROR_ARGUMENT);
+	cr_expect_eq(strncmp(error.text, "port range '", 12), 0);
+	cr_expect_eq(first, 1);
+	cr_expect_eq(last, 2);
+}
+
+ParameterizedTestParameters(port, parses_reservations)
+{
+	static struct port_row table[] = {
+		{ "12000-12003", 12000, 0 },
+		{ "12000", 12000, 0 },
+		{ "12000,12005-12007", 12000, 0 },
+		{ "65535", 65535, 0 },
+		{ "1", 1, 0 },
+		{ "", -1, 0 },
+		{ "0", -1, 0 },
+		{ "65536", -1, 0 },
+		{ "-12000", -1, 0 },
+		{ "(null)", -1, 0 },
+		{ "[12000-12003]", -1, 0 },
+		{ "12000-12003x", -1, 0 },
+	};
+
+	return cr_make_param_array(struct port_row, table,
+				   sizeof(table) / sizeof(table[0]));
+}
+
+ParameterizedTest(struct port_row *row, port, parses_reservations)
+{
+	struct ddp_error error = { 0 };
+	uint16_t port = 7;
+	int result = ddp_port_reserved(row->text, &port, &error);
+
+	cr_expect_eq(result, row->first >= 0 ? 0 : -1, "%s", row->text);
+	cr_expect_eq(port, row->first >= 0 ? row->first : 7);
+	cr_expect_eq(error.code, row->first >= 0 ? DDP_ERROR_NONE :
+		     DDP_ERROR_ARGUMENT);
+}
+
+Test(port, null_is_an_error)
+{
+	uint16_t first, last;
+
+	cr_expect_eq(ddp_port_range_parse(NULL, &first, &last, NULL), -1);
+	cr_expect_eq(ddp_port_reserved(NULL, &first, NULL), -1);
+}
+
+Test(port, default_range_is_a_range)
+{
+	char text[32];
+	uint16_t first, last;
+
+	snprintf(text, sizeof(text), "%d-%d", DDP_PORT_FIRST, DDP_PORT_LAST);
+	cr_expect_eq(ddp_port_range_parse(text, &first, &last, NULL), 0);
+	cr_expect_lt(last, 32768);
+}
+
+Test(port, stays_in_the_range)
+{
+	static const uint32_t ids[] = {
+		0, 1, 2, 49, 8000, 65535, 0x7fffffff, 0xfffffffa, 0xffffffff,
+	};
+	static const uint16_t ranges[][2] = {
+		{ DDP_PORT_FIRST, DDP_PORT_LAST }, { 1024, 65535 },
+		{ 20000, 20063 }, { 30000, 30000 },
+	};
+	const size_t count = sizeof(ids) / sizeof(ids[0]);
+	size_t i, j, k;
+	uint16_t port;
+
+	for (i = 0; i < count; i++) {
+		for (j = 0; j < count; j++) {
+			for (k = 0; k < 4; k++) {
+				port = ddp_port_derive(ids[i], ids[j],
+						       ranges[k][0],
+						       ranges[k][1]);
+				cr_expect_geq(port, ranges[k][0]);
+				cr_expect_leq(port, ranges[k][1]);
+			}
+		}
+	}
+}
+
+/* Count ports that two of the steps of jobs job..job+15 share. */
+static int collisions(uint32_t job, uint32_t steps, uint16_t first,
+		      uint16_t last)
+{
+	static bool taken[65536];
+	uint32_t offset, step;
+	uint16_t port;
+	int count = 0;
+
+	memset(taken, 0, sizeof(taken));
+	for (offset = 0; offset < 16; offset++) {
+		for (step = 0; step < steps; step++) {
+			port = ddp_port_derive(job + offset, step, first, last);
+			count += taken[port];
+			taken[port] = true;
+		}
+	}
+	return count;
+}
+
+Test(port, steps_of_one_job_differ)
+{
+	static bool taken[65536];
+	uint32_t step;
+	uint16_t port;
+
+	for (step = 0; step <= DDP_PORT_LAST - DDP_PORT_FIRST; step++) {
+		port = ddp_port_derive(4711, step, DDP_PORT_FIRST,
+				       DDP_PORT_LAST);
+		cr_expect_not(taken[port]);
+		taken[port] = true;
+	}
+}
+
+Test(port, neighbouring_jobs_differ)
+{
+	uint32_t job, i;
+
+	for (i = 0; i < 4000; i++) {
+		job = i < 2000 ? i : i * 2654433u;
+		cr_expect_eq(collisions(job, 50, DDP_PORT_FIRST,
+					DDP_PORT_LAST), 0, "job %u", job);
+		cr_expect_eq(collisions(job, 266, DDP_PORT_FIRST,
+					DDP_PORT_LAST), 0, "job %u", job);
+		cr_expect_eq(collisions(job, 2, 20000, 20063), 0, "job %u",
+			     job);
+	}
+}
