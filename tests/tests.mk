@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# unit: tables for the core, one Criterion program. spank: a program that plays
+# Slurm to the real plugin. fuzz: a libFuzzer program for each source, with the
+# core compiled anew under its sanitizers. hostnames: a program that prints what
+# scontrol should.
+UNIT_SRC := $(sort $(wildcard $(srcdir)/tests/unit/*.c))
+UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
+SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
+SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
+FUZZ_SRC := $(sort $(wildcard $(srcdir)/tests/fuzz/*.c))
+FUZZ_FLAGS = -g -O1 -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=all
+
+obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
+obj/tests/unit/unit: $(UNIT_OBJ) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(LIBS)
+
+obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS)
+obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) -rdynamic -ldl $(LIBS)
+
+obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \
+		obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(LIBS)
+
+obj/fuzz/%.o: $(srcdir)/%.c config.mak
+	$(call quiet,CC) $(FUZZ_CC) $(compile) $(FUZZ_FLAGS)
+
+FUZZ_CORE := $(LAYOUT_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
+obj/tests/fuzz/%: obj/fuzz/tests/fuzz/%.o $(FUZZ_CORE)
+	$(call quiet,LD) $(FUZZ_CC) $(FUZZ_FLAGS) -o $@ $^
+
+ifeq ($(HAVE_CRITERION),yes)
+CHECKS += obj/tests/unit/unit
+else
+CHECKS += without-criterion
+endif
+ifeq ($(HAVE_SLURM),yes)
+CHECKS += obj/tests/spank/spank_host
+else
+CHECKS += without-slurm
+endif
+without-%:
+	@echo 'check: $* was not found; the tests that need it are left out'
+
+ifeq ($(HAVE_FUZZER),yes)
+FUZZERS += $(FUZZ_SRC:$(srcdir)/%.c=obj/%)
+else
+FUZZERS += without-libfuzzer
+endif
