@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # the variables are those of ddp-sandbox
+# What this machine allows, and the configuration that follows from it and from
+# the options of "ddp-sandbox up"; sourced by ddp-sandbox.
+
+net=10.77.0		# in namespaces of the sandbox alone: cannot collide
+
+find_tools()
+{
+	local t
+	for t in slurmctld slurmd sinfo munged ip nsenter unshare setpriv; do
+		command -v $t >/dev/null ||
+			die "there is no $t; install the packages of the" \
+				"group sandbox in ${self%/*}/packages"
+	done
+}
+
+find_mode()
+{
+	mode=private user=ddp uid=61000 gid=61000
+	unshare --mount --uts --ipc --net --pid --cgroup --fork sh -c '
+		hostname ddp && mount -t proc proc /proc &&
+		mount -t sysfs sysfs /sys && ip link add br0 type bridge &&
+		ip link add v0 type veth peer name v1' 2>/dev/null && return
+	mode=host user=nobody uid=65534 gid=$(id -g nobody)
+	say "this machine allows no namespaces: one node, the host itself," \
+		"and jobs run as nobody"
+	[ "$nodes" = 1 ] || say "1 node in place of $nodes"
+	nodes=1
+}
+
+find_cgroup()
+{
+	local c root=/sys/fs/cgroup
+	cgroup=none
+	[ "$mode" = private ] || return
+	if [ -e $root/cgroup.controllers ]; then
+		mkdir "$root/$cg" && enable_v2 $root && enable_v2 "$root/$cg" &&
+			cgroup=v2
+		return
+	fi
+	for c in freezer cpuset memory devices cpuacct; do
+		[ -e "$root/$c/tasks" ] && mkdir -p "$root/$c/$cg" || return
+	done
+	for c in cpuset.cpus cpuset.mems; do
+		cat $root/cpuset/$c >"$root/cpuset/$cg/$c" || return
+	done
+	echo 1 >"$root/cpuset/$cg/cgroup.clone_children" && cgroup=v1
+}
+
+# pids comes last because Slurm overlooks the last controller of a list.
+enable_v2()
+{
+	echo '+cpuset +cpu +memory +pids' >"$1/cgroup.subtree_control"
+}
+
+# ---- configuration
+
+# Copies stdin, less the lines whose keys are given, then adds the given ones.
+override()
+{
+	local keys='^$' line
+	for line in "$@"; do
+		keys="$keys|^${line%%=*}="
+	done
+	grep -Eiv "$keys"
+	[ $# -eq 0 ] || printf '%s\n' "$@"
+}
+
+expand()
+{
+	SLURM_CONF=$conf scontrol show hostnames "$1"
+}
+
+# Gres= of a node: what the lines of gres.conf add up to
+node_gres()
+{
+	local line word name type count
+	while read -r line; do
+		name='' type='' count=1
+		for word in $line; do
+			case ${word,,} in
+			nodename=*)
+				expand "${word#*=}" | grep -qx "$1" ||
+					continue 2 ;;
+			name=*) name=${word#*=} ;;
+			type=*) type=:${word#*=} ;;
+			file=*) count=$(expand "${word#*=}" | wc -l) ;;
+			count=*) count=${word#*=} ;;
+			esac
+		done
+		[ -z "$name" ] || echo "$name$type:$count"
+	done <"$dir/etc/gres.conf" | paste -sd,
+}
+
+# How tasks are bound: "own", no two nodes share a CPU; "wrap", nodes claim more
+# CPUs together than there are; "none", one node does, or CPUs are withheld.
+find_binding()
+{
+	local have
+	have=$(nproc --all)
+	if [ "$cpus" -gt "$have" ] || [ "$(env -i nproc)" -lt "$have" ]; then
+		binding=none
+	elif [ $((nodes * cpus)) -gt "$have" ]; then
+		binding=wrap
+	else
+		binding=own
+	fi
+}
+
+# The first of node i's CPUs on the machine (i from 0), and how many are its own
+node_share()
+{
+	local have share
+	have=$(nproc --all)
+	share=$((have > nodes ? have / nodes : 1))
+	echo $((nodes > have ? $1 % have : $1 * have / nodes)) \
+		$((cpus < share ? cpus : share))
+}
+
+# Slurm binds from CPU 0 upwards and wraps at the machine's last CPU: reserving
+# what lies before a node's share keeps nodes off each other's CPUs.
+node_lines()
+{
+	local i first=0 gres each
+	gres=$(node_gres n1)
+	each=$(grep -i nodename= "$dir/etc/gres.conf")
+	for ((i = 0; i < nodes; i++)); do
+		[ "$binding" = none ] ||
+			read -r first _ <<<"$(node_share "$i")"
+		[ -z "$each" ] || gres=$(node_gres "n$((i + 1))")
+		echo "NodeName=n$((i + 1)) NodeAddr=$net.$((i + 1))" \
+			"CPUs=$((first + cpus))${gres:+ Gres=$gres}" \
+			"$( ((first)) && echo "CpuSpecList=0-$((first - 1))")"
+	done
+}
+
+host_lines()
+{
+	local port gres name
+	name=$(hostname -s)
+	gres=$(node_gres "$name")
+	port=$((10000 + ${cg##*-} % 10000))
+	while (: <>"/dev/tcp/127.0.0.1/$port" ||
+		: <>"/dev/tcp/127.0.0.1/$((port + 1))") 2>/dev/null; do
+		port=$((port + 2))
+	done
+	echo "SlurmctldPort=$port"
+	echo "SlurmdPort=$((port + 1))"
+	echo "NodeName=$name NodeAddr=127.0.0.1 CPUs=$cpus${gres:+ Gres=$gres}"
+}
+
+# The plugins that this machine's cgroups and CPUs allow. SlurmdOffSpec: slurmd,
+# and with it an unbound task, runs on the node's own CPUs. autobind: Slurm's
+# implicit binding miscounts CPUs that wrap, and would give a task all of them.
+plugin_lines()
+{
+	local tasks=()
+	[ "$binding" = none ] || tasks+=(task/affinity)
+	[ "$cgroup" = none ] || tasks+=(task/cgroup)
+	echo "TaskPlugin=$(IFS=,; echo "${tasks[*]:-task/none}")"
+	case $binding in
+	own) echo TaskPluginParam=SlurmdOffSpec ;;
+	wrap) echo TaskPluginParam=SlurmdOffSpec,autobind=cores ;;
+	esac
+	case $cgroup in
+	none) echo ProctrackType=proctrack/linuxproc ;;
+	*) echo ProctrackType=proctrack/cgroup ;;
+	esac
+	[ ! -s "$dir/etc/gres.conf" ] || echo "GresTypes=$(
+		grep -oi '\bname=[^ ]*' "$dir/etc/gres.conf" |
+		cut -d= -f2 | sort -u | paste -sd,)"
+}
+
+# Each node's share of the machine's memory, in MB
+memory()
+{
+	awk -v n="$nodes" '$1 == "MemTotal:" {print int($2 / 1024 / n)}' \
+		/proc/meminfo
+}
+
+slurm_conf()
+{
+	local ctl=login
+	[ "$mode" = private ] || ctl="$(hostname -s)(127.0.0.1)"
+	cat <<END
+ClusterName=sandbox
+SlurmctldHost=$ctl
+SlurmUser=root
+AuthInfo=socket=$dir/run/munge.sock
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool/%n
+TmpFS=$dir/tmp/%n
+SlurmctldPidFile=$dir/run/slurmctld.pid
+SlurmdPidFile=$dir/run/slurmd.%n.pid
+SlurmctldLogFile=$dir/log/slurmctld.log
+SlurmdLogFile=$dir/log/slurmd.%n.log
+PlugStackConfig=$dir/etc/plugstack.conf
+SlurmdParameters=config_overrides
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=bf_interval=1,batch_sched_delay=0
+MpiDefault=none
+ReturnToService=2
+KillWait=5
+MailProg=/bin/true
+NodeName=DEFAULT RealMemory=$(memory)
+PartitionName=main Nodes=ALL Default=YES State=UP
+END
+}
+
+cgroup_conf()
+{
+	case $cgroup in
+	v2) printf '%s\n' CgroupPlugin=cgroup/v2 IgnoreSystemd=yes \
+		CgroupAutomount=yes ;;
+	*) echo CgroupPlugin=cgroup/v1 ;;
+	esac
+}
+
+make_devices()
+{
+	local i n=$((gpus > 16 ? gpus : 16))
+	for ((i = 0; i < n; i++)); do
+		mknod -m 666 "$dir/dev/nvidia$i" c 195 "$i" 2>/dev/null &&
+			continue
+		[ "$i" -gt 0 ] || say "this machine allows no device nodes:" \
+			"the GPUs are links to /dev/null"
+		ln -s /dev/null "$dir/dev/nvidia$i"
+	done
+}
+
+# No account or name is made on the machine: these files are mounted over those
+# of /etc inside the sandbox.
+write_names()
+{
+	local i
+	cp /etc/passwd /etc/group "$dir/etc"
+	echo "$user:x:$uid:$gid::$dir/home:/bin/bash" >>"$dir/etc/passwd"
+	echo "$user:x:$gid:" >>"$dir/etc/group"
+	printf '%s: files\n' passwd group shadow hosts services protocols \
+		>"$dir/etc/nsswitch.conf"
+	{
+		echo "127.0.0.1 localhost"
+		echo "::1 localhost"
+		echo "$net.254 login ctl"
+		for ((i = 1; i <= nodes; i++)); do
+			echo "$net.$i n$i"
+		done
+	} >"$dir/etc/hosts"
+}
+
+write_config()
+{
+	local lines etc=$dir/etc
+	(cd "$dir" && mkdir -p etc dev home log run spool state tmp) || exit
+	chmod 1777 "$dir/tmp"
+	chmod 700 "$dir/state"
+	chown "$uid:$gid" "$dir/home"
+	make_devices
+	find_binding
+	if [ ${#gres[@]} -eq 0 ] && [ "$gpus" -gt 0 ]; then
+		gres=("Name=gpu File=@DIR@/nvidia[0-$((gpus - 1))]")
+	fi
+	[ ${#gres[@]} -eq 0 ] || printf '%s\n' "${gres[@]}" |
+		sed "s|@DIR@|$dir/dev|g" >"$etc/gres.conf"
+	[ -e "$etc/gres.conf" ] || : >"$etc/gres.conf"
+	printf '%s\n' "${plugstack[@]}" >"$etc/plugstack.conf"
+	cgroup_conf | override "${cgconf[@]}" >"$etc/cgroup.conf"
+	slurm_conf >"$conf"		# enough for scontrol in expand
+	case $mode in
+	private) lines=$(node_lines) ;;
+	host) lines=$(host_lines) ;;
+	esac
+	{ slurm_conf; plugin_lines; echo "$lines"; } |
+		override "${slurm[@]}" >"$conf.new"
+	mv "$conf.new" "$conf"
+	(umask 077; head -c 128 /dev/urandom >"$etc/munge.key")
+	write_names
+}

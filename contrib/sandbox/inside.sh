@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # the variables are those of ddp-sandbox
+# What runs inside the sandbox's namespaces: the login node, which holds them
+# all, and the compute nodes; sourced by ddp-sandbox.
+
+start_munged()
+{
+	local run=$dir/run
+	munged --force --key-file="$dir/etc/munge.key" \
+		--socket="$run/munge.sock" --pid-file="$run/munged.pid" \
+		--seed-file="$run/seed" --log-file="$dir/log/munged.log"
+}
+
+# pid 1 of the sandbox and its login node: when it ends, so does all the rest.
+# Until the nodes have started, /proc is the machine's and says its own pids.
+cmd_hold()
+{
+	local i f pid
+	enter_dir "$1"
+	read -r pid _ </proc/self/stat
+	echo "$pid" >"$dir/run/holder" || exit
+	hostname login
+	for f in passwd group hosts nsswitch.conf; do
+		mount --bind "$dir/etc/$f" "/etc/$f" || exit
+	done
+	mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit
+	ip -batch - <<-END || exit
+	link set lo up
+	link add br0 type bridge
+	addr add $net.254/24 dev br0
+	link set br0 up
+	END
+	start_munged && slurmctld -c || exit
+	for ((i = 1; i <= nodes; i++)); do
+		start_node "$i" &
+	done
+	until set -- "$dir"/run/n*.pid && [ -e "$1" ] && [ $# -eq "$nodes" ]
+	do
+		sleep 0.02
+	done
+	mount -t proc proc /proc && mount -t sysfs sysfs /sys || exit
+	while :; do
+		sleep 3600 &
+		wait $!
+	done
+}
+
+enter_dir()
+{
+	dir=$1
+	set_dir
+	trap 'touch "$dir/run/failed"' EXIT
+	export SLURM_CONF=$conf
+	load_state || exit
+}
+
+start_node()
+{
+	local d
+	mkdir -p "$dir/spool/n$1"
+	mkdir -m 1777 "$dir/tmp/n$1"
+	for d in /sys/fs/cgroup/"$cg" /sys/fs/cgroup/*/"$cg"; do
+		[ -d "$d" ] || continue
+		mkdir -p "$d/n$1"
+		echo 0 >"$d/n$1/cgroup.procs"
+	done
+	exec unshare --mount --uts --ipc --net --cgroup \
+		"$self" _node "$dir" "$1"
+}
+
+# A node sees its own part of the machine's cgroups as if that were all.
+mount_cgroups()
+{
+	local root=/sys/fs/cgroup list c
+	case $cgroup in
+	v1)	mount -t tmpfs tmpfs $root
+		while IFS=: read -r _ list _; do
+			case $list in ''|name=*) continue ;; esac
+			for c in ${list//,/ }; do
+				mkdir "$root/$c"
+				mount -t cgroup -o "$list" "$c" "$root/$c"
+			done
+		done </proc/self/cgroup ;;
+	v2)	mount -t cgroup2 cgroup2 $root
+		mkdir -p $root/system.slice/slurmd
+		echo 0 >$root/system.slice/slurmd/cgroup.procs
+		enable_v2 $root && enable_v2 $root/system.slice ;;
+	esac
+}
+
+cmd_node()
+{
+	local n=n$2 pid first width
+	enter_dir "$1"
+	read -r first width <<<"$(node_share $(($2 - 1)))"
+	read -r pid _ </proc/self/stat
+	hostname "$n"
+	mount -t proc proc /proc && mount -t sysfs sysfs /sys || exit
+	echo "$pid" >"$dir/run/$n.pid"
+	mount_cgroups
+	mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit
+	ip -batch - <<-END || exit
+	link set lo up
+	link add eth0 type veth peer name $n netns 1
+	addr add $net.$2/24 dev eth0
+	link set eth0 up
+	END
+	nsenter --target 1 --net ip link set "$n" master br0 up || exit
+	taskset -cp "$first-$((first + width - 1))" $$ >/dev/null 2>&1
+	slurmd || exit
+	exec sleep infinity
+}
+
+# The only node where there are no namespaces
+cmd_host()
+{
+	local name
+	enter_dir "$1"
+	name=$(hostname -s)
+	mkdir -p "$dir/spool/$name"
+	mkdir -m 1777 "$dir/tmp/$name"
+	start_munged && slurmctld -c && slurmd && trap - EXIT
+}
