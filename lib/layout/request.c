@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/gres.h"
+#include "layout/request.h"
+#include "layout/tasks.h"
+
+/* The number at the start of text; 0 where there is none, or it is absurd. */
+static uint32_t number_parse(const char *text, const char **rest)
+{
+	char *end = NULL;
+	unsigned long value;
+
+	if (rest)
+		*rest = "";
+	if (!text || *text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (rest)
+		*rest = end;
+	return errno || value > DDP_RANK_MAX ? 0 : (uint32_t)value;
+}
+
+static uint32_t number(const char *text)
+{
+	return number_parse(text, NULL);
+}
+
+/* The fixed number of nodes; 0 where it is open. */
+static uint32_t nodes_fixed(const char *nodes)
+{
+	const char *rest;
+	uint32_t min = number_parse(nodes, &rest), max;
+
+	if (*rest == '-') {
+		max = number(rest + 1);
+		return max == 0 || max == min ? min : 0;
+	}
+	return min;
+}
+
+/* Options that speak of each node; *gpus is 0 where they name no GPUs. */
+static int gpus_of_node(const struct ddp_request *request, uint32_t *gpus,
+			struct ddp_error *error)
+{
+	const char *per_node = request->gpus_per_node;
+	uint32_t first, second;
+
+	if (ddp_gpus_count(per_node, &first, error) < 0 ||
+	    ddp_gres_count_gpus(request->gres, &second, error) < 0)
+		return -1;
+	/* Of several types some might be replaced and some added. */
+	if (first && second && per_node[strspn(per_node, "0123456789")])
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--gpus-per-node=%s and --gres=%s both "
+				     "name GPUs: say all of them in one",
+				     per_node, request->gres);
+	*gpus = second ? second : first;
+	return 0;
+}
+
+int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
+		     struct ddp_error *error)
+{
+	uint32_t nodes = nodes_fixed(request->nodes), total;
+
+	if (gpus_of_node(request, &total, error) < 0)
+		return -1;
+	if (total || !request->gpus) {
+		*gpus = total;
+		return 0;
+	}
+	if (ddp_gpus_count(request->gpus, &total, error) < 0)
+		return -1;
+	if (!nodes)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--gpus=%s does not say how many GPUs "
+				     "each node has: add -N NODES, or say the "
+				     "number of tasks with -n", request->gpus);
+	if (total % nodes)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--gpus=%s does not divide evenly over "
+				     "%u nodes: ask for GPUs by "
+				     "--gpus-per-node, or say the number of "
+				     "tasks with -n", request->gpus, nodes);
+	*gpus = total / nodes;
+	return 0;
+}
+
+/*
+ * The user said how many tasks. Of n tasks Slurm may put more on a node than
+ * it has GPUs while other nodes' stay idle; that many per node prevents it.
+ * Where the product does not come out, srun would warn that it cannot be
+ * honoured, and tasks would see a false number.
+ */
+static void fill_bound(const struct ddp_request *request, uint32_t gpus,
+		       struct ddp_fill *fill)
+{
+	uint32_t ntasks = number(request->ntasks);
+	uint32_t nodes = nodes_fixed(request->nodes);
+
+	if (request->ntasks_per_node || !gpus || !ntasks)
+		return;
+	if (request->nodes ? nodes && ntasks == (uint64_t)nodes * gpus
+			   : ntasks > gpus)
+		fill->ntasks_per_node = gpus;
+}
+
+int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
+		     struct ddp_error *error)
+{
+	uint32_t gpus;
+
+	memset(fill, 0, sizeof(*fill));
+	if (request->ntasks_per_node || request->ntasks_per_gpu ||
+	    request->arbitrary)
+		return 0;
+	if (request->ntasks) {
+		if (!request->gpus_per_task &&
+		    ddp_request_gpus(request, &gpus, NULL) == 0)
+			fill_bound(request, gpus, fill);
+		return 0;
+	}
+	if (request->pty) {
+		fill->ntasks = 1;
+		if (request->nodes && !request->nodes_typed)
+			fill->nodes = 1;
+		return 0;
+	}
+	if (request->gpus_per_task || request->gpus_per_socket)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "%s does not say how many GPUs each node "
+				     "has: say the number of tasks with -n or "
+				     "--ntasks-per-node",
+				     request->gpus_per_task ?
+				     "--gpus-per-task" : "--gpus-per-socket");
+	if (ddp_request_gpus(request, &gpus, error) < 0)
+		return -1;
+	if (!gpus)
+		return 0;
+	if (!nodes_fixed(request->nodes) && (request->nodes || request->in_job))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "one task a GPU needs a fixed number of "
+				     "nodes, and %s%s leaves it open: say it "
+				     "with -N NODES, or the number of tasks "
+				     "with -n", request->nodes ? "-N" :
+				     "--jobid without -N",
+				     request->nodes ? request->nodes : "");
+	fill->ntasks_per_node = gpus;
+	return 0;
+}
+
+/* The smallest entry of a list such as "4(x2),8"; 0 if it cannot be read. */
+static uint32_t smallest(const char *text, uint32_t nodes)
+{
+	uint32_t *counts = NULL, least = 0, i;
+
+	if (nodes && nodes <= DDP_RANK_MAX)
+		counts = calloc(nodes, sizeof(*counts));
+	if (!counts)
+		return 0;
+	if (ddp_tasks_parse(text, nodes, counts, NULL) == 0)
+		for (least = counts[0], i = 1; i < nodes; i++)
+			least = counts[i] < least ? counts[i] : least;
+	free(counts);
+	return least;
+}
+
+uint32_t ddp_request_cpus_per_task(const char *job_cpus_per_task,
+				   const char *job_cpus_per_node,
+				   uint32_t job_nodes,
+				   uint32_t tasks_per_node)
+{
+	uint32_t cpus = number(job_cpus_per_task), room;
+
+	if (!job_cpus_per_node || !tasks_per_node)
+		return cpus;
+	room = smallest(job_cpus_per_node, job_nodes) / tasks_per_node;
+	return cpus < room ? cpus : room;
+}
+
+int ddp_request_check_cpus(const struct ddp_request *request,
+			   enum ddp_cpus *cpus, struct ddp_error *error)
+{
+	uint32_t gpus, tasks = 1, ranks, nodes = nodes_fixed(request->nodes);
+	uint64_t have, more;
+
+	*cpus = DDP_CPUS_ENOUGH;
+	if (ddp_request_gpus(request, &gpus, NULL) < 0 || !gpus ||
+	    request->exclusive || request->ntasks_per_gpu)
+		return 0;
+	if (request->ntasks_per_node)
+		tasks = number(request->ntasks_per_node);
+	else if (request->ntasks && nodes)
+		tasks = (number(request->ntasks) + nodes - 1) / nodes;
+	else if (request->ntasks && number(request->ntasks) < gpus)
+		tasks = number(request->ntasks);
+	else if (request->ntasks)
+		tasks = gpus;
+	ranks = request->ntasks || request->ntasks_per_node ? tasks : gpus;
+
+	have = request->cpus_per_task ? number(request->cpus_per_task) : 1;
+	have *= tasks;
+	more = (uint64_t)number(request->cpus_per_gpu) * gpus;
+	have = more > have ? more : have;
+	more = number(request->mincpus);
+	have = more > have ? more : have;
+	if (have < ranks)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "%u GPUs a node make %u ranks, and the "
+				     "request has CPUs for %llu only: add "
+				     "--ntasks-per-node=%u or "
+				     "--cpus-per-gpu=CPUS", gpus, ranks,
+				     (unsigned long long)have, ranks);
+	if (have < 2 * (uint64_t)ranks)
+		*cpus = DDP_CPUS_ONE_A_RANK;
+	return 0;
+}

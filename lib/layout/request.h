@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a --ddp step or job asks for, and what it left open: one rank a GPU.
+ *
+ * The texts are the values of the options of srun, sbatch and salloc of the
+ * same name, from the command line or the environment; NULL where an option
+ * was not given. Nothing is copied and nothing is kept.
+ */
+#ifndef DDP_LAYOUT_REQUEST_H
+#define DDP_LAYOUT_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/error.h"
+
+struct ddp_request {
+	const char *nodes;		/* "2"; "1-4"; "2-0": 2 and no bound */
+	const char *ntasks;
+	const char *ntasks_per_node;
+	const char *ntasks_per_gpu;
+	const char *cpus_per_task;
+	const char *cpus_per_gpu;
+	const char *mincpus;
+	const char *gres;
+	const char *gpus;
+	const char *gpus_per_node;
+	const char *gpus_per_task;
+	const char *gpus_per_socket;
+	bool in_job;			/* the nodes are those of a job that
+					 * exists, named by --jobid */
+	bool nodes_typed;		/* nodes is the user's own word for
+					 * this step, not the job's size */
+	bool arbitrary;			/* a host file says each task's node */
+	bool pty;
+	bool exclusive;			/* whole nodes, or CPUs to be shared */
+};
+
+/* Values for options that were left open; 0: leave it open. */
+struct ddp_fill {
+	uint32_t nodes;
+	uint32_t ntasks;
+	uint32_t ntasks_per_node;
+};
+
+/*
+ * GPUs on each node, 0 where none are asked for. Slurm joins --gpus-per-node
+ * and --gres into one list, of which the later word on a type of GPU stands:
+ * --gres's. Where neither speaks of GPUs, --gpus does, which needs a fixed
+ * number of nodes that divides it. Returns 0, or -1 with *gpus unchanged.
+ */
+int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
+		     struct ddp_error *error);
+
+/*
+ * Choose the tasks of a step: one a GPU of each node; one in all for --pty.
+ * Where the number of tasks, or of tasks per node or per GPU, is given,
+ * that number stands; tasks per node are then filled only where they merely
+ * keep a node from getting more tasks than it has GPUs, and the numbers fit.
+ * Nothing is filled where a host file places the tasks.
+ * Returns 0; -1 where GPUs are asked for and the number of nodes is open,
+ * since Slurm would then start too few tasks.
+ */
+int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
+		     struct ddp_error *error);
+
+/*
+ * CPUs for each task of a step, so that what the job was given for its tasks
+ * reaches the step's: job_cpus_per_task (SLURM_CPUS_PER_TASK), or as many as
+ * tasks_per_node tasks find on the job's smallest node, going by
+ * job_cpus_per_node (SLURM_JOB_CPUS_PER_NODE, such as "4(x2),8"; NULL: not
+ * known) of job_nodes nodes. 0 where the text cannot be read or not even one
+ * CPU is left for each.
+ */
+uint32_t ddp_request_cpus_per_task(const char *job_cpus_per_task,
+				   const char *job_cpus_per_node,
+				   uint32_t job_nodes,
+				   uint32_t tasks_per_node);
+
+enum ddp_cpus {
+	DDP_CPUS_ENOUGH,		/* or not known, or no GPUs */
+	DDP_CPUS_ONE_A_RANK
+};
+
+/*
+ * Whether a job that is being submitted leaves CPUs for a rank on each of its
+ * GPUs. Returns 0, or -1 if there are fewer CPUs than ranks.
+ */
+int ddp_request_check_cpus(const struct ddp_request *request,
+			   enum ddp_cpus *cpus, struct ddp_error *error);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The one question that the plugin has for Slurm's controller, asked through
+ * scontrol, because libslurm's own interface changes between releases.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "layout/gres.h"
+#include "plugin.h"
+
+/* The scontrol that was installed with this srun; else the one on PATH. */
+static const char *scontrol_find(char *path, size_t size)
+{
+	static const char name[] = "scontrol";
+	ssize_t length = readlink("/proc/self/exe", path, size - sizeof(name));
+	char *slash;
+
+	if (length > 0) {
+		path[length] = '\0';
+		slash = strrchr(path, '/');
+		memcpy(slash + 1, name, sizeof(name));
+		if (access(path, X_OK) == 0)
+			return path;
+	}
+	return name;
+}
+
+static pid_t scontrol_start(const char *job_id, int *out)
+{
+	char path[PATH_MAX], *argv[] = { (char *)"scontrol", (char *)"-d",
+		(char *)"-o", (char *)"show", (char *)"job", (char *)job_id,
+		NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	int pipes[2], rc;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return -1;
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	rc = posix_spawnp(&pid, scontrol_find(path, sizeof(path)), &actions,
+			  &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pipes[1]);
+	if (rc) {
+		close(pipes[0]);
+		errno = rc;
+		return -1;
+	}
+	*out = pipes[0];
+	return pid;
+}
+
+/* Everything that scontrol prints; the caller's; NULL if it fails. */
+static char *scontrol_read(const char *job_id)
+{
+	char *text = NULL;
+	size_t size = 0;
+	int out, status;
+	pid_t pid = scontrol_start(job_id, &out);
+	FILE *stream;
+
+	if (pid < 0)
+		return NULL;
+	stream = fdopen(out, "r");
+	if (!stream || getdelim(&text, &size, '\0', stream) < 0) {
+		free(text);
+		text = NULL;
+	}
+	if (stream)
+		fclose(stream);
+	else
+		close(out);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+/* Each group of nodes that are alike has one word "GRES=...". */
+static int answer_parse(char *text, const char *job_id, uint32_t *gpus,
+			struct ddp_error *error)
+{
+	uint32_t group, groups = 0, first = 0;
+	char *word, *save;
+
+	for (word = strtok_r(text, " \n", &save); word;
+	     word = strtok_r(NULL, " \n", &save)) {
+		if (strncmp(word, "GRES=", 5) != 0)
+			continue;
+		if (ddp_gres_count_gpus(word + 5, &group, error) < 0)
+			return -1;
+		if (groups++ == 0)
+			first = group;
+		else if (group != first)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					     "job %s has %u GPUs on one node "
+					     "and %u on another: say the "
+					     "number of tasks with -n",
+					     job_id, first, group);
+	}
+	*gpus = first;
+	return 0;
+}
+
+int ddp_ask_gpus(const char *job_id, uint32_t *gpus, struct ddp_error *error)
+{
+	char *text = scontrol_read(job_id);
+	int rc;
+
+	if (!text)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "scontrol does not say how many GPUs job "
+				     "%s has: say the number of tasks with -n",
+				     job_id);
+	rc = answer_parse(text, job_id, gpus, error);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a task must know of the network before its program runs: that the
+ * master can be reached by its name, by which interface, and that the
+ * master's port is free. As the user, on the node.
+ */
+#ifndef DDP_PLUGIN_NET_H
+#define DDP_PLUGIN_NET_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "layout/error.h"
+
+struct ddp_address {
+	struct sockaddr_storage storage;
+	socklen_t length;
+};
+
+/*
+ * Resolve a name to the first of its addresses that is not loopback. Returns
+ * 0, or -1 if the name does not resolve, or only to loopback.
+ */
+int ddp_net_resolve(const char *name, struct ddp_address *address,
+		    struct ddp_error *error);
+
+/*
+ * The interface that has the address from which this node speaks to another
+ * (or to itself). False if there is none, such as where no route leads there.
+ */
+bool ddp_net_interface(const struct ddp_address *to, char name[IF_NAMESIZE]);
+
+/*
+ * Returns 0 if this process could listen on the TCP port, on all addresses;
+ * -1 if another process holds it, or if the user may not.
+ */
+int ddp_net_port_free(uint16_t port, struct ddp_error *error);
+
+#endif

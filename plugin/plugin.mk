@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The plugin, and what its administrator needs beside it. Slurm's symbols are
+# resolved when Slurm loads it, so it cannot be linked with -z defs; it sees
+# SLURM_CFLAGS and no other dependency.
+PLUGIN_SRC := $(sort $(wildcard $(srcdir)/plugin/*.c))
+PLUGIN_OBJ := $(PLUGIN_SRC:$(srcdir)/%.c=obj/%.o)
+PLUGIN_MAP := $(srcdir)/plugin/spank_ddp.map
+
+man8dir = $(mandir)/man8
+ddpconfdir = $(sysconfdir)/slurm-ddp
+sbatchdir = $(datadir)/slurm-ddp/sbatch
+sandboxdir = $(datadir)/slurm-ddp/sandbox
+
+obj/plugin/%.o: PART_CFLAGS = -fPIC $(SLURM_CFLAGS)
+obj/plugin/spank_ddp.so: $(PLUGIN_OBJ) obj/lib/libddp_layout.a $(PLUGIN_MAP)
+	$(call quiet,LD) $(link) -shared -Wl,--version-script=$(PLUGIN_MAP) \
+		-ldl $(LIBS)
+
+ifeq ($(HAVE_SLURM),yes)
+ALL += obj/plugin/spank_ddp.so
+INSTALLED += plugindir:obj/plugin/spank_ddp.so
+INSTALLED += man8dir:$(srcdir)/plugin/spank_ddp.8
+INSTALLED += ddpconfdir:$(srcdir)/etc/ddp.conf
+INSTALLED += $(patsubst %,sbatchdir:%,$(wildcard $(srcdir)/contrib/sbatch/*))
+INSTALLED += $(patsubst %,sandboxdir:$(srcdir)/contrib/sandbox/%, \
+	README.md ddp-sandbox config.sh inside.sh)
+endif

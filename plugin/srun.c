@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In srun: better defaults for what the user left open, and every check that
+ * can fail before anything runs. In sbatch and salloc: the checks only.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "layout/gres.h"
+#include "layout/request.h"
+#include "plugin.h"
+
+static uint32_t component;	/* whose turn it is; counts up */
+static char *mpi_before;	/* SLURM_MPI_TYPE; NULL: not set */
+
+void ddp_srun_refuse(const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	ddp_rerun_release();
+	slurm_error("slurm-ddp: %s", text);
+	exit(1);
+}
+
+bool ddp_is_launcher_helper(const char *command)
+{
+	static const char *const helpers[] = {
+		"orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy",
+	};
+	const char *base = strrchr(command, '/');
+	size_t i;
+
+	base = base ? base + 1 : command;
+	for (i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
+		if (strcmp(base, helpers[i]) == 0)
+			return true;
+	return false;
+}
+
+/* mpirun starts its daemons, and salloc its shell, by an srun of its own. */
+static bool not_the_users(void)
+{
+	char **argv = ddp_rerun_argv();
+	bool helper = ddp_cli_get("interactive") != NULL;
+	size_t i;
+
+	for (i = 1; argv && argv[i]; i++)
+		helper |= ddp_is_launcher_helper(argv[i]);
+	if (argv)
+		free(argv[0]);
+	free(argv);
+	return helper;
+}
+
+/* What was asked for now, rather than what the job's environment repeats. */
+static const char *typed(const char *option, const char *variable)
+{
+	const char *value = ddp_cli_get(option), *inherited = getenv(variable);
+
+	return value && inherited && strcmp(value, inherited) == 0 ? NULL :
+		value;
+}
+
+/* Whether a --gres says something of GPUs; that there be none, too. */
+static bool gres_names_gpus(const char *gres)
+{
+	uint32_t gpus;
+
+	return gres && (strcasecmp(gres, "none") == 0 ||
+			ddp_gres_count_gpus(gres, &gpus, NULL) < 0 || gpus);
+}
+
+static void request_read(struct ddp_request *request)
+{
+	const char *nodes = ddp_cli_get("nodes");
+	const char *distribution = ddp_cli_get_default("distribution");
+
+	memset(request, 0, sizeof(*request));
+	if (!nodes && ddp_cli_get("nodelist"))
+		nodes = ddp_cli_get_default("nodes");
+	request->nodes = nodes;
+	request->nodes_typed = typed("nodes", "SLURM_JOB_NUM_NODES") != NULL;
+	request->ntasks = ddp_cli_get("ntasks");
+	request->ntasks_per_node = ddp_cli_get("ntasks-per-node");
+	request->ntasks_per_gpu = ddp_cli_get("ntasks-per-gpu");
+	request->cpus_per_task = ddp_cli_get("cpus-per-task");
+	request->cpus_per_gpu = ddp_cli_get("cpus-per-gpu");
+	request->mincpus = ddp_cli_get("mincpus");
+	request->gres = typed("gres", "SLURM_GRES");
+	request->gpus = typed("gpus", "SLURM_GPUS");
+	request->gpus_per_node = typed("gpus-per-node", "SLURM_GPUS_PER_NODE");
+	if (!gres_names_gpus(request->gres) && !request->gpus &&
+	    !request->gpus_per_node) {
+		request->gres = ddp_cli_get("gres");
+		request->gpus = ddp_cli_get("gpus");
+		request->gpus_per_node = ddp_cli_get("gpus-per-node");
+	}
+	request->gpus_per_task = ddp_cli_get("gpus-per-task");
+	request->gpus_per_socket = ddp_cli_get("gpus-per-socket");
+	request->in_job = ddp_cli_get("jobid") != NULL;
+	request->arbitrary = distribution &&
+			     strncmp(distribution, "arbitrary", 9) == 0;
+	request->pty = ddp_cli_get("pty") != NULL;
+	request->exclusive = ddp_cli_get("exclusive") ||
+			     ddp_cli_get("overcommit");
+}
+
+static bool gpus_said(const struct ddp_request *request)
+{
+	return request->gres || request->gpus || request->gpus_per_node ||
+	       request->gpus_per_task || request->gpus_per_socket;
+}
+
+/* salloc --gres leaves no trace in its shell's environment. */
+static void request_ask(struct ddp_request *request, const char *job_id,
+			char *gres, size_t size)
+{
+	struct ddp_error error;
+	uint32_t gpus;
+
+	if (ddp_ask_gpus(job_id, &gpus, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+	snprintf(gres, size, "gpu:%u", gpus);
+	request->gres = gres;
+}
+
+/* Add a value for this component of the step alone. */
+static void add_number(const char *name, uint32_t value)
+{
+	char variable[64], text[16];
+
+	if (ddp_cli_get("het-group"))
+		ddp_srun_refuse("with --het-group the numbers of tasks and "
+				"CPUs cannot be filled in: say them with -n "
+				"or --ntasks-per-node and --cpus-per-task");
+	snprintf(variable, sizeof(variable), "%s_HET_GROUP_%u", name,
+		 component);
+	snprintf(text, sizeof(text), "%u", value);
+	ddp_rerun_add(variable, text);
+}
+
+/*
+ * srun before 23.11 drops the job's --cpus-per-task. The job may have asked
+ * for it on behalf of fewer tasks than one a GPU; they then share it.
+ */
+static bool add_cpus(const struct ddp_request *request, uint32_t tasks)
+{
+	const char *job_cpus = getenv("SLURM_CPUS_PER_TASK");
+	const char *job_nodes = getenv("SLURM_JOB_NUM_NODES");
+	uint32_t cpus;
+
+	if (request->cpus_per_task || request->cpus_per_gpu || !job_cpus)
+		return false;
+	cpus = ddp_request_cpus_per_task(job_cpus,
+					 getenv("SLURM_JOB_CPUS_PER_NODE"),
+					 job_nodes ? (uint32_t)atol(job_nodes)
+					 : 0, tasks);
+	if (cpus)
+		add_number("SRUN_CPUS_PER_TASK", cpus);
+	return cpus != 0;
+}
+
+static uint32_t tasks_per_node(const struct ddp_request *request,
+			       const struct ddp_fill *fill)
+{
+	uint32_t nodes = request->nodes ? (uint32_t)atol(request->nodes) : 1;
+	uint32_t ntasks;
+
+	if (fill->ntasks_per_node)
+		return fill->ntasks_per_node;
+	if (request->ntasks_per_node)
+		return (uint32_t)atol(request->ntasks_per_node);
+	ntasks = request->ntasks ? (uint32_t)atol(request->ntasks) : nodes;
+	return nodes ? (ntasks + nodes - 1) / nodes : ntasks;
+}
+
+/* Fill in what is open for this component; whether there was any. */
+static bool fill_component(void)
+{
+	struct ddp_request request;
+	struct ddp_error error;
+	struct ddp_fill fill;
+	bool any = false;
+	const char *job_id = ddp_cli_get("jobid");
+	char gres[32];
+
+	request_read(&request);
+	if (job_id && !gpus_said(&request) && !request.ntasks &&
+	    !request.ntasks_per_node && !request.ntasks_per_gpu &&
+	    !request.arbitrary && !request.pty)
+		request_ask(&request, job_id, gres, sizeof(gres));
+	if (ddp_request_fill(&request, &fill, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+
+	if (fill.nodes)
+		add_number("SLURM_JOB_NUM_NODES", fill.nodes);
+	if (fill.ntasks)
+		add_number("SLURM_NTASKS", fill.ntasks);
+	if (fill.ntasks_per_node) {
+		add_number("SLURM_NTASKS_PER_NODE", fill.ntasks_per_node);
+		/* srun passes its option on to the tasks in this one. */
+		ddp_rerun_hide("SLURM_NTASKS_PER_NODE");
+	}
+	any |= fill.nodes || fill.ntasks || fill.ntasks_per_node;
+	any |= add_cpus(&request, tasks_per_node(&request, &fill));
+	if (!ddp_plugin.mpi_keep && !ddp_cli_get("mpi") &&
+	    ddp_cli_has_mpi("pmix")) {
+		ddp_rerun_add("SLURM_MPI_TYPE", "pmix");
+		any = true;
+	}
+	if (!ddp_cli_get("kill-on-bad-exit")) {
+		ddp_rerun_add("SLURM_KILL_BAD_EXIT", "1");
+		any = true;
+	}
+	return any;
+}
+
+/* Without the accessors nothing can be filled in, so all must be said. */
+static void insist_on_tasks(void)
+{
+	char **argv = ddp_rerun_argv();
+	bool said = getenv("SLURM_NTASKS") || getenv("SLURM_NTASKS_PER_NODE");
+	size_t i;
+
+	for (i = 1; argv && argv[i]; i++)
+		said |= strncmp(argv[i], "-n", 2) == 0 ||
+			strncmp(argv[i], "--ntasks", 8) == 0 ||
+			strncmp(argv[i], "--tasks-per-node", 16) == 0;
+	if (argv)
+		free(argv[0]);
+	free(argv);
+	if (!said)
+		ddp_srun_refuse("this srun does not show its options to "
+				"plugins: say --ntasks-per-node");
+}
+
+/* Whether --ddp is on; refuses what can be refused in every program. */
+static bool options_check(void)
+{
+	const char *error;
+
+	if (ddp_plugin.stray && !ddp_plugin.seen && !ddp_rerun_on())
+		ddp_srun_refuse("%s needs --ddp", ddp_plugin.stray);
+	if (!ddp_plugin.on && (ddp_plugin.seen || !ddp_rerun_on()))
+		return false;
+	error = ddp_options_error();
+	if (error)
+		ddp_srun_refuse("%s", error);
+	return true;
+}
+
+void ddp_srun_init(void)
+{
+	const char *mpi = getenv("SLURM_MPI_TYPE");
+
+	mpi_before = mpi ? strdup(mpi) : NULL;
+	ddp_rerun_init();
+}
+
+/*
+ * The earlier components were read as those of a plain step, and with the
+ * first one srun put its own choice where the user's may be: that is undone.
+ */
+__attribute__((noreturn)) static void begin_again(void)
+{
+	if (mpi_before)
+		setenv("SLURM_MPI_TYPE", mpi_before, 1);
+	else
+		unsetenv("SLURM_MPI_TYPE");
+	ddp_rerun_exec(0);
+}
+
+void ddp_srun_post_opt(void)
+{
+	static bool was_on;
+	bool on = options_check() && !not_the_users();
+
+	if (!on && (was_on || ddp_rerun_on()))
+		ddp_srun_refuse("--ddp=off in one component of a heterogeneous "
+				"step: it is on or off for all of the step");
+	if (!on) {
+		ddp_rerun_component_read(component++);
+		return;
+	}
+	if (component > ddp_rerun_done() && !was_on)
+		begin_again();
+	was_on = true;
+	if (!ddp_cli_available())
+		insist_on_tasks();
+	else if (component >= ddp_rerun_done() && fill_component())
+		ddp_rerun_exec(component + 1);
+	/* What a task finds on a node where nothing replaces it. */
+	setenv("RANK", DDP_POISON, 1);
+	setenv("LOCAL_RANK", DDP_POISON, 1);
+	setenv("WORLD_SIZE", DDP_POISON, 1);
+	ddp_rerun_component_read(component++);
+}
+
+void ddp_srun_launch(void)
+{
+	ddp_rerun_release();
+}
+
+void ddp_srun_exit(void)
+{
+	ddp_rerun_release();
+}
+
+void ddp_allocator_post_opt(void)
+{
+	struct ddp_request request;
+	struct ddp_error error;
+	enum ddp_cpus cpus;
+
+	if (!options_check() || ddp_plugin.cpus_trust || !ddp_cli_available())
+		return;
+	request_read(&request);
+	if (ddp_request_check_cpus(&request, &cpus, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+	if (cpus == DDP_CPUS_ONE_A_RANK)
+		slurm_info("slurm-ddp: one CPU a rank, and data loaders want "
+			   "more: consider --cpus-per-task or --cpus-per-gpu");
+}
