@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random numbers by counter: each value is a function of (seed, stream,
+ * index) alone, so that a sample is the same whichever rank draws it.
+ *
+ * With 64-bit wrap-around arithmetic, G = 0x9e3779b97f4a7c15 and mix() the
+ * finaliser of SplitMix64 (Steele, Lea, Flood 2014):
+ *
+ *   bits(seed, stream, index) = mix(mix(seed + G * stream) + G * index)
+ *   uniform = (bits >> 40) / 2^24, in [0, 1)
+ *   normal = sqrt(-2 ln u) cos(2 pi v), u = ((bits >> 32) + 1) / 2^32 and
+ *   v = (bits mod 2^32) / 2^32 (Box and Muller 1958), in double precision
+ *
+ * All functions may be called from any thread.
+ */
+#ifndef DDP_TRAIN_RNG_H
+#define DDP_TRAIN_RNG_H
+
+#include <stdint.h>
+
+enum rng_stream {
+	RNG_PARAMETER = 1,	/* index: position in the parameters */
+	RNG_INPUT = 2,		/* index: sample * values a sample + value */
+	RNG_TARGET = 3,		/* likewise */
+	RNG_POSITION = 4	/* index: sample */
+};
+
+uint64_t rng_bits(uint64_t seed, enum rng_stream stream, uint64_t index);
+
+/* Uniform in [-bound, bound). */
+float rng_uniform(uint64_t seed, enum rng_stream stream, uint64_t index,
+		  double bound);
+
+/* Standard normal. */
+float rng_normal(uint64_t seed, enum rng_stream stream, uint64_t index);
+
+#endif
