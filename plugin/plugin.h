@@ -26,7 +26,7 @@ struct ddp_plugin {
 	bool mpi_keep;		/* plugstack: mpi=keep */
 	bool cpus_trust;	/* plugstack: cpus=trust */
 	uint16_t port_first, port_last;	/* plugstack: port-range=a-b */
-	char interface[IF_NAMESIZE];	/* plugstack: interface=NAME; "": not given */
+	char interface[IF_NAMESIZE];	/* plugstack: interface=; or "" */
 	struct ddp_error bad_key;
 };
 

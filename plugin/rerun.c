@@ -24,7 +24,7 @@
 #define MARK "SLURM_DDP_RERUN"
 #define INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp"
 
-static uint32_t done;		/* components that earlier runs have filled in */
+static uint32_t done;		/* components that earlier runs filled in */
 static uint32_t expected;	/* components, as far as arguments show */
 static bool again;
 static int held = -1, real_stderr = -1;

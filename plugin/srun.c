@@ -94,18 +94,22 @@ static void request_read(struct ddp_request *request)
 	request->cpus_per_task = ddp_cli_get("cpus-per-task");
 	request->cpus_per_gpu = ddp_cli_get("cpus-per-gpu");
 	request->mincpus = ddp_cli_get("mincpus");
+	request->in_job = ddp_cli_get("jobid") != NULL;
 	request->gres = typed("gres", "SLURM_GRES");
 	request->gpus = typed("gpus", "SLURM_GPUS");
 	request->gpus_per_node = typed("gpus-per-node", "SLURM_GPUS_PER_NODE");
 	if (!gres_names_gpus(request->gres) && !request->gpus &&
 	    !request->gpus_per_node) {
 		request->gres = ddp_cli_get("gres");
-		request->gpus = ddp_cli_get("gpus");
 		request->gpus_per_node = ddp_cli_get("gpus-per-node");
+		/* Slurm gives a job's --gpus to its nodes unevenly: ask it. */
+		if (!request->in_job)
+			request->gpus = ddp_cli_get("gpus");
+		else if (ddp_cli_get("gpus") && !request->gpus_per_node)
+			request->gres = NULL;
 	}
 	request->gpus_per_task = ddp_cli_get("gpus-per-task");
 	request->gpus_per_socket = ddp_cli_get("gpus-per-socket");
-	request->in_job = ddp_cli_get("jobid") != NULL;
 	request->arbitrary = distribution &&
 			     strncmp(distribution, "arbitrary", 9) == 0;
 	request->pty = ddp_cli_get("pty") != NULL;
@@ -133,9 +137,9 @@ static void request_ask(struct ddp_request *request, const char *job_id,
 }
 
 /* Add a value for this component of the step alone. */
-static void add_number(const char *name, uint32_t value)
+static void add_text(const char *name, const char *value)
 {
-	char variable[64], text[16];
+	char variable[64];
 
 	if (ddp_cli_get("het-group"))
 		ddp_srun_refuse("with --het-group the numbers of tasks and "
@@ -143,8 +147,15 @@ static void add_number(const char *name, uint32_t value)
 				"or --ntasks-per-node and --cpus-per-task");
 	snprintf(variable, sizeof(variable), "%s_HET_GROUP_%u", name,
 		 component);
+	ddp_rerun_add(variable, value);
+}
+
+static void add_number(const char *name, uint32_t value)
+{
+	char text[16];
+
 	snprintf(text, sizeof(text), "%u", value);
-	ddp_rerun_add(variable, text);
+	add_text(name, text);
 }
 
 /*
@@ -190,14 +201,17 @@ static bool fill_component(void)
 	struct ddp_fill fill;
 	bool any = false;
 	const char *job_id = ddp_cli_get("jobid");
-	char gres[32];
+	char gres[32], gpus[1024];
 
 	request_read(&request);
 	if (job_id && !gpus_said(&request) && !request.ntasks &&
 	    !request.ntasks_per_node && !request.ntasks_per_gpu &&
 	    !request.arbitrary && !request.pty)
 		request_ask(&request, job_id, gres, sizeof(gres));
-	if (ddp_request_fill(&request, &fill, &error) < 0)
+	if (ddp_request_fill(&request, &fill, &error) < 0 ||
+	    (ddp_request_gpus_per_node(&request, gpus, sizeof(gpus),
+				       &error) < 0 &&
+	     fill.ntasks_per_node && !request.ntasks))
 		ddp_srun_refuse("%s", error.text);
 
 	if (fill.nodes)
@@ -208,6 +222,10 @@ static bool fill_component(void)
 		add_number("SLURM_NTASKS_PER_NODE", fill.ntasks_per_node);
 		/* srun passes its option on to the tasks in this one. */
 		ddp_rerun_hide("SLURM_NTASKS_PER_NODE");
+	}
+	if (fill.ntasks_per_node && *gpus) {
+		add_text("SLURM_GPUS_PER_NODE", gpus);
+		ddp_rerun_hide("SLURM_GPUS_PER_NODE");
 	}
 	any |= fill.nodes || fill.ntasks || fill.ntasks_per_node;
 	any |= add_cpus(&request, tasks_per_node(&request, &fill));

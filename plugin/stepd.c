@@ -125,7 +125,8 @@ static int task_read(struct task *task, struct ddp_error *error)
 	why = spank_get_item(task->spank, S_JOB_STEPID, &task->step_id);
 	if (why != ESPANK_SUCCESS)
 		return spank_failed("the step id", why, error);
-	if (task_getenv_number(task, "SLURM_JOB_ID", &task->job_id, error) < 0 ||
+	if (task_getenv_number(task, "SLURM_JOB_ID", &task->job_id,
+			       error) < 0 ||
 	    task_getenv_number(task, "SLURM_STEP_NUM_TASKS",
 			       &task->world_size, error) < 0 ||
 	    task_getenv_number(task, "SLURM_PROCID", &task->rank, error) < 0 ||
@@ -318,41 +319,50 @@ static uint32_t cpus_count(void)
 	return (uint32_t)count;
 }
 
+/* Get the environment, which moves when it changes. */
+static int task_environment(struct task *task, struct ddp_error *error)
+{
+	spank_err_t why;
+
+	task->environment = NULL;
+	why = spank_get_item(task->spank, S_JOB_ENV, &task->environment);
+	return why == ESPANK_SUCCESS ? 0 :
+		spank_failed("the environment", why, error);
+}
+
 static int task_setenv(struct task *task, const char *name, const char *value,
 		       struct ddp_error *error)
 {
-	spank_err_t why = spank_setenv(task->spank, name, value, 1);
+	spank_err_t why = value ?
+		spank_setenv(task->spank, name, value, 1) :
+		spank_unsetenv(task->spank, name);
 
 	if (why != ESPANK_SUCCESS)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "Slurm does not set %s (%s)", name,
 				     spank_strerror(why));
-	why = spank_get_item(task->spank, S_JOB_ENV, &task->environment);
-	return why == ESPANK_SUCCESS ? 0 :
-		spank_failed("the environment", why, error);
+	return task_environment(task, error);
 }
 
 /* srun's input variables that the plugin filled in are not the task's. */
 static int added_remove(struct task *task, struct ddp_error *error)
 {
 	const char *names = task_getenv(task, DDP_RERUN_ADDED);
-	char *copy = names ? strdup(names) : NULL, *name, *save;
-	spank_err_t why = ESPANK_SUCCESS;
+	char *copy, *name, *save;
+	int rc;
 
-	if (names && !copy)
+	if (!names)
+		return 0;
+	copy = strdup(names);
+	if (!copy)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
-	for (name = copy ? strtok_r(copy, " ", &save) : NULL;
-	     name && why == ESPANK_SUCCESS; name = strtok_r(NULL, " ", &save))
+	rc = task_setenv(task, DDP_RERUN_ADDED, NULL, error);
+	for (name = strtok_r(copy, " ", &save); name && rc == 0;
+	     name = strtok_r(NULL, " ", &save))
 		if (task_getenv(task, name))
-			why = spank_unsetenv(task->spank, name);
-	if (copy && why == ESPANK_SUCCESS)
-		why = spank_unsetenv(task->spank, DDP_RERUN_ADDED);
+			rc = task_setenv(task, name, NULL, error);
 	free(copy);
-	if (why == ESPANK_SUCCESS)
-		why = spank_get_item(task->spank, S_JOB_ENV,
-				     &task->environment);
-	return why == ESPANK_SUCCESS ? 0 :
-		spank_failed("the environment", why, error);
+	return rc;
 }
 
 static int var_export(struct task *task, size_t row, struct ddp_error *error)
@@ -404,7 +414,6 @@ void ddp_stepd_task_init(spank_t spank)
 {
 	struct task task = { .spank = spank };
 	struct ddp_error error;
-	spank_err_t why;
 	int users;
 
 	if (!ddp_plugin.on)
@@ -412,9 +421,8 @@ void ddp_stepd_task_init(spank_t spank)
 	users = task_is_users(&task, &error);
 	if (users == 0)
 		return;
-	why = spank_get_item(spank, S_JOB_ENV, &task.environment);
-	if (why != ESPANK_SUCCESS)
-		users = spank_failed("the environment", why, &error);
+	if (task_environment(&task, &error) < 0)
+		users = -1;
 	if (ddp_options_error())
 		task_refuse(&task, ddp_options_error());
 	if (users < 0 || task_read(&task, &error) < 0 ||

@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include "layout/gres.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -211,4 +213,37 @@ int ddp_gpus_count(const char *text, uint32_t *gpus, struct ddp_error *error)
 				 .error = error };
 
 	return list_count(&parser, gpus);
+}
+
+int ddp_gpus_divide(const char *text, uint32_t nodes, char *share, size_t size,
+		    struct ddp_error *error)
+{
+	struct parser parser = { .what = "number of GPUs", .named = false,
+				 .text = text != NULL ? text : "",
+				 .error = error };
+	const struct request *request = parser.requests, *end;
+	size_t used = 0;
+	uint32_t total;
+
+	*share = '\0';
+	if (list_count(&parser, &total))
+		return -1;
+	end = request + parser.request_count;
+	for (; request < end && request->count % nodes == 0; request++)
+		if (used < size)
+			used += (size_t)snprintf(share + used, size - used,
+						 "%s%.*s%s%" PRIu64,
+						 used > 0 ? "," : "",
+						 (int)request->type_length,
+						 request->type,
+						 request->type_length > 0 ?
+						 ":" : "",
+						 request->count / nodes);
+	if (request == end && used < size)
+		return 0;
+	*share = '\0';
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			     "--gpus=%s does not divide evenly over %u nodes: "
+			     "ask for GPUs by --gpus-per-node, or say the "
+			     "number of tasks with -n", text, nodes);
 }

@@ -5,6 +5,7 @@
 #ifndef DDP_LAYOUT_GRES_H
 #define DDP_LAYOUT_GRES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "layout/error.h"
@@ -30,5 +31,14 @@ int ddp_gres_count_gpus(const char *text, uint32_t *gpus,
  * a comma list; the rest as above.
  */
 int ddp_gpus_count(const char *text, uint32_t *gpus, struct ddp_error *error);
+
+/*
+ * Write to share[size] what --gpus-per-node must say for each of nodes (at
+ * least 1) to get its part of --gpus: of "a100:4,v100:2" over 2, that is
+ * "a100:2,v100:1". Returns 0; -1 with an empty share if a type does not divide
+ * evenly, or if it does not fit.
+ */
+int ddp_gpus_divide(const char *text, uint32_t nodes, char *share, size_t size,
+		    struct ddp_error *error);
 
 #endif

@@ -90,6 +90,20 @@ int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
 	return 0;
 }
 
+int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
+			      size_t size, struct ddp_error *error)
+{
+	uint32_t nodes = nodes_fixed(request->nodes), named;
+
+	*text = '\0';
+	if (!request->gpus || !nodes)
+		return 0;
+	if (gpus_of_node(request, &named, error) < 0)
+		return -1;
+	return named ? 0 : ddp_gpus_divide(request->gpus, nodes, text, size,
+					   error);
+}
+
 /*
  * The user said how many tasks. Of n tasks Slurm may put more on a node than
  * it has GPUs while other nodes' stay idle; that many per node prevents it.

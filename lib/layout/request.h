@@ -10,6 +10,7 @@
 #define DDP_LAYOUT_REQUEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "layout/error.h"
@@ -51,6 +52,15 @@ struct ddp_fill {
  */
 int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
 		     struct ddp_error *error);
+
+/*
+ * Where the GPUs of each node follow from --gpus, write to text[size] what
+ * --gpus-per-node must say for Slurm to give each node that many, as it would
+ * else give some nodes more than others; "" where they do not. Returns 0; -1
+ * with an empty text if --gpus does not divide evenly.
+ */
+int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
+			      size_t size, struct ddp_error *error);
 
 /*
  * Choose the tasks of a step: one a GPU of each node; one in all for --pty.

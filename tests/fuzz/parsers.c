@@ -4,6 +4,7 @@
  * byte of the input chooses; see the switch at the end. What must hold for any
  * answer is checked, so that wrong ones crash too.
  */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "layout/layout.h"
 #include "layout/mapping.h"
 #include "layout/port.h"
+#include "layout/request.h"
 #include "layout/tasks.h"
 #include "layout/vars.h"
 
@@ -213,6 +215,62 @@ static void fuzz_record(const char *text)
 		check(strcmp(record, "job=1.0") == 0);
 }
 
+/* Bits for what is yes or no, then texts; an empty one is not given. */
+static void request_read(char *text, struct ddp_request *request)
+{
+	const char **fields[] = {
+		&request->nodes, &request->gres, &request->gpus,
+		&request->gpus_per_node, &request->ntasks,
+		&request->cpus_per_task, &request->cpus_per_gpu,
+		&request->mincpus, &request->ntasks_per_node,
+		&request->ntasks_per_gpu, &request->gpus_per_task,
+	};
+	int bits = *text++;
+	const char *field;
+	size_t i;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		field = strsep(&text, ";");
+		*fields[i] = field != NULL && *field != '\0' ? field : NULL;
+	}
+	request->in_job = (bits & 1) != 0;
+	request->nodes_typed = (bits & 2) != 0;
+	request->pty = (bits & 4) != 0;
+	request->exclusive = (bits & 8) != 0;
+	request->arbitrary = (bits & 16) != 0;
+}
+
+static void fuzz_request(char *text)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_request request = { 0 };
+	struct ddp_fill fill;
+	enum ddp_cpus cpus;
+	uint32_t gpus = 99999;
+	char share[16];
+	int rc;
+
+	if (*text == '\0')
+		return;
+	request_read(text, &request);
+	rc = ddp_request_gpus(&request, &gpus, &error);
+	check(rc == 0 ? gpus <= DDP_GPUS_MAX : gpus == 99999);
+	check(rc == 0 || error.text[0] != '\0');
+	if (ddp_request_gpus_per_node(&request, share, sizeof(share), NULL) ||
+	    !request.gpus)
+		check(share[0] == '\0');
+	rc = ddp_request_fill(&request, &fill, &error);
+	check(rc == 0 || !request.ntasks);
+	check(fill.ntasks_per_node <= DDP_GPUS_MAX);
+	if (request.ntasks_per_node || request.ntasks_per_gpu)
+		check(rc == 0 && !fill.nodes && !fill.ntasks &&
+		      !fill.ntasks_per_node);
+	rc = ddp_request_check_cpus(&request, &cpus, &error);
+	check(rc == 0 || !request.exclusive);
+	check(ddp_request_cpus_per_task(request.cpus_per_task, request.nodes,
+					2, 3) <= DDP_RANK_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	char *text;
@@ -232,6 +290,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	case 'm': fuzz_mapping(text); break;
 	case 'n': fuzz_gres(ddp_gpus_count, text); break;
 	case 'p': fuzz_port(text); break;
+	case 'q': fuzz_request(text); break;
 	case 'r': fuzz_record(text); break;
 	case 't': fuzz_tasks(text); break;
 	}

@@ -216,3 +216,35 @@ Test(gres, null_is_none)
 	cr_expect_eq(ddp_gpus_count(NULL, &gpus, NULL), 0);
 	cr_expect_eq(gpus, 0);
 }
+
+Test(gres, divides_what_each_node_gets)
+{
+	static const struct {
+		const char *text;
+		uint32_t nodes;
+		const char *share;	/* NULL: refused */
+	} table[] = {
+		{ "4", 2, "2" },
+		{ "4", 1, "4" },
+		{ "a100:4,v100:2", 2, "a100:2,v100:1" },
+		{ "a100", 1, "a100:1" },
+		{ "1k", 4, "256" },
+		{ "0", 2, "" },
+		{ "3", 2, NULL },
+		{ "a100:3,v100:1", 2, NULL },
+		{ "a100", 2, NULL },
+		{ "longest-of-all-types:2", 2, NULL },
+		{ "-1", 1, NULL },
+	};
+	char share[16];
+	size_t i;
+	int rc;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		rc = ddp_gpus_divide(table[i].text, table[i].nodes, share,
+				     sizeof(share), NULL);
+		cr_expect_eq(rc, table[i].share ? 0 : -1, "%s", table[i].text);
+		cr_expect_str_eq(share, table[i].share ? table[i].share : "",
+				 "%s", table[i].text);
+	}
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fake of the network that the plugin sees, so that names mean the same on
+ * every machine: nN is 192.0.2.N, loop is the address that Debian gives a
+ * machine of its own name, and no other name resolves. This machine is
+ * 192.0.2.200 on eth7, beside lo and eth0. To bind a port is left as it is.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "host.h"
+
+#define OWN_ADDRESS "192.0.2.200"
+
+static const char *address_find(const char *name, char *text, size_t size)
+{
+	unsigned int number;
+
+	if (strcmp(name, "loop") == 0)
+		return "127.0.1.1";
+	if (sscanf(name, "n%u", &number) == 1)
+		snprintf(text, size, "192.0.2.%u", number);
+	else
+		snprintf(text, size, "%s", name);
+	return text;
+}
+
+int getaddrinfo(const char *node, const char *service,
+		const struct addrinfo *hints, struct addrinfo **list)
+{
+	struct answer {
+		struct addrinfo item;
+		struct sockaddr_in address;
+	} *answer = calloc(1, sizeof(*answer));
+	char text[64];
+
+	(void)service;
+	(void)hints;
+	answer->item.ai_family = answer->address.sin_family = AF_INET;
+	answer->item.ai_addr = (struct sockaddr *)&answer->address;
+	answer->item.ai_addrlen = sizeof(answer->address);
+	if (inet_pton(AF_INET, address_find(node, text, sizeof(text)),
+		      &answer->address.sin_addr) != 1) {
+		free(answer);
+		return EAI_NONAME;
+	}
+	*list = &answer->item;
+	return 0;
+}
+
+void freeaddrinfo(struct addrinfo *list)
+{
+	free(list);
+}
+
+int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	(void)fd;
+	(void)address;
+	(void)length;
+	return 0;
+}
+
+static void address_set(struct sockaddr_in *address, const char *text)
+{
+	memset(address, 0, sizeof(*address));
+	address->sin_family = AF_INET;
+	if (inet_pton(AF_INET, text, &address->sin_addr) != 1)
+		abort();
+}
+
+int getsockname(int fd, struct sockaddr *address, socklen_t *length)
+{
+	(void)fd;
+	address_set((struct sockaddr_in *)(void *)address, OWN_ADDRESS);
+	*length = sizeof(struct sockaddr_in);
+	return 0;
+}
+
+int getifaddrs(struct ifaddrs **list)
+{
+	static const struct {
+		const char *name, *address;
+	} table[] = {
+		{ "lo", "127.0.0.1" },
+		{ "eth0", "198.51.100.1" },
+		{ "eth7", OWN_ADDRESS },
+	};
+	static struct sockaddr_in addresses[COUNT(table)];
+	static struct ifaddrs items[COUNT(table) + 1];
+	size_t i;
+
+	/* The first has no address, like an interface that is down. */
+	for (i = 0; i < COUNT(table); i++) {
+		address_set(&addresses[i], table[i].address);
+		items[i + 1].ifa_name = (char *)table[i].name;
+		items[i + 1].ifa_addr = (struct sockaddr *)&addresses[i];
+		items[i].ifa_next = &items[i + 1];
+	}
+	items[0].ifa_name = (char *)"dummy0";
+	*list = items;
+	return 0;
+}
+
+void freeifaddrs(struct ifaddrs *list)
+{
+	(void)list;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In srun, sbatch, salloc and slurmd: what is filled in, what is refused, and
+ * that nothing happens without --ddp. Job 13 has 2 GPUs on each node, 14 has
+ * different ones, 15 is unknown, and 16 has none: see tests/spank/run.
+ */
+#include "host.h"
+
+#define POISON "slurm-ddp-plugin-missing-on-this-node"
+#define POISONED "RANK=" POISON "|LOCAL_RANK=" POISON "|WORLD_SIZE=" POISON
+#define STEP "--nodes=2 --gres=gpu:2 a.out"
+#define TASKS "SLURM_NTASKS_PER_NODE_HET_GROUP_0"
+#define FILLED POISONED "|" TASKS "=2|SLURM_MPI_TYPE=pmix|" \
+	"SLURM_KILL_BAD_EXIT=1|-SLURM_DDP_RERUN|SLURM_DDP_ADDED=" TASKS \
+	" SLURM_NTASKS_PER_NODE SLURM_MPI_TYPE SLURM_KILL_BAD_EXIT"
+#define UNFILLED POISONED "|-" TASKS "|-SLURM_DDP_RERUN"
+#define DDP "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp="
+#define DDP_PORT "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp_port="
+#define LINE "optional spank_ddp.so"
+
+static const struct spank_case off_cases[] = {
+	{ .name = "without --ddp nothing changes",
+	  .command = "srun " STEP, .env = "A=b|RANK=7|SLURM_MPI_TYPE=none",
+	  .want = "same" },
+	{ .name = "without --ddp Slurm is asked nothing",
+	  .command = "srun " STEP, .want = "#options=2|#items=0|#calls=3" },
+	{ .name = "nor does it without --ddp and with a bad plugstack.conf",
+	  .command = "srun " STEP, .env = "A=b", .want = "same",
+	  .conf = LINE " speed=9 mpi port-range=1 interface= =" },
+	{ .name = "--ddp=off", .command = "srun --ddp=off " STEP,
+	  .env = "A=b", .want = "same", .conf = LINE " speed=9" },
+	{ .name = "--ddp=off undoes what is inherited",
+	  .command = "srun --ddp=off " STEP, .env = DDP "|" DDP_PORT "1",
+	  .want = "same" },
+	{ .name = "inherited off", .command = "srun " STEP, .env = DDP "off",
+	  .want = "same" },
+	{ .name = "the later word stands, off",
+	  .command = "srun --ddp --ddp=off " STEP, .want = "same" },
+	{ .name = "--ddp of the user's own program",
+	  .command = "srun --noise a.out --ddp", .env = "A=b", .want = "same",
+	  .err = "srun: noise\n" },
+	{ .name = "in slurmd and in job scripts", .command = "slurmd",
+	  .env = "A=b|" DDP, .want = "same" },
+	{ .name = "in slurmd and in job scripts, options", .command = "slurmd",
+	  .want = "#options=0|#items=0" },
+	{ .name = "orted of an mpirun", .env = "A=b|" DDP, .want = "same",
+	  .command = "srun --ntasks=2 orted -mca a b" },
+	{ .name = "prted with a path", .env = DDP, .want = "same",
+	  .command = "srun --ntasks=2 /opt/ompi/bin/prted" },
+	{ .name = "hydra_pmi_proxy", .env = DDP, .want = "same",
+	  .command = "srun --nodes=2 hydra_pmi_proxy" },
+	{ .name = "hydra_bstrap_proxy", .env = DDP, .want = "same",
+	  .command = "srun --nodes=2 hydra_bstrap_proxy" },
+	{ .name = "the shell of salloc", .env = DDP, .want = "same",
+	  .command = "srun --interactive --pty bash" },
+	{ .name = "without --ddp in an srun that hides its options",
+	  .command = "srun " STEP, .dir = "bare", .env = "A=b",
+	  .want = "same" },
+};
+
+static const struct spank_case on_cases[] = {
+	{ .name = "--ddp", .command = "srun --ddp " STEP, .env = "A=b",
+	  .want = FILLED "|A=b" },
+	{ .name = "--ddp=", .command = "srun --ddp= " STEP, .want = FILLED },
+	{ .name = "--ddp=(null)", .command = "srun --ddp=(null) " STEP,
+	  .want = FILLED },
+	{ .name = "inherited, empty", .command = "srun " STEP, .env = DDP,
+	  .want = FILLED },
+	{ .name = "inherited, (null)", .command = "srun " STEP,
+	  .env = DDP "(null)", .want = FILLED },
+	{ .name = "typed over inherited off", .command = "srun --ddp " STEP,
+	  .env = DDP "off", .want = FILLED },
+	{ .name = "typed over an inherited bad word",
+	  .command = "srun --ddp " STEP, .env = DDP "nonsense",
+	  .want = FILLED },
+	{ .name = "the later word stands, on",
+	  .command = "srun --ddp=off --ddp " STEP, .want = FILLED },
+	{ .name = "stale variables of ours",
+	  .command = "srun --ddp " STEP,
+	  .env = "SLURM_DDP_RERUN=1:1|SLURM_DDP_ADDED=OLD|RANK=7|"
+		 "LOCAL_RANK=7|WORLD_SIZE=9", .want = FILLED },
+	{ .name = "a malformed mark", .command = "srun --ddp " STEP,
+	  .env = "SLURM_DDP_RERUN=x", .want = FILLED },
+	{ .name = "the user's own values",
+	  .command = "srun --ddp --mpi=none -n4 --ntasks-per-node=2 " STEP,
+	  .env = "SLURM_KILL_BAD_EXIT=0", .want = UNFILLED
+	  "|-SLURM_MPI_TYPE|SLURM_KILL_BAD_EXIT=0|-SLURM_DDP_ADDED" },
+	{ .name = "a Slurm without mpi/pmix", .dir = "nompi",
+	  .command = "srun --ddp " STEP, .want = POISONED "|" TASKS
+	  "=2|-SLURM_MPI_TYPE|SLURM_KILL_BAD_EXIT=1" },
+	{ .name = "good keys", .command = "srun --ddp " STEP,
+	  .conf = LINE " mpi=keep port-range=20000-20063 interface=ib0.8001 "
+		  "cpus=trust",
+	  .want = POISONED "|" TASKS "=2|-SLURM_MPI_TYPE" },
+	{ .name = "mpi=pmix, cpus=check", .command = "srun --ddp " STEP,
+	  .conf = LINE " mpi=pmix cpus=check", .want = FILLED },
+	{ .name = "a good --ddp-port",
+	  .command = "srun --ddp-port=25000 --ddp " STEP, .want = FILLED },
+	{ .name = "a good port over an inherited bad one",
+	  .command = "srun --ddp --ddp-port=65535 " STEP, .env = DDP_PORT "x",
+	  .want = FILLED },
+	{ .name = "two lines in plugstack.conf",
+	  .command = "srun --ddp --noise " STEP,
+	  .conf = LINE "\n" LINE " mpi=pmix", .want = FILLED "|#options=2",
+	  .err = "srun: noise\n" },
+	{ .name = "srun hides its options, -n", .dir = "bare",
+	  .command = "srun --ddp -n4 --nodes=2 a.out",
+	  .want = UNFILLED "|-SLURM_DDP_ADDED" },
+	{ .name = "srun hides its options, --ntasks-per-node", .dir = "bare",
+	  .command = "srun --ddp --ntasks-per-node=2 " STEP,
+	  .want = UNFILLED },
+	{ .name = "srun hides its options, SLURM_NTASKS", .dir = "bare",
+	  .command = "srun --ddp " STEP, .env = "SLURM_NTASKS=4",
+	  .want = UNFILLED },
+};
+
+/* What srun prints while it reads its command line. */
+static const struct spank_case noise_cases[] = {
+	{ .name = "srun's messages appear once", .want = FILLED,
+	  .command = "srun --noise --ddp " STEP, .err = "srun: noise\n" },
+	{ .name = "once where nothing is filled in", .want = UNFILLED,
+	  .command = "srun --noise --ddp -n4 -K1 --mpi=none --ntasks-per-node"
+		     "=2 " STEP, .err = "srun: noise\n" },
+	{ .name = "and where srun ends by itself", .status = 3,
+	  .command = "srun --ddp --noise --quit " STEP,
+	  .err = "srun: noise\n" },
+	{ .name = "and where it knows an option not", .status = 1,
+	  .command = "srun --noise --ddp --wrong " STEP,
+	  .err = "srun: noise\nsrun: unrecognized option '--wrong'\n" },
+	{ .name = "and where the step is refused", .status = 1,
+	  .command = "srun --noise --ddp=no " STEP,
+	  .err = "srun: noise\nsrun: error: slurm-ddp: --ddp=no: unknown word; "
+		 "known are: off\n" },
+	{ .name = "and without --ddp", .want = "same",
+	  .command = "srun --noise " STEP, .err = "srun: noise\n" },
+	{ .name = "once for each component", .want = POISONED,
+	  .command = "srun --ddp --noise " STEP " : --noise " STEP,
+	  .err = "srun: noise\nsrun: noise\n" },
+};
+
+static const struct spank_case het_cases[] = {
+	{ .name = "two components", .command = "srun --ddp --nodes=1 "
+	  "--gres=gpu:2 a : --nodes=2 --gres=gpu:1 b", .want = POISONED "|"
+	  TASKS "=2|SLURM_NTASKS_PER_NODE_HET_GROUP_1=1|-SLURM_DDP_RERUN|"
+	  "-SLURM_NTASKS_PER_NODE" },
+	{ .name = "three, of which one is open", .want = POISONED "|-" TASKS
+	  "|SLURM_NTASKS_PER_NODE_HET_GROUP_1=3|"
+	  "-SLURM_NTASKS_PER_NODE_HET_GROUP_2",
+	  .command = "srun --ddp -n1 a : --nodes=2 --gres=gpu:3 b : -n2 c" },
+	{ .name = "two with two lines in plugstack.conf",
+	  .conf = LINE "\n" LINE, .command = "srun --ddp --nodes=1 "
+	  "--gres=gpu:2 a : --nodes=2 --gres=gpu:1 b", .want = POISONED "|"
+	  TASKS "=2|SLURM_NTASKS_PER_NODE_HET_GROUP_1=1|-SLURM_DDP_RERUN" },
+	{ .name = "--ddp in the second only", .command = "srun --nodes=1 "
+	  "--gres=gpu:2 a : --ddp --nodes=2 --gres=gpu:1 b", .want = POISONED
+	  "|" TASKS "=2|SLURM_NTASKS_PER_NODE_HET_GROUP_1=1" },
+	{ .name = "inherited", .env = DDP, .command = "srun --nodes=1 "
+	  "--gres=gpu:2 a : --nodes=2 --gres=gpu:1 b", .want = POISONED
+	  "|" TASKS "=2|SLURM_NTASKS_PER_NODE_HET_GROUP_1=1" },
+	{ .name = "off in all", .env = DDP, .want = "same",
+	  .command = "srun --ddp=off -n1 a : --ddp=off -n1 b" },
+	{ .name = "off in the second only",
+	  .command = "srun --ddp -n1 a : --ddp=off -n1 b",
+	  .refusal = "--ddp=off in one component" },
+	{ .name = "off in the first only",
+	  .command = "srun --ddp=off -n1 a : --ddp -n1 b",
+	  .refusal = "--ddp=off in one component" },
+};
+
+static const struct spank_case refused_cases[] = {
+	{ .name = "an unknown word", .command = "srun --ddp=explian " STEP,
+	  .refusal = "--ddp=explian: unknown word; known are: off" },
+	{ .name = "an inherited unknown word", .command = "srun " STEP,
+	  .env = DDP "on", .refusal = "--ddp=on: unknown word" },
+	{ .name = "off among others", .command = "srun --ddp=off,off " STEP,
+	  .refusal = "unknown word" },
+	{ .name = "--ddp-port alone", .command = "srun --ddp-port=25000 " STEP,
+	  .refusal = "--ddp-port needs --ddp" },
+	{ .name = "a port that is none", .refusal = "--ddp-port=abc",
+	  .command = "srun --ddp --ddp-port=abc " STEP },
+	{ .name = "a port of root's", .refusal = "from 1024 to 65535",
+	  .command = "srun --ddp --ddp-port=1023 " STEP },
+	{ .name = "too large a port", .refusal = "--ddp-port=65536",
+	  .command = "srun --ddp --ddp-port=65536 " STEP },
+	{ .name = "a very large port", .refusal = "--ddp-port=9999999999999",
+	  .command = "srun --ddp --ddp-port=99999999999999999999 " STEP },
+	{ .name = "a negative port", .refusal = "--ddp-port=-1",
+	  .command = "srun --ddp --ddp-port=-1 " STEP },
+	{ .name = "an empty port", .refusal = "--ddp-port=",
+	  .command = "srun --ddp --ddp-port= " STEP },
+	{ .name = "text behind a port", .refusal = "--ddp-port=25000x",
+	  .command = "srun --ddp --ddp-port=25000x " STEP },
+	{ .name = "an unknown key", .command = "srun --ddp " STEP,
+	  .conf = LINE " mpi=keep speed=9",
+	  .refusal = "speed=9: unknown; known are: mpi=pmix|keep" },
+	{ .name = "an unknown key in a second line", .conf = LINE "\n" LINE
+	  " speed=9", .command = "srun --ddp " STEP, .refusal = "speed=9" },
+	{ .name = "a key without a value", .command = "srun --ddp " STEP,
+	  .conf = LINE " mpi", .refusal = "plugstack.conf" },
+	{ .name = "a bad mpi=", .command = "srun --ddp " STEP,
+	  .conf = LINE " mpi=pmi2", .refusal = "mpi=pmi2" },
+	{ .name = "a bad cpus=", .command = "srun --ddp " STEP,
+	  .conf = LINE " cpus=many", .refusal = "cpus=many" },
+	{ .name = "a bad port-range=", .command = "srun --ddp " STEP,
+	  .conf = LINE " port-range=5000", .refusal = "port-range=5000" },
+	{ .name = "too small a port-range=", .command = "srun --ddp " STEP,
+	  .conf = LINE " port-range=5000-5010", .refusal = "at least 63" },
+	{ .name = "an empty interface=", .command = "srun --ddp " STEP,
+	  .conf = LINE " interface=", .refusal = "interface=" },
+	{ .name = "two interfaces", .command = "srun --ddp " STEP,
+	  .conf = LINE " interface=a,b", .refusal = "one interface" },
+	{ .name = "a long interface", .command = "srun --ddp " STEP,
+	  .conf = LINE " interface=abcdefghijklmnop", .refusal = "one inter" },
+	{ .name = "an open number of nodes",
+	  .command = "srun --ddp --nodes=1-2 --gres=gpu:2 a",
+	  .refusal = "-N1-2 leaves it open" },
+	{ .name = "--gpus without -N", .command = "srun --ddp --gpus=4 a",
+	  .refusal = "add -N NODES, or say the number of tasks with -n" },
+	{ .name = "uneven --gpus", .refusal = "does not divide",
+	  .command = "srun --ddp --gpus=3 --nodes=2 a" },
+	{ .name = "--jobid without -N", .refusal = "--jobid without -N",
+	  .command = "srun --ddp --jobid=13 --gres=gpu:2 a" },
+	{ .name = "--het-group", .refusal = "with --het-group",
+	  .command = "srun --ddp --het-group=1 " STEP },
+	{ .name = "an srun that hides its options", .dir = "bare",
+	  .command = "srun --ddp " STEP, .refusal = "say --ntasks-per-node" },
+};
+
+void test_srun(void)
+{
+	cases_run(off_cases, COUNT(off_cases));
+	cases_run(on_cases, COUNT(on_cases));
+	cases_run(noise_cases, COUNT(noise_cases));
+	cases_run(het_cases, COUNT(het_cases));
+	cases_run(refused_cases, COUNT(refused_cases));
+}

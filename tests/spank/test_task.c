@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In slurmstepd: the variables of one task, rank 1 of 4 on two nodes unless a
+ * case says otherwise; whose value wins; and what is refused. Derived ports
+ * are worked out by port.h's rule: job 12's steps begin at 24331 by default,
+ * and at 30416 in 30000 to 30999.
+ */
+#define _GNU_SOURCE
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host.h"
+
+#define POISON "slurm-ddp-plugin-missing-on-this-node"
+#define COMMAND "slurmstepd 0 0 2 4 --ddp train"
+#define PORT(option) "slurmstepd 0 0 2 4 --ddp --ddp-port=" option " train"
+#define BASE "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=4|SLURM_PROCID=1|" \
+	"SLURM_LOCALID=1|SLURM_STEP_NODELIST=n[1-2]|SLURMD_NODENAME=n1|" \
+	"SLURM_STEP_TASKS_PER_NODE=2(x2)|SLURM_DISTRIBUTION=block"
+#define RANK0 BASE "|SLURM_PROCID=0|SLURM_LOCALID=0"
+#define RANKS "RANK=1|LOCAL_RANK=1|WORLD_SIZE=4|LOCAL_WORLD_SIZE=2|" \
+	"NODE_RANK=0|GROUP_RANK=0|GROUP_WORLD_SIZE=2|ROLE_RANK=1|" \
+	"ROLE_WORLD_SIZE=4"
+#define REST "MASTER_ADDR=n1|MASTER_PORT=24331|OMP_NUM_THREADS=1|" \
+	"GLOO_SOCKET_IFNAME=eth7"
+#define RECORD "DDP_SET=job=12.0 MASTER_ADDR=n1 MASTER_PORT=24331 " \
+	"OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7"
+#define LINE "optional spank_ddp.so"
+
+static const struct spank_case none_cases[] = {
+	{ .name = "a task without --ddp", .env = BASE "|A=b", .want = "same",
+	  .command = "slurmstepd 0 0 2 4 train" },
+	{ .name = "a task without --ddp, bad keys", .env = BASE,
+	  .want = "same", .command = "slurmstepd 0 0 2 4 train",
+	  .conf = LINE " speed=9 mpi" },
+	{ .name = "Slurm is asked nothing", .env = BASE,
+	  .command = "slurmstepd 0 0 2 4 train", .want = "#calls=3" },
+	{ .name = "a task with --ddp=off", .env = BASE, .want = "same",
+	  .command = "slurmstepd 0 0 2 4 --ddp=off train" },
+	{ .name = "off as the later word", .env = BASE, .want = "same",
+	  .command = "slurmstepd 0 0 2 4 --ddp --ddp=off train" },
+	{ .name = "the batch step", .want = "A=b|-RANK|-DDP_SET", .env = "A=b",
+	  .command = "slurmstepd 0 0xfffffffb 1 2 --ddp script" },
+	{ .name = "the interactive step", .want = "A=b|-RANK", .env = "A=b",
+	  .command = "slurmstepd 0 0xfffffffa 1 2 --ddp bash" },
+	{ .name = "the extern step", .want = "A=b|-RANK", .env = "A=b",
+	  .command = "slurmstepd 0 0xfffffffc 1 2 --ddp sleep" },
+	{ .name = "orted", .want = "-RANK|-DDP_SET", .env = BASE,
+	  .command = "slurmstepd 0 0 1 2 --ddp orted --x" },
+	{ .name = "prted with a path", .want = "-RANK", .env = BASE,
+	  .command = "slurmstepd 0 0 1 2 --ddp /opt/bin/prted" },
+};
+
+static const struct spank_case value_cases[] = {
+	{ .name = "--ddp, every variable", .env = BASE, .command = COMMAND,
+	  .want = RANKS "|" REST "|" RECORD "|-NCCL_SOCKET_IFNAME" },
+	{ .name = "--ddp=", .env = BASE, .want = RANKS "|" REST,
+	  .command = "slurmstepd 0 0 2 4 --ddp= train" },
+	{ .name = "--ddp=(null)", .env = BASE, .want = RANKS "|" REST,
+	  .command = "slurmstepd 0 0 2 4 --ddp=(null) train" },
+	{ .name = "on as the later word", .env = BASE, .want = RANKS "|" REST,
+	  .command = "slurmstepd 0 0 2 4 --ddp=off --ddp train" },
+	{ .name = "two lines in plugstack.conf", .env = BASE,
+	  .command = COMMAND, .conf = LINE "\n" LINE,
+	  .want = RANKS "|" REST "|" RECORD },
+	{ .name = "the last step before the special ones", .env = BASE,
+	  .want = RANKS, .command = "slurmstepd 0 0xfffffff9 2 4 --ddp train" },
+	{ .name = "a stale RANK never wins", .command = COMMAND,
+	  .env = BASE "|RANK=7|LOCAL_RANK=7|WORLD_SIZE=9|LOCAL_WORLD_SIZE=9|"
+		 "NODE_RANK=7|GROUP_RANK=7|GROUP_WORLD_SIZE=9|ROLE_RANK=7|"
+		 "ROLE_WORLD_SIZE=9", .want = RANKS },
+	{ .name = "nor what a missing plugin leaves", .command = COMMAND,
+	  .env = BASE "|RANK=" POISON "|LOCAL_RANK=" POISON
+		 "|WORLD_SIZE=" POISON, .want = RANKS },
+	{ .name = "the user's values win", .command = COMMAND,
+	  .env = BASE "|MASTER_ADDR=elsewhere|MASTER_PORT=29500|"
+		 "OMP_NUM_THREADS=3|GLOO_SOCKET_IFNAME=ib0|"
+		 "NCCL_SOCKET_IFNAME=ib", .want = RANKS "|MASTER_ADDR="
+	  "elsewhere|MASTER_PORT=29500|OMP_NUM_THREADS=3|GLOO_SOCKET_IFNAME="
+	  "ib0|NCCL_SOCKET_IFNAME=ib|DDP_SET=job=12.0" },
+	{ .name = "empty ones do not", .command = COMMAND,
+	  .env = BASE "|MASTER_ADDR=|MASTER_PORT=|OMP_NUM_THREADS=|"
+		 "GLOO_SOCKET_IFNAME=", .want = RANKS "|" REST },
+	{ .name = "an outer step's do not", .command = COMMAND,
+	  .env = BASE "|MASTER_ADDR=n9|MASTER_PORT=20000|OMP_NUM_THREADS=4|"
+		 "GLOO_SOCKET_IFNAME=eth9|NCCL_SOCKET_IFNAME==eth9|"
+		 "DDP_SET=job=12.3 MASTER_ADDR=n9 MASTER_PORT=20000 "
+		 "OMP_NUM_THREADS=4 GLOO_SOCKET_IFNAME=eth9 "
+		 "NCCL_SOCKET_IFNAME==eth9",
+	  .want = RANKS "|" REST "|" RECORD },
+	{ .name = "unless the user has changed them", .command = COMMAND,
+	  .env = BASE "|MASTER_ADDR=n9|MASTER_PORT=20001|OMP_NUM_THREADS=4|"
+		 "DDP_SET=job=12.3 MASTER_ADDR=n9 MASTER_PORT=20000 "
+		 "OMP_NUM_THREADS=44", .want = "MASTER_ADDR=n1|"
+	  "MASTER_PORT=20001|OMP_NUM_THREADS=4" },
+	{ .name = "what srun was given is taken out", .command = COMMAND,
+	  .env = BASE "|A=b|SLURM_MPI_TYPE=none|SLURM_X=1|SLURM_DDP_ADDED="
+		 "SLURM_MPI_TYPE SLURM_X SLURM_GONE", .want = RANKS
+	  "|A=b|-SLURM_MPI_TYPE|-SLURM_X|-SLURM_GONE|-SLURM_DDP_ADDED" },
+	{ .name = "interface=", .env = BASE, .command = COMMAND,
+	  .conf = LINE " interface=ib0", .want = "GLOO_SOCKET_IFNAME=ib0|"
+	  "NCCL_SOCKET_IFNAME==ib0" },
+	{ .name = "a name that NCCL alone knows", .env = BASE "|"
+	  "NCCL_SOCKET_IFNAME=^lo", .command = COMMAND, .conf = LINE
+	  " interface=ib0", .want = "NCCL_SOCKET_IFNAME=^lo" },
+};
+
+static const struct spank_case port_cases[] = {
+	{ .name = "a derived port", .env = RANK0, .command = COMMAND,
+	  .want = "MASTER_PORT=24331" },
+	{ .name = "of another step", .env = BASE, .want = "MASTER_PORT=24338",
+	  .command = "slurmstepd 0 7 2 4 --ddp train" },
+	{ .name = "in port-range=", .env = RANK0, .command = COMMAND,
+	  .conf = LINE " port-range=30000-30999",
+	  .want = "MASTER_PORT=30416" },
+	{ .name = "Slurm's reservation before that", .command = COMMAND,
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005-12007",
+	  .want = "MASTER_PORT=12005" },
+	{ .name = "the user's before that", .command = COMMAND, .env = BASE
+	  "|SLURM_STEP_RESV_PORTS=12005-12007|MASTER_PORT=29500",
+	  .want = "MASTER_PORT=29500" },
+	{ .name = "--ddp-port before that", .command = PORT("25000"),
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005-12007|MASTER_PORT=29500",
+	  .want = "MASTER_PORT=25000|DDP_SET=job=12.0 MASTER_ADDR=n1 "
+		  "MASTER_PORT=25000 OMP_NUM_THREADS=1 "
+		  "GLOO_SOCKET_IFNAME=eth7" },
+	{ .name = "the later --ddp-port", .env = BASE,
+	  .command = PORT("25000 --ddp-port=26000"),
+	  .want = "MASTER_PORT=26000" },
+	{ .name = "no reservation of one component", .env = BASE
+	  "|SLURM_STEP_RESV_PORTS=12005|SLURM_MPI_TYPE=pmix|"
+	  "SLURM_PMIX_MAPPING_SERV=(vector,(0,2,2))",
+	  .command = "slurmstepd 0 0 2 2 --ddp train",
+	  .want = "MASTER_PORT=24331" },
+};
+
+static const struct spank_case refused_cases[] = {
+	{ .name = "a malformed reservation", .command = COMMAND,
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=x", .refusal = "rank 1 on n1: "
+	  "reserved ports 'x'" },
+	{ .name = "a MASTER_PORT that is no number", .command = COMMAND,
+	  .env = BASE "|MASTER_PORT=http",
+	  .refusal = "MASTER_PORT=http is not a number" },
+	{ .name = "a MASTER_PORT of 0", .command = COMMAND, .env = BASE
+	  "|MASTER_PORT=0", .refusal = "MASTER_PORT=0 is not a port" },
+	{ .name = "too large a MASTER_PORT", .command = COMMAND, .env = BASE
+	  "|MASTER_PORT=65536", .refusal = "MASTER_PORT=65536 is not" },
+	{ .name = "a bad word", .env = BASE, .refusal = "--ddp=x: unknown word",
+	  .command = "slurmstepd 0 0 2 4 --ddp=x train" },
+	{ .name = "a bad --ddp-port", .env = BASE, .command = PORT("80"),
+	  .refusal = "--ddp-port=80" },
+	{ .name = "an unknown key", .env = BASE, .command = COMMAND,
+	  .conf = LINE " speed=9", .refusal = "rank 1 on n1: plugstack.conf" },
+	{ .name = "a master that does not resolve", .command = COMMAND,
+	  .env = BASE "|SLURM_STEP_NODELIST=gone,n1|SLURM_PROCID=3",
+	  .refusal = "rank 3 on n1: the master's name gone does not resolve" },
+	{ .name = "a master that is loopback", .command = COMMAND,
+	  .env = BASE "|SLURM_STEP_NODELIST=loop,n1|SLURM_PROCID=3",
+	  .refusal = "loop resolves to loopback (127.0.1.1) on n1" },
+	{ .name = "Slurm and the layout at odds, rank", .command = COMMAND,
+	  .env = BASE "|SLURM_PROCID=2", .refusal = "local task 1 of 2 on n1, "
+	  "and by the step's layout it is 0 of 2 on n2" },
+	{ .name = "Slurm and the layout at odds, node", .command = COMMAND,
+	  .env = BASE "|SLURMD_NODENAME=n2", .refusal = "1 of 2 on n1" },
+	{ .name = "Slurm and the layout at odds, local tasks", .env = BASE,
+	  .command = "slurmstepd 0 0 3 4 --ddp train", .refusal = "1 of 3" },
+	{ .name = "a rank beyond", .command = COMMAND, .env = BASE
+	  "|SLURM_PROCID=4", .refusal = "rank 4 is not in a world of 4" },
+	{ .name = "a world of another size", .env = BASE "|"
+	  "SLURM_STEP_NUM_TASKS=5", .command = "slurmstepd 0 0 2 5 --ddp a",
+	  .refusal = "Slurm runs it as" },
+};
+
+/* On one node the name need not resolve, and loopback is as good. */
+static const struct spank_case single_cases[] = {
+	{ .name = "one node of no known name",
+	  .env = BASE "|SLURM_STEP_NODELIST=gone|SLURMD_NODENAME=gone|"
+	  "SLURM_STEP_TASKS_PER_NODE=2|"
+	  "SLURM_STEP_NUM_TASKS=2", .want = "MASTER_ADDR=gone|WORLD_SIZE=2|"
+	  "GROUP_WORLD_SIZE=1|-GLOO_SOCKET_IFNAME",
+	  .command = "slurmstepd 0 0 2 2 --ddp train" },
+	{ .name = "one node that is loopback",
+	  .env = BASE "|SLURM_STEP_NODELIST=loop|SLURMD_NODENAME=loop|"
+	  "SLURM_STEP_TASKS_PER_NODE=2|"
+	  "SLURM_STEP_NUM_TASKS=2", .want = "MASTER_ADDR=loop|"
+	  "-GLOO_SOCKET_IFNAME", .command = "slurmstepd 0 0 2 2 --ddp train" },
+};
+
+/* What Slurm sets, taken out or mangled one at a time. */
+static void test_broken(void)
+{
+	static const char *const names[] = {
+		"SLURM_JOB_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
+		"SLURM_LOCALID", "SLURM_STEP_NODELIST",
+		"SLURM_STEP_TASKS_PER_NODE", "SLURMD_NODENAME",
+	};
+	static const char *const bad[] = { "", "x[", "-1", "4294967296" };
+	char name[96], env[512], refusal[96];
+	struct spank_case test = { .name = name, .command = COMMAND,
+		.env = env, .refusal = refusal };
+	size_t i, j;
+
+	for (i = 0; i < COUNT(names); i++) {
+		snprintf(name, sizeof(name), "without %s", names[i]);
+		snprintf(env, sizeof(env), "%s|-%s", BASE, names[i]);
+		snprintf(refusal, sizeof(refusal), "Slurm has not set %s",
+			 names[i]);
+		case_run(&test);
+		for (j = 0; j < COUNT(bad); j++) {
+			snprintf(name, sizeof(name), "%s=%s", names[i],
+				 bad[j]);
+			snprintf(env, sizeof(env), "%s|%s=%s", BASE, names[i],
+				 bad[j]);
+			snprintf(refusal, sizeof(refusal), "on %s: ",
+				 i == COUNT(names) - 1 ? bad[j] : "n1");
+			case_run(&test);
+		}
+	}
+}
+
+/* A port that this process holds meanwhile. */
+static void test_held(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char command[96], refusal[96], users[512], ours[32];
+	struct spank_case test = { .command = command, .env = RANK0 };
+	unsigned int port = 25000;
+
+	/* getsockname is a fake here: try until one is free. */
+	do {
+		address.sin_port = htons((uint16_t)++port);
+	} while (bind(fd, (struct sockaddr *)&address, length) < 0);
+	if (listen(fd, 1) < 0)
+		abort();
+	snprintf(command, sizeof(command), PORT("%u"), port);
+	snprintf(refusal, sizeof(refusal), "rank 0 on n1: another process "
+		 "holds port %u on n1", port);
+	snprintf(ours, sizeof(ours), "MASTER_PORT=%u", port);
+
+	test.name = "a port that is held";
+	test.refusal = refusal;
+	case_run(&test);
+	test.name = "a held --ddp-port beside the user's MASTER_PORT";
+	test.env = RANK0 "|MASTER_PORT=29500";
+	case_run(&test);
+	test.name = "another rank does not look";
+	test.refusal = NULL;
+	test.env = BASE;
+	test.want = ours;
+	case_run(&test);
+	test.name = "nor rank 0 where the user names the master";
+	test.env = RANK0 "|MASTER_ADDR=elsewhere";
+	case_run(&test);
+	test.name = "nor at the user's MASTER_PORT";
+	snprintf(users, sizeof(users), "%s|%s", RANK0, ours);
+	test.env = users;
+	test.command = COMMAND;
+	case_run(&test);
+	close(fd);
+}
+
+void test_task(void)
+{
+	cases_run(none_cases, COUNT(none_cases));
+	cases_run(value_cases, COUNT(value_cases));
+	cases_run(port_cases, COUNT(port_cases));
+	cases_run(single_cases, COUNT(single_cases));
+	cases_run(refused_cases, COUNT(refused_cases));
+	test_broken();
+	test_held();
+}

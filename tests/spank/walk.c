@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The parts that the fake Slurm plays: srun and sbatch, slurmstepd, slurmd.
+ * Each loads the plugin once for every line of the plugstack.conf beside the
+ * program, calls its hooks in Slurm's order, and prints the environment that
+ * the task would see and what was asked of spank.h.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host.h"
+
+#define LINES_MAX 4
+#define WORDS_MAX 16
+
+static struct line {
+	void *plugin;
+	int argc;
+	char *argv[WORDS_MAX];
+} lines[LINES_MAX];
+static size_t line_count;
+
+static void beside(char *path, const char *name)
+{
+	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 32);
+
+	if (length < 0)
+		abort();
+	path[length] = '\0';
+	strcpy(strrchr(path, '/') + 1, name);
+}
+
+/* "optional spank_ddp.so key=value ..." */
+static void line_load(char *text)
+{
+	struct line *line = &lines[line_count++];
+	char path[PATH_MAX], *word;
+
+	strtok(text, " \n");
+	beside(path, strtok(NULL, " \n"));
+	while ((word = strtok(NULL, " \n")))
+		line->argv[line->argc++] = strdup(word);
+	line->plugin = dlopen(path, RTLD_NOW);
+	if (!line->plugin) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(99);
+	}
+}
+
+static void plugstack_load(void)
+{
+	char path[PATH_MAX], text[256];
+	FILE *file;
+
+	beside(path, "plugstack.conf");
+	file = fopen(path, "r");
+	while (file && line_count < LINES_MAX &&
+	       fgets(text, sizeof(text), file))
+		line_load(text);
+	if (!file || fclose(file))
+		abort();
+}
+
+static void hook(const char *name)
+{
+	int (*call)(spank_t spank, int argc, char **argv);
+	size_t i;
+
+	for (i = 0; i < line_count; i++) {
+		*(void **)&call = dlsym(lines[i].plugin, name);
+		if (call && call(NULL, lines[i].argc, lines[i].argv) != 0)
+			fprintf(stderr, "%s returned an error\n", name);
+	}
+}
+
+/* "--name" or "--name=value"; false where no plugin has such an option. */
+static bool plugin_option(const char *word, int remote)
+{
+	size_t length = strcspn(word, "="), i;
+	struct spank_option *option;
+
+	for (i = 0; i < fake.option_count; i++) {
+		option = fake.options[i];
+		if (strncmp(word, "--", 2) != 0 ||
+		    strlen(option->name) != length - 2 ||
+		    strncmp(option->name, word + 2, length - 2) != 0)
+			continue;
+		if (option->cb(option->val, word[length] ? word + length + 1 :
+			       NULL, remote) != 0)
+			exit(98);
+		return true;
+	}
+	return false;
+}
+
+static void plugin_options_from_env(void)
+{
+	char variable[128], *dash;
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < fake.option_count; i++) {
+		snprintf(variable, sizeof(variable),
+			 "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_%s",
+			 fake.options[i]->name);
+		while ((dash = strchr(variable, '-')))
+			*dash = '_';
+		value = getenv(variable);
+		if (value)
+			fake.options[i]->cb(fake.options[i]->val, value, 0);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void print(char **env)
+{
+	size_t count = 0, i;
+
+	while (env[count])
+		count++;
+	qsort(env, count, sizeof(*env), compare);
+	for (i = 0; i < count; i++)
+		puts(env[i]);
+	printf("#options=%u\n#items=%u\n#calls=%u\n", fake.option_count,
+	       fake.items, fake.calls);
+}
+
+/*
+ * Read one component's words up to the command; the index behind its end.
+ * --noise says something on stderr, --quit ends, as srun's own checks do.
+ */
+static int component_read(int argc, char **argv, int at)
+{
+	for (; at < argc && argv[at][0] == '-'; at++) {
+		if (strcmp(argv[at], "--noise") == 0)
+			fprintf(stderr, "%s: noise\n", fake.program);
+		else if (strcmp(argv[at], "--quit") == 0)
+			exit(3);
+		else if (strncmp(argv[at], "--fail=", 7) != 0 &&
+			 !fake_options_set(argv[at]) &&
+			 !plugin_option(argv[at], 0)) {
+			fprintf(stderr, "%s: unrecognized option '%s'\n",
+				fake.program, argv[at]);
+			exit(1);
+		}
+	}
+	while (at < argc && strcmp(argv[at], ":") != 0)
+		at++;
+	return at + 1;
+}
+
+int walk_launcher(int argc, char **argv, spank_context_t context)
+{
+	unsigned int component = 0;
+	int at = 1;
+
+	fake.context = context;
+	if (argc > 1)
+		sscanf(argv[1], "--fail=%u", &fake.fail);
+	plugstack_load();
+	hook("slurm_spank_init");
+	while (at < argc) {
+		fake_options_reset();
+		fake_options_from_env(component++);
+		plugin_options_from_env();
+		at = component_read(argc, argv, at);
+		hook("slurm_spank_init_post_opt");
+	}
+	if (context == S_CTX_LOCAL)
+		hook("slurm_spank_local_user_init");
+	print(environ);
+	hook("slurm_spank_exit");
+	return 0;
+}
+
+/* slurmstepd FAIL STEP LOCAL-TASKS ALL-TASKS [--option ...] COMMAND ... */
+int walk_stepd(int argc, char **argv)
+{
+	size_t count = 0, i;
+	int at;
+
+	if (argc < 6)
+		return 97;
+	fake.context = S_CTX_REMOTE;
+	fake.fail = (unsigned int)atoi(argv[1]);
+	fake.step_id = (uint32_t)strtoul(argv[2], NULL, 0);
+	fake.local_tasks = (uint32_t)atoi(argv[3]);
+	fake.all_tasks = (uint32_t)atoi(argv[4]);
+	while (environ[count])
+		count++;
+	fake.env = calloc(count + 1, sizeof(*fake.env));
+	for (i = 0; i < count; i++)
+		fake.env[i] = strdup(environ[i]);
+
+	plugstack_load();
+	hook("slurm_spank_init");
+	for (at = 5; at < argc && argv[at][0] == '-'; at++)
+		plugin_option(argv[at], 1);
+	fake.argc = argc - at;
+	fake.argv = argv + at;
+	hook("slurm_spank_init_post_opt");
+	hook("slurm_spank_user_init");
+	hook("slurm_spank_task_init_privileged");
+	hook("slurm_spank_task_init");
+	hook("slurm_spank_task_post_fork");
+	print(fake.env);
+	hook("slurm_spank_task_exit");
+	hook("slurm_spank_exit");
+	return 0;
+}
+
+int walk_slurmd(void)
+{
+	static const spank_context_t contexts[] = {
+		S_CTX_SLURMD, S_CTX_JOB_SCRIPT, S_CTX_ERROR,
+	};
+	size_t i;
+
+	plugstack_load();
+	for (i = 0; i < COUNT(contexts); i++) {
+		fake.context = contexts[i];
+		hook("slurm_spank_init");
+		hook("slurm_spank_init_post_opt");
+		hook("slurm_spank_job_prolog");
+		hook("slurm_spank_job_epilog");
+		hook("slurm_spank_slurmd_exit");
+		hook("slurm_spank_exit");
+	}
+	print(environ);
+	return 0;
+}

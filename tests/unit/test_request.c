@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "layout/request.h"
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+/* Expected: GPUs of each node, or what a refusal's sentence names. */
+static const struct {
+	struct ddp_request request;
+	uint32_t gpus;
+	const char *refusal;
+} gpus_table[] = {
+	{ { .gres = NULL }, 0, NULL },
+	{ { .gres = "gres:gpu" }, 1, NULL },
+	{ { .gres = "gres:gpu:2" }, 2, NULL },
+	{ { .gres = "gres:gpu:a100:2" }, 2, NULL },
+	{ { .gres = "gres:gpu:a100:2,gres:gpu:v100:1" }, 3, NULL },
+	{ { .gres = "none" }, 0, NULL },
+	{ { .gres = "gres:gpu:0" }, 0, NULL },
+	{ { .gres = "gres:shard:2" }, 0, NULL },
+	{ { .gres = "gres:mps:50" }, 0, NULL },
+	{ { .gres = "gres:shard:2,gres:gpu:1" }, 1, NULL },
+	{ { .gres = "gres:gpu:x:" }, 0, "number of GPUs" },
+	{ { .gpus_per_node = "2" }, 2, NULL },
+	{ { .gpus_per_node = "a100:2,v100:1" }, 3, NULL },
+	{ { .gpus_per_node = "2:2" }, 0, "type of GPU" },
+	/* --gpus is of the whole step. */
+	{ { .gpus = "4", .nodes = "2" }, 2, NULL },
+	{ { .gpus = "4", .nodes = "2-2" }, 2, NULL },
+	{ { .gpus = "4", .nodes = "2-0" }, 2, NULL },
+	{ { .gpus = "a100:4", .nodes = "4" }, 1, NULL },
+	{ { .gpus = "0" , .nodes = "2" }, 0, NULL },
+	{ { .gpus = "3", .nodes = "2" }, 0, "does not divide" },
+	{ { .gpus = "1", .nodes = "2" }, 0, "does not divide" },
+	{ { .gpus = "4" }, 0, "add -N" },
+	{ { .gpus = "4", .nodes = "1-2" }, 0, "-n" },
+	/* Slurm adds --gres to --gpus-per-node, and the later word stands. */
+	{ { .gpus_per_node = "2", .gres = "gres:shard:1" }, 2, NULL },
+	{ { .gpus_per_node = "2", .gres = "gres:nic:1" }, 2, NULL },
+	{ { .gpus_per_node = "2", .gres = "none" }, 2, NULL },
+	{ { .gpus_per_node = "2", .gres = "gres:gpu:2" }, 2, NULL },
+	{ { .gpus_per_node = "2", .gres = "gres:gpu:1" }, 1, NULL },
+	{ { .gpus_per_node = "1", .gres = "gres:gpu:4" }, 4, NULL },
+	{ { .gpus_per_node = "2", .gres = "gres:gpu:0" }, 2, NULL },
+	{ { .gpus_per_node = "0", .gres = "gres:gpu:2" }, 2, NULL },
+	{ { .gpus_per_node = "a100:1", .gres = "gres:gpu:v100:1" }, 0,
+	  "both name GPUs" },
+	/* And --gpus only where these are silent. */
+	{ { .gpus = "4", .nodes = "2", .gres = "gres:nic:1" }, 2, NULL },
+	{ { .gpus = "4", .nodes = "2", .gres = "gres:gpu:1" }, 1, NULL },
+	{ { .gpus = "4", .gpus_per_node = "2" }, 2, NULL },
+};
+
+Test(request, gpus)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS(gpus_table); i++) {
+		const struct ddp_request *request = &gpus_table[i].request;
+		const char *refusal = gpus_table[i].refusal;
+		struct ddp_error error = { 0 };
+		uint32_t gpus = 99;
+		int rc = ddp_request_gpus(request, &gpus, &error);
+
+		cr_expect_eq(rc, refusal ? -1 : 0, "row %zu: %s", i,
+			     error.text);
+		cr_expect_eq(gpus, refusal ? 99 : gpus_table[i].gpus,
+			     "row %zu: %u", i, gpus);
+		if (refusal)
+			cr_expect_not_null(strstr(error.text, refusal),
+					   "row %zu: %s", i, error.text);
+	}
+}
+
+/* Expected: nodes, tasks, tasks per node; or what the sentence names. */
+static const struct {
+	struct ddp_request request;
+	struct ddp_fill fill;
+	const char *refusal;
+} fill_table[] = {
+	/* One task a GPU where it is open. */
+	{ { .nodes = "2", .gres = "gpu:2" }, { 0, 0, 2 }, NULL },
+	{ { .gres = "gpu:2" }, { 0, 0, 2 }, NULL },
+	{ { .nodes = "2", .gpus_per_node = "4" }, { 0, 0, 4 }, NULL },
+	{ { .nodes = "2", .gpus = "4" }, { 0, 0, 2 }, NULL },
+	{ { .nodes = "2-0", .gres = "gpu:2" }, { 0, 0, 2 }, NULL },
+	{ { .nodes = "2", .gres = "gpu:2", .in_job = true }, { 0, 0, 2 },
+	  NULL },
+	{ { .nodes = "2" }, { 0, 0, 0 }, NULL },
+	{ { .nodes = "2", .gres = "none" }, { 0, 0, 0 }, NULL },
+	{ { .nodes = "2", .gres = "shard:2" }, { 0, 0, 0 }, NULL },
+	{ { .in_job = true }, { 0, 0, 0 }, NULL },
+	/* Never over what the user said. */
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks_per_node = "1" },
+	  { 0, 0, 0 }, NULL },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "4",
+	    .ntasks_per_node = "1" }, { 0, 0, 0 }, NULL },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks_per_gpu = "1" },
+	  { 0, 0, 0 }, NULL },
+	{ { .nodes = "1-2", .gres = "gpu:2", .ntasks_per_gpu = "1" },
+	  { 0, 0, 0 }, NULL },
+	{ { .nodes = "2", .gres = "gpu:2", .arbitrary = true }, { 0, 0, 0 },
+	  NULL },
+	/* -n alone: no more on a node than GPUs, if that comes out even. */
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "2" }, { 0, 0, 0 },
+	  NULL },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "3" }, { 0, 0, 0 },
+	  NULL },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "4" }, { 0, 0, 2 },
+	  NULL },
+	{ { .nodes = "1-2", .gres = "gpu:2", .ntasks = "4" }, { 0, 0, 0 },
+	  NULL },
+	{ { .gres = "gpu:2", .ntasks = "4" }, { 0, 0, 2 }, NULL },
+	{ { .gres = "gpu:2", .ntasks = "3" }, { 0, 0, 2 }, NULL },
+	{ { .gres = "gpu:2", .ntasks = "2" }, { 0, 0, 0 }, NULL },
+	{ { .gres = "gpu:2", .ntasks = "1" }, { 0, 0, 0 }, NULL },
+	{ { .gpus = "3", .nodes = "2", .ntasks = "3" }, { 0, 0, 0 }, NULL },
+	{ { .gpus = "4", .ntasks = "4" }, { 0, 0, 0 }, NULL },
+	{ { .in_job = true, .gres = "gpu:2", .ntasks = "1" }, { 0, 0, 0 },
+	  NULL },
+	{ { .nodes = "2", .gpus_per_task = "1", .ntasks = "4" },
+	  { 0, 0, 0 }, NULL },
+	/* --pty: one task, and one node unless the user typed more. */
+	{ { .pty = true }, { 0, 1, 0 }, NULL },
+	{ { .pty = true, .gres = "gpu:2" }, { 0, 1, 0 }, NULL },
+	{ { .pty = true, .nodes = "2", .in_job = true }, { 1, 1, 0 }, NULL },
+	{ { .pty = true, .nodes = "2", .nodes_typed = true }, { 0, 1, 0 },
+	  NULL },
+	{ { .pty = true, .ntasks = "2" }, { 0, 0, 0 }, NULL },
+	{ { .pty = true, .ntasks_per_node = "1" }, { 0, 0, 0 }, NULL },
+	/* Refused where Slurm would start too few, naming the way out. */
+	{ { .nodes = "1-2", .gres = "gpu:2" }, { 0, 0, 0 }, "-N1-2" },
+	{ { .nodes = "1-2", .gres = "gpu:2" }, { 0, 0, 0 }, "-n" },
+	{ { .gres = "gpu:2", .in_job = true }, { 0, 0, 0 },
+	  "--jobid without -N" },
+	{ { .gpus = "4" }, { 0, 0, 0 }, "-N NODES" },
+	{ { .gpus = "3", .nodes = "2" }, { 0, 0, 0 }, "-n" },
+	{ { .gpus_per_task = "1", .nodes = "2" }, { 0, 0, 0 },
+	  "--gpus-per-task" },
+	{ { .gpus_per_socket = "1", .nodes = "2" }, { 0, 0, 0 },
+	  "--gpus-per-socket" },
+};
+
+Test(request, fill)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS(fill_table); i++) {
+		const struct ddp_fill *want = &fill_table[i].fill;
+		const char *refusal = fill_table[i].refusal;
+		struct ddp_error error = { 0 };
+		struct ddp_fill fill;
+		int rc = ddp_request_fill(&fill_table[i].request, &fill,
+					  &error);
+
+		cr_expect_eq(rc, refusal ? -1 : 0, "row %zu: %s", i,
+			     error.text);
+		if (refusal)
+			cr_expect_not_null(strstr(error.text, refusal),
+					   "row %zu: %s", i, error.text);
+		cr_expect(fill.nodes == want->nodes &&
+			  fill.ntasks == want->ntasks &&
+			  fill.ntasks_per_node == want->ntasks_per_node,
+			  "row %zu: %u %u %u", i, fill.nodes, fill.ntasks,
+			  fill.ntasks_per_node);
+	}
+}
+
+/* What --gpus-per-node must say; NULL: refused. */
+static const struct {
+	struct ddp_request request;
+	const char *text;
+} per_node_table[] = {
+	{ { .gpus = "4", .nodes = "2" }, "2" },
+	{ { .gpus = "a100:4,v100:2", .nodes = "2" }, "a100:2,v100:1" },
+	{ { .gpus = "4", .nodes = "2", .gres = "gres:nic:1" }, "2" },
+	{ { .gpus = "4" }, "" },
+	{ { .gpus = "4", .nodes = "1-2" }, "" },
+	{ { .gpus = "4", .nodes = "2", .gres = "gres:gpu:1" }, "" },
+	{ { .gpus = "4", .nodes = "2", .gpus_per_node = "2" }, "" },
+	{ { .gres = "gres:gpu:2", .nodes = "2" }, "" },
+	{ { .gpus = "a100:3,v100:1", .nodes = "2" }, NULL },
+	{ { .gpus = "4", .nodes = "2", .gres = "gres:gpu:x:" }, NULL },
+};
+
+Test(request, gpus_per_node)
+{
+	char text[32];
+	size_t i;
+
+	for (i = 0; i < ROWS(per_node_table); i++) {
+		const char *want = per_node_table[i].text;
+		int rc = ddp_request_gpus_per_node(&per_node_table[i].request,
+						   text, sizeof(text), NULL);
+
+		cr_expect_eq(rc, want ? 0 : -1, "row %zu", i);
+		cr_expect_str_eq(text, want ? want : "", "row %zu", i);
+	}
+}
+
+static const struct {
+	const char *cpus_per_task, *cpus_per_node;
+	uint32_t nodes, tasks_per_node, cpus;
+} cpus_table[] = {
+	{ "4", "8(x2)", 2, 2, 4 },
+	{ "4", "8(x2)", 2, 1, 4 },
+	{ "8", "8(x2)", 2, 2, 4 },	/* asked for by one task a node */
+	{ "8", "8(x2),6", 3, 2, 3 },	/* the smallest node decides */
+	{ "8", "9(x2)", 2, 2, 4 },
+	{ "8", "8(x2)", 2, 16, 0 },
+	{ "4", NULL, 2, 2, 4 },
+	{ "4", "8(x2)", 2, 0, 4 },
+	{ "4", "8(x2)", 3, 2, 0 },	/* does not speak of three nodes */
+	{ "4", "nonsense", 2, 2, 0 },
+	{ "4", "8(x2)", 0, 2, 0 },
+	{ "x", "8(x2)", 2, 2, 0 },
+	{ "", NULL, 2, 2, 0 },
+	{ NULL, NULL, 2, 2, 0 },
+	{ "99999999999999999999999", NULL, 2, 2, 0 },
+};
+
+Test(request, cpus_per_task)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS(cpus_table); i++)
+		cr_expect_eq(ddp_request_cpus_per_task(
+				     cpus_table[i].cpus_per_task,
+				     cpus_table[i].cpus_per_node,
+				     cpus_table[i].nodes,
+				     cpus_table[i].tasks_per_node),
+			     cpus_table[i].cpus, "row %zu", i);
+}
+
+enum verdict { ENOUGH, TIGHT, REFUSED };
+
+static const struct {
+	struct ddp_request request;
+	enum verdict verdict;
+	const char *says;
+} check_table[] = {
+	/* Neither CPUs nor tasks: Slurm gives a job one CPU a node. */
+	{ { .nodes = "2", .gres = "gpu:2" }, REFUSED, "--ntasks-per-node=2" },
+	{ { .nodes = "2", .gres = "gpu:2" }, REFUSED, "--cpus-per-gpu" },
+	{ { .gres = "gpu:8" }, REFUSED, "--ntasks-per-node=8" },
+	{ { .nodes = "2", .gpus = "8" }, REFUSED, "--ntasks-per-node=4" },
+	{ { .gres = "gpu:4", .cpus_per_task = "3" }, REFUSED, "for 3 only" },
+	{ { .gres = "gpu:1" }, TIGHT, NULL },
+	{ { .gres = "gpu:2", .ntasks_per_node = "2" }, TIGHT, NULL },
+	{ { .gres = "gpu:2", .cpus_per_gpu = "1" }, TIGHT, NULL },
+	{ { .gres = "gpu:2", .cpus_per_task = "2" }, TIGHT, NULL },
+	{ { .gres = "gpu:2", .mincpus = "2" }, TIGHT, NULL },
+	{ { .gres = "gpu:2", .ntasks = "4", .nodes = "2" }, TIGHT, NULL },
+	{ { .gres = "gpu:2", .ntasks = "4" }, TIGHT, NULL },
+	{ { .gres = "gpu:2", .ntasks = "1" }, TIGHT, NULL },
+	{ { .gres = "gpu:2", .ntasks_per_node = "2", .cpus_per_task = "2" },
+	  ENOUGH, NULL },
+	{ { .gres = "gpu:2", .cpus_per_gpu = "2" }, ENOUGH, NULL },
+	{ { .gres = "gpu:2", .cpus_per_task = "8" }, ENOUGH, NULL },
+	{ { .gres = "gpu:2", .mincpus = "8" }, ENOUGH, NULL },
+	{ { .gres = "gpu:2", .ntasks = "4", .cpus_per_task = "4" }, ENOUGH,
+	  NULL },
+	{ { .gres = "gpu:4", .ntasks_per_node = "1", .cpus_per_task = "2" },
+	  ENOUGH, NULL },
+	/* Not known to be too few. */
+	{ { .gres = "gpu:2", .exclusive = true }, ENOUGH, NULL },
+	{ { .gres = "gpu:2", .ntasks_per_gpu = "1" }, ENOUGH, NULL },
+	{ { .gpus = "4" }, ENOUGH, NULL },
+	{ { .gpus_per_task = "1", .ntasks = "4" }, ENOUGH, NULL },
+	{ { .nodes = "2" }, ENOUGH, NULL },
+	{ { .gres = "shard:2" }, ENOUGH, NULL },
+};
+
+Test(request, check_cpus)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS(check_table); i++) {
+		const char *says = check_table[i].says;
+		struct ddp_error error = { 0 };
+		enum ddp_cpus cpus;
+		int rc = ddp_request_check_cpus(&check_table[i].request,
+						&cpus, &error);
+		enum verdict verdict = rc < 0 ? REFUSED :
+			cpus == DDP_CPUS_ONE_A_RANK ? TIGHT : ENOUGH;
+
+		cr_expect_eq(verdict, check_table[i].verdict, "row %zu", i);
+		if (says)
+			cr_expect_not_null(strstr(error.text, says),
+					   "row %zu: %s", i, error.text);
+	}
+}
