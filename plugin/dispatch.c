@@ -69,6 +69,14 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 	return 0;
 }
 
+int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	ddp_stepd_task_exit(spank);
+	return 0;
+}
+
 int slurm_spank_exit(spank_t spank, int argc, char **argv)
 {
 	(void)spank;

@@ -118,6 +118,9 @@ int ddp_ask_gpus(const char *job_id, uint32_t *gpus, struct ddp_error *error);
 /* stepd.c: in slurmstepd, in the task's own process, as the user. */
 void ddp_stepd_task_init(spank_t spank);
 
+/* stepd.c: in slurmstepd itself, as root, when a task has ended. */
+void ddp_stepd_task_exit(spank_t spank);
+
 /*
  * A value that tells a program that the node on which it runs lacks this
  * plugin. srun puts it into the environment, task_init replaces it.

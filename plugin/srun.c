@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "layout/gres.h"
 #include "layout/request.h"
@@ -50,14 +51,30 @@ static bool not_the_users(void)
 {
 	char **argv = ddp_rerun_argv();
 	bool helper = ddp_cli_get("interactive") != NULL;
-	size_t i;
+	int i;
 
-	for (i = 1; argv && argv[i]; i++)
+	/* srun's getopt has stopped at the command: arguments are not it. */
+	for (i = 1; argv && argv[i] && i < optind; i++)
+		;
+	if (component == 0 && argv && argv[i])
 		helper |= ddp_is_launcher_helper(argv[i]);
 	if (argv)
 		free(argv[0]);
 	free(argv);
 	return helper;
+}
+
+/*
+ * srun tells its tasks the MPI type even if nobody chose it: the "none" that
+ * is in the environment of a step, such as salloc's shell, is no choice.
+ */
+static bool mpi_chosen(void)
+{
+	const char *mpi = ddp_cli_get("mpi");
+
+	return mpi && !(strcmp(mpi, "none") == 0 && mpi_before &&
+			strcmp(mpi_before, "none") == 0 &&
+			getenv("SLURM_STEP_ID"));
 }
 
 /* What was asked for now, rather than what the job's environment repeats. */
@@ -229,7 +246,7 @@ static bool fill_component(void)
 	}
 	any |= fill.nodes || fill.ntasks || fill.ntasks_per_node;
 	any |= add_cpus(&request, tasks_per_node(&request, &fill));
-	if (!ddp_plugin.mpi_keep && !ddp_cli_get("mpi") &&
+	if (!ddp_plugin.mpi_keep && !mpi_chosen() &&
 	    ddp_cli_has_mpi("pmix")) {
 		ddp_rerun_add("SLURM_MPI_TYPE", "pmix");
 		any = true;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "layout/hostlist.h"
@@ -430,4 +431,25 @@ void ddp_stepd_task_init(spank_t spank)
 	    task_export(&task, &error) < 0)
 		task_refuse(&task, error.text);
 	ddp_layout_destroy(task.layout);
+}
+
+/*
+ * Once a step is being killed, srun drops what is on its way from the tasks:
+ * the last words of the one that failed, or of task_refuse. They get a head
+ * start over the news of the failure, such as slurmstepd itself gives them
+ * where other tasks still run on the node.
+ */
+void ddp_stepd_task_exit(spank_t spank)
+{
+	const struct timespec head_start = { .tv_nsec = 200000000 };
+	struct task task = { .spank = spank };
+	static bool given;
+	int status;
+
+	if (ddp_plugin.on && !given && task_is_users(&task, NULL) > 0 &&
+	    spank_get_item(spank, S_TASK_EXIT_STATUS, &status) ==
+	    ESPANK_SUCCESS && status != 0) {
+		given = true;
+		nanosleep(&head_start, NULL);
+	}
 }

@@ -153,6 +153,7 @@ static int component_read(int argc, char **argv, int at)
 			exit(1);
 		}
 	}
+	optind = at;
 	while (at < argc && strcmp(argv[at], ":") != 0)
 		at++;
 	return at + 1;

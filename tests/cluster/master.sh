@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# The master's address and port, used as frameworks use them: rank 0 listens,
+# the others connect. What is refused is in refusals.
+
+# A program for tasks: rank 0 listens on MASTER_PORT, says so on the fifo "said",
+# keeps on until it gets the lock on "gate", and then tells each other rank which
+# step it is. Ranks that hear of another step, or of none, fail.
+cat >meet <<'END'
+#!/usr/bin/perl
+use strict;
+use Fcntl ':flock';
+use Socket;
+my $me = "$ENV{SLURM_JOB_ID}.$ENV{SLURM_STEP_ID}";
+my $port = $ENV{MASTER_PORT};
+socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!";
+if ($ENV{RANK} == 0) {
+	setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1);
+	bind($s, sockaddr_in($port, INADDR_ANY)) && listen($s, 64)
+		or die "$me: port $port: $!\n";
+	open(my $said, '>', 'said') or die "said: $!";
+	syswrite($said, "$ENV{MASTER_ADDR} $port $me\n");
+	open(my $gate, '<', 'gate') or die "gate: $!";
+	flock($gate, LOCK_SH) or die "gate: $!";
+	for (2 .. $ENV{WORLD_SIZE}) {
+		accept(my $c, $s) or die "accept: $!";
+		syswrite($c, "$me\n");
+		close $c;	# first, and so leaves a TIME_WAIT
+	}
+	exit;
+}
+my $at = sockaddr_in($port, scalar gethostbyname($ENV{MASTER_ADDR}));
+for (1 .. 1000) {
+	last if connect($s, $at);
+	close $s;
+	select undef, undef, undef, 0.05;
+	socket($s, PF_INET, SOCK_STREAM, 0);
+}
+chomp(my $heard = <$s>);
+die "$me heard '$heard' at $ENV{MASTER_ADDR}:$port\n" if $heard ne $me;
+syswrite(STDOUT, "met\n");
+END
+chmod 755 meet
+: >gate
+
+# all_at_once JOBS STEPS: in each of these jobs as many steps, all of whose rank
+# 0 listen before the first goes on; what they listen on is then in "listening".
+all_at_once()
+{
+	steps=$2 total=$(($1 * $2))
+	rm -f said met.* err.*
+	mkfifo said
+	chmod 666 said
+	exec 8<>said 9<gate
+	flock 9
+	for job in $(seq "$1"); do
+		{ login salloc -Q -N2 --ntasks-per-node="$steps" sh -c '
+			for step in $(seq "$0"); do
+				srun --overlap --ddp -N2 -n2 ./meet ||
+					echo failed >said &
+			done
+			wait' "$steps" >"met.$job" 2>"err.$job" ||
+			yes failed | head -n "$steps" >said; } 8<&- 9<&- &
+	done
+	lines=0
+	while test $lines -lt $total; do
+		read -r line <&8
+		echo "$line"
+		lines=$((lines + 1))
+	done >listening
+	exec 9<&-
+	wait
+	exec 8<&-
+	cat met.* >out
+	cat err.* >err
+}
+
+# distinct HOW: whether all at once listened on ports of their own, and met
+distinct()
+{
+	equal "$total steps at once, $1: each has met its own master" \
+		"$total $total" "$(grep -c n1 listening) $(grep -c met out)"
+	equal "on ports of their own" "$total" \
+		"$(cut -d' ' -f1,2 listening | sort -u | wc -l)"
+	check 'and without a word' test ! -s err
+}
+
+cluster --nodes 2 --gpus 2 --cpus 128
+all_at_once 1 50
+distinct 'in one job'
+all_at_once 3 5
+distinct 'in three jobs'
+check 'in the range that is the default' awk '
+	$2 < 21000 || $2 > 28999 { exit 1 }' listening
+plugstack optional port-range=30000-30063
+all_at_once 2 3
+check 'in the range of plugstack.conf' awk '
+	$2 < 30000 || $2 > 30063 { exit 1 }' listening
+plugstack optional
+
+# What a step leaves in TIME_WAIT is no obstacle for the next.
+exec 8<>said
+for round in first second; do
+	call login srun --ddp --ddp-port=20007 -N2 -n2 ./meet
+	equal "the $round of two steps with one port meets" '0 met' \
+		"$status $(cat out)"
+done
+exec 8<&-
+
+# An interface beside the one that nodes resolve to, and then the other way
+for node in n1 n2; do
+	admin $node sh -c "ip link add eth1 type veth peer name eth2 &&
+		ip addr add 10.99.0.${node#n}/24 dev eth1 &&
+		ip link set eth1 up && ip link set eth2 up"
+done
+world 'n1 n2' srun --ddp -N2
+sed '/^10.77.0.[12] /s/10.77/10.99/' "$dir/cluster/etc/hosts" >hosts.other
+for node in n1 n2; do
+	admin $node mount --bind "$scratch/hosts.other" /etc/hosts
+done
+interfaces()
+{
+	call login srun --ddp -N2 sh -c \
+		'echo $GLOO_SOCKET_IFNAME ${NCCL_SOCKET_IFNAME-unset}'
+	sort -u out
+}
+equal 'Gloo is told the interface that leads to the master' 'eth1 unset' \
+	"$(interfaces)"
+plugstack optional interface=eth0
+equal 'interface= sets it for Gloo and NCCL' 'eth0 =eth0' "$(interfaces)"
+call login env GLOO_SOCKET_IFNAME=lo NCCL_SOCKET_IFNAME=ib srun --ddp -n1 \
+	sh -c 'echo $GLOO_SOCKET_IFNAME $NCCL_SOCKET_IFNAME'
+equal "but not over the user's" 'lo ib' "$(cat out)"
+
+# With ports from Slurm: for 50 steps with one task on a node, 2 each
+cluster --nodes 2 --gpus 2 --cpus 128 --slurm MpiParams=ports=13000-13149
+all_at_once 1 50
+distinct 'with MpiParams'
+check "on Slurm's ports" awk '$2 < 13000 || $2 > 13149 { exit 1 }' listening
+call login srun --ddp -N2 sh -c 'echo $MASTER_PORT $SLURM_STEP_RESV_PORTS'
+equal 'the first that the step was given' "$(cut -d' ' -f2 out |
+	sed 's/[-,].*//' | sort -u)" "$(cut -d' ' -f1 out | sort -u)"
+call login srun --ddp -n1 "$show" : -n1 "$show"
+test "$status" -eq 0 && right 'n1 n2'
+result $? 'a heterogeneous step has one port'

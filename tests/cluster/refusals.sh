@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# What cannot work is refused before anything runs, in one sentence, by srun's
+# exit code 1, whether plugstack.conf says "optional" or "required".
+
+# refused_by_srun: what srun, sbatch and salloc refuse
+refused_by_srun()
+{
+	while IFS='|' read -r words command; do
+		# shellcheck disable=SC2086 # several words
+		name="$word: $command" refuses "$words" $command
+	done <<-END
+	--ddp=fast: unknown word; known are: off|srun --ddp=fast true
+	--ddp=off,fast: unknown word|srun --ddp=off,fast true
+	--ddp=,: unknown word|srun --ddp=, true
+	--ddp=fast: unknown word|salloc --ddp=fast true
+	--ddp=fast: unknown word|sbatch --ddp=fast --wrap true
+	--ddp-port=http: must be a port|srun --ddp --ddp-port=http true
+	--ddp-port=80: must be a port|srun --ddp --ddp-port=80 true
+	--ddp-port=65536: must be a port|salloc --ddp --ddp-port=65536 true
+	--ddp-port needs --ddp|srun --ddp-port=20000 true
+	--ddp-port needs --ddp|salloc --ddp-port=20000 true
+	--ddp-port needs --ddp|sbatch --ddp-port=20000 --wrap true
+	--gpus=3 does not divide|srun --ddp -N2 --gpus=3 true
+	-N NODES|srun --ddp --gpus=4 true
+	-N1-2 leaves it open|srun --ddp -N1-2 --gres=gpu:2 true
+	-n|srun --ddp -N1-2 --gpus-per-node=2 true
+	-n|srun --ddp -N2 --gpus-per-task=1 true
+	--jobid without -N|srun --ddp --jobid=$job --gres=gpu:2 true
+	--ddp=off in one component|srun --ddp -n1 true : --ddp=off -n1 true
+	--ntasks-per-node=2|salloc --ddp -N2 --gres=gpu:2 true
+	--cpus-per-gpu|salloc --ddp -N2 --gpus=4 true
+	--ntasks-per-node=2|sbatch --ddp -N2 --gres=gpu:2 --wrap true
+	CPUs for 1|sbatch --ddp -N2 --gpus-per-node=2 --wrap true
+	END
+}
+
+# refuses_ranks NODES WORDS CMD...: no rank runs on these nodes, and each rank
+# that is heard of says the words; the step ends, ranks on other nodes included.
+refuses_ranks()
+{
+	nodes=$1 words=$2
+	shift 2
+	call login "$@" sh -c 'echo ran on $(uname -n); exec sleep 1000'
+	test "$status" -ne 0 && ! grep -q "ran on $nodes" out &&
+		grep -E '^slurm-ddp: rank [0-9]+ on n[1-3]: ' err >why &&
+		test "$(grep -cvF -- "$words" why)" -eq 0
+	result $? "$word: ${name:-$*} is refused: $words"
+	name=
+}
+
+# hosts NODE: /etc/hosts of a node is stdin until it is unmounted
+hosts()
+{
+	cat >"hosts.$1"
+	admin "$1" mount --bind "$scratch/hosts.$1" /etc/hosts
+}
+
+refused_by_ranks()
+{
+	step='srun --ddp -N2 --gres=gpu:2'
+	admin n2 sed '/ n1$/d' /etc/hosts | hosts n2
+	# shellcheck disable=SC2086 # several words
+	name='n1 unknown on n2' refuses_ranks n2 \
+		"the master's name n1 does not resolve" $step
+	grep -q ' on n2: .* on n2: .*export MASTER_ADDR$' err
+	result $? "$word: the node and the remedy are named"
+	name="$word: on one node it is no matter" world 'n2 n2' \
+		srun --ddp -w n2 --gres=gpu:2
+	# shellcheck disable=SC2086
+	call login env MASTER_ADDR=10.77.0.1 $step true
+	equal "$word: nor with a MASTER_ADDR of the user's" 0 "$status"
+	admin n2 umount /etc/hosts
+	{ grep -v ' n1$' "$dir/cluster/etc/hosts"; echo 127.0.1.1 n1; } |
+		hosts n1
+	# shellcheck disable=SC2086
+	name='n1 as 127.0.1.1 on n1' refuses_ranks n1 \
+		"the master's name n1 resolves to loopback (127.0.1.1)" $step
+	name="$word: on one node it is no matter" world n1 \
+		env GLOO_SOCKET_IFNAME=eth0 srun --ddp --gres=gpu:1
+	admin n1 umount /etc/hosts
+	printf '%s\n' n2 n1 n1 n2 >hostfile
+	name='SLURM_HOSTFILE without pmix' refuses_ranks 'n[12]' '--mpi=pmix' \
+		env SLURM_HOSTFILE="$scratch/hostfile" srun --ddp --mpi=none -n4
+	call login srun --ddp --mpi=none -n1 echo ran : -n1 echo ran
+	test "$status" -eq 1 && ! test -s out && grep -qF -- --mpi=pmix err
+	result $? "$word: a heterogeneous step without pmix is refused"
+}
+
+# listener NODE FAMILY ADDRESS: holds port 20006 until a line comes from fifo 9
+listener()
+{
+	rm -f held release
+	mkfifo held release
+	exec 9<>release
+	# shellcheck disable=SC2016 # perl's
+	admin "$1" perl -MSocket=:all -e '
+		my ($family, $address) = (eval shift, shift);
+		my ($e, $at) = getaddrinfo($address, 20006,
+			{ family => $family, socktype => SOCK_STREAM,
+			  flags => AI_NUMERICHOST | AI_PASSIVE });
+		socket(S, $family, SOCK_STREAM, 0) or die;
+		setsockopt(S, IPPROTO_IPV6, IPV6_V6ONLY, 1)
+			if $family == PF_INET6;
+		bind(S, $at->{addr}) && listen(S, 1) or die;
+		print "held\n"; close(STDOUT); <STDIN>' \
+		"$2" "$3" <release >held 9>&- &
+	read -r _ <held
+}
+
+refused_for_the_port()
+{
+	step='srun --ddp -N2 --gres=gpu:1 --ddp-port=20006'
+	while read -r family address; do
+		listener n1 "$family" "$address"
+		# shellcheck disable=SC2086 # several words
+		name="a port held at $address" refuses_ranks n1 \
+			'another process holds port 20006 on n1' $step
+		echo >&9
+		wait
+	done <<-END
+	PF_INET 0.0.0.0
+	PF_INET 10.77.0.1
+	PF_INET6 ::
+	END
+	listener n2 PF_INET 0.0.0.0
+	# shellcheck disable=SC2086
+	name="$word: a port held elsewhere is no matter" \
+		world 'n1 n2' $step
+	echo >&9
+	wait
+	exec 9>&-
+}
+
+# A node whose plugstack.conf lacks the plugin, or that has no such file
+without_the_plugin()
+{
+	: >empty
+	mkdir -p nothing
+	lib=${plugin%/*}
+	for mount in "empty $dir/cluster/etc/plugstack.conf" "nothing $lib"; do
+		# shellcheck disable=SC2086 # two words
+		admin n2 mount --bind "$scratch/"$mount
+		call login srun --ddp -N2 --gres=gpu:1 "$show"
+		p=slurm-ddp-plugin-missing-on-this-node
+		equal "without ${mount##*/}: the variables on n2 say so" \
+			"$p $p $p" "$(grep ' n2 ' out | cut -d' ' -f3-5)"
+		call login srun --ddp -N2 --gres=gpu:1 /usr/bin/python3 -c \
+			'import os; int(os.environ["RANK"])'
+		test "$status" -ne 0 &&
+			grep -q "ValueError: invalid literal for int.*$p" err
+		result $? "without ${mount##*/}: Python ends at once, and names it"
+		admin n2 umount "${mount#* }"
+	done
+}
+
+refused_for_a_key()
+{
+	plugstack "$word" 'speed=high'
+	for command in 'srun --ddp' 'salloc --ddp' 'sbatch --ddp --wrap'; do
+		# shellcheck disable=SC2086
+		name="$word: $command under speed=high" \
+			refuses 'speed=high: unknown; known are: mpi=' \
+			$command true
+	done
+	for key in mpi=fast mpi port-range=1-2 interface= cpus=no; do
+		plugstack "$word" "$key"
+		name="$word: srun --ddp under $key" refuses "$key" \
+			srun --ddp true
+		call login srun echo ran
+		equal "$word: and a step without it runs" 'ran 0' \
+			"$(cat out err) $status"
+	done
+	plugstack "$word"
+}
+
+cluster --nodes 3 --gpus 2 --cpus 8
+for word in optional required; do
+	plugstack $word
+	hold -N2 --gres=gpu:2
+	refused_by_srun
+	release
+	refused_by_ranks
+	refused_for_the_port
+	refused_for_a_key
+done
+plugstack optional
+without_the_plugin

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# A step with --ddp is a step as any other: its input, output, signals, exit
+# code and environment, and what is started from within it.
+
+cluster --nodes 2 --gpus 2 --cpus 8
+
+ours='RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK
+	GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE MASTER_ADDR MASTER_PORT
+	OMP_NUM_THREADS GLOO_SOCKET_IFNAME DDP_SET'
+
+# environments DIRECTORY: all tasks', but for what differs from step to step
+environments()
+{
+	cat "$1"/* | grep -Ev '^(SLURM_JOB_?ID|SLURM_SRUN_COMM_PORT|SLURM_STEP_LAUNCHER_PORT|SLURM_TASK_PID|SLURM_STEPID|SLURM_STEP_ID|(SLURM_)?PMIX[A-Z_0-9]*|dir)=' |
+		sort
+}
+
+# differ FROM TO: the names of variables that differ, with < or > before them
+differ()
+{
+	environments "$1" >from.env
+	environments "$2" >to.env
+	diff from.env to.env | sed -n 's/^\([<>]\) \([A-Za-z_0-9]*\)=.*/\1\2/p' |
+		sort -u | tr '\n' ' '
+}
+
+# shellcheck disable=SC2086 # a list of words
+expected=$(printf '>%s\n' $ours | sort | tr '\n' ' ')
+mkdir -m 777 hand ddp nested.plain nested.ddp
+keep='env >"$dir/$SLURM_PROCID"'
+call login env dir=ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$keep"
+call login env dir=hand srun -N2 -n4 -c4 --gres=gpu:2 -K1 --mpi=pmix sh -c "$keep"
+equal 'nothing is seen in tasks but the variables, and no MPI type' \
+	"<SLURM_MPI_TYPE $expected" "$(differ hand ddp)"
+equal 'of four tasks each' '0 1 2 3 0 1 2 3 ' \
+	"$( (ls hand; ls ddp) | tr '\n' ' ')"
+inner='test $SLURM_PROCID != 0 || srun --overlap sh -c '\''env >"$dir/$SLURM_PROCID"'\'
+call login env dir=nested.plain srun -N2 -n4 -c4 --gres=gpu:2 sh -c "$inner"
+cp err plain.err
+call login env dir=nested.ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$inner"
+equal 'a plain srun in a task is as it is without --ddp outside' \
+	"$expected" "$(differ nested.plain nested.ddp)"
+equal 'with the same tasks' "$(ls nested.plain)" "$(ls nested.ddp)"
+check 'and the same messages' cmp plain.err err
+
+# nested OUTER...: show by an srun --ddp in rank 0 of OUTER, after its own port
+nested()
+{
+	call login srun "$@" sh -c 'test $SLURM_PROCID != 0 || {
+		echo ${MASTER_PORT-0} >outer.port
+		srun --overlap --ddp --gres=gpu:2 "$0"; }' "$show"
+	test "$status" -eq 0 && ! test -s err && right 'n1 n1 n2 n2' &&
+		! grep " $(cat outer.port)\$" out >why
+	result $? "srun --ddp in srun $*"
+}
+nested --ddp -N2 --gres=gpu:2
+nested -N2 --ntasks-per-node=2 --gres=gpu:2
+nested --ddp --mpi=none -N2 --gres=gpu:2
+
+# Messages: as many as without --ddp, and the same
+while read -r options; do
+	# shellcheck disable=SC2086 # several words
+	call login srun -K1 $options
+	cp err plain.err
+	before=$status
+	# shellcheck disable=SC2086
+	call login srun --ddp $options
+	sort plain.err | sed 's/StepId=.*//' >plain.sorted
+	sort err | sed 's/StepId=.*//' | cmp - plain.sorted >why && test "$status" = "$before" && test -s err
+	result $? "srun --ddp $options says what it says without"
+done <<END
+-N2 -n1 true
+-N2 -n3 --ntasks-per-node=1 true
+--bogus true
+--gres=nonsense:1 -n1 true
+-n0 true
+-n2
+--mpi=bogus -n1 true
+-w nowhere -n1 true
+-n1 ./missing
+END
+call login srun -v --ddp --gres=gpu:2 true
+check '-v shows the options once' test "$(grep -c 'end of defined' err)" = 1
+call login sh -c 'srun --ddp --gres=gpu:2 "$0" 2>&-' "$show"
+test "$status" -eq 0 && right 'n1 n1'
+result $? 'without a standard error'
+
+# Signals, arguments, input and programs
+state='grep -E "Sig[BIC]" /proc/self/status; ls /proc/self/fd; umask; pwd'
+call login nohup srun --mpi=pmix -n1 sh -c "$state"
+cp out plain.out
+call login nohup srun --ddp -n1 sh -c "$state"
+check 'signals, open files, umask and directory are as without' \
+	diff plain.out out
+call login srun --ddp -n1 printf '[%s]' 'a  b' '' '*' "$(printf 'x\ny')" '"'
+check 'arguments arrive as they were typed' test "$(cat out)" = \
+	"$(printf '[%s]' 'a  b' '' '*' "$(printf 'x\ny')" '"')"
+seq 20000 >many
+# shellcheck disable=SC2046 # 20,000 words
+call login srun --ddp -n1 sh -c 'echo $#' $(cat many)
+check 'and 19,999 of them too' test "$(cat out)" = 19999
+call login sh -c 'seq 200000 | srun --ddp -N2 --gres=gpu:1 cksum'
+check 'piped input arrives at all ranks' \
+	test "$(uniq out)" = "$(seq 200000 | cksum)"
+printf '%s\n' "0 $show" "1-3 $show %t" >programs
+call login srun --ddp -N2 --gres=gpu:2 --multi-prog programs
+test "$status" -eq 0 && right 'n1 n1 n2 n2'
+result $? 'srun --ddp --multi-prog'
+for outer in '' 'salloc -Q -N2 --gres=gpu:2 --exclusive '; do
+	call login script -qec "${outer}srun --ddp --gres=gpu:2 --pty sh -c '
+		test -t 0 && echo \$RANK \$WORLD_SIZE \$(uname -n)'" /dev/null
+	equal "${outer}srun --ddp --pty runs one task on a terminal" \
+		'0 1 n1 ' "$(grep -o '[0-9] [0-9] n[12]' out | tr '\n' ' ')"
+done
+
+# Exit codes, and the end of a step whose rank fails
+call login srun --ddp -N2 --gres=gpu:2 sh -c 'test $RANK != 2 || exit 7'
+equal "a task's exit code is srun's" 7 "$status"
+call login srun --ddp -N2 --gres=gpu:2 sh -c \
+	'test $RANK = 2 && exit 7; exec sleep 1000'
+grep -q 'tasks 0-1: Terminated' err && test "$status" -ne 0
+result $? 'a rank that fails ends the others'
+call login srun --ddp -N2 --gres=gpu:1 sh -c 'test $RANK = 0 ||
+	{ echo last >&2; echo words >&2; exit 7; }; exec sleep 1000'
+equal 'after its last words' 'last words' \
+	"$(grep -xE 'last|words' err | paste -sd' ')"
+call login srun --ddp -n1 sh -c 'kill -9 $$'
+equal "and so is a signal's" 137 "$status"
+# The others end when srun has said that one of them has failed.
+outlive='test $RANK = 2 && exit 7
+	until grep -q "task 2: Exited" err; do sleep 0.05; done; echo alive'
+for how in 'srun --kill-on-bad-exit=0' 'env SLURM_KILL_BAD_EXIT=0 srun'; do
+	# shellcheck disable=SC2086 # several words
+	call login $how --ddp -N2 --gres=gpu:2 sh -c "$outlive"
+	equal "but not with ${how% srun}" '7 3' \
+		"$status $(grep -c alive out)"
+done
+
+# interrupt CMD...: once its four tasks have begun, an interrupt, and another
+# when srun asks for one
+interrupt()
+{
+	call login perl -e '
+		my $pid = open(my $p, "-|") // die;
+		if (!$pid) { open(STDERR, ">&STDOUT"); exec @ARGV; }
+		my $begun = 0;
+		while (<$p>) {
+			kill INT => $pid
+				if /^begun/ && ++$begun == 4 || /one more/;
+			print s/StepId=\S+|STEP \S+ |on n[12]|AT .*//gr
+				unless /^begun/;
+		}
+		close $p;
+		exit($? >> 8 || $? & 127);' \
+		"$@" sh -c 'echo begun; exec sleep 1000'
+	sort -u out >out.sorted
+}
+interrupt srun -K1 -N2 -n4 --gres=gpu:2
+cp out.sorted plain.out
+before=$status
+interrupt srun --ddp -N2 --gres=gpu:2
+equal 'interrupts end it as they do without' "$before" "$status"
+check 'with the same messages' diff plain.out out.sorted

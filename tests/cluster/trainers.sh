@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# Programs that train: MPI's world is the same as the variables', PyTorch and
+# ddp-train run as they are, and so do the sbatch templates.
+
+cluster --nodes 2 --gpus 2
+
+if command -v mpicc >/dev/null; then
+	cat >world.c <<-'END'
+	#include <mpi.h>
+	#include <stdio.h>
+	#include <stdlib.h>
+
+	int main(int argc, char **argv)
+	{
+		int rank, size, sum, mine;
+
+		MPI_Init(&argc, &argv);
+		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		MPI_Comm_size(MPI_COMM_WORLD, &size);
+		mine = atoi(getenv("RANK"));
+		MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		printf("%d %s %d %s %d\n", rank, getenv("RANK"), size,
+		       getenv("WORLD_SIZE"), sum);
+		MPI_Finalize();
+		return 0;
+	}
+	END
+	mpicc -o world world.c >why 2>&1
+	printf '%s\n' n2 n1 n1 n2 >hostfile
+	while read -r options; do
+		# shellcheck disable=SC2086 # several words
+		call login $options ./world
+		equal "MPI's ranks are the variables': $options" \
+			'0 0 4 4 6 1 1 4 4 6 2 2 4 4 6 3 3 4 4 6' \
+			"$(sort out | paste -sd' ')"
+	done <<-END
+	srun --ddp -N2 --gres=gpu:2
+	srun --ddp -N2 --gres=gpu:2 -m cyclic
+	env SLURM_HOSTFILE=$scratch/hostfile srun --ddp -n4 --gres=gpu:2
+	srun --ddp -n1 ./world : -n3 --overcommit
+	END
+else
+	skip "MPI's ranks are the variables'" 'no mpicc'
+fi
+
+# table: the host of each rank that ddp-train's table shows
+table()
+{
+	awk '/^step/ { exit } $1 ~ /^[0-9]+$/ { print $2 }' out | paste -sd' '
+}
+
+# falling: whether the loss at the end is below that at the beginning
+falling()
+{
+	awk '$1 == "step" { for (i = 2; i < NF; i++) if ($i == "loss") {
+			last = $(i + 1); if (!n++) first = last } }
+		END { exit !(n > 1 && last < first) }' out
+}
+
+if test -n "$train"; then
+	cp /usr/share/common-licenses/GPL-3 text
+	call login srun --ddp -N2 --gres=gpu:2 ddp-train --data text
+	equal 'srun --ddp -N2 --gres=gpu:2 ddp-train succeeds' 0 "$status"
+	equal "its table is the step's" 'n1 n1 n2 n2' "$(table)"
+	check 'the loss falls' falling
+	call login srun --ddp -N2 --gres=gpu:2 ddp-train --model toy \
+		--backend mpi -m cyclic
+	equal 'all ranks say one sentence of a bad option' 2 "$status"
+else
+	skip 'ddp-train on two nodes' 'ddp-train was not built'
+fi
+
+# The templates, as they stand
+cp "$templates"/* .
+torch=no
+! /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null || torch=yes
+for template in *.sbatch; do
+	case $template in
+	pytorch*)
+		if test $torch = no; then
+			skip "sbatch $template" 'no torch for /usr/bin/python3'
+			continue
+		fi ;;
+	*)
+		if test -z "$train"; then
+			skip "sbatch $template" 'ddp-train was not built'
+			continue
+		fi ;;
+	esac
+	rm -f -- *.out
+	call login env PATH="/usr/bin:$PATH" sbatch --wait -o output "$template"
+	equal "sbatch $template succeeds, and quietly" "0 " \
+		"$status $(grep -v 'one CPU a rank' err)"
+	cp output out
+	case $template in
+	pytorch*)
+		equal 'with every rank' \
+			'rank 0 rank 1 rank 2 rank 3' \
+			"$(grep -o '^rank [0-9] of 4 done' out | sort |
+				cut -d' ' -f1,2 | paste -sd' ')"
+		check 'and a falling loss' awk '$1 == "step" {
+			last = $4; if (!n++) first = last }
+			END { exit !(n > 1 && last < first) }' out ;;
+	steps*)
+		for file in *.out; do
+			cp "$file" out
+			equal "with two ranks in $file" 2 \
+				"$(table | wc -w)"
+			check "and a falling loss" falling
+		done ;;
+	*)
+		equal 'with every rank' 'n1 n1 n2 n2' "$(table)"
+		check 'and a falling loss' falling ;;
+	esac
+done

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# A step without --ddp is byte for byte what it is where the plugin is not
+# loaded at all: environment, affinity, signals, open files, messages.
+
+# A program for tasks: what it is given, into a file that is named by the step
+cat >given <<'END'
+#!/usr/bin/perl
+my $step = $ENV{SLURM_STEP_ID} // 'none';
+open(my $to, '>', "$ENV{INTO}/$ENV{RUN}.$step.$ENV{SLURM_PROCID}") or die;
+open(my $from, '<', '/proc/self/environ') or die;
+print $to join("\n", split(/\0/, do { local $/; <$from> })), "\n";
+open($from, '<', '/proc/self/status') or die;
+print $to grep { /^(Sig[^Q]|Shd|Cpus_allowed|Mems_allowed|Groups|NoNewPrivs)/ }
+	<$from>;
+close $from;
+close $to;
+exec 'sh', '-c', 'ls -l /proc/self/fd | sed "s/.*:[0-9]* //; s/[0-9]*\]//" |
+	grep -v /proc/ >>"$0"; ulimit -a >>"$0"; umask >>"$0"; pwd >>"$0"',
+	"$ENV{INTO}/$ENV{RUN}.$step.$ENV{SLURM_PROCID}";
+END
+chmod 755 given
+
+# What differs from run to run, with or without the plugin
+different='^(INTO|SLURM_SRUN_COMM_PORT|SLURM_STEP_LAUNCHER_PORT|SLURM_TASK_PID|SLURM_PMIXP_ABORT_AGENT_PORT|PMIX_[A-Z0-9_]*|SLURM_JOB_(START|END)_TIME)='
+
+# steps INTO: the same steps on a new cluster, whose job ids are the same too
+steps()
+{
+	rm -rf "$1"
+	mkdir -m 777 "$1"
+	run=10
+	while read -r command; do
+		run=$((run + 1))
+		# shellcheck disable=SC2086 # several words
+		call login env INTO="$scratch/$1" RUN=$run $command
+		unquiet | sort >"$1/$run.err"
+		echo "$status" >"$1/$run.status"
+	done <<-'END'
+	srun ./given
+	srun -N2 --gres=gpu:2 ./given
+	srun -N2 -n4 --gres=gpu:2 --mpi=pmix -K ./given
+	srun -n2 -c1 --cpu-bind=rank ./given
+	srun -N2 --cpu-bind=none --export=INTO,RUN ./given
+	srun -n1 ./given : -n1 ./given
+	srun -N2 -n1 ./given
+	srun -N2 -n2 sh -c ./given;exit${IFS}$SLURM_PROCID
+	salloc -N2 --gres=gpu:2 --ntasks-per-node=2 srun ./given
+	salloc -N1 srun --pty ./given
+	sbatch --wait -N1 --gres=gpu:2 -o /dev/null given
+	srun --bogus ./given
+	END
+}
+
+# same INTO: whether these steps left the same as those without the plugin
+same()
+{
+	(cd without && ls) >ls.without
+	(cd "$1" && ls) | diff ls.without - >why || return
+	for file in without/*; do
+		grep -Ev "$different" "$file" >a
+		grep -Ev "$different" "$1/${file#*/}" | diff a - >>why ||
+			echo "${file#*/}" >>why
+	done
+	test ! -s why
+}
+
+cluster --nodes 2 --gpus 2
+: >"$dir/cluster/etc/plugstack.conf"
+steps without
+equal 'tasks that have been compared' 22 "$(find without -name '*.*.?' | wc -l)"
+cluster --nodes 2 --gpus 2
+: >"$dir/cluster/etc/plugstack.conf"
+steps again
+same again
+result $? 'without the plugin they are the same each time'
+for word in optional required; do
+	cluster --nodes 2 --gpus 2
+	plugstack $word 'interface=eth0 port-range=30000-31000'
+	steps loaded
+	same loaded
+	result $? "with the plugin ($word) they are the same"
+	cluster --nodes 2 --gpus 2
+	plugstack $word bogus=1
+	steps loaded
+	same loaded
+	result $? "and with an unknown key in plugstack.conf ($word)"
+done
+cp "$dir/cluster/etc/plugstack.conf" twice
+cluster --nodes 2 --gpus 2
+cat twice twice >"$dir/cluster/etc/plugstack.conf"
+steps loaded
+same loaded
+result $? 'and where it is loaded twice'

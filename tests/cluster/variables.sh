@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# The variables are right wherever Slurm puts the tasks, and whoever else has
+# set some of them.
+
+cluster --nodes 3 --gpus 2 --cpus 8
+
+# Where plain steps run their tasks, with and without what an MPI plugin knows
+while read -r options; do
+	# shellcheck disable=SC2086 # several words
+	hosts=$(login srun $options sh -c 'echo $SLURM_PROCID $(uname -n)' |
+		sort -n | cut -d' ' -f2 | paste -sd' ')
+	for mpi in pmix none; do
+		# shellcheck disable=SC2086
+		world "$hosts" srun --ddp --mpi=$mpi $options
+	done
+done <<END
+-n1
+-N3 --ntasks-per-node=2 --gres=gpu:2
+-N3 -n7
+-N3 -n7 --exclusive
+-N3 -n7 --exclusive -m block:block,NoPack
+-N3 -n7 --exclusive -m block,Pack
+-N3 -n6 -m cyclic
+-N3 -n7 -m cyclic:cyclic --exclusive
+-N2 -n5 -m cyclic -c2
+-N3 -n8 -m plane=2
+-N3 -n8 -m plane=2 --exclusive
+-N3 -n7 -m plane=3 --exclusive
+-N3 -n9 -m plane=1 --exclusive
+-N2 -n4 -m * --exclusive
+-n2 -w n3
+-n4 -w n3,n2 --ntasks-per-node=2
+END
+printf '%s\n' n3 n1 n2 n1 n3 n2 >hosts
+set -- env SLURM_HOSTFILE="$scratch/hosts" srun --ddp
+name='SLURM_HOSTFILE' world 'n3 n1 n2 n1 n3 n2' "$@" -n6
+name='SLURM_HOSTFILE and -m arbitrary' \
+	world 'n3 n1 n2 n1 n3 n2' "$@" -n6 -m arbitrary --gres=gpu:2
+name='SLURM_HOSTFILE without a number of tasks' \
+	world 'n3 n1 n2 n1 n3 n2' "$@" --gres=gpu:2
+name='srun -w FILE' world 'n3 n1 n2 n1 n3 n2' \
+	srun --ddp -n6 -m arbitrary -w "$scratch/hosts"
+world 'n1 n1 n2 n2' srun --ddp --export=NONE -N2 --gres=gpu:2
+world 'n1 n1 n2 n2' srun --ddp --export=HOME -N2 --gres=gpu:2
+world 'n1 n1' srun --ddp --export=ALL,RANK=7 --gres=gpu:2
+
+# Within one job, all at once: on all of it, parts of it, one node of it
+cat >several <<'END'
+#!/bin/sh
+srun --overlap --ddp -N3 --gres=gpu:2 "$@" >all &
+srun --overlap --ddp -N2 -w n2,n3 --gres=gpu:2 "$@" >part &
+srun --overlap --ddp -N1 -w n3 --gres=gpu:2 "$@" >one &
+srun --overlap --ddp -N3 -n3 --gres=gpu:2 -m cyclic "$@" >three &
+wait
+END
+call login salloc -N3 --gres=gpu:2 --exclusive sh several "$show"
+while read -r file hosts; do
+	cp "$file" out
+	right "$hosts"
+	result $? "several steps at once, one on $hosts"
+done <<END
+all n1 n1 n2 n2 n3 n3
+part n2 n2 n3 n3
+one n3 n3
+three n1 n2 n3
+END
+equal 'each with a port of its own' 4 \
+	"$(cat all part one three | cut -d' ' -f16 | sort -u | wc -l)"
+
+# sees NAME VALUES CMD...: what the variables of that name are in the tasks
+sees()
+{
+	sees_name=$1 wanted=$2
+	shift 2
+	call login "$@" sh -c "echo \$SLURM_PROCID \${$sees_name}"
+	equal "${name:-$*}: $sees_name" "$wanted" \
+		"$(sort -n out | cut -d' ' -f2 | tr '\n' ' ')"
+	name=
+}
+step='srun --ddp -N2 --gres=gpu:1'
+while read -r variable value kept; do
+	# shellcheck disable=SC2086 # several words
+	sees "$variable" "$kept " env "$variable=$value" $step
+done <<END
+MASTER_ADDR n2 n2 n2
+MASTER_ADDR 10.1.2.3 10.1.2.3 10.1.2.3
+MASTER_PORT 12345 12345 12345
+OMP_NUM_THREADS 7 7 7
+GLOO_SOCKET_IFNAME lo lo lo
+NCCL_SOCKET_IFNAME =ib0 =ib0 =ib0
+RANK 7 0 1
+LOCAL_RANK 7 0 0
+WORLD_SIZE 7 2 2
+LOCAL_WORLD_SIZE 7 1 1
+NODE_RANK 7 0 1
+GROUP_RANK 7 0 1
+GROUP_WORLD_SIZE 7 2 2
+ROLE_RANK 7 0 1
+ROLE_WORLD_SIZE 7 2 2
+END
+# shellcheck disable=SC2086 # several words
+name='a --ddp-port over an exported one' \
+	sees MASTER_PORT '20005 20005 ' env MASTER_PORT=12345 $step \
+	--ddp-port=20005
+
+# What a step has set is not the user's word for a step within it.
+inner='test $RANK != 0 || { echo $MASTER_PORT >outer.port
+	srun --overlap --ddp -N1 -n1 -w n2 "$0"; }'
+# shellcheck disable=SC2086
+call login $step sh -c "$inner" "$show"
+test "$status" -eq 0 && right 'n2' && ! grep " $(cat outer.port)\$" out >why
+result $? "a step within a step has its own master and port"
+inner='test $RANK != 0 || { export MASTER_ADDR=n3 MASTER_PORT=12345
+	srun --overlap --ddp -N1 -n1 -w n2 "$0"; }'
+# shellcheck disable=SC2086
+call login $step sh -c "$inner" "$show"
+equal 'unless the user sets them in between' 'n3 12345' \
+	"$(cut -d' ' -f12,16 out)"

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2034 # $scratch and $status are the caller's
+# For tests in sh that speak TAP. The caller sets scratch to a directory of its
+# own, sources this file, and ends with "plan".
+
+tap_count=0 tap_failed=0
+
+# result STATUS NAME: one test. Where it failed, what the last call printed.
+result()
+{
+	tap_count=$((tap_count + 1))
+	if test "$1" -eq 0; then
+		echo "ok $tap_count - $2"
+		return
+	fi
+	tap_failed=$((tap_failed + 1))
+	echo "not ok $tap_count - $2"
+	for stream in why out err; do
+		sed "s/^/# $stream: /" "$scratch/$stream" 2>/dev/null |
+			head -n 20
+	done
+}
+
+# check NAME COMMAND...: a test that passes if COMMAND succeeds
+check()
+{
+	check_name=$1
+	shift
+	"$@" >"$scratch/why" 2>&1
+	result $? "$check_name"
+}
+
+# equal NAME WANTED HAD: a test that passes if they are the same text
+equal()
+{
+	printf 'wanted: %s\nhad:    %s\n' "$2" "$3" >"$scratch/why"
+	test "$2" = "$3"
+	result $? "$1"
+}
+
+# skip NAME REASON: a test that cannot be run here
+skip()
+{
+	tap_count=$((tap_count + 1))
+	echo "ok $tap_count - $1 # SKIP $2"
+}
+
+# call COMMAND...: its output is then in $scratch/out and $scratch/err, its exit
+# code in $status.
+call()
+{
+	: >"$scratch/why"
+	"$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+	status=$?
+}
+
+# plan: the number of tests; exits with 1 if one of them failed
+plan()
+{
+	echo "1..$tap_count"
+	test "$tap_failed" -eq 0
+	exit
+}
