@@ -102,12 +102,15 @@ static int answer_parse(char *text, const char *job_id, uint32_t *gpus,
 			struct ddp_error *error)
 {
 	uint32_t group, groups = 0, first = 0;
+	bool of_nodes = false;
 	char *word, *save;
 
 	for (word = strtok_r(text, " \n", &save); word;
 	     word = strtok_r(NULL, " \n", &save)) {
-		if (strncmp(word, "GRES=", 5) != 0)
+		of_nodes |= strncmp(word, "Nodes=", 6) == 0;
+		if (!of_nodes || strncmp(word, "GRES=", 5) != 0)
 			continue;
+		of_nodes = false;
 		if (ddp_gres_count_gpus(word + 5, &group, error) < 0)
 			return -1;
 		if (groups++ == 0)

@@ -103,6 +103,15 @@ bool ddp_net_interface(const struct ddp_address *to, char name[IF_NAMESIZE])
 	return item != NULL;
 }
 
+bool ddp_net_is_local(const struct ddp_address *address)
+{
+	struct ddp_address source;
+
+	return source_find(address, &source) &&
+	       same_host((const struct sockaddr *)&address->storage,
+			 (const struct sockaddr *)&source.storage);
+}
+
 /* 0 if the port can be bound, or if there is no such family here. */
 static int bind_try(int family, uint16_t port)
 {

@@ -32,6 +32,9 @@ int ddp_net_resolve(const char *name, struct ddp_address *address,
  */
 bool ddp_net_interface(const struct ddp_address *to, char name[IF_NAMESIZE]);
 
+/* Whether an address is one of this node's own. */
+bool ddp_net_is_local(const struct ddp_address *address);
+
 /*
  * Returns 0 if this process could listen on the TCP port, on all addresses;
  * -1 if another process holds it, or if the user may not.

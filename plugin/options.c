@@ -36,7 +36,7 @@ static int words_parse(const char *text)
 	plugin->on = strcmp(text, "off") != 0;
 	if (*text && plugin->on)
 		return ddp_error_set(&plugin->bad_option, DDP_ERROR_ARGUMENT,
-				     "--ddp=%s: unknown word; known are: "
+				     "--ddp=%.64s: unknown word; known are: "
 				     WORDS_KNOWN, text);
 	return 0;
 }

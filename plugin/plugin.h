@@ -106,8 +106,9 @@ void ddp_rerun_exec(uint32_t done) __attribute__((noreturn));
  */
 #define DDP_RERUN_ADDED "SLURM_DDP_ADDED"
 
-/* Arguments of this process, NULL-terminated, the caller's; NULL on error. */
+/* Arguments of this process, NULL-terminated; NULL on error. */
 char **ddp_rerun_argv(void);
+void ddp_rerun_argv_free(char **argv);
 
 /*
  * ask.c: GPUs on each node of a job, from scontrol. -1 if it does not answer
@@ -118,7 +119,10 @@ int ddp_ask_gpus(const char *job_id, uint32_t *gpus, struct ddp_error *error);
 /* stepd.c: in slurmstepd, in the task's own process, as the user. */
 void ddp_stepd_task_init(spank_t spank);
 
-/* stepd.c: in slurmstepd itself, as root, when a task has ended. */
+/*
+ * stepd.c: in slurmstepd itself, as root, when a task has ended. For the first
+ * task of the node that failed it sleeps for 0.2 s.
+ */
 void ddp_stepd_task_exit(spank_t spank);
 
 /*

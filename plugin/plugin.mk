@@ -23,5 +23,5 @@ INSTALLED += man8dir:$(srcdir)/plugin/spank_ddp.8
 INSTALLED += ddpconfdir:$(srcdir)/etc/ddp.conf
 INSTALLED += $(patsubst %,sbatchdir:%,$(wildcard $(srcdir)/contrib/sbatch/*))
 INSTALLED += $(patsubst %,sandboxdir:$(srcdir)/contrib/sandbox/%, \
-	README.md ddp-sandbox config.sh inside.sh)
+	README.md packages ddp-sandbox config.sh inside.sh)
 endif

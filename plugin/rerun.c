@@ -102,6 +102,13 @@ char **ddp_rerun_argv(void)
 	return argv;
 }
 
+void ddp_rerun_argv_free(char **argv)
+{
+	if (argv)
+		free(argv[0]);
+	free(argv);
+}
+
 /*
  * Whether this run will probably end in another, so that what it prints
  * while it reads its command line should not be seen twice. Being wrong only
@@ -118,9 +125,7 @@ static bool another_likely(void)
 		expected += strcmp(argv[i], ":") == 0;
 		on |= strncmp(argv[i], "--ddp", 5) == 0;
 	}
-	if (argv)
-		free(argv[0]);
-	free(argv);
+	ddp_rerun_argv_free(argv);
 	return on && done < expected;
 }
 

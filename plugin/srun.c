@@ -58,9 +58,7 @@ static bool not_the_users(void)
 		;
 	if (component == 0 && argv && argv[i])
 		helper |= ddp_is_launcher_helper(argv[i]);
-	if (argv)
-		free(argv[0]);
-	free(argv);
+	ddp_rerun_argv_free(argv);
 	return helper;
 }
 
@@ -75,6 +73,14 @@ static bool mpi_chosen(void)
 	return mpi && !(strcmp(mpi, "none") == 0 && mpi_before &&
 			strcmp(mpi_before, "none") == 0 &&
 			getenv("SLURM_STEP_ID"));
+}
+
+/* The site's default may name a version of it, such as pmix_v4. */
+static bool mpi_is_pmix(void)
+{
+	const char *mpi = ddp_cli_get_default("mpi");
+
+	return mpi && strncmp(mpi, "pmix", 4) == 0;
 }
 
 /* What was asked for now, rather than what the job's environment repeats. */
@@ -130,7 +136,7 @@ static void request_read(struct ddp_request *request)
 	request->arbitrary = distribution &&
 			     strncmp(distribution, "arbitrary", 9) == 0;
 	request->pty = ddp_cli_get("pty") != NULL;
-	request->exclusive = ddp_cli_get("exclusive") ||
+	request->cpus_open = ddp_cli_get("exclusive") ||
 			     ddp_cli_get("overcommit");
 }
 
@@ -140,16 +146,40 @@ static bool gpus_said(const struct ddp_request *request)
 	       request->gpus_per_task || request->gpus_per_socket;
 }
 
+/*
+ * Which component srun takes this one for: the one that --het-group names.
+ * srun writes it down itself, and so says that it was not given.
+ */
+static long het_group(void)
+{
+	const char *group = ddp_cli_get_default("het-group");
+
+	return group ? atol(group) : (long)component;
+}
+
+/* GPUs on each node of the job, or of this component of it. */
+static uint32_t job_ask(const char *job_id)
+{
+	struct ddp_error error;
+	char member[64];
+	uint32_t gpus;
+
+	/* Of a heterogeneous job scontrol would show every component. */
+	if (getenv("SLURM_HET_SIZE")) {
+		snprintf(member, sizeof(member), "%s+%ld", job_id,
+			 het_group());
+		job_id = member;
+	}
+	if (ddp_ask_gpus(job_id, &gpus, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+	return gpus;
+}
+
 /* salloc --gres leaves no trace in its shell's environment. */
 static void request_ask(struct ddp_request *request, const char *job_id,
 			char *gres, size_t size)
 {
-	struct ddp_error error;
-	uint32_t gpus;
-
-	if (ddp_ask_gpus(job_id, &gpus, &error) < 0)
-		ddp_srun_refuse("%s", error.text);
-	snprintf(gres, size, "gpu:%u", gpus);
+	snprintf(gres, size, "gpu:%u", job_ask(job_id));
 	request->gres = gres;
 }
 
@@ -158,12 +188,8 @@ static void add_text(const char *name, const char *value)
 {
 	char variable[64];
 
-	if (ddp_cli_get("het-group"))
-		ddp_srun_refuse("with --het-group the numbers of tasks and "
-				"CPUs cannot be filled in: say them with -n "
-				"or --ntasks-per-node and --cpus-per-task");
-	snprintf(variable, sizeof(variable), "%s_HET_GROUP_%u", name,
-		 component);
+	snprintf(variable, sizeof(variable), "%s_HET_GROUP_%ld", name,
+		 het_group());
 	ddp_rerun_add(variable, value);
 }
 
@@ -185,6 +211,9 @@ static bool add_cpus(const struct ddp_request *request, uint32_t tasks)
 	const char *job_nodes = getenv("SLURM_JOB_NUM_NODES");
 	uint32_t cpus;
 
+	/* srun takes the first away for "a : b" in an ordinary job. */
+	if (!job_nodes)
+		job_nodes = getenv("SLURM_NNODES");
 	if (request->cpus_per_task || request->cpus_per_gpu || !job_cpus)
 		return false;
 	cpus = ddp_request_cpus_per_task(job_cpus,
@@ -231,8 +260,13 @@ static bool fill_component(void)
 	     fill.ntasks_per_node && !request.ntasks))
 		ddp_srun_refuse("%s", error.text);
 
-	if (fill.nodes)
+	if (fill.nodes) {
 		add_number("SLURM_JOB_NUM_NODES", fill.nodes);
+		/* One node has not all the GPUs of the job's --gpus. */
+		if (request.in_job && ddp_cli_get("gpus") &&
+		    !typed("gpus", "SLURM_GPUS"))
+			add_number("SLURM_GPUS", job_ask(job_id));
+	}
 	if (fill.ntasks)
 		add_number("SLURM_NTASKS", fill.ntasks);
 	if (fill.ntasks_per_node) {
@@ -246,7 +280,7 @@ static bool fill_component(void)
 	}
 	any |= fill.nodes || fill.ntasks || fill.ntasks_per_node;
 	any |= add_cpus(&request, tasks_per_node(&request, &fill));
-	if (!ddp_plugin.mpi_keep && !mpi_chosen() &&
+	if (!ddp_plugin.mpi_keep && !mpi_chosen() && !mpi_is_pmix() &&
 	    ddp_cli_has_mpi("pmix")) {
 		ddp_rerun_add("SLURM_MPI_TYPE", "pmix");
 		any = true;
@@ -263,15 +297,13 @@ static void insist_on_tasks(void)
 {
 	char **argv = ddp_rerun_argv();
 	bool said = getenv("SLURM_NTASKS") || getenv("SLURM_NTASKS_PER_NODE");
-	size_t i;
+	int i;
 
-	for (i = 1; argv && argv[i]; i++)
+	for (i = 1; argv && argv[i] && i < optind; i++)
 		said |= strncmp(argv[i], "-n", 2) == 0 ||
 			strncmp(argv[i], "--ntasks", 8) == 0 ||
 			strncmp(argv[i], "--tasks-per-node", 16) == 0;
-	if (argv)
-		free(argv[0]);
-	free(argv);
+	ddp_rerun_argv_free(argv);
 	if (!said)
 		ddp_srun_refuse("this srun does not show its options to "
 				"plugins: say --ntasks-per-node");
@@ -289,6 +321,9 @@ static bool options_check(void)
 	error = ddp_options_error();
 	if (error)
 		ddp_srun_refuse("%s", error);
+	if (ddp_cli_get("no-allocate"))
+		ddp_srun_refuse("--no-allocate makes a step without a job, "
+				"and --ddp needs one: leave out one of them");
 	return true;
 }
 

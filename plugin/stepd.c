@@ -32,6 +32,7 @@ struct task {
 	uint32_t job_id, step_id;
 	uint32_t world_size, rank, local_rank, local_count;
 	bool heterogeneous;		/* a component of a larger step */
+	bool alike;			/* as for all tasks of the node */
 	struct ddp_layout *layout;
 	struct ddp_vars vars;
 	char interface[IF_NAMESIZE], nccl_interface[IF_NAMESIZE + 1];
@@ -262,8 +263,8 @@ static int port_choose(struct task *task, struct ddp_error *error)
 			ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				      "MASTER_PORT=%s is not a port", users);
 	}
-	/* The components of a heterogeneous step are given different ports. */
-	if (reserved && !task->heterogeneous)
+	/* The components of a heterogeneous step all get the merged list. */
+	if (reserved)
 		return ddp_port_reserved(reserved, port, error);
 	*port = ddp_port_derive(task->job_id, task->step_id,
 				ddp_plugin.port_first, ddp_plugin.port_last);
@@ -283,11 +284,13 @@ static int task_meet(struct task *task, struct ddp_error *error)
 	if (port_choose(task, error) < 0)
 		return -1;
 	resolved = ddp_net_resolve(task->vars.master_addr, &address, &why) == 0;
-	if (!resolved && !users && task->vars.node_count > 1)
+	if (!resolved && task->vars.node_count > 1)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "the master's name %s %s on %s: mend name "
-				     "resolution there, or export MASTER_ADDR",
-				     master, why.text, task->vars.rank.host);
+				     "resolution there, or export another "
+				     "MASTER_ADDR",
+				     task->vars.master_addr, why.text,
+				     task->vars.rank.host);
 	if (*ddp_plugin.interface) {
 		/* "=" is NCCL's exact form; else eth1 matches eth10 too. */
 		snprintf(task->nccl_interface, sizeof(task->nccl_interface),
@@ -297,12 +300,13 @@ static int task_meet(struct task *task, struct ddp_error *error)
 	} else if (resolved && ddp_net_interface(&address, task->interface)) {
 		task->vars.interface = task->interface;
 	}
-	if (task->rank == 0 && !users &&
-	    (ddp_plugin.port || !task_users(task, "MASTER_PORT")) &&
+	if (task->rank == 0 &&
+	    (!users || (resolved && ddp_net_is_local(&address))) &&
 	    ddp_net_port_free(task->vars.master_port, &why) < 0)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "%s on %s, where rank 0 is to listen: "
-				     "choose another with --ddp-port",
+				     "choose another with --ddp-port or "
+				     "MASTER_PORT",
 				     why.text, task->vars.rank.host);
 	return 0;
 }
@@ -371,16 +375,19 @@ static int var_export(struct task *task, size_t row, struct ddp_error *error)
 	const char *name = ddp_vars_name(row);
 	char value[DDP_VARS_VALUE_SIZE];
 	bool forced = ddp_plugin.port && strcmp(name, "MASTER_PORT") == 0;
+	int has;
 
 	if (ddp_vars_user_wins(row) && task_users(task, name) && !forced)
 		return 0;
-	if (ddp_vars_format(row, &task->vars, value, sizeof(value)) <= 0)
-		return 0;
-	if (ddp_vars_user_wins(row) &&
+	has = ddp_vars_format(row, &task->vars, value, sizeof(value));
+	if (has == 0)		/* an outer step's is not for this one */
+		return task_getenv(task, name) ?
+			task_setenv(task, name, NULL, error) : 0;
+	if (has < 0 || (ddp_vars_user_wins(row) &&
 	    ddp_vars_record_add(task->record, sizeof(task->record), name,
-				value) < 0)
+				value) < 0))
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "%s=%s is too long", name, value);
+				     "%s is too long", name);
 	return task_setenv(task, name, value, error);
 }
 
@@ -399,15 +406,20 @@ static int task_export(struct task *task, struct ddp_error *error)
 	return added_remove(task, error);
 }
 
-/* The task's own end, in its own process: the one way that all obey. */
+/*
+ * The task's own end, in its own process: the one way that all obey. Of what
+ * all tasks of the node find alike one of them speaks.
+ */
 __attribute__((noreturn)) static void task_refuse(const struct task *task,
 						  const char *why)
 {
 	const char *rank = task_getenv(task, "SLURM_PROCID");
 	const char *node = task_getenv(task, "SLURMD_NODENAME");
+	const char *local = task_getenv(task, "SLURM_LOCALID");
 
-	dprintf(STDERR_FILENO, "slurm-ddp: rank %s on %s: %s\n",
-		rank ? rank : "?", node ? node : "?", why);
+	if (!task->alike || !local || strcmp(local, "0") == 0)
+		dprintf(STDERR_FILENO, "slurm-ddp: rank %s on %s: %s\n",
+			rank ? rank : "?", node ? node : "?", why);
 	_exit(1);
 }
 
@@ -424,11 +436,18 @@ void ddp_stepd_task_init(spank_t spank)
 		return;
 	if (task_environment(&task, &error) < 0)
 		users = -1;
+	task.alike = true;
 	if (ddp_options_error())
 		task_refuse(&task, ddp_options_error());
+	task.alike = false;
 	if (users < 0 || task_read(&task, &error) < 0 ||
-	    task_place(&task, &error) < 0 || task_meet(&task, &error) < 0 ||
-	    task_export(&task, &error) < 0)
+	    task_place(&task, &error) < 0)
+		task_refuse(&task, error.text);
+	task.alike = true;
+	if (task_meet(&task, &error) < 0)
+		task_refuse(&task, error.text);
+	task.alike = false;
+	if (task_export(&task, &error) < 0)
 		task_refuse(&task, error.text);
 	ddp_layout_destroy(task.layout);
 }

@@ -200,11 +200,15 @@ int ddp_request_check_cpus(const struct ddp_request *request,
 			   enum ddp_cpus *cpus, struct ddp_error *error)
 {
 	uint32_t gpus, tasks = 1, ranks, nodes = nodes_fixed(request->nodes);
+	bool whole = false;	/* gpus and tasks are the job's, not a node's */
 	uint64_t have, more;
 
 	*cpus = DDP_CPUS_ENOUGH;
-	if (ddp_request_gpus(request, &gpus, NULL) < 0 || !gpus ||
-	    request->exclusive || request->ntasks_per_gpu)
+	if (ddp_request_gpus(request, &gpus, NULL) < 0)
+		whole = !nodes && !request->ntasks && request->gpus &&
+			ddp_gpus_count(request->gpus, &gpus, NULL) == 0;
+	if ((!whole && ddp_request_gpus(request, &gpus, NULL) < 0) || !gpus ||
+	    request->cpus_open || request->ntasks_per_gpu)
 		return 0;
 	if (request->ntasks_per_node)
 		tasks = number(request->ntasks_per_node);
@@ -224,11 +228,13 @@ int ddp_request_check_cpus(const struct ddp_request *request,
 	have = more > have ? more : have;
 	if (have < ranks)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "%u GPUs a node make %u ranks, and the "
+				     "%u GPUs%s make %u ranks, and the "
 				     "request has CPUs for %llu only: add "
-				     "--ntasks-per-node=%u or "
-				     "--cpus-per-gpu=CPUS", gpus, ranks,
-				     (unsigned long long)have, ranks);
+				     "%s--ntasks-per-node=%u or "
+				     "--cpus-per-gpu=CPUS", gpus,
+				     whole ? "" : " a node", ranks,
+				     (unsigned long long)have,
+				     whole ? "-N1 and " : "", ranks);
 	if (have < 2 * (uint64_t)ranks)
 		*cpus = DDP_CPUS_ONE_A_RANK;
 	return 0;

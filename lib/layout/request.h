@@ -34,7 +34,8 @@ struct ddp_request {
 					 * this step, not the job's size */
 	bool arbitrary;			/* a host file says each task's node */
 	bool pty;
-	bool exclusive;			/* whole nodes, or CPUs to be shared */
+	bool cpus_open;			/* whole nodes, or CPUs shared by
+					 * several tasks: nobody can tell */
 };
 
 /* Values for options that were left open; 0: leave it open. */

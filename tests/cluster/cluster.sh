@@ -40,9 +40,14 @@ plugstack()
 	echo "$1 $plugin ${2-}" >"$dir/cluster/etc/plugstack.conf"
 }
 
-# login CMD...: on the login node, as the unprivileged user
+# login CMD...: on the login node, as the unprivileged user, once no node is
+# busy any more with the end of the job before
 login()
 {
+	until test -z "$("$sandbox" exec --dir "$dir/cluster" \
+		sinfo -h -t completing -o %N)"; do
+		sleep 0.05
+	done
 	"$sandbox" exec --dir "$dir/cluster" timeout -k 5 60 "$@"
 }
 

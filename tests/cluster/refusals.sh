@@ -64,7 +64,7 @@ refused_by_ranks()
 	# shellcheck disable=SC2086 # several words
 	name='n1 unknown on n2' refuses_ranks n2 \
 		"the master's name n1 does not resolve" $step
-	grep -q ' on n2: .* on n2: .*export MASTER_ADDR$' err
+	grep -q ' on n2: .* on n2: .*export another MASTER_ADDR$' err
 	result $? "$word: the node and the remedy are named"
 	name="$word: on one node it is no matter" world 'n2 n2' \
 		srun --ddp -w n2 --gres=gpu:2
@@ -111,7 +111,7 @@ listener()
 
 refused_for_the_port()
 {
-	step='srun --ddp -N2 --gres=gpu:1 --ddp-port=20006'
+	step='srun --ddp -w n[1-2] -N2 --gres=gpu:1 --ddp-port=20006'
 	while read -r family address; do
 		listener n1 "$family" "$address"
 		# shellcheck disable=SC2086 # several words

@@ -51,7 +51,7 @@ nested()
 	call login srun "$@" sh -c 'test $SLURM_PROCID != 0 || {
 		echo ${MASTER_PORT-0} >outer.port
 		srun --overlap --ddp --gres=gpu:2 "$0"; }' "$show"
-	test "$status" -eq 0 && ! test -s err && right 'n1 n1 n2 n2' &&
+	test "$status" -eq 0 && ! unquiet >why && right 'n1 n1 n2 n2' &&
 		! grep " $(cat outer.port)\$" out >why
 	result $? "srun --ddp in srun $*"
 }

@@ -236,7 +236,7 @@ static void request_read(char *text, struct ddp_request *request)
 	request->in_job = (bits & 1) != 0;
 	request->nodes_typed = (bits & 2) != 0;
 	request->pty = (bits & 4) != 0;
-	request->exclusive = (bits & 8) != 0;
+	request->cpus_open = (bits & 8) != 0;
 	request->arbitrary = (bits & 16) != 0;
 }
 
@@ -266,7 +266,7 @@ static void fuzz_request(char *text)
 		check(rc == 0 && !fill.nodes && !fill.ntasks &&
 		      !fill.ntasks_per_node);
 	rc = ddp_request_check_cpus(&request, &cpus, &error);
-	check(rc == 0 || !request.exclusive);
+	check(rc == 0 || !request.cpus_open);
 	check(ddp_request_cpus_per_task(request.cpus_per_task, request.nodes,
 					2, 3) <= DDP_RANK_MAX);
 }

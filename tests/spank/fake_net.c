@@ -24,6 +24,10 @@ static const char *address_find(const char *name, char *text, size_t size)
 
 	if (strcmp(name, "loop") == 0)
 		return "127.0.1.1";
+	if (strcmp(name, "elsewhere") == 0)
+		return "192.0.2.99";
+	if (strcmp(name, "here") == 0)
+		return OWN_ADDRESS;
 	if (sscanf(name, "n%u", &number) == 1)
 		snprintf(text, size, "192.0.2.%u", number);
 	else

@@ -33,6 +33,7 @@ static struct row {
 	{ "kill-on-bad-exit", "SLURM_KILL_BAD_EXIT", 'K', false, "" },
 	{ "mincpus", NULL, 0, false, "" },
 	{ "mpi", "SLURM_MPI_TYPE", 0, false, "" },
+	{ "no-allocate", NULL, 'Z', false, "" },
 	{ "nodelist", NULL, 'w', false, "" },
 	{ "nodes", "SLURM_JOB_NUM_NODES", 'N', false, "" },
 	{ "ntasks", "SLURM_NTASKS", 'n', false, "" },

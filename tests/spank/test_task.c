@@ -131,36 +131,44 @@ static const struct spank_case port_cases[] = {
 	{ .name = "the later --ddp-port", .env = BASE,
 	  .command = PORT("25000 --ddp-port=26000"),
 	  .want = "MASTER_PORT=26000" },
-	{ .name = "no reservation of one component", .env = BASE
+	{ .name = "a reservation of all components", .env = BASE
 	  "|SLURM_STEP_RESV_PORTS=12005|SLURM_MPI_TYPE=pmix|"
 	  "SLURM_PMIX_MAPPING_SERV=(vector,(0,2,2))",
 	  .command = "slurmstepd 0 0 2 2 --ddp train",
-	  .want = "MASTER_PORT=24331" },
+	  .want = "MASTER_PORT=12005" },
 };
 
 static const struct spank_case refused_cases[] = {
 	{ .name = "a malformed reservation", .command = COMMAND,
-	  .env = BASE "|SLURM_STEP_RESV_PORTS=x", .refusal = "rank 1 on n1: "
+	  .env = RANK0 "|SLURM_STEP_RESV_PORTS=x", .refusal = "rank 0 on n1: "
 	  "reserved ports 'x'" },
 	{ .name = "a MASTER_PORT that is no number", .command = COMMAND,
-	  .env = BASE "|MASTER_PORT=http",
+	  .env = RANK0 "|MASTER_PORT=http",
 	  .refusal = "MASTER_PORT=http is not a number" },
-	{ .name = "a MASTER_PORT of 0", .command = COMMAND, .env = BASE
+	{ .name = "a MASTER_PORT of 0", .command = COMMAND, .env = RANK0
 	  "|MASTER_PORT=0", .refusal = "MASTER_PORT=0 is not a port" },
-	{ .name = "too large a MASTER_PORT", .command = COMMAND, .env = BASE
+	{ .name = "too large a MASTER_PORT", .command = COMMAND, .env = RANK0
 	  "|MASTER_PORT=65536", .refusal = "MASTER_PORT=65536 is not" },
-	{ .name = "a bad word", .env = BASE, .refusal = "--ddp=x: unknown word",
+	{ .name = "a bad word", .env = RANK0, .refusal = "--ddp=x: unknown word",
 	  .command = "slurmstepd 0 0 2 4 --ddp=x train" },
-	{ .name = "a bad --ddp-port", .env = BASE, .command = PORT("80"),
+	{ .name = "a bad --ddp-port", .env = RANK0, .command = PORT("80"),
 	  .refusal = "--ddp-port=80" },
-	{ .name = "an unknown key", .env = BASE, .command = COMMAND,
-	  .conf = LINE " speed=9", .refusal = "rank 1 on n1: plugstack.conf" },
+	{ .name = "an unknown key", .env = RANK0, .command = COMMAND,
+	  .conf = LINE " speed=9", .refusal = "rank 0 on n1: plugstack.conf" },
 	{ .name = "a master that does not resolve", .command = COMMAND,
-	  .env = BASE "|SLURM_STEP_NODELIST=gone,n1|SLURM_PROCID=3",
-	  .refusal = "rank 3 on n1: the master's name gone does not resolve" },
+	  .env = RANK0 "|SLURM_STEP_NODELIST=gone,n1|SLURM_PROCID=2",
+	  .refusal = "rank 2 on n1: the master's name gone does not resolve" },
 	{ .name = "a master that is loopback", .command = COMMAND,
-	  .env = BASE "|SLURM_STEP_NODELIST=loop,n1|SLURM_PROCID=3",
+	  .env = RANK0 "|SLURM_STEP_NODELIST=loop,n1|SLURM_PROCID=2",
 	  .refusal = "loop resolves to loopback (127.0.1.1) on n1" },
+	{ .name = "the user's master that does not resolve", .env = RANK0
+	  "|MASTER_ADDR=gone", .command = COMMAND,
+	  .refusal = "the master's name gone does not resolve" },
+	{ .name = "the user's master that is loopback", .env = RANK0
+	  "|MASTER_ADDR=loop", .command = COMMAND,
+	  .refusal = "loop resolves to loopback" },
+	{ .name = "one rank of a node speaks for all", .env = BASE
+	  "|MASTER_PORT=0", .command = COMMAND, .status = 1, .want = "" },
 	{ .name = "Slurm and the layout at odds, rank", .command = COMMAND,
 	  .env = BASE "|SLURM_PROCID=2", .refusal = "local task 1 of 2 on n1, "
 	  "and by the step's layout it is 0 of 2 on n2" },
@@ -257,10 +265,15 @@ static void test_held(void)
 	test.name = "nor rank 0 where the user names the master";
 	test.env = RANK0 "|MASTER_ADDR=elsewhere";
 	case_run(&test);
-	test.name = "nor at the user's MASTER_PORT";
+	test.name = "the user's MASTER_PORT is looked at";
 	snprintf(users, sizeof(users), "%s|%s", RANK0, ours);
 	test.env = users;
 	test.command = COMMAND;
+	test.refusal = refusal;
+	test.want = NULL;
+	case_run(&test);
+	test.name = "also where the user names this node";
+	snprintf(users, sizeof(users), "%s|%s|MASTER_ADDR=here", RANK0, ours);
 	case_run(&test);
 	close(fd);
 }
