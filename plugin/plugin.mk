@@ -22,6 +22,6 @@ INSTALLED += plugindir:obj/plugin/spank_ddp.so
 INSTALLED += man8dir:$(srcdir)/plugin/spank_ddp.8
 INSTALLED += ddpconfdir:$(srcdir)/etc/ddp.conf
 INSTALLED += $(patsubst %,sbatchdir:%,$(wildcard $(srcdir)/contrib/sbatch/*))
-INSTALLED += $(patsubst %,sandboxdir:$(srcdir)/contrib/sandbox/%, \
-	README.md packages ddp-sandbox config.sh inside.sh)
+INSTALLED += $(patsubst %,sandboxdir:%,$(filter-out %/demo %/prepare, \
+	$(wildcard $(srcdir)/contrib/sandbox/*)))
 endif

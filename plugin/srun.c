@@ -239,6 +239,24 @@ static uint32_t tasks_per_node(const struct ddp_request *request,
 	return nodes ? (ntasks + nodes - 1) / nodes : ntasks;
 }
 
+/*
+ * By default a PMIx fence without data does not make nodes wait for each
+ * other; Open MPI wants that of it at the end of MPI_Init, and crashes now
+ * and then without.
+ */
+static bool add_mpi(void)
+{
+	bool missing = !ddp_plugin.mpi_keep && !mpi_chosen() &&
+		       !mpi_is_pmix() && ddp_cli_has_mpi("pmix");
+	bool fence = (missing || mpi_is_pmix()) && !getenv("SLURM_PMIX_FENCE");
+
+	if (missing)
+		ddp_rerun_add("SLURM_MPI_TYPE", "pmix");
+	if (fence)
+		ddp_rerun_add("SLURM_PMIX_FENCE", "ring");
+	return missing || fence;
+}
+
 /* Fill in what is open for this component; whether there was any. */
 static bool fill_component(void)
 {
@@ -280,11 +298,7 @@ static bool fill_component(void)
 	}
 	any |= fill.nodes || fill.ntasks || fill.ntasks_per_node;
 	any |= add_cpus(&request, tasks_per_node(&request, &fill));
-	if (!ddp_plugin.mpi_keep && !mpi_chosen() && !mpi_is_pmix() &&
-	    ddp_cli_has_mpi("pmix")) {
-		ddp_rerun_add("SLURM_MPI_TYPE", "pmix");
-		any = true;
-	}
+	any |= add_mpi();
 	if (!ddp_cli_get("kill-on-bad-exit")) {
 		ddp_rerun_add("SLURM_KILL_BAD_EXIT", "1");
 		any = true;

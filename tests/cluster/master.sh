@@ -108,11 +108,12 @@ for round in first second; do
 done
 exec 8<&-
 
-# An interface beside the one that nodes resolve to, and then the other way
+# An interface beside the one that nodes resolve to, and then the other way;
+# it has another name on each node.
 for node in n1 n2; do
-	admin $node sh -c "ip link add eth1 type veth peer name eth2 &&
-		ip addr add 10.99.0.${node#n}/24 dev eth1 &&
-		ip link set eth1 up && ip link set eth2 up"
+	admin $node sh -c "ip link add fast-$node type veth peer name end &&
+		ip addr add 10.99.0.${node#n}/24 dev fast-$node &&
+		ip link set fast-$node up && ip link set end up"
 done
 world 'n1 n2' srun --ddp -N2
 sed '/^10.77.0.[12] /s/10.77/10.99/' "$dir/cluster/etc/hosts" >hosts.other
@@ -122,25 +123,29 @@ done
 interfaces()
 {
 	call login srun --ddp -N2 sh -c \
-		'echo $GLOO_SOCKET_IFNAME ${NCCL_SOCKET_IFNAME-unset}'
-	sort -u out
+		'echo $(uname -n) $GLOO_SOCKET_IFNAME ${NCCL_SOCKET_IFNAME-unset}'
+	sort out | paste -sd,
 }
-equal 'Gloo is told the interface that leads to the master' 'eth1 unset' \
-	"$(interfaces)"
+equal 'Gloo is told the interface that leads to the master' \
+	'n1 fast-n1 unset,n2 fast-n2 unset' 	"$(interfaces)"
 plugstack optional interface=eth0
-equal 'interface= sets it for Gloo and NCCL' 'eth0 =eth0' "$(interfaces)"
+equal 'interface= sets it for Gloo and NCCL' 'n1 eth0 =eth0,n2 eth0 =eth0' \
+	"$(interfaces)"
 call login env GLOO_SOCKET_IFNAME=lo NCCL_SOCKET_IFNAME=ib srun --ddp -n1 \
 	sh -c 'echo $GLOO_SOCKET_IFNAME $NCCL_SOCKET_IFNAME'
 equal "but not over the user's" 'lo ib' "$(cat out)"
 
-# With ports from Slurm: for 50 steps with one task on a node, 2 each
-cluster --nodes 2 --gpus 2 --cpus 128 --slurm MpiParams=ports=13000-13149
+# With ports from Slurm: 50 steps with one task on a node need just 2 each.
+cluster --nodes 2 --gpus 2 --cpus 128 --slurm MpiParams=ports=13000-13099
 all_at_once 1 50
 distinct 'with MpiParams'
-check "on Slurm's ports" awk '$2 < 13000 || $2 > 13149 { exit 1 }' listening
+check "on Slurm's ports" awk '$2 < 13000 || $2 > 13099 { exit 1 }' listening
 call login srun --ddp -N2 sh -c 'echo $MASTER_PORT $SLURM_STEP_RESV_PORTS'
 equal 'the first that the step was given' "$(cut -d' ' -f2 out |
 	sed 's/[-,].*//' | sort -u)" "$(cut -d' ' -f1 out | sort -u)"
-call login srun --ddp -n1 "$show" : -n1 "$show"
+call login srun --ddp -w n1 "$show" : -w n2 "$show"
 test "$status" -eq 0 && right 'n1 n2'
 result $? 'a heterogeneous step has one port'
+world 'n1 n2' srun --ddp -N2 --ddp-port=20008
+check 'and --ddp-port comes before them' \
+	test "$(awk '{ print $16 }' out | uniq)" = 20008

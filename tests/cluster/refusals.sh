@@ -27,6 +27,8 @@ refused_by_srun()
 	-N1-2 leaves it open|srun --ddp -N1-2 --gres=gpu:2 true
 	-n|srun --ddp -N1-2 --gpus-per-node=2 true
 	-n|srun --ddp -N2 --gpus-per-task=1 true
+	-n|srun --ddp --gpus-per-socket=1 --sockets-per-node=1 true
+	expected a number of GPUs|srun --ddp --gres=gpu:a:b:c true
 	--jobid without -N|srun --ddp --jobid=$job --gres=gpu:2 true
 	--ddp=off in one component|srun --ddp -n1 true : --ddp=off -n1 true
 	--ntasks-per-node=2|salloc --ddp -N2 --gres=gpu:2 true
@@ -37,15 +39,18 @@ refused_by_srun()
 }
 
 # refuses_ranks NODES WORDS CMD...: no rank runs on these nodes, and each rank
-# that is heard of says the words; the step ends, ranks on other nodes included.
+# that is heard of is there and says one line with the words; the step ends,
+# ranks on other nodes included.
 refuses_ranks()
 {
 	nodes=$1 words=$2
 	shift 2
 	call login "$@" sh -c 'echo ran on $(uname -n); exec sleep 1000'
 	test "$status" -ne 0 && ! grep -q "ran on $nodes" out &&
-		grep -E '^slurm-ddp: rank [0-9]+ on n[1-3]: ' err >why &&
-		test "$(grep -cvF -- "$words" why)" -eq 0
+		grep slurm-ddp err >why &&
+		! grep -qvE "^slurm-ddp: rank [0-9]+ on $nodes: " why &&
+		! grep -qvF -- "$words" why &&
+		test -z "$(cut -d' ' -f3 why | sort | uniq -d)"
 	result $? "$word: ${name:-$*} is refused: $words"
 	name=
 }
@@ -78,17 +83,22 @@ refused_by_ranks()
 	name='n1 as 127.0.1.1 on n1' refuses_ranks n1 \
 		"the master's name n1 resolves to loopback (127.0.1.1)" $step
 	name="$word: on one node it is no matter" world n1 \
-		env GLOO_SOCKET_IFNAME=eth0 srun --ddp --gres=gpu:1
+		env GLOO_SOCKET_IFNAME=eth0 srun --ddp -w n1 --gres=gpu:1
 	admin n1 umount /etc/hosts
 	printf '%s\n' n2 n1 n1 n2 >hostfile
 	name='SLURM_HOSTFILE without pmix' refuses_ranks 'n[12]' '--mpi=pmix' \
 		env SLURM_HOSTFILE="$scratch/hostfile" srun --ddp --mpi=none -n4
+	for bad in http 0 70000; do
+		name="MASTER_PORT=$bad" refuses_ranks n1 "MASTER_PORT=$bad is" \
+			env "MASTER_PORT=$bad" srun --ddp -w n1
+		equal "$word: with exit code 1" 1 "$status"
+	done
 	call login srun --ddp --mpi=none -n1 echo ran : -n1 echo ran
 	test "$status" -eq 1 && ! test -s out && grep -qF -- --mpi=pmix err
 	result $? "$word: a heterogeneous step without pmix is refused"
 }
 
-# listener NODE FAMILY ADDRESS: holds port 20006 until a line comes from fifo 9
+# listener NODE FAMILY ADDRESS PORT: holds it until a line comes from fifo 9
 listener()
 {
 	rm -f held release
@@ -96,8 +106,8 @@ listener()
 	exec 9<>release
 	# shellcheck disable=SC2016 # perl's
 	admin "$1" perl -MSocket=:all -e '
-		my ($family, $address) = (eval shift, shift);
-		my ($e, $at) = getaddrinfo($address, 20006,
+		my ($family, $address, $port) = (eval shift, @ARGV);
+		my ($e, $at) = getaddrinfo($address, $port,
 			{ family => $family, socktype => SOCK_STREAM,
 			  flags => AI_NUMERICHOST | AI_PASSIVE });
 		socket(S, $family, SOCK_STREAM, 0) or die;
@@ -105,7 +115,7 @@ listener()
 			if $family == PF_INET6;
 		bind(S, $at->{addr}) && listen(S, 1) or die;
 		print "held\n"; close(STDOUT); <STDIN>' \
-		"$2" "$3" <release >held 9>&- &
+		"$2" "$3" "$4" <release >held 9>&- &
 	read -r _ <held
 }
 
@@ -113,7 +123,7 @@ refused_for_the_port()
 {
 	step='srun --ddp -w n[1-2] -N2 --gres=gpu:1 --ddp-port=20006'
 	while read -r family address; do
-		listener n1 "$family" "$address"
+		listener n1 "$family" "$address" 20006
 		# shellcheck disable=SC2086 # several words
 		name="a port held at $address" refuses_ranks n1 \
 			'another process holds port 20006 on n1' $step
@@ -124,7 +134,20 @@ refused_for_the_port()
 	PF_INET 10.77.0.1
 	PF_INET6 ::
 	END
-	listener n2 PF_INET 0.0.0.0
+	# The second step of a job has the port after that of the first.
+	hold -w n1,n2 -n2
+	step2="srun --ddp --jobid=$job -N2 -n2"
+	# shellcheck disable=SC2086
+	call login $step2 sh -c 'test $RANK != 0 || echo $MASTER_PORT'
+	port=$(($(cat out) + 1))
+	listener n1 PF_INET 0.0.0.0 $port
+	# shellcheck disable=SC2086
+	name='a port that was not asked for' refuses_ranks n1 \
+		"another process holds port $port on n1" $step2
+	echo >&9
+	wait
+	release
+	listener n2 PF_INET 0.0.0.0 20006
 	# shellcheck disable=SC2086
 	name="$word: a port held elsewhere is no matter" \
 		world 'n1 n2' $step
@@ -175,15 +198,38 @@ refused_for_a_key()
 	plugstack "$word"
 }
 
+# A key that is wrong on one node alone
+refused_on_a_node()
+{
+	echo "$word $plugin speed=high" >other.conf
+	admin n2 mount --bind "$scratch/other.conf" \
+		"$dir/cluster/etc/plugstack.conf"
+	name='speed=high on n2' refuses_ranks n2 'speed=high: unknown' \
+		srun --ddp -w n1,n2
+	call login srun -w n2 echo ran
+	equal "$word: and a step without --ddp runs there" 'ran 0' \
+		"$(cat out) $status"
+	printf '%s\n' '#!/bin/sh' 'echo batch' 'srun echo ran' >wrong.sh
+	batch -w n2 --ddp <wrong.sh
+	equal "$word: a batch script does too, and a step of it does not" \
+		'1 batch 1' "$status $(cat out) $(grep -c speed=high err)"
+	admin n2 umount "$dir/cluster/etc/plugstack.conf"
+}
+
 cluster --nodes 3 --gpus 2 --cpus 8
 for word in optional required; do
 	plugstack $word
 	hold -N2 --gres=gpu:2
 	refused_by_srun
 	release
+	refuses 'on one node and 1 on another' salloc -N2 --gpus=3 \
+		srun --ddp true
 	refused_by_ranks
 	refused_for_the_port
 	refused_for_a_key
+	refused_on_a_node
+	call login sinfo -hN -t drain,down,fail
+	equal "$word: and all nodes stay up" '' "$(cat out err)"
 done
 plugstack optional
 without_the_plugin

@@ -116,6 +116,10 @@ set -- --gres=gpu:2 -n2 -c2 : --gres=gpu:1 -n1 -c2 --ddp srun --het-group=0,1 "$
 call login salloc "$@"
 test "$status" -eq 0 && right 'n1 n1 n2' && ! unquiet >why
 result $? 'srun --het-group in a heterogeneous salloc --ddp'
+set -- --gres=gpu:1 : --gres=gpu:2 -c2 srun --ddp --het-group=1 "$show"
+call login salloc "$@"
+test "$status" -eq 0 && right 'n2 n2' && ! unquiet >why
+result $? 'srun --het-group=1 has one task for each GPU of that component'
 
 # Several kinds of GPU, and what is no GPU
 cluster --nodes 2 --cpus 8 --gres 'Name=gpu Type=big File=@DIR@/nvidia[0-1]' \

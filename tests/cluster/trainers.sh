@@ -45,6 +45,41 @@ else
 	skip "MPI's ranks are the variables'" 'no mpicc'
 fi
 
+# Open MPI wants of a fence without data that nodes wait for each other.
+if pkg-config --exists pmix && command -v cc >/dev/null; then
+	cat >fence.c <<-'END'
+	#include <pmix.h>
+	#include <fcntl.h>
+	#include <stdio.h>
+	#include <stdlib.h>
+	#include <unistd.h>
+
+	int main(void)
+	{
+		pmix_proc_t me;
+
+		if (PMIx_Init(&me, NULL, 0) != PMIX_SUCCESS)
+			return 1;
+		if (me.rank > 0) {
+			usleep(300000);
+			close(creat("late", 0666));
+		}
+		if (PMIx_Fence(NULL, 0, NULL, 0) != PMIX_SUCCESS)
+			return 1;
+		printf("%u %s\n", me.rank, access("late", F_OK) ?
+		       "went ahead" : "waited");
+		return PMIx_Finalize(NULL, 0) != PMIX_SUCCESS;
+	}
+	END
+	# shellcheck disable=SC2046 # several words
+	cc -o fence fence.c $(pkg-config --cflags --libs pmix) >why 2>&1
+	call login srun --ddp -N2 ./fence
+	equal 'a PMIx fence without data makes nodes wait' \
+		'0 waited 1 waited' "$(sort out | paste -sd' ')"
+else
+	skip 'a PMIx fence without data makes nodes wait' 'no PMIx to compile with'
+fi
+
 # table: the host of each rank that ddp-train's table shows
 table()
 {

@@ -71,7 +71,7 @@ static const struct spank_case gpu_cases[] = {
 	  .command = "srun --ddp -n3 -N2 --gres=gpu:2 a" },
 	{ .name = "--gpus is shared out to the nodes", .want = TASKS "=2|"
 	  GPUS "=2|SLURM_DDP_ADDED=" TASKS " SLURM_NTASKS_PER_NODE " GPUS
-	  " SLURM_GPUS_PER_NODE SLURM_MPI_TYPE SLURM_KILL_BAD_EXIT",
+	  " SLURM_GPUS_PER_NODE SLURM_MPI_TYPE SLURM_PMIX_FENCE SLURM_KILL_BAD_EXIT",
 	  .command = "srun --ddp -N2 --gpus=4 a" },
 	{ .name = "each type of --gpus", .want = TASKS "=3|" GPUS "=x:2,y:1",
 	  .command = "srun --ddp -N2 --gpus=x:4,y:2 a" },

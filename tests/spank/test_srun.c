@@ -12,7 +12,7 @@
 #define TASKS "SLURM_NTASKS_PER_NODE_HET_GROUP_0"
 #define FILLED POISONED "|" TASKS "=2|SLURM_MPI_TYPE=pmix|" \
 	"SLURM_KILL_BAD_EXIT=1|-SLURM_DDP_RERUN|SLURM_DDP_ADDED=" TASKS \
-	" SLURM_NTASKS_PER_NODE SLURM_MPI_TYPE SLURM_KILL_BAD_EXIT"
+	" SLURM_NTASKS_PER_NODE SLURM_MPI_TYPE SLURM_PMIX_FENCE SLURM_KILL_BAD_EXIT"
 #define UNFILLED POISONED "|-" TASKS "|-SLURM_DDP_RERUN"
 #define DDP "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp="
 #define DDP_PORT "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp_port="
@@ -100,7 +100,13 @@ static const struct spank_case on_cases[] = {
 	  "|-SLURM_MPI_TYPE|SLURM_KILL_BAD_EXIT=0|-SLURM_DDP_ADDED" },
 	{ .name = "a Slurm without mpi/pmix", .dir = "nompi",
 	  .command = "srun --ddp " STEP, .want = POISONED "|" TASKS
-	  "=2|-SLURM_MPI_TYPE|SLURM_KILL_BAD_EXIT=1" },
+	  "=2|-SLURM_MPI_TYPE|-SLURM_PMIX_FENCE|SLURM_KILL_BAD_EXIT=1" },
+	{ .name = "a PMIx fence of the user's choice",
+	  .command = "srun --ddp " STEP, .env = "SLURM_PMIX_FENCE=tree",
+	  .want = "SLURM_PMIX_FENCE=tree|SLURM_MPI_TYPE=pmix" },
+	{ .name = "a fence for a pmix of the user's choice",
+	  .command = "srun --ddp --mpi=pmix " STEP,
+	  .want = "SLURM_PMIX_FENCE=ring|-SLURM_MPI_TYPE" },
 	{ .name = "good keys", .command = "srun --ddp " STEP,
 	  .conf = LINE " mpi=keep port-range=20000-20063 interface=ib0.8001 "
 		  "cpus=trust",
@@ -233,8 +239,8 @@ static const struct spank_case refused_cases[] = {
 	  .command = "srun --ddp --gpus=3 --nodes=2 a" },
 	{ .name = "--jobid without -N", .refusal = "--jobid without -N",
 	  .command = "srun --ddp --jobid=13 --gres=gpu:2 a" },
-	{ .name = "--het-group", .refusal = "with --het-group",
-	  .command = "srun --ddp --het-group=1 " STEP },
+	{ .name = "--het-group", .command = "srun --ddp --het-group=1 " STEP,
+	  .want = "SLURM_NTASKS_PER_NODE_HET_GROUP_1=2" },
 	{ .name = "an srun that hides its options", .dir = "bare",
 	  .command = "srun --ddp " STEP, .refusal = "say --ntasks-per-node" },
 };

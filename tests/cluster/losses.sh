@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # see run
+# ddp-train's losses do not depend on the number of ranks, and what cannot
+# train says so in one sentence and ends.
+
+cluster --nodes 2 --gpus 2
+
+# agree FILE FILE: whether these logs of ddp-train have the same 50 losses
+agree()
+{
+	sed -n 's/.*"loss":\([^,]*\).*/\1/p' "$1" >one.losses
+	sed -n 's/.*"loss":\([^,]*\).*/\1/p' "$2" | paste one.losses - | awk '
+	{ d = ($1 - $2) / $1; if (d > 1e-6 || d < -1e-6) { bad = 1; print } }
+	END { exit bad || NR != 50 }'
+}
+
+# complains WORDS CMD...: it ends, and its ranks say one sentence with WORDS
+complains()
+{
+	complains_words=$1
+	shift
+	call login "$@"
+	test "$status" -eq 1 && ! test -s out &&
+		test "$(grep -vc '^srun: ' err)" = 1 &&
+		grep '^ddp-train: ' err | grep -qF -- "$complains_words"
+	result $? "$* ends with one sentence: $complains_words"
+}
+
+text=/usr/share/common-licenses/GPL-3
+if test -z "$train"; then
+	skip 'losses' 'ddp-train was not built'
+elif ! grep -q '^#define HAVE_MPI' "$build/config.h"; then
+	skip 'losses' 'ddp-train was built without MPI'
+else
+	call login srun --ddp -N2 --gres=gpu:2 ddp-train --data $text \
+		--steps 50 --batch 16 --log four.log
+	call login srun --ddp -N2 --gres=gpu:1 ddp-train --data $text \
+		--steps 50 --batch 32 --log two.log
+	call login srun --ddp ddp-train --data $text --steps 50 --batch 64 \
+		--log one.log
+	check '4 ranks have the losses of one with 4 times the batch' \
+		agree one.log four.log
+	check '2 ranks those of one with twice the batch' \
+		agree one.log two.log
+	complains 'srun --ddp --mpi=pmix' \
+		srun --ddp --mpi=none -N2 -n4 ddp-train
+	complains '--data missing' \
+		srun --ddp -N2 --gres=gpu:2 ddp-train --data missing
+	# Open MPI says in its own words that it was not built for it.
+	call login srun --ddp --mpi=pmi2 -N2 -n4 ddp-train
+	test "$status" -eq 1 && ! test -s out && grep -qi pmix err
+	result $? 'srun --ddp --mpi=pmi2 ddp-train ends and names PMIx'
+fi
