@@ -22,7 +22,7 @@ complains()
 	shift
 	call login "$@"
 	test "$status" -eq 1 && ! test -s out &&
-		test "$(grep -vc '^srun: ' err)" = 1 &&
+		test "$(grep -vcE '^(srun|slurmstepd-[^:]*): ' err)" = 1 &&
 		grep '^ddp-train: ' err | grep -qF -- "$complains_words"
 	result $? "$* ends with one sentence: $complains_words"
 }

@@ -156,7 +156,7 @@ interrupt()
 		exit($? >> 8 || $? & 127);' \
 		"$@" sh -c 'echo begun; exec sleep 1000'
 	# Which tasks' ends srun hears of before it gives up is by chance.
-	grep -E 'interrupt|tasks 0-3|Ctrl-C|forcing|aborted|CANCEL' out |
+	grep -E 'interrupt|Ctrl-C|forcing|aborted|CANCEL' out |
 		sort -u >out.sorted
 }
 interrupt srun -K1 -N2 -n4 --gres=gpu:2
