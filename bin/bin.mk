@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The tools. ddp-train's objects lie beside it, in obj/bin/train.
+# The tools. ddp-train's objects lie beside it, in obj/bin/train, and those of
+# ddp-info in obj/bin/info.
 TRAIN_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-train/*.c))
 ifneq ($(HAVE_MPI),yes)
 TRAIN_SRC := $(filter-out %/mpi.c,$(TRAIN_SRC))
@@ -14,9 +15,30 @@ obj/bin/train/%.o: $(srcdir)/bin/ddp-train/%.c config.mak
 obj/bin/ddp-train: $(TRAIN_OBJ) obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(BLAS_LIBS) $(MPI_LIBS) -lm $(LIBS)
 
+INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
+ifeq ($(HAVE_PMIX),yes)
+INFO_SRC := $(filter-out %/no_gather.c,$(INFO_SRC))
+else
+INFO_SRC := $(filter-out %/gather.c,$(INFO_SRC)) \
+	$(srcdir)/bin/ddp-info/no_gather.c
+endif
+INFO_OBJ := $(sort $(INFO_SRC:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o))
+
+obj/bin/info/gather.o: PART_CFLAGS = $(PMIX_CFLAGS)
+obj/bin/info/%.o: $(srcdir)/bin/ddp-info/%.c config.mak
+	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
+
+obj/bin/ddp-info: $(INFO_OBJ) obj/lib/libddp_topo.a obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(HWLOC_LIBS) $(PMIX_LIBS) $(LIBS)
+
 man1dir = $(mandir)/man1
 ifeq ($(HAVE_BLAS),yes)
 ALL += obj/bin/ddp-train
 INSTALLED += bindir:obj/bin/ddp-train
 INSTALLED += man1dir:$(srcdir)/bin/ddp-train/ddp-train.1
+endif
+ifeq ($(HAVE_HWLOC),yes)
+ALL += obj/bin/ddp-info
+INSTALLED += bindir:obj/bin/ddp-info
+INSTALLED += man1dir:$(srcdir)/bin/ddp-info/ddp-info.1
 endif

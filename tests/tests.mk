@@ -4,6 +4,9 @@
 # core compiled anew under its sanitizers. hostnames: a program that prints what
 # scontrol should.
 UNIT_SRC := $(sort $(wildcard $(srcdir)/tests/unit/*.c))
+ifneq ($(HAVE_HWLOC),yes)
+UNIT_SRC := $(filter-out %/test_topo.c,$(UNIT_SRC))
+endif
 UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
 SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
@@ -12,8 +15,8 @@ FUZZ_FLAGS = -g -O1 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all
 
 obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
-obj/tests/unit/unit: $(UNIT_OBJ) obj/lib/libddp_layout.a
-	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(LIBS)
+obj/tests/unit/unit: $(UNIT_OBJ) $(TOPO_LIB) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(HWLOC_LIBS) $(LIBS)
 
 obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS)
 obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a

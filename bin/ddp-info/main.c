@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ddp-info: where ranks run best on a node, and why. Without Slurm it plans for
+ * nodes that its options describe; in a step it shows what was planned beside
+ * what each rank got.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config.h"
+#include "info.h"
+
+static char buffer[1 << 20];
+
+int text_print(char *text, struct ddp_error *error)
+{
+	int rc = 0;
+
+	if (text == NULL)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	if (fputs(text, stdout) == EOF || fflush(stdout) == EOF)
+		rc = ddp_error_set(error, DDP_ERROR_SYSTEM,
+				   "cannot write to stdout");
+	free(text);
+	return rc;
+}
+
+static int gather(struct ddp_error *error)
+{
+	struct ddp_row row;
+	int rc = step_plan(&row, error);
+
+	if (rc > 0)
+		rc = ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				   "no plan is in DDP_PLAN for this task: "
+				   "--gather shows plans only");
+	if (rc < 0)
+		return -1;
+	rc = gather_print(&row, error);
+	ddp_row_clear(&row);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct ddp_error error;
+	bool differs = false;
+	int rc;
+
+	/* srun mixes the lines of tasks that write in small pieces. */
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	rc = options_parse(&options, argc, argv, &error);
+	if (rc == 0 && options.help)
+		fputs(options_help(), stdout);
+	else if (rc == 0 && options.version)
+		puts("ddp-info " DDP_VERSION);
+	else if (rc == 0 && options.gather)
+		rc = gather(&error);
+	else if (rc == 0 && getenv("SLURM_PROCID") && !options.planning)
+		rc = step_print(&differs, &error);
+	else if (rc == 0)
+		rc = plan_print(&options, &error);
+	if (rc < 0)
+		fprintf(stderr, "ddp-info: %s\n", error.text);
+	return rc < 0 || differs;
+}

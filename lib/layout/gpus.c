@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "layout/gpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "layout/scan.h"
+
+#define POSITION_MAX 65535
+
+/* The GPUs that a variable counts: those of its vendor, by bus id. */
+struct counted {
+	uint32_t all[DDP_GPU_MAX], all_count;
+	uint32_t reach[DDP_GPU_MAX], reach_count;
+};
+
+const char *ddp_gpus_variable(const struct ddp_view *view)
+{
+	return view->rocr ? "ROCR_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+}
+
+static bool is_name(const char *token)
+{
+	return *token < '0' || *token > '9';
+}
+
+static bool same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b)
+{
+	if (is_name(a->token) || is_name(b->token))
+		return strcmp(a->token, b->token) == 0;
+	return a->number == b->number;
+}
+
+static bool is_set(const char *text)
+{
+	return text != NULL && *text != '\0';
+}
+
+static uint32_t vendor_count(const struct ddp_machine *machine,
+			     enum ddp_vendor vendor)
+{
+	uint32_t count = 0, i;
+
+	for (i = 0; i < machine->gpu_count; i++)
+		count += machine->gpus[i].vendor == vendor;
+	return count;
+}
+
+static void counted_find(const struct ddp_machine *machine, bool rocr,
+			 struct counted *counted)
+{
+	enum ddp_vendor vendor = DDP_VENDOR_AMD;
+	uint32_t i;
+
+	if (!rocr && vendor_count(machine, DDP_VENDOR_NVIDIA) > 0)
+		vendor = DDP_VENDOR_NVIDIA;
+	memset(counted, 0, sizeof(*counted));
+	for (i = 0; i < machine->gpu_count && i < DDP_GPU_MAX; i++) {
+		if (machine->gpus[i].vendor != vendor)
+			continue;
+		counted->all[counted->all_count++] = i;
+		if (machine->gpus[i].reachable)
+			counted->reach[counted->reach_count++] = i;
+	}
+}
+
+/* What a GPU's number is among those that are counted. */
+static uint32_t number_of(const struct counted *counted, uint32_t gpu)
+{
+	uint32_t i;
+
+	for (i = 0; i < counted->all_count; i++)
+		if (counted->all[i] == gpu)
+			return i;
+	return DDP_GPU_NONE;
+}
+
+/* The next token of a list at *at, which is moved behind it and its comma. */
+static int token_next(const char *what, const char *text, const char **at,
+		      char *token, struct ddp_error *error)
+{
+	static const char allowed[] =
+		"0123456789abcdefghijklmnopqrstuvwxyz"
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ-/_.:";
+	size_t length = strspn(*at, allowed);
+
+	if (length == 0 || length >= DDP_GPU_TOKEN_SIZE ||
+	    ((*at)[length] != ',' && (*at)[length] != '\0'))
+		return ddp_scan_error(error, what, text, *at + length,
+				      "a comma list of GPU numbers or UUIDs");
+	memcpy(token, *at, length);
+	token[length] = '\0';
+	*at += length;
+	if (**at == ',' && *++*at == '\0')
+		return ddp_scan_error(error, what, text, *at, "another GPU");
+	return 0;
+}
+
+/* SLURM_STEP_GPUS, if it lists numbers, count of them; false otherwise. */
+static bool positions_read(const char *text, uint32_t count,
+			   uint32_t *positions)
+{
+	uint64_t value;
+	uint32_t i;
+
+	for (i = 0; is_set(text) && i < count; i++) {
+		if (ddp_scan_number(&text, 0, POSITION_MAX, &value) ||
+		    *text != (i + 1 < count ? ',' : '\0'))
+			return false;
+		text += *text == ',';
+		positions[i] = (uint32_t)value;
+	}
+	return count > 0 && i == count;
+}
+
+/*
+ * The one GPU whose UUID begins with these bytes; DDP_GPU_NONE if there is
+ * none, or if there are several; *known says whether any UUID is known.
+ */
+static uint32_t uuid_find(const struct ddp_machine *machine, const char *uuid,
+			  size_t length, bool *known)
+{
+	uint32_t found = DDP_GPU_NONE, matches = 0, i;
+
+	*known = false;
+	for (i = 0; i < machine->gpu_count; i++) {
+		*known = *known || machine->gpus[i].uuid[0] != '\0';
+		if (strncmp(machine->gpus[i].uuid, uuid, length) == 0) {
+			found = i;
+			matches++;
+		}
+	}
+	return matches == 1 ? found : DDP_GPU_NONE;
+}
+
+static uint32_t part_find(const struct ddp_machine *machine,
+			  const struct counted *counted, const char *token)
+{
+	uint32_t i;
+	bool known;
+
+	if (strncmp(token, "MIG-GPU-", 8) == 0)
+		return uuid_find(machine, token + 4, strcspn(token + 4, "/"),
+				 &known);
+	for (i = 0; i < machine->part_count; i++)
+		if (strcmp(machine->parts[i].uuid, token) == 0)
+			return machine->parts[i].gpu;
+	if (counted->reach_count == 1)
+		return counted->reach[0];
+	return counted->all_count == 1 ? counted->all[0] : DDP_GPU_NONE;
+}
+
+/* position: of SLURM_STEP_GPUS, or DDP_GPU_NONE where that does not speak. */
+static int name_resolve(const struct ddp_machine *machine,
+			const struct counted *counted, uint32_t position,
+			struct ddp_gpu_ref *ref, struct ddp_error *error)
+{
+	bool known;
+
+	if (strncmp(ref->token, "MIG-", 4) == 0) {
+		ref->gpu = part_find(machine, counted, ref->token);
+	} else {
+		ref->gpu = uuid_find(machine, ref->token, strlen(ref->token),
+				     &known);
+		if (ref->gpu == DDP_GPU_NONE && known)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"no GPU of this node, or not one alone, has "
+				"the UUID %s", ref->token);
+		if (ref->gpu == DDP_GPU_NONE && position < counted->all_count)
+			ref->gpu = counted->all[position];
+	}
+	ref->number = number_of(counted, ref->gpu);
+	return 0;
+}
+
+static int number_resolve(const struct counted *counted, uint32_t position,
+			  struct ddp_gpu_ref *ref, struct ddp_error *error)
+{
+	const char *at = ref->token;
+	uint64_t number;
+
+	if (ddp_scan_number(&at, 0, POSITION_MAX, &number) || *at != '\0')
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "'%s' is neither a GPU's number nor its "
+				     "UUID", ref->token);
+	if (number < counted->reach_count) {
+		ref->gpu = counted->reach[number];
+		ref->number = number_of(counted, ref->gpu);
+		return 0;
+	}
+	ref->number = position != DDP_GPU_NONE ? position : (uint32_t)number;
+	if (counted->all_count == 0)
+		return 0;
+	if (ref->number >= counted->all_count)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "GPU %u is given and this node has %u, "
+				     "counted from 0: does gres.conf list what "
+				     "is there?", ref->number,
+				     counted->all_count);
+	ref->gpu = counted->all[ref->number];
+	return 0;
+}
+
+/* Whether every number is below the number of GPUs that can be reached. */
+static bool reach_explains(const struct ddp_view *view,
+			   const struct counted *counted)
+{
+	const char *at;
+	uint64_t number;
+	uint32_t i;
+
+	for (i = 0; i < view->count; i++) {
+		at = view->gpus[i].token;
+		if (ddp_scan_number(&at, 0, POSITION_MAX, &number) == 0 &&
+		    number >= counted->reach_count)
+			return false;
+	}
+	return true;
+}
+
+/* Read the tokens alone. */
+static int view_read(const char *text, struct ddp_view *view,
+		     struct ddp_error *error)
+{
+	const char *what = ddp_gpus_variable(view), *at = text;
+
+	view->count = 0;
+	if (strcmp(text, "-1") == 0 || strcmp(text, "NoDevFiles") == 0)
+		return 0;
+	while (*at != '\0') {
+		if (view->count == DDP_GPU_MAX)
+			return ddp_scan_error(error, what, text, at,
+					      "at most %d GPUs", DDP_GPU_MAX);
+		if (token_next(what, text, &at,
+			       view->gpus[view->count].token, error))
+			return -1;
+		view->gpus[view->count].gpu = DDP_GPU_NONE;
+		view->gpus[view->count++].number = DDP_GPU_NONE;
+	}
+	return 0;
+}
+
+int ddp_gpus_resolve(const struct ddp_gpus_env *env,
+		     const struct ddp_machine *machine, struct ddp_view *view,
+		     struct ddp_error *error)
+{
+	bool amd = vendor_count(machine, DDP_VENDOR_AMD) > 0 &&
+		   vendor_count(machine, DDP_VENDOR_NVIDIA) == 0;
+	uint32_t positions[DDP_GPU_MAX], position, i, k;
+	struct ddp_gpu_ref *ref;
+	struct counted counted;
+	const char *text;
+	bool paired;
+
+	view->rocr = is_set(env->rocr) && (amd || !is_set(env->cuda));
+	text = view->rocr ? env->rocr : env->cuda;
+	if (view_read(is_set(text) ? text : "", view, error))
+		return -1;
+	counted_find(machine, view->rocr, &counted);
+	if (!reach_explains(view, &counted))
+		counted.reach_count = 0;
+	paired = positions_read(env->step_gpus, view->count, positions);
+	for (i = 0; i < view->count; i++) {
+		ref = &view->gpus[i];
+		position = paired ? positions[i] : DDP_GPU_NONE;
+		if (is_name(ref->token) ?
+		    name_resolve(machine, &counted, position, ref, error) :
+		    number_resolve(&counted, position, ref, error))
+			return -1;
+		for (k = 0; k < i; k++)
+			if (same(&view->gpus[k], ref))
+				return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					"%s names GPU %s twice",
+					ddp_gpus_variable(view), ref->token);
+	}
+	return 0;
+}
+
+static uint32_t ref_find(const struct ddp_view *view,
+			 const struct ddp_gpu_ref *ref)
+{
+	uint32_t i;
+
+	for (i = 0; i < view->count; i++)
+		if (same(&view->gpus[i], ref))
+			return i;
+	return DDP_GPU_NONE;
+}
+
+/* Put ref behind all that have its number or a lower one. */
+static void ref_insert(struct ddp_view *view, const struct ddp_gpu_ref *ref)
+{
+	uint32_t i = view->count++;
+
+	for (; i > 0 && view->gpus[i - 1].number > ref->number; i--)
+		view->gpus[i] = view->gpus[i - 1];
+	view->gpus[i] = *ref;
+}
+
+int ddp_gpus_join(const struct ddp_view *views, uint32_t count,
+		  struct ddp_view *all, uint32_t (*indexes)[DDP_GPU_MAX],
+		  struct ddp_error *error)
+{
+	uint32_t i, k;
+
+	all->count = 0;
+	all->rocr = count > 0 && views[0].rocr;
+	for (i = 0; i < count; i++)
+		for (k = 0; k < views[i].count; k++) {
+			if (ref_find(all, &views[i].gpus[k]) != DDP_GPU_NONE)
+				continue;
+			if (all->count == DDP_GPU_MAX)
+				return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					"the tasks of this node have more "
+					"than %d GPUs", DDP_GPU_MAX);
+			ref_insert(all, &views[i].gpus[k]);
+		}
+	for (i = 0; i < count; i++)
+		for (k = 0; k < views[i].count; k++)
+			indexes[i][k] = ref_find(all, &views[i].gpus[k]);
+	return 0;
+}
+
+int ddp_gpus_format(const struct ddp_view *view, const struct ddp_view *all,
+		    const uint32_t *visible, uint32_t count, char *out,
+		    size_t size)
+{
+	size_t used = 0;
+	uint32_t i, at;
+	int length;
+
+	out[0] = '\0';
+	for (i = 0; i < count; i++) {
+		at = ref_find(view, &all->gpus[visible[i]]);
+		if (at == DDP_GPU_NONE)
+			return -1;
+		length = snprintf(out + used, size - used, "%s%s",
+				  i > 0 ? "," : "", view->gpus[at].token);
+		if (length < 0 || (size_t)length >= size - used)
+			return -1;
+		used += (size_t)length;
+	}
+	return 0;
+}

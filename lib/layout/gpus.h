@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which GPUs a task was given, from the text of its variables.
+ *
+ * What a task must be asked, in task_init, when Slurm has set all of it:
+ *
+ *   CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES
+ *	What the GPU's runtime obeys. Numbers count the GPUs that the task can
+ *	reach, by bus id: all of the node without ConstrainDevices, the task's
+ *	or the step's own with it. Or they are UUIDs: GPU-..., which may be
+ *	cut short, or MIG-... .
+ *   SLURM_STEP_GPUS
+ *	Positions in gres.conf's list, which Slurm writes entry by entry beside
+ *	those of the former, so the k-th speaks of the same GPU, whatever
+ *	ConstrainDevices is.
+ *   the device files
+ *	struct ddp_gpu's reachable: whether this process can open them.
+ *
+ * A number is resolved by the device files where they say something, which is
+ * right even if gres.conf lists some of the node's GPUs only; else by
+ * SLURM_STEP_GPUS, taking gres.conf to list all GPUs by bus id; else as if the
+ * task could reach all. A MIG instance has its parent's locality: its name is
+ * MIG-(parent's UUID)/.../..., or it is among the machine's parts, or only one
+ * GPU can be its parent.
+ */
+#ifndef DDP_LAYOUT_GPUS_H
+#define DDP_LAYOUT_GPUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout/error.h"
+#include "layout/machine.h"
+
+#define DDP_GPU_NONE UINT32_MAX
+#define DDP_GPU_TOKEN_SIZE 80		/* the longest name of a MIG instance */
+
+/* A task's variables; NULL or "" where one is not set, "-1" for no GPU. */
+struct ddp_gpus_env {
+	const char *step_gpus;
+	const char *cuda;
+	const char *rocr;
+};
+
+/*
+ * A GPU, or a part of one, as a task names it. Two are the same GPU if their
+ * tokens are names and equal, or if neither is a name and the numbers are
+ * equal.
+ */
+struct ddp_gpu_ref {
+	char token[DDP_GPU_TOKEN_SIZE];	/* as in the variable */
+	uint32_t number;		/* on the node, from 0, as nvidia-smi
+					 * and gres count; a part of a GPU has
+					 * its parent's; DDP_GPU_NONE */
+	uint32_t gpu;			/* in ddp_machine.gpus; DDP_GPU_NONE:
+					 * it has no PCI device there */
+};
+
+/* The GPUs that a task sees, in its order. Plain data, for shared memory. */
+struct ddp_view {
+	bool rocr;			/* ROCR_VISIBLE_DEVICES speaks */
+	uint32_t count;
+	struct ddp_gpu_ref gpus[DDP_GPU_MAX];
+};
+
+/* The name of the variable that speaks. */
+const char *ddp_gpus_variable(const struct ddp_view *view);
+
+/*
+ * Resolve a task's variables against the node. The variable that speaks is
+ * ROCR_VISIBLE_DEVICES on a node with GPUs by AMD alone or where
+ * CUDA_VISIBLE_DEVICES is not set, else CUDA_VISIBLE_DEVICES; without either
+ * the view is empty. A GPU that the node does not show as a PCI device is no
+ * error on a node that shows none.
+ *
+ * Returns 0, or -1 for a malformed list, for more than DDP_GPU_MAX, for the
+ * same one twice, or for a number or UUID that the node does not have.
+ */
+int ddp_gpus_resolve(const struct ddp_gpus_env *env,
+		     const struct ddp_machine *machine, struct ddp_view *view,
+		     struct ddp_error *error);
+
+/*
+ * All GPUs of several views, each once, and where each view's k-th GPU is
+ * among them: indexes[i][k]. Returns 0, or -1 if there are more than
+ * DDP_GPU_MAX. The order is by number, then as they are met.
+ */
+int ddp_gpus_join(const struct ddp_view *views, uint32_t count,
+		  struct ddp_view *all, uint32_t (*indexes)[DDP_GPU_MAX],
+		  struct ddp_error *error);
+
+/*
+ * The variable's value with which a task that has this view sees the GPUs
+ * visible[count], indexes into all, in this order. Returns 0, or -1 if the
+ * view lacks one of them or out[size] is too small, which it is not if size is
+ * DDP_GPUS_TEXT_SIZE.
+ *
+ * Set this variable alone: HIP lets CUDA_VISIBLE_DEVICES and
+ * HIP_VISIBLE_DEVICES count what ROCR_VISIBLE_DEVICES has left, so to reorder
+ * them as well would undo it.
+ */
+#define DDP_GPUS_TEXT_SIZE (DDP_GPU_MAX * DDP_GPU_TOKEN_SIZE)
+int ddp_gpus_format(const struct ddp_view *view, const struct ddp_view *all,
+		    const uint32_t *visible, uint32_t count, char *out,
+		    size_t size);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "layout/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/text.h"
+
+enum column {
+	COLUMN_RANK,
+	COLUMN_NODE,
+	COLUMN_LOCAL,
+	COLUMN_GPU,
+	COLUMN_BUS_ID,
+	COLUMN_MODEL,
+	COLUMN_NUMA,
+	COLUMN_CPUS,
+	COLUMN_INTERFACE,
+	COLUMN_WHY,
+	COLUMNS
+};
+
+static const char *const names[COLUMNS] = {
+	"RANK", "NODE", "LOCAL", "GPU", "BUS-ID", "MODEL", "NUMA", "CPUS",
+	"INTERFACE", "WHY",
+};
+
+static void add_list(struct ddp_text *out, uint32_t i, const char *item)
+{
+	ddp_text_add(out, "%s%s", i > 0 ? "," : "", *item ? item : "-");
+}
+
+static void add_models(struct ddp_text *out, const struct ddp_row *row)
+{
+	bool same = row->gpu_count > 1;
+	uint32_t i;
+
+	for (i = 1; i < row->gpu_count; i++)
+		same = same && strcmp(row->gpus[i].model,
+				      row->gpus[0].model) == 0;
+	for (i = 0; i < (same ? 1 : row->gpu_count); i++)
+		add_list(out, i, row->gpus[i].model);
+}
+
+static void add_gpus(struct ddp_text *out, const struct ddp_row *row,
+		     enum column column)
+{
+	char number[16];
+	uint32_t i;
+
+	if (column == COLUMN_MODEL) {
+		add_models(out, row);
+		return;
+	}
+	for (i = 0; i < row->gpu_count; i++) {
+		number[0] = '\0';
+		if (row->gpus[i].number != DDP_GPU_NONE)
+			snprintf(number, sizeof(number), "%u",
+				 row->gpus[i].number);
+		add_list(out, i, column == COLUMN_GPU ? number :
+			 row->gpus[i].bus_id);
+	}
+}
+
+/* Add a cell, "-" where it would be empty; returns its width. */
+static size_t add_cell(struct ddp_text *out, const struct ddp_row *row,
+		       enum column column)
+{
+	size_t before = out->length;
+	uint32_t i;
+
+	switch (column) {
+	case COLUMN_RANK: ddp_text_add(out, "%u", row->rank); break;
+	case COLUMN_NODE: ddp_text_add(out, "%s", row->node); break;
+	case COLUMN_LOCAL: ddp_text_add(out, "%u", row->local_rank); break;
+	case COLUMN_NUMA: ddp_text_add(out, "%s", row->numa); break;
+	case COLUMN_CPUS: ddp_text_add(out, "%s", row->cpus); break;
+	case COLUMN_INTERFACE: ddp_text_add(out, "%s", row->interface); break;
+	case COLUMN_WHY:
+		for (i = 0; i < row->why_count; i++)
+			ddp_text_add(out, "%s%s", i > 0 ? "; " : "",
+				     row->why[i]);
+		break;
+	default: add_gpus(out, row, column); break;
+	}
+	if (out->length == before)
+		ddp_text_add(out, "-");
+	return out->length - before;
+}
+
+static void widths_find(const struct ddp_row *rows, size_t count,
+			size_t *widths)
+{
+	struct ddp_text cell = { 0 };
+	enum column column;
+	size_t i, width;
+
+	for (column = 0; column < COLUMN_WHY; column++) {
+		for (i = 0; i < count; i++) {
+			cell.length = 0;
+			width = add_cell(&cell, &rows[i], column);
+			if (width > widths[column])
+				widths[column] = width;
+		}
+	}
+	free(cell.data);
+}
+
+char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header)
+{
+	struct ddp_text out = { 0 };
+	size_t widths[COLUMNS] = { 0 }, i;
+	enum column column;
+
+	for (column = 0; column < COLUMN_WHY; column++)
+		widths[column] = strlen(names[column]);
+	widths_find(rows, count, widths);
+	for (column = 0; header && column < COLUMN_WHY; column++)
+		ddp_text_add(&out, "%-*s  ", (int)widths[column],
+			     names[column]);
+	if (header)
+		ddp_text_add(&out, "%s\n", names[COLUMN_WHY]);
+	for (i = 0; i < count; i++) {
+		for (column = 0; column < COLUMN_WHY; column++)
+			ddp_text_pad(&out, widths[column] + 2 -
+				     add_cell(&out, &rows[i], column));
+		add_cell(&out, &rows[i], COLUMN_WHY);
+		ddp_text_add(&out, "\n");
+	}
+	return ddp_text_finish(&out);
+}
+
+static void add_string(struct ddp_text *out, const char *string)
+{
+	const char *at;
+
+	ddp_text_add(out, "\"");
+	for (at = string; *at != '\0'; at++) {
+		if (*at == '"' || *at == '\\')
+			ddp_text_add(out, "\\%c", *at);
+		else if ((unsigned char)*at < ' ')
+			ddp_text_add(out, "\\u%04x", (unsigned char)*at);
+		else
+			ddp_text_add(out, "%c", *at);
+	}
+	ddp_text_add(out, "\"");
+}
+
+static void add_member(struct ddp_text *out, const char *name,
+		       const char *value)
+{
+	ddp_text_add(out, ",\"%s\":", name);
+	add_string(out, value);
+}
+
+static void add_gpu_json(struct ddp_text *out, const struct ddp_row_gpu *gpu)
+{
+	if (gpu->number != DDP_GPU_NONE)
+		ddp_text_add(out, "{\"index\":%u", gpu->number);
+	else
+		ddp_text_add(out, "{\"index\":null");
+	add_member(out, "bus_id", gpu->bus_id);
+	add_member(out, "model", gpu->model);
+	ddp_text_add(out, "}");
+}
+
+static void add_row_json(struct ddp_text *out, const struct ddp_row *row)
+{
+	uint32_t i;
+
+	ddp_text_add(out, "{\"rank\":%u", row->rank);
+	add_member(out, "node", row->node);
+	ddp_text_add(out, ",\"node_rank\":%u,\"local_rank\":%u,\"gpus\":[",
+		     row->node_rank, row->local_rank);
+	for (i = 0; i < row->gpu_count; i++) {
+		ddp_text_add(out, "%s", i > 0 ? "," : "");
+		add_gpu_json(out, &row->gpus[i]);
+	}
+	ddp_text_add(out, "]");
+	add_member(out, "cpus", row->cpus);
+	add_member(out, "numa", row->numa);
+	add_member(out, "interface", row->interface);
+	ddp_text_add(out, ",\"why\":[");
+	for (i = 0; i < row->why_count; i++) {
+		ddp_text_add(out, "%s", i > 0 ? "," : "");
+		add_string(out, row->why[i]);
+	}
+	ddp_text_add(out, "]}");
+}
+
+char *ddp_report_json(const struct ddp_row *rows, size_t count,
+		      const char *master, uint16_t port)
+{
+	struct ddp_text out = { 0 };
+	size_t i;
+
+	ddp_text_add(&out, "{\"version\":1,\"ranks\":[");
+	for (i = 0; i < count; i++) {
+		ddp_text_add(&out, "%s\n", i > 0 ? "," : "");
+		add_row_json(&out, &rows[i]);
+	}
+	ddp_text_add(&out, "],\n\"master\":{\"addr\":");
+	add_string(&out, master);
+	if (port > 0)
+		ddp_text_add(&out, ",\"port\":%u}}\n", port);
+	else
+		ddp_text_add(&out, ",\"port\":null}}\n");
+	return ddp_text_finish(&out);
+}
+
+char *ddp_report_env(const struct ddp_vars *vars, const char *visible)
+{
+	struct ddp_text out = { 0 };
+	char value[DDP_VARS_VALUE_SIZE];
+	size_t i;
+
+	ddp_text_add(&out, "# rank %u on %s\n", vars->rank.rank,
+		     vars->rank.host);
+	for (i = 0; i < ddp_vars_count(); i++)
+		if (ddp_vars_format(i, vars, value, sizeof(value)) > 0)
+			ddp_text_add(&out, "%s=%s\n", ddp_vars_name(i), value);
+	if (*visible != '\0')
+		ddp_text_add(&out, "CUDA_DEVICE_ORDER=PCI_BUS_ID\n%s\n",
+			     visible);
+	return ddp_text_finish(&out);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * CPUs dealt out fairly to ranks that want some of the same.
+ */
+#ifndef DDP_LAYOUT_SPLIT_H
+#define DDP_LAYOUT_SPLIT_H
+
+#include <stdint.h>
+
+#include "layout/cpuset.h"
+#include "layout/error.h"
+#include "layout/machine.h"
+
+enum ddp_split {
+	DDP_SPLIT_CORES,	/* whole cores, as far as it wants them */
+	DDP_SPLIT_THREADS,	/* threads: fewer cores than ranks */
+	DDP_SPLIT_SHARED	/* also another rank's: fewer CPUs than ranks */
+};
+
+/*
+ * Give each of count ranks some of the CPUs of want[rank], each at least one.
+ * None of a core is given to two ranks if every rank can so have a core;
+ * otherwise, among the ranks that compete with one that cannot, none of a CPU;
+ * otherwise a rank for which none is left has one that another has too.
+ * The least number that a rank gets is as high as it can be, then the second
+ * least, and so on, the first ranks having a core more where it does not come
+ * out even. With that, ranks get what is in their like rather than not, as far
+ * as exchanges between two can bring it about; then neighbours to neighbours.
+ *
+ * Each want must hold a CPU of the machine's; others are ignored. Writes get
+ * and how of each rank. Returns 0, or -1 if memory is short.
+ */
+int ddp_split(const struct ddp_machine *machine, uint32_t count,
+	      const struct ddp_cpuset *want, const struct ddp_cpuset *like,
+	      struct ddp_cpuset *get, enum ddp_split *how,
+	      struct ddp_error *error);
+
+#endif

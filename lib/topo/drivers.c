@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "topo/topo.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The value of a "name: value" line, cut into value[size]; false: none. */
+static bool line_value(const char *line, const char *name, char *value,
+		       size_t size)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(line, name, length) != 0)
+		return false;
+	line += length;
+	line += strspn(line, " \t");
+	length = strcspn(line, "\n");
+	if (length >= size)
+		return false;
+	memcpy(value, line, length);
+	value[length] = '\0';
+	return true;
+}
+
+/* access() asks the device cgroup as well. */
+static bool may_open(const char *root, const char *device, const char *name,
+		     const char *end)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s%s%s", root, device, name, end);
+	return access(path, R_OK | W_OK) == 0;
+}
+
+static void nvidia_read(struct ddp_gpu *gpu, const char *root)
+{
+	char path[PATH_MAX], line[256], minor[16] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path),
+		 "%s/proc/driver/nvidia/gpus/%s/information", root,
+		 gpu->bus_id);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return;
+	while (fgets(line, sizeof(line), file) != NULL) {
+		line_value(line, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
+		line_value(line, "Device Minor:", minor, sizeof(minor));
+	}
+	fclose(file);
+	if (strncmp(gpu->uuid, "GPU-", 4) != 0 || strchr(gpu->uuid, '?'))
+		gpu->uuid[0] = '\0';
+	gpu->reachable = minor[0] != '\0' &&
+			 may_open(root, "/dev/nvidia", minor, "");
+}
+
+void ddp_topo_drivers(struct ddp_machine *machine, const char *root)
+{
+	uint32_t i;
+
+	for (i = 0; i < machine->gpu_count; i++) {
+		struct ddp_gpu *gpu = &machine->gpus[i];
+
+		if (gpu->vendor == DDP_VENDOR_NVIDIA)
+			nvidia_read(gpu, root);
+		else
+			gpu->reachable = may_open(root,
+						  "/dev/dri/by-path/pci-",
+						  gpu->bus_id, "-render");
+	}
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/topo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/hwloc_topo.h"
+
+#define PCI_NVIDIA 0x10de
+#define PCI_AMD 0x1002
+
+void ddp_topo_bus_id(hwloc_obj_t pci, char *out, size_t size)
+{
+	snprintf(out, size, "%04x:%02x:%02x.%x", pci->attr->pcidev.domain,
+		 pci->attr->pcidev.bus, pci->attr->pcidev.dev,
+		 pci->attr->pcidev.func);
+}
+
+static bool is_gpu(hwloc_obj_t pci)
+{
+	unsigned int class = pci->attr->pcidev.class_id;
+
+	switch (pci->attr->pcidev.vendor_id) {
+	case PCI_NVIDIA:
+		return class == 0x0300 || class == 0x0302;
+	case PCI_AMD:
+		return class == 0x0300 || class == 0x0302 ||
+		       class == 0x0380 || class == 0x1200;
+	}
+	return false;
+}
+
+static int compare_bus(const void *a, const void *b)
+{
+	const struct hwloc_pcidev_attr_s *x =
+		&(*(const hwloc_obj_t *)a)->attr->pcidev;
+	const struct hwloc_pcidev_attr_s *y =
+		&(*(const hwloc_obj_t *)b)->attr->pcidev;
+
+	if (x->domain != y->domain)
+		return x->domain < y->domain ? -1 : 1;
+	if (x->bus != y->bus)
+		return x->bus < y->bus ? -1 : 1;
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return x->func < y->func ? -1 : x->func > y->func;
+}
+
+/* The GPUs by bus id, their number in *count; the caller frees the array. */
+static hwloc_obj_t *gpus_find(hwloc_topology_t hwloc, uint32_t *count,
+			      struct ddp_error *error)
+{
+	hwloc_obj_t *gpus = calloc(DDP_GPU_MAX, sizeof(*gpus)), pci = NULL;
+
+	*count = 0;
+	if (gpus == NULL) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	while ((pci = hwloc_get_next_pcidev(hwloc, pci)) != NULL) {
+		if (!is_gpu(pci))
+			continue;
+		if (*count == DDP_GPU_MAX) {
+			ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				      "the topology has more than %d GPUs",
+				      DDP_GPU_MAX);
+			free(gpus);
+			return NULL;
+		}
+		gpus[(*count)++] = pci;
+	}
+	qsort(gpus, *count, sizeof(*gpus), compare_bus);
+	return gpus;
+}
+
+/* Visit the infos of a device and of those below it that have this name. */
+static uint32_t infos_find(hwloc_obj_t object, const char *name,
+			   const char **values, uint32_t room)
+{
+	uint32_t found = 0, i;
+	hwloc_obj_t child;
+
+	for (i = 0; i < object->infos_count; i++)
+		if (strcmp(object->infos[i].name, name) == 0) {
+			if (found < room)
+				values[found] = object->infos[i].value;
+			found++;
+		}
+	for (child = object->io_first_child; child != NULL;
+	     child = child->next_sibling)
+		found += infos_find(child, name, values + found,
+				    found < room ? room - found : 0);
+	return found;
+}
+
+static void text_copy(char *out, size_t size, const char *text, size_t length)
+{
+	size_t i;
+
+	if (length >= size)
+		length = size - 1;
+	while (length > 0 && text[length - 1] == ' ')
+		length--;
+	for (i = 0; i < length; i++)
+		out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+	out[length] = '\0';
+}
+
+/* "GV100GL [Tesla V100 SXM2 16GB]" is sold as what is in the brackets. */
+static void model_find(hwloc_obj_t pci, char *out, size_t size)
+{
+	const char *name = hwloc_obj_get_info_by_name(pci, "PCIDevice");
+	const char *open = name != NULL ? strrchr(name, '[') : NULL;
+	const char *close = open != NULL ? strchr(open, ']') : NULL;
+
+	if (name == NULL)
+		snprintf(out, size, "%04x:%04x", pci->attr->pcidev.vendor_id,
+			 pci->attr->pcidev.device_id);
+	else if (close != NULL && close > open + 1)
+		text_copy(out, size, open + 1, (size_t)(close - open - 1));
+	else
+		text_copy(out, size, name, strlen(name));
+}
+
+static bool is_above(hwloc_obj_t above, hwloc_obj_t object)
+{
+	while (object != NULL && object != above)
+		object = object->parent;
+	return object == above;
+}
+
+/*
+ * How far a network device is from a GPU: levels up to what contains both,
+ * then sockets before RDMA alone, then the faster link.
+ */
+static double interface_cost(hwloc_obj_t gpu, hwloc_obj_t device)
+{
+	hwloc_obj_t above = gpu->parent, pci = device->parent;
+	double steps = 0;
+
+	while (above != NULL && !is_above(above, device)) {
+		above = above->parent;
+		steps++;
+	}
+	return steps * 1e6 +
+	       (device->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ?
+		0 : 1e5) - (double)pci->attr->pcidev.linkspeed;
+}
+
+static void interface_find(hwloc_topology_t hwloc, hwloc_obj_t gpu, char *out,
+			   size_t size)
+{
+	hwloc_obj_t device = NULL, best = NULL;
+	double cost, least = 0;
+
+	while ((device = hwloc_get_next_osdev(hwloc, device)) != NULL) {
+		if ((device->attr->osdev.type != HWLOC_OBJ_OSDEV_NETWORK &&
+		     device->attr->osdev.type != HWLOC_OBJ_OSDEV_OPENFABRICS) ||
+		    device->name == NULL || device->parent == NULL ||
+		    device->parent->type != HWLOC_OBJ_PCI_DEVICE)
+			continue;
+		cost = interface_cost(gpu, device);
+		if (best == NULL || cost < least) {
+			best = device;
+			least = cost;
+		}
+	}
+	if (best != NULL)
+		text_copy(out, size, best->name, strlen(best->name));
+}
+
+static void cpuset_copy(struct ddp_cpuset *out, hwloc_const_bitmap_t bitmap)
+{
+	int cpu;
+
+	ddp_cpuset_clear(out);
+	for (cpu = hwloc_bitmap_first(bitmap); cpu >= 0 && cpu < DDP_CPU_MAX;
+	     cpu = hwloc_bitmap_next(bitmap, cpu))
+		ddp_cpuset_add(out, (uint32_t)cpu);
+}
+
+static int gpu_fill(hwloc_topology_t hwloc, hwloc_obj_t pci,
+		    const struct ddp_cpuset *all, struct ddp_machine *machine,
+		    struct ddp_gpu *gpu, struct ddp_error *error)
+{
+	hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(hwloc, pci);
+	const char *uuid = NULL;
+	char bus_id[DDP_BUS_ID_SIZE];
+
+	ddp_topo_bus_id(pci, bus_id, sizeof(bus_id));
+	if (ddp_machine_find_gpu(machine, bus_id) != NULL)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "the topology has two GPUs with the bus "
+				     "id %s", bus_id);
+	memcpy(gpu->bus_id, bus_id, sizeof(bus_id));
+	gpu->vendor = pci->attr->pcidev.vendor_id == PCI_AMD ?
+		DDP_VENDOR_AMD : DDP_VENDOR_NVIDIA;
+	model_find(pci, gpu->model, sizeof(gpu->model));
+	if (infos_find(pci, "NVIDIAUUID", &uuid, 1) > 0 ||
+	    infos_find(pci, "AMDUUID", &uuid, 1) > 0)
+		text_copy(gpu->uuid, sizeof(gpu->uuid), uuid, strlen(uuid));
+	interface_find(hwloc, pci, gpu->interface, sizeof(gpu->interface));
+	cpuset_copy(&gpu->cpus, near->cpuset);
+	ddp_cpuset_and(&gpu->cpus, &gpu->cpus, all);
+	if (ddp_cpuset_empty(&gpu->cpus))
+		gpu->cpus = *all;
+	return 0;
+}
+
+static void numas_fill(hwloc_topology_t hwloc, struct ddp_machine *machine)
+{
+	hwloc_obj_t numa = NULL;
+	struct ddp_cpuset cpus;
+	uint32_t i;
+
+	for (i = 0; i < machine->cpu_count; i++)
+		machine->cpus[i].numa = UINT16_MAX;
+	while ((numa = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_NUMANODE,
+						  numa)) != NULL) {
+		cpuset_copy(&cpus, numa->cpuset);
+		for (i = 0; i < machine->cpu_count; i++)
+			if (ddp_cpuset_has(&cpus, machine->cpus[i].cpu) &&
+			    numa->os_index < machine->cpus[i].numa)
+				machine->cpus[i].numa =
+					(uint16_t)numa->os_index;
+	}
+	for (i = 0; i < machine->cpu_count; i++)
+		if (machine->cpus[i].numa == UINT16_MAX)
+			machine->cpus[i].numa = 0;
+}
+
+/* Threads without a core, as some virtual machines have, are cores. */
+static int cpus_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
+		     struct ddp_error *error)
+{
+	int cores = hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE);
+	hwloc_obj_t pu = NULL, above;
+	struct ddp_cpu *cpu = machine->cpus;
+
+	for (; (pu = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_PU, pu)) !=
+	       NULL; cpu++) {
+		if (pu->os_index >= DDP_CPU_MAX)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"the topology has a CPU %u, which is above %d",
+				pu->os_index, DDP_CPU_MAX - 1);
+		cpu->cpu = (uint16_t)pu->os_index;
+		above = hwloc_get_ancestor_obj_by_type(hwloc, HWLOC_OBJ_CORE,
+						       pu);
+		cpu->core = (uint16_t)(above != NULL ? above->logical_index :
+			(unsigned int)cores + pu->logical_index);
+		above = hwloc_get_ancestor_obj_by_type(hwloc,
+						       HWLOC_OBJ_PACKAGE, pu);
+		cpu->package = (uint16_t)(above ? above->logical_index : 0);
+	}
+	numas_fill(hwloc, machine);
+	return 0;
+}
+
+static struct ddp_machine *machine_make(hwloc_topology_t hwloc,
+					const hwloc_obj_t *gpus,
+					uint32_t gpu_count,
+					struct ddp_error *error)
+{
+	int cpu_count = hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_PU);
+	const char *uuids[DDP_GPU_MAX];
+	struct ddp_machine *machine;
+	struct ddp_cpuset all;
+	uint32_t parts = 0, count, i, k;
+
+	if (cpu_count < 1 || cpu_count > DDP_CPU_MAX) {
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "the topology has %d "
+			      "CPUs, not 1 to %d", cpu_count, DDP_CPU_MAX);
+		return NULL;
+	}
+	machine = ddp_machine_create((uint32_t)cpu_count, gpu_count,
+				     gpu_count * DDP_GPU_MAX);
+	if (machine == NULL) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	if (cpus_fill(hwloc, machine, error))
+		goto failed;
+	ddp_machine_cpus(machine, &all);
+	for (i = 0; i < gpu_count; i++) {
+		if (gpu_fill(hwloc, gpus[i], &all, machine, &machine->gpus[i],
+			     error))
+			goto failed;
+		count = infos_find(gpus[i], "MIGUUID", uuids, DDP_GPU_MAX);
+		for (k = 0; k < count && k < DDP_GPU_MAX; k++, parts++) {
+			machine->parts[parts].gpu = i;
+			text_copy(machine->parts[parts].uuid, DDP_UUID_SIZE,
+				  uuids[k], strlen(uuids[k]));
+		}
+	}
+	machine->part_count = parts;
+	return machine;
+failed:
+	ddp_machine_destroy(machine);
+	return NULL;
+}
+
+struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
+				     struct ddp_error *error)
+{
+	struct ddp_machine *machine = NULL;
+	uint32_t count;
+	hwloc_obj_t *gpus = gpus_find(topo->hwloc, &count, error);
+
+	if (gpus != NULL)
+		machine = machine_make(topo->hwloc, gpus, count, error);
+	free(gpus);
+	return machine;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "topo/topo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "topo/hwloc_topo.h"
+
+#define DEPTH_MAX 128		/* of elements; hwloc's recursion follows it */
+#define TRIAL_SECONDS 10
+#define TRIAL_BYTES_MAX ((rlim_t)1 << 30)
+
+static int read_all(int fd, const char *file, char *buffer, size_t size,
+		    struct ddp_error *error)
+{
+	size_t used = 0;
+	ssize_t got;
+
+	while (used < size) {
+		got = read(fd, buffer + used, size - used);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				"cannot read the topology file %s: %s", file,
+				got < 0 ? strerror(errno) : "it got shorter");
+		used += (size_t)got;
+	}
+	buffer[size] = '\0';
+	return 0;
+}
+
+/* The file's text and a NUL, the caller's; never waits, as for a FIFO. */
+static char *file_read(const char *file, size_t *size, struct ddp_error *error)
+{
+	int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	char *buffer = NULL;
+	struct stat info;
+
+	if (fd < 0 || fstat(fd, &info) < 0)
+		ddp_error_set(error, DDP_ERROR_SYSTEM,
+			      "cannot open the topology file %s: %s", file,
+			      strerror(errno));
+	else if (!S_ISREG(info.st_mode))
+		ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			      "the topology file %s is not a regular file",
+			      file);
+	else if (info.st_size > DDP_TOPO_FILE_MAX)
+		ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			      "the topology file %s is longer than %d bytes",
+			      file, DDP_TOPO_FILE_MAX);
+	else
+		buffer = malloc((size_t)info.st_size + 1);
+	if (buffer != NULL && read_all(fd, file, buffer, (size_t)info.st_size,
+				       error)) {
+		free(buffer);
+		buffer = NULL;
+	}
+	if (buffer != NULL)
+		*size = (size_t)info.st_size + 1;
+	if (fd >= 0)
+		close(fd);
+	return buffer;
+}
+
+/*
+ * hwloc's files have no entities and few levels; what has is made to harm.
+ * Counted roughly, a '>' within a value ending its tag: enough for a bound.
+ */
+static int xml_check(const char *file, const char *text, size_t size,
+		     struct ddp_error *error)
+{
+	const char *at, *end;
+	int depth = 0;
+
+	if (strlen(text) + 1 != size)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "the topology file %s is not text", file);
+	if (strstr(text, "<!ENTITY") != NULL)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "the topology file %s declares entities",
+				     file);
+	for (at = strchr(text, '<'); at != NULL; at = strchr(end, '<')) {
+		end = strchr(at, '>');
+		if (end == NULL)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"the topology file %s ends within a tag",
+				file);
+		if (at[1] == '/')
+			depth--;
+		else if (at[1] != '?' && at[1] != '!' && end[-1] != '/')
+			depth++;
+		if (depth > DEPTH_MAX)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"the topology file %s nests more than %d "
+				"elements", file, DEPTH_MAX);
+	}
+	return 0;
+}
+
+/* text NULL: this machine. */
+static int topo_load(struct ddp_topo *topo, const char *text, size_t size)
+{
+	static const char *const vendors[] = {
+		"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl",
+	};
+	size_t i;
+
+	if (hwloc_topology_init(&topo->hwloc) < 0)
+		return -1;
+	if (text != NULL &&
+	    hwloc_topology_set_xmlbuffer(topo->hwloc, text, (int)size) < 0)
+		return -1;
+	for (i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
+		hwloc_topology_set_components(topo->hwloc,
+			HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, vendors[i]);
+	hwloc_topology_set_flags(topo->hwloc,
+				 HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+	hwloc_topology_set_io_types_filter(topo->hwloc,
+					   HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+	hwloc_topology_set_type_filter(topo->hwloc, HWLOC_OBJ_MISC,
+				       HWLOC_TYPE_FILTER_KEEP_ALL);
+	return hwloc_topology_load(topo->hwloc);
+}
+
+/* In the child of a trial: load, convert, and write how it went, if it can. */
+__attribute__((noreturn)) static void trial_run(const char *text, size_t size,
+						int answer)
+{
+	struct rlimit none = { 0, 0 };
+	struct rlimit memory = { TRIAL_BYTES_MAX, TRIAL_BYTES_MAX };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct ddp_topo topo = { NULL };
+	bool loads;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	signal(SIGALRM, SIG_DFL);
+	alarm(TRIAL_SECONDS);
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_DATA, &memory);
+	if (null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	loads = topo_load(&topo, text, size) == 0;
+	if (loads)
+		ddp_machine_destroy(ddp_topo_machine(&topo, NULL));
+	_exit(write(answer, loads ? "y" : "n", 1) != 1);
+}
+
+/*
+ * hwloc trusts XML: without an attribute that it expects it may crash (seen
+ * with 2.9). So it is tried in a child first.
+ */
+static int trial(const char *file, const char *text, size_t size,
+		 struct ddp_error *error)
+{
+	char answer = '\0';
+	int ends[2];
+	pid_t child;
+	ssize_t got;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no pipe to try "
+				     "the topology file %s: %s", file,
+				     strerror(errno));
+	child = fork();
+	if (child == 0)
+		trial_run(text, size, ends[1]);
+	close(ends[1]);
+	do
+		got = read(ends[0], &answer, 1);
+	while (got < 0 && errno == EINTR);
+	close(ends[0]);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (answer == 'y')
+		return 0;
+	if (child < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot fork to "
+				     "try the topology file %s", file);
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "hwloc %s the topology "
+			     "file %s: it is no topology, damaged, or of a "
+			     "newer hwloc", answer == 'n' ? "cannot read" :
+			     "does not survive", file);
+}
+
+static int file_load(struct ddp_topo *topo, const char *file,
+		     struct ddp_error *error)
+{
+	size_t size;
+	char *text = file_read(file, &size, error);
+	int rc = -1;
+
+	if (text == NULL)
+		return -1;
+	if (xml_check(file, text, size, error) == 0 &&
+	    trial(file, text, size, error) == 0) {
+		rc = topo_load(topo, text, size);
+		if (rc < 0)
+			ddp_error_set(error, DDP_ERROR_SYSTEM,
+				      "hwloc has no memory for the topology "
+				      "file %s", file);
+	}
+	free(text);
+	return rc;
+}
+
+struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
+{
+	struct ddp_topo *topo = calloc(1, sizeof(*topo));
+	int rc;
+
+	if (topo == NULL) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	if (file != NULL)
+		rc = file_load(topo, file, error);
+	else if (topo_load(topo, NULL, 0) == 0)
+		rc = 0;
+	else
+		rc = ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot read "
+				   "this machine's topology");
+	if (rc == 0)
+		return topo;
+	ddp_topo_destroy(topo);
+	return NULL;
+}
+
+void ddp_topo_destroy(struct ddp_topo *topo)
+{
+	if (topo == NULL)
+		return;
+	if (topo->hwloc != NULL)
+		hwloc_topology_destroy(topo->hwloc);
+	free(topo);
+}

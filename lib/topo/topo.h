@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A node's hardware by hwloc, as the plain data of layout/machine.h. The only
+ * code that knows hwloc.
+ *
+ * hwloc runs without its vendors' back ends (CUDA, NVML, OpenCL, ROCm SMI,
+ * Level Zero, GL), which may hang or wake devices; GPUs are found as PCI
+ * devices. A PCI device counts as a GPU if it is
+ *   by NVIDIA, and a display controller: 0302 (3D), or 0300 (VGA), as those
+ *	with a display output are, which compute as well;
+ *   by AMD, and one of these, 0380 (other display) or 1200 (accelerator).
+ * So a server's management graphics (ASPEED, Matrox) and virtual displays do
+ * not.
+ *
+ * In slurmstepd: in task_init only, where the process is the user's. hwloc
+ * opens its plugins and reads sysfs, about 14 ms; a file is read with the
+ * user's rights.
+ */
+#ifndef DDP_TOPO_TOPO_H
+#define DDP_TOPO_TOPO_H
+
+#include "layout/error.h"
+#include "layout/machine.h"
+#include "layout/place.h"
+
+#define DDP_TOPO_FILE_MAX (16 << 20)	/* bytes in a topology file */
+
+struct ddp_topo;
+
+/*
+ * This machine's topology (file NULL), or the one that an hwloc XML file
+ * describes, which may be another machine's. CPUs that the process may not use
+ * are included. The caller destroys it. NULL if the file cannot be read, is
+ * not a regular file, is longer than DDP_TOPO_FILE_MAX, declares entities or
+ * nests too deeply, if hwloc refuses it, or if hwloc crashes, uses too much
+ * memory or takes too long in a trial that a child process makes of it first.
+ */
+struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error);
+void ddp_topo_destroy(struct ddp_topo *topo);		/* NULL: nothing */
+
+/*
+ * Its CPUs and GPUs, for the caller to destroy; topo may be destroyed before.
+ * UUIDs and MIG instances are known from a file alone, where the PCI device or
+ * a device below it has them as "NVIDIAUUID", "AMDUUID", and any number of
+ * "MIGUUID" (as hwloc-annotate writes them); for this machine
+ * ddp_topo_drivers adds what the driver says. NULL if there is no CPU, if
+ * there are more than machine.h allows, if a GPU's bus id occurs twice, or if
+ * memory is short.
+ */
+struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
+				     struct ddp_error *error);
+
+/*
+ * Add what the drivers say of this machine, read below root ("" but in
+ * tests): of GPUs by NVIDIA the UUID, from /proc/driver/nvidia/gpus/<bus id>;
+ * of all whether this process may open the device file, /dev/nvidia<minor> or
+ * /dev/dri/by-path/pci-<bus id>-render. The files are not opened, which would
+ * wake the device. What is not there stays unknown, which is no error.
+ */
+void ddp_topo_drivers(struct ddp_machine *machine, const char *root);
+
+/*
+ * Write the topology to an XML file, with each rank noted at its CPUs and at
+ * its own GPUs, for lstopo to draw. machine is what ddp_topo_machine gave, and
+ * gpus what place was made of; ranks[local rank] is the rank to name. Returns
+ * 0, or -1 if the file cannot be written.
+ */
+int ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
+		  const struct ddp_view *gpus, const struct ddp_place *place,
+		  const uint32_t *ranks, const char *file,
+		  struct ddp_error *error);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/gpus.h"
+#include "machines.h"
+
+#define UUID(digit) "GPU-" digit digit digit digit digit digit digit digit \
+	"-0000-0000-0000-000000000000"
+
+enum node {
+	NVIDIA4,	/* four by NVIDIA, UUIDs 1111..., 2222..., and so on */
+	NVIDIA4_ONLY13,	/* the same, of which the task can open 1 and 3 */
+	AMD2,		/* two by AMD */
+	MIXED,		/* AMD, NVIDIA, AMD, NVIDIA */
+	NONE		/* no PCI device */
+};
+
+static struct ddp_machine *node_make(enum node node)
+{
+	static const char *const uuids[] = {
+		UUID("1"), UUID("2"), UUID("3"), UUID("33"),
+	};
+	uint32_t count = node == NONE ? 0 : node == AMD2 ? 2 : 4, i;
+	struct ddp_machine *machine = machine_make(1, 1, 1, 1, count);
+
+	machine->parts = realloc(machine->parts, sizeof(*machine->parts));
+	machine->part_count = 1;
+	strcpy(machine->parts[0].uuid, "MIG-known");
+	machine->parts[0].gpu = 2;
+	for (i = 0; i < count; i++) {
+		if (node == AMD2 || (node == MIXED && i % 2 == 0))
+			machine->gpus[i].vendor = DDP_VENDOR_AMD;
+		else if (node != MIXED)
+			memcpy(machine->gpus[i].uuid, uuids[i], 40);
+		machine->gpus[i].reachable = node == NVIDIA4_ONLY13 &&
+					     i % 2 == 1;
+	}
+	return machine;
+}
+
+struct gpus_row {
+	enum node node;
+	const char *step, *cuda, *rocr;
+	uint32_t count;
+	uint32_t gpus[4];	/* of the machine's; 9: none */
+	uint32_t numbers[4];	/* 9: none */
+};
+
+#define X 9
+
+static const struct gpus_row gpus_table[] = {
+	/* nothing given */
+	{ NVIDIA4, NULL, NULL, NULL, 0, { 0 }, { 0 } },
+	{ NVIDIA4, "", "", "", 0, { 0 }, { 0 } },
+	{ NVIDIA4, NULL, "-1", NULL, 0, { 0 }, { 0 } },
+	{ NVIDIA4, NULL, "NoDevFiles", NULL, 0, { 0 }, { 0 } },
+	/* ConstrainDevices off: both say the same */
+	{ NVIDIA4, "0,1", "0,1", NULL, 2, { 0, 1 }, { 0, 1 } },
+	{ NVIDIA4, "1,3", "1,3", NULL, 2, { 1, 3 }, { 1, 3 } },
+	/* on: relative, so the pairs of SLURM_STEP_GPUS tell */
+	{ NVIDIA4, "1,3", "0,1", NULL, 2, { 1, 3 }, { 1, 3 } },
+	{ NVIDIA4, "2", "0", NULL, 1, { 2 }, { 2 } },
+	/* or the device files, though gres.conf lists nvidia[1,3] alone */
+	{ NVIDIA4_ONLY13, "0,1", "0,1", NULL, 2, { 1, 3 }, { 1, 3 } },
+	{ NVIDIA4_ONLY13, NULL, "1", NULL, 1, { 3 }, { 3 } },
+	/* numbers that the device files do not explain: by position */
+	{ NVIDIA4_ONLY13, "1,3", "1,3", NULL, 2, { 1, 3 }, { 1, 3 } },
+	/* without SLURM_STEP_GPUS, or with one of another length */
+	{ NVIDIA4, NULL, "3,2", NULL, 2, { 3, 2 }, { 3, 2 } },
+	{ NVIDIA4, "1", "3,2", NULL, 2, { 3, 2 }, { 3, 2 } },
+	{ NVIDIA4, "1,2,3", "3,2", NULL, 2, { 3, 2 }, { 3, 2 } },
+	{ NVIDIA4, "a,b", "3,2", NULL, 2, { 3, 2 }, { 3, 2 } },
+	/* UUIDs, whole and short */
+	{ NVIDIA4, "7,8", UUID("2") "," UUID("1"), NULL, 2,
+	  { 1, 0 }, { 1, 0 } },
+	{ NVIDIA4, NULL, "GPU-2,0", NULL, 2, { 1, 0 }, { 1, 0 } },
+	/* instances: by parent's name, as known, of whom nobody knows */
+	{ NVIDIA4, NULL, "MIG-GPU-22222222-0000-0000-0000-000000000000/1/0,"
+	  "MIG-GPU-22222222-0000-0000-0000-000000000000/2/0", NULL, 2,
+	  { 1, 1 }, { 1, 1 } },
+	{ NVIDIA4, "5,6", "MIG-known,MIG-other", NULL, 2, { 2, X }, { 2, X } },
+	/* AMD */
+	{ AMD2, "0,1", "0,1", "0,1", 2, { 0, 1 }, { 0, 1 } },
+	{ AMD2, "1", "0", "0", 1, { 1 }, { 1 } },
+	{ AMD2, "1", "0", NULL, 1, { 1 }, { 1 } },
+	/* each counts its own vendor's */
+	{ MIXED, NULL, "0,1", "0", 2, { 1, 3 }, { 0, 1 } },
+	{ MIXED, NULL, NULL, "1", 1, { 2 }, { 1 } },
+	/* no PCI device: known by number alone */
+	{ NONE, "2,3", "0,1", NULL, 2, { X, X }, { 2, 3 } },
+	{ NONE, NULL, "5", NULL, 1, { X }, { 5 } },
+	{ NONE, NULL, UUID("7"), NULL, 1, { X }, { X } },
+};
+
+Test(gpus, resolves)
+{
+	const struct gpus_row *row;
+	struct ddp_machine *machine;
+	struct ddp_gpus_env env;
+	struct ddp_error error = { 0 };
+	struct ddp_view view;
+	size_t i, k;
+
+	for (i = 0; i < sizeof(gpus_table) / sizeof(*gpus_table); i++) {
+		row = &gpus_table[i];
+		machine = node_make(row->node);
+		env = (struct ddp_gpus_env){ row->step, row->cuda, row->rocr };
+		cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, &error),
+			     0, "row %zu: %s", i, error.text);
+		cr_assert_eq(view.count, row->count, "row %zu", i);
+		for (k = 0; k < row->count; k++) {
+			cr_expect_eq(view.gpus[k].gpu, row->gpus[k] == X ?
+				     DDP_GPU_NONE : row->gpus[k],
+				     "row %zu, GPU %zu: %u", i, k,
+				     view.gpus[k].gpu);
+			cr_expect_eq(view.gpus[k].number,
+				     row->numbers[k] == X ? DDP_GPU_NONE :
+				     row->numbers[k],
+				     "row %zu, number %zu: %u", i, k,
+				     view.gpus[k].number);
+		}
+		ddp_machine_destroy(machine);
+	}
+}
+
+struct gpus_refusal {
+	enum node node;
+	const char *step, *cuda;
+	const char *expected;
+};
+
+static const struct gpus_refusal refusals[] = {
+	{ NVIDIA4, NULL, "4", "this node has 4" },
+	{ NVIDIA4, "4", "0", "GPU 4 is given" },
+	{ NVIDIA4, NULL, "0,0", "names GPU 0 twice" },
+	{ NVIDIA4, NULL, "GPU-1,GPU-1", "twice" },
+	{ NONE, "3,3", "0,1", "twice" },
+	{ NVIDIA4, NULL, "GPU-4", "has the UUID GPU-4" },
+	{ NVIDIA4, NULL, "GPU-", "or not one alone" },
+	{ NVIDIA4, NULL, "GPU-33", "or not one alone" },
+	{ NVIDIA4, NULL, ",", "byte 1" },
+	{ NVIDIA4, NULL, "0,", "byte 3: expected another GPU" },
+	{ NVIDIA4, NULL, "0,,1", "byte 3" },
+	{ NVIDIA4, NULL, "0 ,1", "byte 2" },
+	{ NVIDIA4, NULL, "0x1", "neither a GPU's number" },
+	{ NVIDIA4, NULL, "99999999999", "neither a GPU's number" },
+	{ NVIDIA4, NULL, "0\033[2J", "byte 2" },
+};
+
+Test(gpus, refuses)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+		struct ddp_machine *machine = node_make(refusals[i].node);
+		struct ddp_gpus_env env = { .step_gpus = refusals[i].step,
+					    .cuda = refusals[i].cuda };
+		struct ddp_error error = { 0 };
+		struct ddp_view view;
+
+		cr_expect_eq(ddp_gpus_resolve(&env, machine, &view, &error),
+			     -1, "row %zu", i);
+		cr_expect_not_null(strstr(error.text, refusals[i].expected),
+				   "row %zu: %s", i, error.text);
+		ddp_machine_destroy(machine);
+	}
+}
+
+Test(gpus, refuses_too_many)
+{
+	struct ddp_machine *machine = node_make(NONE);
+	char text[(DDP_GPU_MAX + 1) * 4] = "";
+	struct ddp_gpus_env env = { .cuda = text };
+	struct ddp_view view;
+	uint32_t i;
+
+	for (i = 0; i <= DDP_GPU_MAX; i++)
+		sprintf(text + strlen(text), "%s%u", i > 0 ? "," : "", i);
+	cr_expect_eq(ddp_gpus_resolve(&env, machine, &view, NULL), -1);
+	*strrchr(text, ',') = '\0';
+	cr_expect_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
+	cr_expect_eq(view.count, DDP_GPU_MAX);
+	ddp_machine_destroy(machine);
+}
+
+static void resolve(const char *step, const char *cuda, struct ddp_view *view)
+{
+	struct ddp_machine *machine = node_make(NVIDIA4);
+	struct ddp_gpus_env env = { .step_gpus = step, .cuda = cuda };
+
+	cr_assert_eq(ddp_gpus_resolve(&env, machine, view, NULL), 0);
+	ddp_machine_destroy(machine);
+}
+
+/* Two tasks, each with the token 0, which is another GPU for each. */
+Test(gpus, joins_views_that_slurm_has_cut)
+{
+	uint32_t indexes[3][DDP_GPU_MAX], second[] = { 1 }, both[] = { 0, 1 };
+	struct ddp_view views[3], all;
+	char text[DDP_GPUS_TEXT_SIZE];
+
+	resolve("3", "0", &views[0]);
+	resolve("1", "0", &views[1]);
+	resolve("1,3", "0,1", &views[2]);
+	cr_assert_eq(ddp_gpus_join(views, 3, &all, indexes, NULL), 0);
+	cr_expect_eq(all.count, 2);
+	cr_expect_eq(all.gpus[0].number, 1);
+	cr_expect_eq(all.gpus[1].number, 3);
+	cr_expect_eq(indexes[0][0], 1);
+	cr_expect_eq(indexes[1][0], 0);
+	cr_expect_eq(indexes[2][0], 0);
+	cr_expect_eq(indexes[2][1], 1);
+	/* each task names it as it must itself */
+	cr_expect_eq(ddp_gpus_format(&views[0], &all, second, 1, text,
+				     sizeof(text)), 0);
+	cr_expect_str_eq(text, "0");
+	cr_expect_eq(ddp_gpus_format(&views[2], &all, second, 1, text,
+				     sizeof(text)), 0);
+	cr_expect_str_eq(text, "1");
+	cr_expect_eq(ddp_gpus_format(&views[1], &all, both, 2, text,
+				     sizeof(text)), -1);
+	cr_expect_eq(ddp_gpus_format(&views[2], &all, both, 2, text, 3), -1);
+}
+
+Test(gpus, names_its_variable)
+{
+	struct ddp_view view = { .rocr = true };
+
+	cr_expect_str_eq(ddp_gpus_variable(&view), "ROCR_VISIBLE_DEVICES");
+	view.rocr = false;
+	cr_expect_str_eq(ddp_gpus_variable(&view), "CUDA_VISIBLE_DEVICES");
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/report.h"
+#include "machines.h"
+
+/* Two ranks: one with two GPUs, one with none. */
+static void rows_make(struct ddp_row rows[2])
+{
+	struct ddp_machine *machine = machine_make(1, 2, 2, 1, 1);
+	struct ddp_rank rank = { .rank = 4, .node_rank = 1, .host = "n2" };
+	struct ddp_placement placement = {
+		.gpu_count = 2, .gpus = { 1, 0 },
+		.visible_count = 2, .visible = { 1, 0 },
+		.local_rank_is_device = true,
+		.why_count = 2, .why = { "one \"reason\"", "another" },
+	};
+	struct ddp_view view;
+	struct ddp_error error = { 0 };
+
+	machine_attach(machine, 0, 1);
+	strcpy(machine->gpus[0].model, "H100");
+	strcpy(machine->gpus[0].interface, "ib0");
+	view_make(&view, 2);
+	view.gpus[0].gpu = DDP_GPU_NONE;
+	view.gpus[1].gpu = 0;
+	ddp_cpuset_parse("0-2", &placement.cpus, NULL);
+	cr_assert_eq(ddp_row_make(&rows[0], &rank, machine, &view, &view,
+				  &placement, NULL, &error), 0, "%s",
+		     error.text);
+	rank.rank = 13;
+	rank.local_rank = 9;
+	rank.host = "node-with-a-name";
+	memset(&placement, 0, sizeof(placement));
+	ddp_cpuset_parse("3", &placement.cpus, NULL);
+	cr_assert_eq(ddp_row_make(&rows[1], &rank, machine, &view, &view,
+				  &placement, "eth0", &error), 0);
+	ddp_machine_destroy(machine);
+}
+
+static void rows_clear(struct ddp_row rows[2])
+{
+	ddp_row_clear(&rows[0]);
+	ddp_row_clear(&rows[1]);
+}
+
+static void expect_text(char *text, const char *expected)
+{
+	cr_expect_str_eq(text, expected, "%s", text);
+	free(text);
+}
+
+Test(report, table)
+{
+	struct ddp_row rows[2];
+
+	rows_make(rows);
+	expect_text(ddp_report_table(rows, 2, true),
+"RANK  NODE              LOCAL  GPU  BUS-ID          MODEL   NUMA  CPUS  "
+"INTERFACE  WHY\n"
+"4     n2                0      1,0  0000:01:00.0,-  H100,-  0-1   0-2   "
+"ib0        one \"reason\"; another\n"
+"13    node-with-a-name  9      -    -               -       1     3     "
+"eth0       -\n");
+	expect_text(ddp_report_table(rows + 1, 1, false),
+"13    node-with-a-name  9      -    -       -      1     3     "
+"eth0       -\n");
+	expect_text(ddp_report_table(rows, 0, false), "");
+	rows_clear(rows);
+}
+
+Test(report, json)
+{
+	struct ddp_row rows[2];
+
+	rows_make(rows);
+	expect_text(ddp_report_json(rows, 2, "n1", 23456),
+"{\"version\":1,\"ranks\":[\n"
+"{\"rank\":4,\"node\":\"n2\",\"node_rank\":1,\"local_rank\":0,\"gpus\":["
+"{\"index\":1,\"bus_id\":\"0000:01:00.0\",\"model\":\"H100\"},"
+"{\"index\":0,\"bus_id\":\"\",\"model\":\"\"}],\"cpus\":\"0-2\","
+"\"numa\":\"0-1\",\"interface\":\"ib0\","
+"\"why\":[\"one \\\"reason\\\"\",\"another\"]},\n"
+"{\"rank\":13,\"node\":\"node-with-a-name\",\"node_rank\":1,"
+"\"local_rank\":9,\"gpus\":[],\"cpus\":\"3\",\"numa\":\"1\","
+"\"interface\":\"eth0\",\"why\":[]}],\n"
+"\"master\":{\"addr\":\"n1\",\"port\":23456}}\n");
+	expect_text(ddp_report_json(rows, 0, "n1", 0),
+"{\"version\":1,\"ranks\":[],\n\"master\":{\"addr\":\"n1\",\"port\":null}}\n");
+	rows_clear(rows);
+}
+
+Test(report, env)
+{
+	struct ddp_vars vars = {
+		.rank = { .rank = 1, .local_rank = 1, .local_world_size = 2,
+			  .host = "n1" },
+		.world_size = 2, .node_count = 1, .cpus = 4,
+		.master_addr = "n1",
+	};
+	struct ddp_row rows[2];
+
+	rows_make(rows);
+	expect_text(ddp_report_env(&vars, rows[0].visible),
+"# rank 1 on n1\n"
+"RANK=1\nLOCAL_RANK=1\nWORLD_SIZE=2\nLOCAL_WORLD_SIZE=2\nNODE_RANK=0\n"
+"GROUP_RANK=0\nGROUP_WORLD_SIZE=1\nROLE_RANK=1\nROLE_WORLD_SIZE=2\n"
+"MASTER_ADDR=n1\nOMP_NUM_THREADS=4\n"
+"CUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_VISIBLE_DEVICES=1,0\n");
+	cr_expect_str_eq(rows[1].visible, "");
+	rows_clear(rows);
+}
+
+Test(report, record_is_reversible)
+{
+	struct ddp_row rows[2], read;
+	uint32_t i;
+
+	rows_make(rows);
+	for (i = 0; i < 2; i++) {
+		char *record = ddp_row_format(&rows[i]), *again;
+
+		cr_assert_eq(ddp_row_parse(record, &read, NULL), 0);
+		again = ddp_row_format(&read);
+		cr_expect_str_eq(again, record);
+		cr_expect_eq(read.device, i == 0 ? 0 : DDP_GPU_NONE);
+		cr_expect_str_eq(read.node, rows[i].node);
+		ddp_row_clear(&read);
+		free(record);
+		free(again);
+	}
+	rows_clear(rows);
+}
+
+Test(report, record_of_less_or_more_is_refused)
+{
+	struct ddp_row rows[2], read;
+	struct ddp_error error = { 0 };
+	char *record, *more;
+	size_t length;
+
+	rows_make(rows);
+	record = ddp_row_format(&rows[0]);
+	more = malloc(strlen(record) + 2);
+	strcpy(more, record);
+	strcat(more, "x");
+	cr_expect_eq(ddp_row_parse(more, &read, &error), -1);
+	for (length = strlen(record); length-- > 0; ) {
+		record[length] = '\0';
+		cr_expect_eq(ddp_row_parse(record, &read, &error), -1,
+			     "%zu bytes", length);
+	}
+	cr_expect_eq(ddp_row_parse("0\t0\t0\t0\tn\t\t\t\t\t65\t", &read,
+				   &error), -1);
+	free(record);
+	free(more);
+	rows_clear(rows);
+}
+
+Test(report, a_gpu_out_of_sight_is_an_error)
+{
+	struct ddp_machine *machine = machine_make(1, 1, 1, 1, 0);
+	struct ddp_placement placement = { .visible_count = 1 };
+	struct ddp_rank rank = { .host = "n1" };
+	struct ddp_view view, nothing = { .count = 0 };
+	struct ddp_row row;
+
+	view_make(&view, 1);
+	cr_expect_eq(ddp_row_make(&row, &rank, machine, &view, &nothing,
+				  &placement, NULL, NULL), -1);
+	ddp_machine_destroy(machine);
+}

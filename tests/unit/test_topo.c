@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "topo/topo.h"
+
+static char directory[64];
+
+static void directory_make(void)
+{
+	strcpy(directory, "/tmp/ddp-unit-XXXXXX");
+	cr_assert_not_null(mkdtemp(directory));
+}
+
+static void directory_remove(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	cr_expect_eq(system(command), 0);
+}
+
+TestSuite(topo, .init = directory_make, .fini = directory_remove);
+
+/* Write a file below the directory and return its path. */
+static const char *file_write(const char *name, const char *text)
+{
+	static char path[256];
+	char command[512];
+	FILE *file;
+
+	snprintf(command, sizeof(command), "mkdir -p $(dirname %s/%s)",
+		 directory, name);
+	cr_assert_eq(system(command), 0);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "w");
+	cr_assert_not_null(file);
+	fputs(text, file);
+	fclose(file);
+	return path;
+}
+
+#define HEAD "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n" \
+	"<object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\" " \
+	"complete_cpuset=\"0x3\" allowed_cpuset=\"0x3\" nodeset=\"0x1\" " \
+	"complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">\n" \
+	"<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x3\" " \
+	"complete_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" " \
+	"gp_index=\"2\" local_memory=\"1024\"/>\n"
+#define PU(number, set) "<object type=\"PU\" os_index=\"" number "\" " \
+	"cpuset=\"" set "\" complete_cpuset=\"" set "\" nodeset=\"0x1\" " \
+	"complete_nodeset=\"0x1\" gp_index=\"1" number "\"/>\n"
+#define PCI(bus, type, index, rest) "<object type=\"PCIDev\" gp_index=\"2" \
+	index "\" pci_busid=\"" bus "\" pci_type=\"" type " [0000:0000] 00\" " \
+	"pci_link_speed=\"0.0\">" rest "</object>\n"
+#define TAIL "</object>\n</topology>\n"
+
+static struct ddp_machine *machine_read(const char *text,
+					struct ddp_error *error)
+{
+	struct ddp_topo *topo = ddp_topo_create(file_write("node.xml", text),
+						error);
+	struct ddp_machine *machine;
+
+	if (topo == NULL)
+		return NULL;
+	machine = ddp_topo_machine(topo, error);
+	ddp_topo_destroy(topo);
+	return machine;
+}
+
+/* Threads without cores, as in some virtual machines, are cores. */
+Test(topo, threads_without_cores)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_machine *machine = machine_read(HEAD PU("0", "0x1")
+						   PU("1", "0x2") TAIL,
+						   &error);
+
+	cr_assert_not_null(machine, "%s", error.text);
+	cr_expect_eq(machine->cpu_count, 2);
+	cr_expect_neq(machine->cpus[0].core, machine->cpus[1].core);
+	cr_expect_eq(machine->gpu_count, 0);
+	ddp_machine_destroy(machine);
+}
+
+Test(topo, which_devices_are_gpus)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_machine *machine = machine_read(HEAD PU("0", "0x1")
+		PU("1", "0x2")
+		PCI("0001:02:00.0", "0302 [10de:20b0]", "0", "")
+		PCI("0000:0a:00.0", "0300 [10de:2204]", "1",
+		    "<info name=\"PCIDevice\" value=\"GA102 [RTX 3090 ]\"/>")
+		PCI("0000:03:00.1", "0403 [10de:1aef]", "2", "")
+		PCI("0000:04:00.0", "0680 [10de:1af1]", "3", "")
+		PCI("0000:05:00.0", "0300 [1a03:2000]", "4", "")
+		PCI("0000:06:00.0", "0300 [8086:3e92]", "5", "")
+		PCI("0000:07:00.0", "0300 [1002:66a1]", "6",
+		    "<info name=\"PCIDevice\" value=\"Vega 20\"/>")
+		PCI("0000:08:00.0", "0380 [1002:740c]", "7", "")
+		PCI("0000:09:00.0", "1200 [1002:74a1]", "8", "") TAIL,
+		&error);
+	static const char *const expected[] = {
+		"0000:07:00.0", "0000:08:00.0", "0000:09:00.0",
+		"0000:0a:00.0", "0001:02:00.0",
+	};
+	uint32_t i;
+
+	cr_assert_not_null(machine, "%s", error.text);
+	cr_assert_eq(machine->gpu_count, 5);
+	for (i = 0; i < 5; i++) {
+		cr_expect_str_eq(machine->gpus[i].bus_id, expected[i]);
+		cr_expect_eq(machine->gpus[i].vendor, i < 3 ?
+			     DDP_VENDOR_AMD : DDP_VENDOR_NVIDIA);
+		cr_expect_eq(ddp_cpuset_count(&machine->gpus[i].cpus), 2);
+	}
+	cr_expect_str_eq(machine->gpus[0].model, "Vega 20");
+	cr_expect_str_eq(machine->gpus[1].model, "1002:740c");
+	cr_expect_str_eq(machine->gpus[3].model, "RTX 3090");
+	ddp_machine_destroy(machine);
+}
+
+static void expect_refusal(const char *text, const char *expected)
+{
+	struct ddp_error error = { 0 };
+
+	cr_expect_null(machine_read(text, &error));
+	cr_expect_not_null(strstr(error.text, expected), "%s", error.text);
+}
+
+Test(topo, refuses_a_bus_id_twice)
+{
+	expect_refusal(HEAD PU("0", "0x1") PU("1", "0x2")
+		       PCI("0000:02:00.0", "0302 [10de:20b0]", "0", "")
+		       PCI("0000:02:00.0", "0302 [10de:20b0]", "1", "") TAIL,
+		       "two GPUs with the bus id 0000:02:00.0");
+}
+
+Test(topo, refuses_what_is_no_topology)
+{
+	char *deep = calloc(1, 1 << 16);
+	uint32_t i;
+
+	expect_refusal("", "no topology");
+	expect_refusal("hello\n", "no topology");
+	expect_refusal("<html></html>", "cannot read the topology file");
+	expect_refusal(HEAD "<object", "ends within a tag");
+	expect_refusal(HEAD PU("0", "0x1"), "topology file");
+	expect_refusal("<!DOCTYPE x [<!ENTITY a \"b\">]><x>&a;</x>",
+		       "declares entities");
+	for (i = 0; i < 5000; i++)
+		strcat(deep, "<object>");
+	expect_refusal(deep, "nests more than");
+	free(deep);
+}
+
+Test(topo, refuses_what_is_no_file)
+{
+	struct ddp_error error = { 0 };
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/fifo", directory);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_expect_null(ddp_topo_create(path, &error));
+	cr_expect_not_null(strstr(error.text, "not a regular file"));
+	cr_expect_null(ddp_topo_create(directory, &error));
+	cr_expect_null(ddp_topo_create("/nonexistent.xml", &error));
+	cr_expect_not_null(strstr(error.text, "No such file"));
+	cr_assert_eq(truncate(file_write("big", ""), DDP_TOPO_FILE_MAX + 1),
+		     0);
+	snprintf(path, sizeof(path), "%s/big", directory);
+	cr_expect_null(ddp_topo_create(path, &error));
+	cr_expect_not_null(strstr(error.text, "longer than"));
+}
+
+/* No byte of a topology may be such that hwloc or we crash. */
+Test(topo, survives_damage, .timeout = 60)
+{
+	static const char whole[] = HEAD PU("0", "0x1") PU("1", "0x2")
+		PCI("0000:02:00.0", "0302 [10de:20b0]", "0", "") TAIL;
+	char text[sizeof(whole)];
+	size_t i;
+
+	for (i = 0; i < sizeof(whole) - 1; i += 3) {
+		memcpy(text, whole, sizeof(whole));
+		text[i] = "<>\"0x[/ 9"[i % 9];
+		ddp_machine_destroy(machine_read(text, NULL));
+		memcpy(text, whole, sizeof(whole));
+		text[i] = '\0';
+		ddp_machine_destroy(machine_read(text, NULL));
+	}
+}
+
+Test(topo, this_machine)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_topo *topo = ddp_topo_create(NULL, &error);
+	struct ddp_machine *machine;
+
+	cr_assert_not_null(topo, "%s", error.text);
+	machine = ddp_topo_machine(topo, &error);
+	cr_assert_not_null(machine, "%s", error.text);
+	cr_expect_geq(machine->cpu_count, sysconf(_SC_NPROCESSORS_ONLN));
+	ddp_topo_drivers(machine, "");
+	ddp_machine_destroy(machine);
+	ddp_topo_destroy(topo);
+}
+
+/* A tree like that of the drivers: GPU 0 is minor 1 and may be opened. */
+Test(topo, drivers)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_machine *machine = machine_read(HEAD PU("0", "0x1")
+		PU("1", "0x2")
+		PCI("0000:02:00.0", "0302 [10de:20b0]", "0", "")
+		PCI("0000:03:00.0", "0302 [10de:20b0]", "1", "")
+		PCI("0000:04:00.0", "0380 [1002:740c]", "2", "")
+		PCI("0000:05:00.0", "0302 [10de:20b0]", "3", "") TAIL, &error);
+
+	cr_assert_not_null(machine, "%s", error.text);
+	file_write("proc/driver/nvidia/gpus/0000:02:00.0/information",
+		   "Model: \t\t NVIDIA A100\nIRQ:   \t\t 42\n"
+		   "GPU UUID: \t GPU-01234567-89ab-cdef-0123-456789abcdef\n"
+		   "Device Minor: \t 1\n");
+	file_write("proc/driver/nvidia/gpus/0000:03:00.0/information",
+		   "GPU UUID: \t GPU-\?\?\?\?\?\?\?\?-\?\?\?\?\n"
+		   "Device Minor: \t 0\n");
+	file_write("dev/nvidia1", "");
+	file_write("dev/dri/by-path/pci-0000:04:00.0-render", "");
+	ddp_topo_drivers(machine, directory);
+	cr_expect_str_eq(machine->gpus[0].uuid,
+			 "GPU-01234567-89ab-cdef-0123-456789abcdef");
+	cr_expect(machine->gpus[0].reachable);
+	cr_expect_str_eq(machine->gpus[1].uuid, "");
+	cr_expect(!machine->gpus[1].reachable);
+	cr_expect(machine->gpus[2].reachable);
+	cr_expect(!machine->gpus[3].reachable);
+	ddp_machine_destroy(machine);
+}
