@@ -39,6 +39,15 @@ static int get_number(const char *name, uint64_t min, int *number,
 static const struct comm *choose(enum backend backend, int size,
 				 struct ddp_error *error)
 {
+	const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+
+	if (backend == BACKEND_AUTO && size < 1 && !launched() && tasks &&
+	    strtol(tasks, NULL, 10) > 1) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "this is one of %s "
+			      "tasks of a Slurm step that know nothing of each "
+			      "other; use srun --ddp", tasks);
+		return NULL;
+	}
 	if (backend == BACKEND_AUTO)
 		backend = size > 1 || launched() ? BACKEND_MPI : BACKEND_SELF;
 	if (backend == BACKEND_SELF) {
@@ -94,7 +103,7 @@ static bool has_speaker(const struct world *world,
 	const char *task = getenv("SLURM_PROCID");
 	uint64_t number;
 
-	return said->size > 1 && world->size == 1 && task &&
+	return (said->size > 1 || !world->comm) && world->size == 1 && task &&
 	       number_parse(task, 1, INT_MAX, &number) == 0;
 }
 

@@ -47,6 +47,7 @@ else
 		srun --ddp --mpi=none -N2 -n4 ddp-train
 	complains '--data missing' \
 		srun --ddp -N2 --gres=gpu:2 ddp-train --data missing
+	complains 'use srun --ddp' srun -N2 -n4 ddp-train
 	# Open MPI says in its own words that it was not built for it.
 	call login srun --ddp --mpi=pmi2 -N2 -n4 ddp-train
 	test "$status" -eq 1 && ! test -s out && grep -qi pmix err

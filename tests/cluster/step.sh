@@ -122,8 +122,13 @@ call login srun --ddp -N2 --gres=gpu:2 sh -c \
 	'test $RANK = 2 && exit 7; exec sleep 1000'
 grep -q 'tasks 0-1: Terminated' err && test "$status" -ne 0
 result $? 'a rank that fails ends the others'
-call login srun --ddp -N2 --gres=gpu:1 sh -c 'test $RANK = 0 ||
-	{ echo last >&2; echo words >&2; exit 7; }; exec sleep 1000'
+# Two messages, of which srun is to wait for the second.
+call login srun --ddp -N2 --gres=gpu:1 perl -e '
+	sleep 1000 if $ENV{RANK} == 0;
+	syswrite(STDERR, "last\n");
+	select(undef, undef, undef, 0.002);
+	syswrite(STDERR, "words\n");
+	exit 7'
 equal 'after its last words' 'last words' \
 	"$(grep -xE 'last|words' err | paste -sd' ')"
 call login srun --ddp -n1 sh -c 'kill -9 $$'
