@@ -48,8 +48,10 @@ static int topology_read(struct plan *plan, struct ddp_error *error)
 	plan->machine = ddp_topo_machine(plan->topo, error);
 	if (plan->machine == NULL)
 		return -1;
-	if (file == NULL)
+	if (file == NULL) {
 		ddp_topo_drivers(plan->machine, "");
+		ddp_topo_reach(plan->machine, "");
+	}
 	return 0;
 }
 

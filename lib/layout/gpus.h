@@ -11,8 +11,8 @@
  *	cut short, or MIG-... .
  *   SLURM_STEP_GPUS
  *	Positions in gres.conf's list, which Slurm writes entry by entry beside
- *	those of the former, so the k-th speaks of the same GPU, whatever
- *	ConstrainDevices is.
+ *	those of the former, so the k-th speaks of the same GPU. (With a device
+ *	cgroup for each task, Slurm 22.05 counts from 0 in it here, too.)
  *   the device files
  *	struct ddp_gpu's reachable: whether this process can open them.
  *

@@ -16,6 +16,7 @@
 #define DDP_MODEL_SIZE 64
 #define DDP_UUID_SIZE 48		/* "GPU-" and 36 digits, and NUL */
 #define DDP_INTERFACE_SIZE 16
+#define DDP_DEVICE_SIZE 64
 
 /*
  * One hardware thread. numa is the kernel's number of the node whose memory is
@@ -42,7 +43,8 @@ struct ddp_gpu {
 	char interface[DDP_INTERFACE_SIZE]; /* nearest network interface; "":
 					 * there is none */
 	struct ddp_cpuset cpus;		/* near it, never empty */
-	bool reachable;			/* its device file opens here */
+	char device[DDP_DEVICE_SIZE];	/* its device file; "": not known */
+	bool reachable;			/* that opens in this process */
 };
 
 /* A part of a GPU (MIG), which has a UUID of its own. */

@@ -41,8 +41,9 @@ int ddp_divide(const struct ddp_place_params *params,
 	       struct ddp_error *error);
 
 /*
- * bind.c: choose the CPUs of all ranks, whose own GPUs have been chosen. Fills in cpus and memory_numa and adds the reasons.
- * Returns 0, or -1 if memory is short.
+ * bind.c: choose the CPUs of all ranks, whose own GPUs have been chosen. Fills
+ * in cpus and memory_numa and adds the reasons. Returns 0, or -1 if memory is
+ * short.
  */
 int ddp_bind(const struct ddp_place_params *params,
 	     const struct ddp_near *near, struct ddp_placement *placements,

@@ -26,16 +26,6 @@ static bool line_value(const char *line, const char *name, char *value,
 	return true;
 }
 
-/* access() asks the device cgroup as well. */
-static bool may_open(const char *root, const char *device, const char *name,
-		     const char *end)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s%s%s%s", root, device, name, end);
-	return access(path, R_OK | W_OK) == 0;
-}
-
 static void nvidia_read(struct ddp_gpu *gpu, const char *root)
 {
 	char path[PATH_MAX], line[256], minor[16] = "";
@@ -54,8 +44,9 @@ static void nvidia_read(struct ddp_gpu *gpu, const char *root)
 	fclose(file);
 	if (strncmp(gpu->uuid, "GPU-", 4) != 0 || strchr(gpu->uuid, '?'))
 		gpu->uuid[0] = '\0';
-	gpu->reachable = minor[0] != '\0' &&
-			 may_open(root, "/dev/nvidia", minor, "");
+	if (minor[0] != '\0')
+		snprintf(gpu->device, sizeof(gpu->device), "/dev/nvidia%s",
+			 minor);
 }
 
 void ddp_topo_drivers(struct ddp_machine *machine, const char *root)
@@ -68,8 +59,23 @@ void ddp_topo_drivers(struct ddp_machine *machine, const char *root)
 		if (gpu->vendor == DDP_VENDOR_NVIDIA)
 			nvidia_read(gpu, root);
 		else
-			gpu->reachable = may_open(root,
-						  "/dev/dri/by-path/pci-",
-						  gpu->bus_id, "-render");
+			snprintf(gpu->device, sizeof(gpu->device),
+				 "/dev/dri/by-path/pci-%s-render",
+				 gpu->bus_id);
+	}
+}
+
+/* access() asks the device cgroup as well. */
+void ddp_topo_reach(struct ddp_machine *machine, const char *root)
+{
+	char path[PATH_MAX];
+	uint32_t i;
+
+	for (i = 0; i < machine->gpu_count; i++) {
+		struct ddp_gpu *gpu = &machine->gpus[i];
+
+		snprintf(path, sizeof(path), "%s%s", root, gpu->device);
+		gpu->reachable = gpu->device[0] != '\0' &&
+				 access(path, R_OK | W_OK) == 0;
 	}
 }

@@ -15,7 +15,7 @@
 #include "topo/hwloc_topo.h"
 
 #define DEPTH_MAX 128		/* of elements; hwloc's recursion follows it */
-#define TRIAL_SECONDS 10
+#define TRIAL_SECONDS 5
 #define TRIAL_BYTES_MAX ((rlim_t)1 << 30)
 
 static int read_all(int fd, const char *file, char *buffer, size_t size,
@@ -114,6 +114,8 @@ static int topo_load(struct ddp_topo *topo, const char *text, size_t size)
 	};
 	size_t i;
 
+	/* It would print its doubts of a topology, and we have sentences. */
+	setenv("HWLOC_HIDE_ERRORS", "2", 0);
 	if (hwloc_topology_init(&topo->hwloc) < 0)
 		return -1;
 	if (text != NULL &&
@@ -225,7 +227,12 @@ struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 		return NULL;
 	}
-	if (file != NULL)
+	if (hwloc_get_api_version() >> 16 != HWLOC_API_VERSION >> 16)
+		rc = ddp_error_set(error, DDP_ERROR_SYSTEM, "this was built "
+				   "for hwloc's interface %x and finds %x: "
+				   "build it with the hwloc that Slurm uses",
+				   HWLOC_API_VERSION, hwloc_get_api_version());
+	else if (file != NULL)
 		rc = file_load(topo, file, error);
 	else if (topo_load(topo, NULL, 0) == 0)
 		rc = 0;

@@ -51,13 +51,20 @@ struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
 				     struct ddp_error *error);
 
 /*
- * Add what the drivers say of this machine, read below root ("" but in
- * tests): of GPUs by NVIDIA the UUID, from /proc/driver/nvidia/gpus/<bus id>;
- * of all whether this process may open the device file, /dev/nvidia<minor> or
- * /dev/dri/by-path/pci-<bus id>-render. The files are not opened, which would
- * wake the device. What is not there stays unknown, which is no error.
+ * Add what the drivers say of this machine's GPUs, read below root ("" but in
+ * tests): of those by NVIDIA the UUID and the device file, from
+ * /proc/driver/nvidia/gpus/<bus id>; of those by AMD the device file,
+ * /dev/dri/by-path/pci-<bus id>-render. What is not there stays unknown, which
+ * is no error.
  */
 void ddp_topo_drivers(struct ddp_machine *machine, const char *root);
+
+/*
+ * Ask, for each GPU, whether this very process may open its device file below
+ * root: device cgroups may differ from task to task. The files are not opened,
+ * which would wake the devices.
+ */
+void ddp_topo_reach(struct ddp_machine *machine, const char *root);
 
 /*
  * Write the topology to an XML file, with each rank noted at its CPUs and at

@@ -209,6 +209,7 @@ Test(topo, this_machine)
 	cr_assert_not_null(machine, "%s", error.text);
 	cr_expect_geq(machine->cpu_count, sysconf(_SC_NPROCESSORS_ONLN));
 	ddp_topo_drivers(machine, "");
+	ddp_topo_reach(machine, "");
 	ddp_machine_destroy(machine);
 	ddp_topo_destroy(topo);
 }
@@ -235,6 +236,9 @@ Test(topo, drivers)
 	file_write("dev/nvidia1", "");
 	file_write("dev/dri/by-path/pci-0000:04:00.0-render", "");
 	ddp_topo_drivers(machine, directory);
+	cr_expect_str_eq(machine->gpus[0].device, "/dev/nvidia1");
+	cr_expect(!machine->gpus[0].reachable, "nobody has asked yet");
+	ddp_topo_reach(machine, directory);
 	cr_expect_str_eq(machine->gpus[0].uuid,
 			 "GPU-01234567-89ab-cdef-0123-456789abcdef");
 	cr_expect(machine->gpus[0].reachable);
