@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ddp-info: where ranks run best on a node, and why. Without Slurm it plans for
- * nodes that its options describe; in a step it shows what was planned beside
- * what each rank got.
+ * ddp-info: what srun --ddp does with a node's GPUs and CPUs, and why. Without
+ * Slurm it plans for nodes that its options describe; in a step it shows what
+ * was planned beside what each rank got.
  */
 #include <stdio.h>
 #include <stdlib.h>

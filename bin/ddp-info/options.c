@@ -32,8 +32,8 @@ static const char *const format_words[] = { "table", "json", "env", NULL };
 const char *options_help(void)
 {
 	return
-"Usage: ddp-info [OPTIONS]                 where ranks would run best\n"
-"       srun [...] ddp-info                what each task really got\n"
+"Usage: ddp-info [OPTIONS]                 what srun --ddp would do, and why\n"
+"       srun --ddp [...] ddp-info          what each task really got\n"
 "\n"
 "Nodes to plan for (default: one like this machine):\n"
 "  --nodes LIST             their names, as n[1-4]\n"
@@ -54,26 +54,6 @@ const char *options_help(void)
 "                           noted in it, for lstopo to draw\n"
 "  --gather                 in a step: one table of what is planned\n"
 "  --help, --version        print this text or the version, and exit\n";
-}
-
-static int set_word(const char *const *words, const char *name, int *index,
-		    struct ddp_error *error)
-{
-	char known[128] = "";
-	int i;
-
-	for (i = 0; words[i] != NULL; i++) {
-		if (strcmp(words[i], optarg) == 0) {
-			*index = i;
-			return 0;
-		}
-		if (i > 0)
-			strcat(known, ", ");
-		strcat(known, words[i]);
-	}
-	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-			     "--%s '%s' is not one of %s", name, optarg,
-			     known);
 }
 
 static int set_gpus(uint32_t *gpus, struct ddp_error *error)
@@ -103,7 +83,7 @@ static int add(const char **list, uint32_t *count, const char *name,
 static int set(struct options *options, int option, const char *argument,
 	       struct ddp_error *error)
 {
-	int index, rc;
+	int index;
 
 	options->planning = options->planning || option < OPT_FORMAT;
 	switch (option) {
@@ -123,20 +103,22 @@ static int set(struct options *options, int option, const char *argument,
 		return add(options->visible, &options->visible_count,
 			   "visible", error);
 	case OPT_DDP_GPUS:
-		rc = set_word(ddp_gpus_words, "ddp-gpus", &index, error);
-		if (rc == 0)
+		index = ddp_scan_word("--ddp-gpus", optarg, ddp_gpus_words,
+				      error);
+		if (index >= 0)
 			options->gpus_policy = (enum ddp_gpus_policy)index;
-		return rc;
+		return index < 0 ? -1 : 0;
 	case OPT_DDP_CPUS:
-		rc = set_word(ddp_cpus_words, "ddp-cpus", &index, error);
-		if (rc == 0)
+		index = ddp_scan_word("--ddp-cpus", optarg, ddp_cpus_words,
+				      error);
+		if (index >= 0)
 			options->cpus_policy = (enum ddp_cpus_policy)index;
-		return rc;
+		return index < 0 ? -1 : 0;
 	case OPT_FORMAT:
-		rc = set_word(format_words, "format", &index, error);
-		if (rc == 0)
+		index = ddp_scan_word("--format", optarg, format_words, error);
+		if (index >= 0)
 			options->format = (enum format)index;
-		return rc;
+		return index < 0 ? -1 : 0;
 	case ':':
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s needs a "
 				     "value; see ddp-info --help", argument);

@@ -19,9 +19,24 @@ struct step {
 	bool differs;
 };
 
+/* Whether what the plugin has left is of this very step, not an outer one. */
+static bool set_here(void)
+{
+	const char *set = getenv(DDP_VARS_RECORD);
+	const char *job = getenv("SLURM_JOB_ID");
+	const char *step = getenv("SLURM_STEP_ID");
+	char wanted[64];
+
+	if (set == NULL || job == NULL || step == NULL)
+		return true;
+	snprintf(wanted, sizeof(wanted), "job=%s.%s", job, step);
+	return strlen(wanted) == strcspn(set, " ") &&
+	       strncmp(set, wanted, strlen(wanted)) == 0;
+}
+
 int step_plan(struct ddp_row *row, struct ddp_error *error)
 {
-	const char *record = getenv(DDP_PLAN);
+	const char *record = set_here() ? getenv(DDP_PLAN) : NULL;
 
 	return record == NULL ? 1 : ddp_row_parse(record, row, error);
 }
@@ -87,8 +102,10 @@ static void device_add(struct step *step)
 	snprintf(what, sizeof(what), "device %u", plan->device);
 	if (*plan->gpus[0].bus_id != '\0')
 		snprintf(gpu, sizeof(gpu), "%s", plan->gpus[0].bus_id);
-	else
+	else if (plan->gpus[0].number != DDP_GPU_NONE)
 		snprintf(gpu, sizeof(gpu), "GPU %u", plan->gpus[0].number);
+	else
+		snprintf(gpu, sizeof(gpu), "a GPU unknown");
 	line_add(step, what, gpu, gpu);
 }
 

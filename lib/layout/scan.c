@@ -33,6 +33,25 @@ int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 	return 0;
 }
 
+int ddp_scan_word(const char *what, const char *text, const char *const *words,
+		  struct ddp_error *error)
+{
+	char known[256] = "";
+	size_t used = 0;
+	int i;
+
+	for (i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], text) == 0)
+			return i;
+		used += (size_t)snprintf(known + used, sizeof(known) - used,
+					 "%s%s", i > 0 ? ", " : "", words[i]);
+		if (used >= sizeof(known))
+			used = sizeof(known) - 1;
+	}
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			     "%s '%.64s' is not one of %s", what, text, known);
+}
+
 /* The bytes around at; what a terminal might act upon becomes a '?'. */
 static void quote(char *out, size_t size, const char *text, const char *at)
 {

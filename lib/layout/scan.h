@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the parsers of lib/layout share. Private to them.
+ * What parsers share.
  */
 #ifndef DDP_LAYOUT_SCAN_H
 #define DDP_LAYOUT_SCAN_H
@@ -19,6 +19,13 @@
  */
 int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 		    uint64_t *value);
+
+/*
+ * Where text is among words, which end with NULL; -1 if it is not, with an
+ * error that names them: "WHAT 'TEXT' is not one of A, B".
+ */
+int ddp_scan_word(const char *what, const char *text, const char *const *words,
+		  struct ddp_error *error);
 
 /*
  * Report that text, called what, is malformed at at, a pointer into it:
