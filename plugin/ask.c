@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one question that the plugin has for Slurm's controller, asked through
+ * The questions that the plugin has for Slurm's controller, asked through
  * scontrol, because libslurm's own interface changes between releases.
  */
 #define _GNU_SOURCE
@@ -35,11 +35,11 @@ static const char *scontrol_find(char *path, size_t size)
 	return name;
 }
 
-static pid_t scontrol_start(const char *job_id, int *out)
+/* scontrol -d -o show WHAT ID */
+static pid_t scontrol_start(const char *what, const char *id, int *out)
 {
 	char path[PATH_MAX], *argv[] = { (char *)"scontrol", (char *)"-d",
-		(char *)"-o", (char *)"show", (char *)"job", (char *)job_id,
-		NULL };
+		(char *)"-o", (char *)"show", (char *)what, (char *)id, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -69,12 +69,12 @@ static pid_t scontrol_start(const char *job_id, int *out)
 }
 
 /* Everything that scontrol prints; the caller's; NULL if it fails. */
-static char *scontrol_read(const char *job_id)
+static char *scontrol_read(const char *what, const char *id)
 {
 	char *text = NULL;
 	size_t size = 0;
 	int out, status;
-	pid_t pid = scontrol_start(job_id, &out);
+	pid_t pid = scontrol_start(what, id, &out);
 	FILE *stream;
 
 	if (pid < 0)
@@ -128,7 +128,7 @@ static int answer_parse(char *text, const char *job_id, uint32_t *gpus,
 
 int ddp_ask_gpus(const char *job_id, uint32_t *gpus, struct ddp_error *error)
 {
-	char *text = scontrol_read(job_id);
+	char *text = scontrol_read("job", job_id);
 	int rc;
 
 	if (!text)
@@ -139,4 +139,29 @@ int ddp_ask_gpus(const char *job_id, uint32_t *gpus, struct ddp_error *error)
 	rc = answer_parse(text, job_id, gpus, error);
 	free(text);
 	return rc;
+}
+
+char *ddp_ask_step(uint32_t job_id, uint32_t step_id)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), "%u.%u", job_id, step_id);
+	return scontrol_read("step", id);
+}
+
+const char *ddp_ask_word(const char *text, const char *name, int *length)
+{
+	size_t name_length = strlen(name);
+	const char *at = text;
+
+	*length = 0;
+	while (at && (at = strstr(at, name))) {
+		if ((at == text || at[-1] == ' ') && at[name_length] == '=') {
+			at += name_length + 1;
+			*length = (int)strcspn(at, " \n");
+			return at;
+		}
+		at += name_length;
+	}
+	return "";
 }

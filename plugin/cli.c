@@ -42,10 +42,14 @@ const char *ddp_cli_get_default(const char *option)
 	return ddp_cli_available() ? cli.get(cli.opt, option) : NULL;
 }
 
+bool ddp_cli_isset(const char *option)
+{
+	return ddp_cli_available() && cli.isset(cli.opt, option);
+}
+
 const char *ddp_cli_get(const char *option)
 {
-	return ddp_cli_available() && cli.isset(cli.opt, option) ?
-		ddp_cli_get_default(option) : NULL;
+	return ddp_cli_isset(option) ? ddp_cli_get_default(option) : NULL;
 }
 
 /* Whether the directory of the object that holds address has mpi_TYPE.so. */

@@ -35,7 +35,6 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
 	static unsigned int calls;
 
-	(void)spank;
 	(void)argc;
 	(void)argv;
 	if (lines && calls++ % lines)
@@ -47,6 +46,9 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	case S_CTX_ALLOCATOR:
 		ddp_allocator_post_opt();
 		return 0;
+	case S_CTX_REMOTE:
+		ddp_stepd_post_opt(spank);
+		return 0;
 	default:
 		return 0;
 	}
@@ -54,18 +56,25 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 
 int slurm_spank_local_user_init(spank_t spank, int argc, char **argv)
 {
-	(void)spank;
+	static unsigned int calls;
+
 	(void)argc;
 	(void)argv;
-	ddp_srun_launch();
+	if (lines && calls++ % lines)
+		return 0;
+	ddp_srun_launch(spank);
 	return 0;
 }
 
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
+	static bool done;	/* each task is a process of its own */
+
 	(void)argc;
 	(void)argv;
-	ddp_stepd_task_init(spank);
+	if (!done)
+		ddp_stepd_task_init(spank);
+	done = true;
 	return 0;
 }
 

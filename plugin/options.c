@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "layout/port.h"
+#include "layout/scan.h"
 #include "plugin.h"
 
 struct ddp_plugin ddp_plugin = {
@@ -18,77 +19,128 @@ struct ddp_plugin ddp_plugin = {
 	.port_last = DDP_PORT_LAST,
 };
 
-#define WORDS_KNOWN "off"
 #define KEYS_KNOWN "mpi=pmix|keep, port-range=FIRST-LAST, interface=NAME, " \
-	"cpus=check|trust"
+	"cpus=check|trust, topology=FILE"
 
-/* Slurm writes "no value" in three ways, depending on the context. */
-static const char *value_normal(const char *value)
-{
-	return !value || strcmp(value, "(null)") == 0 ? "" : value;
-}
+enum option { OPTION_DDP, OPTION_PORT, OPTION_GPUS, OPTION_CPUS, OPTION_COUNT };
 
-static int words_parse(const char *text)
+static struct ddp_error bad_options[OPTION_COUNT], bad_key;
+
+/* Words with commas in between, of which off stands alone. */
+static int parse_words(const char *text, struct ddp_error *error)
 {
+	static const char *const words[] = {
+		"explain", "dry-run", "off", NULL,
+	};
 	struct ddp_plugin *plugin = &ddp_plugin;
+	bool off = false;
+	char word[64];
+	size_t length;
 
-	plugin->seen = true;
-	plugin->on = strcmp(text, "off") != 0;
-	if (*text && plugin->on)
-		return ddp_error_set(&plugin->bad_option, DDP_ERROR_ARGUMENT,
-				     "--ddp=%.64s: unknown word; known are: "
-				     WORDS_KNOWN, text);
+	plugin->seen = plugin->on = true;
+	plugin->explain = plugin->dry_run = false;
+	for (; *text; text += length + (text[length] == ',')) {
+		length = strcspn(text, ",");
+		snprintf(word, sizeof(word), "%.*s", (int)length, text);
+		switch (ddp_scan_word("--ddp", word, words, error)) {
+		case 0: plugin->explain = true; break;
+		case 1: plugin->dry_run = true; break;
+		case 2: off = true; break;
+		default: return -1;
+		}
+	}
+	if (off && (plugin->explain || plugin->dry_run))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp: off stands alone");
+	plugin->on = !off;
 	return 0;
 }
 
-static int ddp_callback(int val, const char *value, int remote)
+static int parse_port(const char *text, struct ddp_error *error)
 {
-	(void)val;
-	(void)remote;
-	memset(&ddp_plugin.bad_option, 0, sizeof(ddp_plugin.bad_option));
-	words_parse(value_normal(value));
-	return 0;
-}
+	uint64_t port;
+	const char *at = text;
 
-static struct ddp_error bad_port;
-
-static int port_callback(int val, const char *value, int remote)
-{
-	char *end;
-	long port;
-
-	(void)val;
-	(void)remote;
-	value = value_normal(value);
 	ddp_plugin.stray = "--ddp-port";
-	memset(&bad_port, 0, sizeof(bad_port));
-	port = strtol(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end || port < 1024 ||
-	    port > 65535)
-		ddp_error_set(&bad_port, DDP_ERROR_ARGUMENT,
-			      "--ddp-port=%s: must be a port from 1024 to "
-			      "65535", value);
-	else
-		ddp_plugin.port = (uint16_t)port;
+	if (ddp_scan_number(&at, 1024, 65535, &port) < 0 || *at)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp-port=%s: must be a port from 1024 "
+				     "to 65535", text);
+	ddp_plugin.port = (uint16_t)port;
 	return 0;
 }
 
-static struct spank_option options[] = {
-	{
+static int parse_gpus(const char *text, struct ddp_error *error)
+{
+	int index = ddp_scan_word("--ddp-gpus", text, ddp_gpus_words, error);
+
+	ddp_plugin.stray = "--ddp-gpus";
+	if (index >= 0)
+		ddp_plugin.gpus = (enum ddp_gpus_policy)index;
+	return index < 0 ? -1 : 0;
+}
+
+static int parse_cpus(const char *text, struct ddp_error *error)
+{
+	int index = ddp_scan_word("--ddp-cpus", text, ddp_cpus_words, error);
+
+	ddp_plugin.stray = "--ddp-cpus";
+	if (index >= 0)
+		ddp_plugin.cpus = (enum ddp_cpus_policy)index;
+	return index < 0 ? -1 : 0;
+}
+
+static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_error *) = {
+	[OPTION_DDP] = parse_words,
+	[OPTION_PORT] = parse_port,
+	[OPTION_GPUS] = parse_gpus,
+	[OPTION_CPUS] = parse_cpus,
+};
+
+static int option_callback(int val, const char *value, int remote)
+{
+	(void)remote;
+	/* Slurm writes "no value" in three ways, depending on the context. */
+	if (!value || strcmp(value, "(null)") == 0)
+		value = "";
+	memset(&bad_options[val], 0, sizeof(bad_options[val]));
+	parsers[val](value, &bad_options[val]);
+	return 0;
+}
+
+static struct spank_option options[OPTION_COUNT] = {
+	[OPTION_DDP] = {
 		.name = "ddp",
-		.arginfo = "[off]",
+		.arginfo = "[explain|dry-run|off]",
 		.usage = "run the tasks as one data-parallel job: one task a "
-			 "GPU, with RANK, WORLD_SIZE, MASTER_ADDR and the "
-			 "like set; off undoes an inherited --ddp",
+			 "GPU, each near its own, with RANK, WORLD_SIZE, "
+			 "MASTER_ADDR and the like set; explain says what was "
+			 "chosen and why, dry-run does nothing else; off "
+			 "undoes an inherited --ddp",
 		.has_arg = 2,
-		.cb = ddp_callback,
-	}, {
+	},
+	[OPTION_PORT] = {
 		.name = "ddp-port",
 		.arginfo = "PORT",
 		.usage = "with --ddp: MASTER_PORT, instead of one chosen for "
 			 "the step",
 		.has_arg = 1,
-		.cb = port_callback,
+	},
+	[OPTION_GPUS] = {
+		.name = "ddp-gpus",
+		.arginfo = "all|own|share|off",
+		.usage = "with --ddp: whether a task sees all GPUs of the step "
+			 "on its node, with its own at LOCAL_RANK, or its own "
+			 "alone; share: more tasks than GPUs are allowed; off: "
+			 "leave GPUs as Slurm gave them",
+		.has_arg = 1,
+	},
+	[OPTION_CPUS] = {
+		.name = "ddp-cpus",
+		.arginfo = "near|spread|off",
+		.usage = "with --ddp: a task's CPUs are those near its GPU, "
+			 "spread over the node, or as Slurm gave them",
+		.has_arg = 1,
 	},
 };
 
@@ -124,6 +176,16 @@ static int key_interface(const char *value, struct ddp_error *error)
 	return 0;
 }
 
+static int key_topology(const char *value, struct ddp_error *error)
+{
+	if (*value != '/')
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "the whole path of a file is needed");
+	ddp_plugin.topology = strdup(value);
+	return ddp_plugin.topology ? 0 :
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+}
+
 static const struct {
 	const char *name;
 	int (*parse)(const char *value, struct ddp_error *error);
@@ -132,6 +194,7 @@ static const struct {
 	{ "port-range", key_port_range },
 	{ "interface", key_interface },
 	{ "cpus", key_cpus },
+	{ "topology", key_topology },
 };
 
 static int key_parse(const char *text)
@@ -144,7 +207,7 @@ static int key_parse(const char *text)
 		    strncmp(text, keys[i].name, length) == 0 &&
 		    keys[i].parse(text + length + 1, &why) == 0)
 			return 0;
-	return ddp_error_set(&ddp_plugin.bad_key, DDP_ERROR_ARGUMENT,
+	return ddp_error_set(&bad_key, DDP_ERROR_ARGUMENT,
 			     "plugstack.conf: spank_ddp.so: %s: %s", text,
 			     why.text);
 }
@@ -153,28 +216,30 @@ void ddp_options_read(int argc, char **argv)
 {
 	int arg;
 
-	for (arg = 0; arg < argc && !ddp_plugin.bad_key.code; arg++)
+	for (arg = 0; arg < argc && !bad_key.code; arg++)
 		key_parse(argv[arg]);
 }
 
 /* Not a static table: sbatch and salloc would not load it. */
 void ddp_options_register(spank_t spank)
 {
-	size_t i;
+	int i;
 
-	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+	for (i = 0; i < OPTION_COUNT; i++) {
+		options[i].val = i;
+		options[i].cb = option_callback;
 		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
 			slurm_error("slurm-ddp: cannot register --%s",
 				    options[i].name);
+	}
 }
 
 const char *ddp_options_error(void)
 {
-	if (ddp_plugin.bad_option.code)
-		return ddp_plugin.bad_option.text;
-	if (bad_port.code)
-		return bad_port.text;
-	if (ddp_plugin.bad_key.code)
-		return ddp_plugin.bad_key.text;
-	return NULL;
+	int i;
+
+	for (i = 0; i < OPTION_COUNT; i++)
+		if (bad_options[i].code)
+			return bad_options[i].text;
+	return bad_key.code ? bad_key.text : NULL;
 }

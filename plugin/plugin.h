@@ -14,20 +14,23 @@
 #include <slurm/spank.h>
 
 #include "layout/error.h"
+#include "layout/place.h"
 
 /* What the user and the admin said. */
 struct ddp_plugin {
 	bool seen;		/* --ddp was given in some form */
 	bool on;		/* and is not --ddp=off */
+	bool explain, dry_run;	/* words of --ddp */
 	const char *stray;	/* a --ddp-... option that was given; NULL */
 	uint16_t port;		/* --ddp-port; 0: not given */
-	struct ddp_error bad_option;	/* code is 0 where all is well */
+	enum ddp_gpus_policy gpus;	/* --ddp-gpus */
+	enum ddp_cpus_policy cpus;	/* --ddp-cpus */
 
 	bool mpi_keep;		/* plugstack: mpi=keep */
 	bool cpus_trust;	/* plugstack: cpus=trust */
 	uint16_t port_first, port_last;	/* plugstack: port-range=a-b */
 	char interface[IF_NAMESIZE];	/* plugstack: interface=; or "" */
-	struct ddp_error bad_key;
+	const char *topology;	/* plugstack: topology=, %n the node; NULL */
 };
 
 extern struct ddp_plugin ddp_plugin;
@@ -49,7 +52,7 @@ const char *ddp_options_error(void);
  */
 void ddp_srun_init(void);
 void ddp_srun_post_opt(void);
-void ddp_srun_launch(void);
+void ddp_srun_launch(spank_t spank);
 void ddp_srun_exit(void);
 void ddp_allocator_post_opt(void);
 
@@ -58,12 +61,33 @@ void ddp_srun_refuse(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 
 /*
+ * fill.c: what is filled in for what the user left open.
+ */
+void ddp_fill_init(void);	/* before srun writes its own choice down */
+void ddp_fill_restore(void);	/* and take that back */
+
+/* Fill in what is open for this component; whether there was any. */
+bool ddp_fill_component(uint32_t component);
+
+/* The MPI type is a pmix; the site may name a version, such as pmix_v4. */
+bool ddp_fill_has_pmix(void);
+
+/* In sbatch and salloc: refuse or warn where CPUs are too few. */
+void ddp_fill_check(void);
+
+/* explain.c: print what was chosen for the job, and why, before it runs. */
+void ddp_explain(spank_t spank, bool heterogeneous);
+
+/*
  * cli.c: the options of srun, sbatch or salloc, read through their own
  * accessors; the plugin's only use of Slurm beyond spank.h.
  */
 
 /* Whether this Slurm has the accessors. */
 bool ddp_cli_available(void);
+
+/* Whether an option was given; of --cpu-bind this is all that is told. */
+bool ddp_cli_isset(const char *option);
 
 /* An option's value, borrowed for ever; NULL where it was not given. */
 const char *ddp_cli_get(const char *option);
@@ -94,6 +118,9 @@ void ddp_rerun_component_read(uint32_t component);
 /* Add an input variable of srun's for the next run; tasks do not see it. */
 void ddp_rerun_add(const char *name, const char *value);
 
+/* Whether a variable is one that was added or hidden. */
+bool ddp_rerun_added(const char *name);
+
 /* Let the tasks not see a variable. */
 void ddp_rerun_hide(const char *name);
 
@@ -106,6 +133,12 @@ void ddp_rerun_exec(uint32_t done) __attribute__((noreturn));
  */
 #define DDP_RERUN_ADDED "SLURM_DDP_ADDED"
 
+/*
+ * srun sets it to 1 where the user has said --cpu-bind: Slurm's own variables
+ * for it are the same where nobody has.
+ */
+#define DDP_CPU_BIND "SLURM_DDP_CPU_BIND"
+
 /* Arguments of this process, NULL-terminated; NULL on error. */
 char **ddp_rerun_argv(void);
 void ddp_rerun_argv_free(char **argv);
@@ -116,7 +149,16 @@ void ddp_rerun_argv_free(char **argv);
  */
 int ddp_ask_gpus(const char *job_id, uint32_t *gpus, struct ddp_error *error);
 
-/* stepd.c: in slurmstepd, in the task's own process, as the user. */
+/* What scontrol says of a step, the caller's to free; NULL: nothing. */
+char *ddp_ask_step(uint32_t job_id, uint32_t step_id);
+
+/* The value of a word "NAME=value" in it (NULL: none), not terminated. */
+const char *ddp_ask_word(const char *text, const char *name, int *length);
+
+/* stepd.c: in slurmstepd itself, as root, before it forks the tasks. */
+void ddp_stepd_post_opt(spank_t spank);
+
+/* stepd.c: in the task's own process, as the user; once. */
 void ddp_stepd_task_init(spank_t spank);
 
 /*

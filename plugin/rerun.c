@@ -173,11 +173,27 @@ void ddp_rerun_component_read(uint32_t component)
 		ddp_rerun_release();
 }
 
+bool ddp_rerun_added(const char *name)
+{
+	const char *at = getenv(DDP_RERUN_ADDED);
+	size_t length = strlen(name);
+
+	for (; at && *at; at += strspn(at, " ")) {
+		if (strncmp(at, name, length) == 0 &&
+		    (at[length] == ' ' || at[length] == '\0'))
+			return true;
+		at += strcspn(at, " ");
+	}
+	return false;
+}
+
 void ddp_rerun_hide(const char *name)
 {
 	const char *before = getenv(DDP_RERUN_ADDED);
 	char *names = NULL;
 
+	if (ddp_rerun_added(name))
+		return;
 	if (asprintf(&names, "%s%s%s", before ? before : "",
 		     before ? " " : "", name) < 0 ||
 	    setenv(DDP_RERUN_ADDED, names, 1) < 0)

@@ -2,7 +2,7 @@
 # unit: tables for the core, one Criterion program. spank: a program that plays
 # Slurm to the real plugin. fuzz: a libFuzzer program for each source, with the
 # core compiled anew under its sanitizers. hostnames: a program that prints what
-# scontrol should.
+# scontrol should. bench: what tests/bench/run calls, built for it alone.
 UNIT_SRC := $(sort $(wildcard $(srcdir)/tests/unit/*.c))
 ifneq ($(HAVE_HWLOC),yes)
 UNIT_SRC := $(filter-out %/test_topo.c,$(UNIT_SRC))
@@ -18,13 +18,24 @@ obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
 obj/tests/unit/unit: $(UNIT_OBJ) $(TOPO_LIB) obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(HWLOC_LIBS) $(LIBS)
 
-obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS)
+obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'
 obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a
-	$(call quiet,LD) $(link) -rdynamic -ldl $(LIBS)
+	$(call quiet,LD) $(link) -rdynamic -ldl -pthread $(LIBS)
 
 obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(LIBS)
+
+obj/tests/bench/core: obj/tests/bench/core.o obj/tests/unit/machines.o \
+		obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(LIBS)
+
+obj/tests/bench/pairs: obj/tests/bench/pairs.o
+	$(call quiet,LD) $(link) $(LIBS)
+
+obj/tests/bench/stopwatch.o: PART_CFLAGS = -fPIC $(SLURM_CFLAGS)
+obj/tests/bench/stopwatch.so: obj/tests/bench/stopwatch.o
+	$(call quiet,LD) $(link) -shared $(LIBS)
 
 obj/fuzz/%.o: $(srcdir)/%.c config.mak
 	$(call quiet,CC) $(FUZZ_CC) $(compile) $(FUZZ_FLAGS)
@@ -38,10 +49,10 @@ CHECKS += obj/tests/unit/unit
 else
 CHECKS += without-criterion
 endif
-ifeq ($(HAVE_SLURM),yes)
+ifeq ($(HAVE_PLUGIN),yes)
 CHECKS += obj/tests/spank/spank_host
 else
-CHECKS += without-slurm
+CHECKS += without-slurm-and-hwloc
 endif
 without-%:
 	@echo 'check: $* was not found; the tests that need it are left out'

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The choice for all tasks of a node, made by one of them: which GPU and CPUs
+ * each has, and what is said of it.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layout/report.h"
+#include "layout/text.h"
+#include "node.h"
+#include "plugin.h"
+
+/* What it works with. */
+struct choice {
+	const struct ddp_task *task;
+	const struct ddp_machine *machine;
+	struct ddp_slot *slots;
+	uint32_t count;			/* of tasks */
+	struct ddp_view all, *views;
+	uint32_t (*indexes)[DDP_GPU_MAX];
+	struct ddp_place_rank *ranks;
+	struct ddp_place *place;
+	struct ddp_row *rows;
+	bool unclear;			/* which GPUs they are, see below */
+};
+
+/*
+ * With a device cgroup for each task, Slurm counts from 0 in each of them, in
+ * SLURM_STEP_GPUS as well. Where no device file says which GPU is meant, two
+ * tasks that seem to have the same one may not, if there are enough for all.
+ */
+static bool views_unclear(const struct choice *choice)
+{
+	const char *text = ddp_task_getenv(choice->task, "SLURM_GPUS_ON_NODE");
+	unsigned long on_node = text ? strtoul(text, NULL, 10) : 0;
+	const struct ddp_gpu_ref *ref;
+	uint32_t seen = 0, i, k;
+
+	for (i = 0; i < choice->count; i++) {
+		seen += choice->views[i].count;
+		for (k = 0; k < choice->views[i].count; k++) {
+			ref = &choice->views[i].gpus[k];
+			if (ref->token[0] < '0' || ref->token[0] > '9' ||
+			    (ref->gpu != DDP_GPU_NONE &&
+			     choice->machine->gpus[ref->gpu].device[0]))
+				return false;
+		}
+	}
+	return seen > choice->all.count && seen <= on_node;
+}
+
+/* Each has GPUs of its own, of which nothing else is known. */
+static void views_part(struct choice *choice)
+{
+	struct ddp_gpu_ref *ref;
+	uint32_t i, k;
+
+	for (i = 0; i < choice->count; i++)
+		for (k = 0; k < choice->views[i].count; k++) {
+			ref = &choice->views[i].gpus[k];
+			ref->gpu = DDP_GPU_NONE;
+			ref->number = i * DDP_GPU_MAX + k;
+		}
+}
+
+static int views_join(struct choice *choice, struct ddp_error *error)
+{
+	int rc = ddp_gpus_join(choice->views, choice->count, &choice->all,
+			       choice->indexes, error);
+
+	choice->unclear = rc == 0 && views_unclear(choice);
+	if (!choice->unclear)
+		return rc;
+	views_part(choice);
+	return ddp_gpus_join(choice->views, choice->count, &choice->all,
+			     choice->indexes, error);
+}
+
+/* The GPUs are those of the user's own variable: that is where to mend it. */
+static void views_blame(const struct choice *choice, struct ddp_error *error)
+{
+	size_t length = strlen(error->text);
+
+	if (!ddp_task_getenv(choice->task, "SLURM_STEP_GPUS") &&
+	    choice->all.count)
+		snprintf(error->text + length, sizeof(error->text) - length,
+			 " (%s is not Slurm's here: unset it, or use "
+			 "--ddp-gpus=off)", ddp_gpus_variable(&choice->all));
+}
+
+static int place_make(struct choice *choice, struct ddp_error *error)
+{
+	const char *bind = ddp_task_getenv(choice->task, DDP_CPU_BIND);
+	struct ddp_place_params params = {
+		.machine = choice->machine,
+		.gpus = &choice->all,
+		.rank_count = choice->count,
+		.gpus_policy = ddp_plugin.gpus,
+		.cpus_policy = ddp_plugin.cpus,
+		.cpus_bound = bind && strcmp(bind, "1") == 0,
+	};
+	uint32_t i;
+
+	for (i = 0; i < choice->count; i++)
+		choice->views[i] = choice->slots[i].view;
+	if (views_join(choice, error) < 0)
+		return -1;
+	for (i = 0; i < choice->count; i++) {
+		choice->ranks[i].mask = choice->slots[i].mask;
+		choice->ranks[i].gpu_count = choice->views[i].count;
+		choice->ranks[i].gpus = choice->indexes[i];
+	}
+	params.ranks = choice->ranks;
+	choice->place = ddp_place_create(&params, error);
+	if (!choice->place)
+		views_blame(choice, error);
+	return choice->place ? 0 : -1;
+}
+
+/* The interface that the tasks will be told to use. */
+static const char *interface_told(const struct ddp_task *task)
+{
+	const char *users = ddp_task_users(task, "GLOO_SOCKET_IFNAME");
+
+	if (users)
+		return users;
+	return task->vars.interface ? task->vars.interface : "";
+}
+
+static int rows_make(struct choice *choice, struct ddp_error *error)
+{
+	const struct ddp_task *task = choice->task;
+	struct ddp_rank rank;
+	struct ddp_slot *slot;
+	char *plan;
+	uint32_t i, k;
+	int length;
+
+	for (i = 0; i < choice->count; i++) {
+		slot = &choice->slots[i];
+		slot->placement = *ddp_place_get(choice->place, i);
+		if (ddp_layout_get(task->layout, slot->rank, &rank,
+				   error) < 0 ||
+		    ddp_row_make(&choice->rows[i], &rank, choice->machine,
+				 &choice->all, &choice->views[i],
+				 &slot->placement, interface_told(task),
+				 error) < 0)
+			return -1;
+		for (k = 0; choice->unclear && k < choice->rows[i].gpu_count;
+		     k++)
+			choice->rows[i].gpus[k].number = DDP_GPU_NONE;
+		plan = ddp_row_format(&choice->rows[i]);
+		length = plan ? snprintf(slot->plan, sizeof(slot->plan), "%s",
+					 plan) : -1;
+		free(plan);
+		if (length < 0 || (size_t)length >= sizeof(slot->plan))
+			return ddp_error_set(error, DDP_ERROR_SYSTEM,
+					     "no memory for the plan of rank "
+					     "%u", rank.rank);
+	}
+	return 0;
+}
+
+/* In one write, so that lines of other nodes do not come in between. */
+static void say(char *text)
+{
+	if (text && write(STDERR_FILENO, text, strlen(text)) < 0)
+		text[0] = '\0';	/* nobody reads: not a reason to end */
+	free(text);
+}
+
+static void explain(const struct choice *choice)
+{
+	const struct ddp_task *task = choice->task;
+	char *table = ddp_report_table(choice->rows, choice->count, true);
+	struct ddp_text text = { 0 };
+
+	if (task->vars.rank.node_rank == 0)
+		ddp_text_add(&text, "slurm-ddp: master %s port %u: %s\n",
+			     task->vars.master_addr, task->vars.master_port,
+			     task->port_why);
+	ddp_text_add(&text, "%s", table ? table : "");
+	free(table);
+	say(ddp_text_finish(&text));
+}
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define KEEP_P2P ", unless with --gres-flags=allow-task-sharing"
+#else
+#define KEEP_P2P ""
+#endif
+
+/* The first node speaks for all that have as many tasks as it has. */
+static bool first_speaks(const struct ddp_task *task)
+{
+	struct ddp_rank first;
+
+	return task->vars.rank.node_rank > 0 && !task->heterogeneous &&
+	       ddp_layout_get(task->layout, 0, &first, NULL) == 0 &&
+	       first.local_world_size == task->local_count;
+}
+
+/* A program that takes LOCAL_RANK for its device is about to go wrong. */
+static void warn(const struct choice *choice)
+{
+	static const char cut[] = "Slurm has given each task GPUs of its own "
+		"(--gpus-per-task, --gpu-bind), so LOCAL_RANK is not a device "
+		"number: use device 0, or ask for --gres=gpu:N instead, which "
+		"also keeps P2P between GPUs, lost here" KEEP_P2P;
+	static const char own[] = "--ddp-gpus=own: LOCAL_RANK is not a device "
+		"number: use device 0, or leave the option out, which also "
+		"keeps P2P between GPUs for programs that need to see both";
+	static const char share[] = "--ddp-gpus=share, and there are more "
+		"tasks than GPUs: LOCAL_RANK is not a device number: use "
+		"device 0 (and NCCL takes one task a GPU only: ask for "
+		"--gres=gpu:N for it)";
+	const char *why = ddp_plugin.gpus == DDP_GPUS_SHARE ? share : own;
+	const struct ddp_rank *rank = &choice->task->vars.rank;
+	struct ddp_text text = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < choice->count; i++)
+		if (choice->views[i].count < choice->all.count)
+			why = cut;
+	if (ddp_place_get(choice->place, 0)->local_rank_is_device ||
+	    !choice->all.count || first_speaks(choice->task))
+		return;
+	ddp_text_add(&text, "slurm-ddp: ");
+	if (rank->node_rank > 0)
+		ddp_text_add(&text, "on %s: ", rank->host);
+	ddp_text_add(&text, "%s\n", why);
+	say(ddp_text_finish(&text));
+}
+
+static int choice_make(struct choice *choice, struct ddp_error *error)
+{
+	if (!choice->views || !choice->indexes || !choice->ranks ||
+	    !choice->rows)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	if (place_make(choice, error) < 0 || rows_make(choice, error) < 0)
+		return -1;
+	warn(choice);
+	if (ddp_plugin.explain)
+		explain(choice);
+	return 0;
+}
+
+int ddp_choose(const struct ddp_task *task, const struct ddp_machine *machine,
+	       struct ddp_slot *slots, uint32_t count, struct ddp_error *error)
+{
+	struct choice choice = {
+		.task = task,
+		.machine = machine,
+		.slots = slots,
+		.count = count,
+		.views = calloc(count, sizeof(*choice.views)),
+		.indexes = calloc(count, sizeof(*choice.indexes)),
+		.ranks = calloc(count, sizeof(*choice.ranks)),
+		.rows = calloc(count, sizeof(*choice.rows)),
+	};
+	int rc = choice_make(&choice, error);
+	uint32_t i;
+
+	for (i = 0; choice.rows && i < count; i++)
+		ddp_row_clear(&choice.rows[i]);
+	ddp_place_destroy(choice.place);
+	free(choice.rows);
+	free(choice.ranks);
+	free(choice.indexes);
+	free(choice.views);
+	return rc;
+}

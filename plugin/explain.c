@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In srun, when the step is there and nothing runs yet: what was chosen for
+ * the whole of it, with the reasons. What differs from node to node is said
+ * there, before the tasks start.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "layout/hostlist.h"
+#include "layout/port.h"
+#include "layout/vars.h"
+#include "plugin.h"
+
+/* Whether one that the plugin filled in for some component. */
+static bool was_added(const char *name)
+{
+	char variable[96];
+	int i;
+
+	for (i = 0; i < 128; i++) {
+		snprintf(variable, sizeof(variable), "%s_HET_GROUP_%d", name,
+			 i);
+		if (ddp_rerun_added(variable))
+			return true;
+	}
+	return ddp_rerun_added(name);
+}
+
+/* A variable that the user has exported, rather than an outer step. */
+static const char *exported(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value &&
+	       !ddp_vars_recorded(getenv(DDP_VARS_RECORD), name, value) ?
+		value : NULL;
+}
+
+/* Of a heterogeneous step Slurm shows srun one component, and any of them. */
+static void tasks_say(spank_t spank, bool heterogeneous)
+{
+	const char *why = "Slurm's default";
+	uint32_t tasks, nodes;
+
+	if (heterogeneous) {
+		fprintf(stderr, "slurm-ddp: tasks of several components: the "
+			"nodes' tables show them\n");
+		return;
+	}
+	if (spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) ||
+	    spank_get_item(spank, S_JOB_NNODES, &nodes))
+		return;
+	if (was_added("SLURM_NTASKS"))
+		why = "filled in";
+	else if (ddp_cli_get("ntasks") || ddp_cli_get("ntasks-per-gpu"))
+		why = "as asked for";
+	else if (was_added("SLURM_NTASKS_PER_NODE"))
+		why = "one a GPU, filled in";
+	else if (ddp_cli_get("ntasks-per-node"))
+		why = "as asked for";
+	fprintf(stderr, "slurm-ddp: tasks %u on %u node%s: %s\n", tasks, nodes,
+		nodes == 1 ? "" : "s", why);
+}
+
+static void mpi_say(void)
+{
+	const char *mpi = ddp_cli_get_default("mpi");
+	const char *why = "as asked for";
+
+	if (ddp_rerun_added("SLURM_MPI_TYPE"))
+		why = "filled in";
+	else if (!ddp_cli_get("mpi"))
+		why = "this site's default";
+	fprintf(stderr, "slurm-ddp: MPI type %s: %s\n", mpi ? mpi : "unknown",
+		why);
+}
+
+/* Rank 0's node, where it is the first of the list for certain. */
+static void master_say(const char *step, bool heterogeneous)
+{
+	const char *users = exported("MASTER_ADDR"), *nodes, *order;
+	struct ddp_hostlist *hosts = NULL;
+	int length, order_length;
+	char *list = NULL;
+
+	nodes = ddp_ask_word(step, "NodeList", &length);
+	order = ddp_ask_word(step, "Dist", &order_length);
+	if (length && order_length && !heterogeneous &&
+	    strncasecmp(order, "arbitrary", 9) != 0)
+		list = strndup(nodes, (size_t)length);
+	if (list)
+		hosts = ddp_hostlist_create(list, NULL);
+	if (users)
+		fprintf(stderr, "slurm-ddp: master %s: MASTER_ADDR was "
+			"exported\n", users);
+	else if (hosts)
+		fprintf(stderr, "slurm-ddp: master %s: rank 0's node, the "
+			"first of %s\n", ddp_hostlist_get(hosts, 0), list);
+	else
+		fprintf(stderr, "slurm-ddp: master: rank 0's node%s\n",
+			ddp_plugin.explain ? ", which says so below" : "");
+	ddp_hostlist_destroy(hosts);
+	free(list);
+}
+
+/* Slurm's id of the job is any component's, and the variable is the first's. */
+static void port_say(uint32_t job_id, uint32_t step_id, const char *step,
+		     bool heterogeneous)
+{
+	const char *users = exported("MASTER_PORT"), *ports;
+	const char *leader = getenv("SLURM_JOB_ID");
+	char range[64];
+	uint16_t port;
+	int length;
+
+	ports = ddp_ask_word(step, "ResvPorts", &length);
+	snprintf(range, sizeof(range), "%.*s", length, ports);
+	if (ddp_plugin.port)
+		fprintf(stderr, "slurm-ddp: port %u: --ddp-port\n",
+			ddp_plugin.port);
+	else if (users)
+		fprintf(stderr, "slurm-ddp: port %s: MASTER_PORT was "
+			"exported\n", users);
+	else if (ddp_port_reserved(range, &port, NULL) == 0 && heterogeneous)
+		fprintf(stderr, "slurm-ddp: port: reserved by Slurm; rank 0's "
+			"node says which below\n");
+	else if (ddp_port_reserved(range, &port, NULL) == 0)
+		fprintf(stderr, "slurm-ddp: port %u: reserved by Slurm for "
+			"this step\n", port);
+	else
+		fprintf(stderr, "slurm-ddp: port %u: from the job's and the "
+			"step's number\n",
+			ddp_port_derive(leader ? (uint32_t)atol(leader) :
+					job_id, step_id, ddp_plugin.port_first,
+					ddp_plugin.port_last));
+}
+
+void ddp_explain(spank_t spank, bool heterogeneous)
+{
+	uint32_t job_id, step_id;
+	char *step;
+
+	tasks_say(spank, heterogeneous);
+	mpi_say();
+	if (spank_get_item(spank, S_JOB_ID, &job_id) ||
+	    spank_get_item(spank, S_JOB_STEPID, &step_id)) {
+		slurm_error("slurm-ddp: Slurm does not tell srun of the step");
+		return;
+	}
+	step = ddp_ask_step(job_id, step_id);
+	master_say(step, heterogeneous);
+	port_say(job_id, step_id, step, heterogeneous);
+	free(step);
+	fprintf(stderr, "slurm-ddp: a rank that fails ends the step: %s\n",
+		ddp_rerun_added("SLURM_KILL_BAD_EXIT") ? "filled in" :
+		"unless --kill-on-bad-exit says otherwise");
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the ranks meet: the master's address and port, which rank 0 must be
+ * able to listen on, and the interface that leads there.
+ */
+#include <stdio.h>
+
+#include "layout/port.h"
+#include "net.h"
+#include "plugin.h"
+#include "task.h"
+
+static int port_choose(struct ddp_task *task, struct ddp_error *error)
+{
+	const char *reserved = ddp_task_getenv(task, "SLURM_STEP_RESV_PORTS");
+	const char *users = ddp_task_users(task, "MASTER_PORT");
+	uint16_t *port = &task->vars.master_port;
+	uint32_t number;
+
+	if (ddp_plugin.port) {
+		*port = ddp_plugin.port;
+		task->port_why = "--ddp-port";
+		return 0;
+	}
+	if (users) {
+		if (ddp_task_getenv_number(task, "MASTER_PORT", &number,
+					   error) < 0)
+			return -1;
+		*port = (uint16_t)number;
+		task->port_why = "MASTER_PORT was exported";
+		return number && number <= UINT16_MAX ? 0 :
+			ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				      "MASTER_PORT=%s is not a port", users);
+	}
+	/* The components of a heterogeneous step all get the merged list. */
+	task->port_why = "reserved by Slurm for this step";
+	if (reserved)
+		return ddp_port_reserved(reserved, port, error);
+	task->port_why = "from the job's and the step's number";
+	*port = ddp_port_derive(task->job_id, task->step_id,
+				ddp_plugin.port_first, ddp_plugin.port_last);
+	return 0;
+}
+
+int ddp_task_meet(struct ddp_task *task, struct ddp_error *error)
+{
+	const char *users = ddp_task_users(task, "MASTER_ADDR");
+	const char *master = ddp_layout_master(task->layout);
+	struct ddp_address address;
+	struct ddp_error why;
+	bool resolved;
+
+	task->vars.master_addr = users ? users : master;
+	if (port_choose(task, error) < 0)
+		return -1;
+	resolved = ddp_net_resolve(task->vars.master_addr, &address, &why) == 0;
+	if (!resolved && task->vars.node_count > 1)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "the master's name %s %s on %s: mend name "
+				     "resolution there, or export another "
+				     "MASTER_ADDR",
+				     task->vars.master_addr, why.text,
+				     task->vars.rank.host);
+	if (*ddp_plugin.interface) {
+		/* "=" is NCCL's exact form; else eth1 matches eth10 too. */
+		snprintf(task->nccl_interface, sizeof(task->nccl_interface),
+			 "=%s", ddp_plugin.interface);
+		task->vars.nccl_interface = task->nccl_interface;
+		task->vars.interface = ddp_plugin.interface;
+	} else if (resolved && ddp_net_interface(&address, task->interface)) {
+		task->vars.interface = task->interface;
+	}
+	if (task->rank == 0 &&
+	    (!users || (resolved && ddp_net_is_local(&address))) &&
+	    ddp_net_port_free(task->vars.master_port, &why) < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "%s on %s, where rank 0 is to listen: "
+				     "choose another with --ddp-port or "
+				     "MASTER_PORT",
+				     why.text, task->vars.rank.host);
+	return 0;
+}
+
