@@ -18,9 +18,11 @@ static struct row {
 	bool isset;
 	char value[VALUE_SIZE];
 } rows[] = {
+	{ "cpu-bind", "SLURM_CPU_BIND", 0, false, "" },
 	{ "cpus-per-gpu", "SLURM_CPUS_PER_GPU", 0, false, "" },
 	{ "cpus-per-task", "SRUN_CPUS_PER_TASK", 'c', false, "" },
 	{ "distribution", "SLURM_DISTRIBUTION", 'm', false, "" },
+	{ "epilog", "SLURM_EPILOG", 0, false, "" },
 	{ "exclusive", "SLURM_EXCLUSIVE", 0, false, "" },
 	{ "gpus", "SLURM_GPUS", 'G', false, "" },
 	{ "gpus-per-node", "SLURM_GPUS_PER_NODE", 0, false, "" },
@@ -40,7 +42,9 @@ static struct row {
 	{ "ntasks-per-gpu", "SLURM_NTASKS_PER_GPU", 0, false, "" },
 	{ "ntasks-per-node", "SLURM_NTASKS_PER_NODE", 0, false, "" },
 	{ "overcommit", "SLURM_OVERCOMMIT", 'O', false, "" },
+	{ "prolog", "SLURM_PROLOG", 0, false, "" },
 	{ "pty", NULL, 0, false, "" },
+	{ "task-epilog", "SLURM_TASK_EPILOG", 0, false, "" },
 };
 
 /* What the plugin takes from srun by name; its type does not matter. */
@@ -142,6 +146,8 @@ char *slurm_option_get(struct fake_opt *options, const char *name)
 
 	if (options != &opt || !row)
 		abort();
+	if (strcmp(name, "cpu-bind") == 0)	/* srun does not tell it */
+		return NULL;
 	if (row->isset)
 		return row->value;
 	if (strcmp(name, "nodes") == 0) {
@@ -149,6 +155,8 @@ char *slurm_option_get(struct fake_opt *options, const char *name)
 			 nodelist_count(list->value) : 1);
 		return nodes;
 	}
+	if (strcmp(name, "mpi") == 0)	/* slurm.conf's MpiDefault */
+		return getenv("FAKE_MPI_DEFAULT");
 	return strcmp(name, "distribution") == 0 ? (char *)"block" : NULL;
 }
 
@@ -159,4 +167,33 @@ bool slurm_option_isset(struct fake_opt *options, const char *name)
 	if (options != &opt || !row)
 		abort();
 	return row->isset;
+}
+
+static uint32_t number(const char *name)
+{
+	struct row *row = row_find(name, strlen(name));
+
+	return row->isset ? (uint32_t)atol(row->value) : 0;
+}
+
+void fake_options_step(struct step *step)
+{
+	step->nodes = (uint32_t)atol(slurm_option_get(&opt, "nodes"));
+	step->tasks = number("ntasks");
+	if (!step->tasks)
+		step->tasks = step->nodes * number("ntasks-per-node");
+	if (!step->tasks)
+		step->tasks = step->nodes;
+}
+
+/* "verbose" is a --cpu-bind without a type. */
+void fake_options_export(void)
+{
+	struct row *row = row_find("cpu-bind", strlen("cpu-bind"));
+
+	if (!row->isset)
+		return;
+	setenv("SLURM_CPU_BIND", row->value, 1);
+	setenv("SLURM_CPU_BIND_TYPE", strcmp(row->value, "verbose") == 0 ? "" :
+	       row->value, 1);
 }

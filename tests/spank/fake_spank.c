@@ -48,10 +48,21 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
 	fake.items++;
 	if (fails())
 		return ESPANK_ERROR;
-	if (fake.context != S_CTX_REMOTE)
+	if (fake.context != S_CTX_REMOTE &&
+	    (!fake.launched || item == S_JOB_LOCAL_TASK_COUNT ||
+	     item == S_TASK_EXIT_STATUS || item == S_JOB_ENV))
 		return ESPANK_NOT_REMOTE;
 	va_start(args, item);
 	switch (item) {
+	case S_JOB_ID:
+		*va_arg(args, uint32_t *) = fake.job_id;
+		break;
+	case S_JOB_NNODES:
+		*va_arg(args, uint32_t *) = fake.nodes;
+		break;
+	case S_TASK_EXIT_STATUS:
+		*va_arg(args, int *) = fake.exit_status;
+		break;
 	case S_JOB_STEPID:
 		*va_arg(args, uint32_t *) = fake.step_id;
 		break;
@@ -82,8 +93,8 @@ static bool is_named(const char *entry, const char *name)
 	return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-/* A new environment without name, and with entry, unless that is NULL. */
-static void env_rebuild(const char *name, char *entry)
+/* entry NULL: none. */
+void fake_env_set(const char *name, char *entry)
 {
 	size_t count = 0, kept = 0, i;
 	char **env;
@@ -126,7 +137,7 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value,
 		return ESPANK_ENV_EXISTS;
 	if (asprintf(&entry, "%s=%s", name, value) < 0)
 		abort();
-	env_rebuild(name, entry);
+	fake_env_set(name, entry);
 	return ESPANK_SUCCESS;
 }
 
@@ -138,7 +149,7 @@ spank_err_t spank_unsetenv(spank_t spank, const char *name)
 		return ESPANK_ERROR;
 	if (fake.context != S_CTX_REMOTE)
 		return ESPANK_NOT_REMOTE;
-	env_rebuild(name, NULL);
+	fake_env_set(name, NULL);
 	return ESPANK_SUCCESS;
 }
 

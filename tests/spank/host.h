@@ -10,6 +10,7 @@
 #define DDP_TESTS_SPANK_HOST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <slurm/spank.h>
@@ -18,7 +19,9 @@
 struct fake {
 	spank_context_t context;
 	const char *program;
-	uint32_t step_id, local_tasks, all_tasks;
+	uint32_t job_id, step_id, local_tasks, all_tasks, nodes;
+	int exit_status;		/* of the task that has ended */
+	bool launched;			/* in srun: the step is there */
 	int argc;
 	char **argv;
 	char **env;			/* the task's, every string malloced */
@@ -31,6 +34,9 @@ struct fake {
 
 extern struct fake fake;
 
+/* Let the task have an entry, which is malloced, in place of name's. */
+void fake_env_set(const char *name, char *entry);
+
 /* fake_options.c: srun's options, and its own way to look at them. */
 void fake_options_reset(void);
 void fake_options_from_env(unsigned int component);
@@ -38,51 +44,110 @@ void fake_options_from_env(unsigned int component);
 /* Take "--name", "--name=value", "-nVALUE"; false if there is no such one. */
 bool fake_options_set(const char *word);
 
-/* walk.c: play a part; returns the exit status. */
+/* What srun makes of them: its step, and variables of its own. */
+struct step {
+	uint32_t nodes, tasks;
+};
+void fake_options_step(struct step *step);
+void fake_options_export(void);
+
+/*
+ * fake_kernel.c: what a task is bound to. A case says "#cpus=0-3" (default 0),
+ * "#membind" for a --mem-bind; "#blind" and "#fixed" where the kernel does not
+ * tell and does not change it; "#lethal" where who asks is killed. What is
+ * printed is #cpus, #binds and #memory=MODE:NODES.
+ */
+void fake_kernel_reset(void);
+bool fake_kernel_set(const char *word);
+void fake_kernel_hurry(void);	/* time-outs come in a tenth */
+void fake_kernel_print(void);
+unsigned int fake_kernel_naps(void);
+
+/* walk.c: load the plugin, call hooks, give options; print an environment. */
+void walk_load(void);
+void walk_hook(const char *name);
+bool walk_option(const char *word, int remote);
+void walk_print(char **env);
+
+/* Play a part; returns the exit status. */
 int walk_launcher(int argc, char **argv, spank_context_t context);
-int walk_stepd(int argc, char **argv);
 int walk_slurmd(void);
 
 /*
+ * walk_stepd.c: slurmstepd FAIL STEP LOCAL-TASKS ALL-TASKS [--option ...]
+ * COMMAND. Without case.tasks it is the one task of which the environment
+ * tells, and walks through all hooks in one process.
+ */
+int walk_stepd(int argc, char **argv);
+
+/*
  * A run of a part, and what it must lead to. Lists are separated by '|';
- * strings may be NULL, for nothing.
+ * strings may be NULL, for nothing. In conf and env @ is the directory of
+ * tests/spank/run, which has topo and bin.
  */
 struct spank_case {
 	const char *name;
 	const char *command;	/* words; the first names the part */
 	const char *env;	/* "A=b|-C": the environment; -C takes C out of
 				 * what came before */
+	const char *tasks;	/* slurmstepd: a process for each task, with
+				 * "#cpus=0-3|A=b;#cpus=4-7": what each has of
+				 * its own; one for all, or one for each. Also
+				 * "#fail=N", "#late", "#dies", "#absent". A
+				 * task's lines are printed with "LOCALID:" in
+				 * front, "LOCALID:#status=" last */
 	const char *conf;	/* plugstack.conf; NULL: one plain line */
 	const char *dir;	/* "full" (NULL), "nompi" or "bare": where the
 				 * program lives, and so what it finds there */
 	const char *want;	/* "A=b|-C": what the task finds, and what it
 				 * must not; "same": all of env, no more */
-	const char *refusal;	/* exit status 1 and one line that has this */
-	const char *err;	/* all of stderr, where it is not refused */
+	const char *refusal;	/* exit status 1, of every task, and one line
+				 * that has this */
+	const char *err;	/* all of stderr, where it is not refused;
+				 * spaces come in any number */
+	unsigned int writes;	/* in so many writes; 0: in any number */
 	int status;		/* where it is not refused */
 };
+
+/* The longest that a case may take: tasks wait for each other for longer. */
+#define TOOK_MAX_MS 8000
 
 /* cases.c: run one case or a list of them; report each as a TAP line. */
 void case_run(const struct spank_case *test);
 void cases_run(const struct spank_case *tests, unsigned int count);
+void case_report(bool good, const char *name, const char *why);
 int cases_end(void);		/* print the plan; the exit status */
-extern const char *cases_dir;	/* has the directories full, nompi, bare */
+extern const char *cases_dir;	/* has full, nompi, bare, topo and bin */
 
-/* Also without expectation: what a run left, until the next one. */
+/* try.c: also without expectation: what a run left, until the next one. */
 struct outcome {
-	char out[32768], err[8192];
+	char out[65536], err[16384];
+	unsigned int writes;		/* to stderr */
+	uint64_t took_ms;
 	int status;
 };
 const struct outcome *case_try(const struct spank_case *test);
-void case_report(bool good, const char *name, const char *why);
 
 /* An entry's value in what a run printed; NULL if it has none. */
 const char *outcome_get(const struct outcome *outcome, const char *name);
+
+/*
+ * Pieces of a text, a NULL after the last, for words_free; and of a case's env
+ * what is left of it: the later of two entries of one name.
+ */
+#define WORDS_MAX 64
+size_t words_split(const char *text, const char *at, char **pieces);
+void env_make(const char *text, char **env);
+void words_free(char **pieces);
 
 void test_srun(void);		/* test_srun.c */
 void test_job(void);		/* test_job.c */
 void test_task(void);		/* test_task.c */
 void test_place(void);		/* test_place.c */
+void test_siblings(void);	/* test_siblings.c */
+void test_views(void);		/* test_views.c */
+void test_meeting(void);	/* test_meeting.c */
+void test_explain(void);	/* test_explain.c */
 void test_failures(void);	/* test_failures.c */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

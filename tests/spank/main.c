@@ -20,6 +20,7 @@ int main(int argc, char **argv)
 	const char *slash = strrchr(argv[0], '/');
 
 	fake.program = slash ? slash + 1 : argv[0];
+	fake_kernel_reset();
 	if (strcmp(fake.program, "srun") == 0)
 		return walk_launcher(argc, argv, S_CTX_LOCAL);
 	if (strcmp(fake.program, "sbatch") == 0 ||
@@ -38,6 +39,10 @@ int main(int argc, char **argv)
 	test_job();
 	test_task();
 	test_place();
+	test_siblings();
+	test_views();
+	test_meeting();
+	test_explain();
 	test_failures();
 	return cases_end();
 }

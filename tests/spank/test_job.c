@@ -136,7 +136,7 @@ static const struct spank_case allocator_cases[] = {
 	  .command = "sbatch --ddp -N2 --gres=gpu:2 s.sh", .want = "same" },
 	{ .name = "sbatch --ddp=off", .want = "same",
 	  .command = "sbatch --ddp=off -N2 --gres=gpu:2 s.sh" },
-	{ .name = "sbatch with an unknown word", .refusal = "unknown word",
+	{ .name = "sbatch with an unknown word", .refusal = "--ddp 'x' is not",
 	  .command = "sbatch --ddp=x s.sh" },
 	{ .name = "salloc with --ddp-port alone", .refusal = "needs --ddp",
 	  .command = "salloc --ddp-port=25000" },

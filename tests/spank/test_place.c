@@ -94,7 +94,8 @@ static void place_run(const struct place *place)
 	struct spank_case test = { .name = place->name, .command = command,
 		.env = env, .want = want };
 
-	snprintf(command, sizeof(command), "slurmstepd 0 0 %u %u --ddp train",
+	snprintf(command, sizeof(command), "slurmstepd 0 0 %u %u --ddp "
+		 "--ddp-gpus=off --ddp-cpus=off train",
 		 place->local_tasks, place->component);
 	snprintf(env, sizeof(env), "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=%u|"
 		 "SLURM_PROCID=%u|SLURM_LOCALID=%u|SLURMD_NODENAME=%s|"
@@ -118,7 +119,8 @@ static void refused_run(size_t i)
 		.command = command, .env = env,
 		.refusal = refused[i].refusal };
 
-	snprintf(command, sizeof(command), "slurmstepd 0 0 2 %u --ddp train",
+	snprintf(command, sizeof(command), "slurmstepd 0 0 2 %u --ddp "
+		 "--ddp-gpus=off --ddp-cpus=off train",
 		 refused[i].component);
 	snprintf(env, sizeof(env), "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=4|"
 		 "SLURM_PROCID=1|SLURM_LOCALID=1|SLURMD_NODENAME=n1|"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In slurmstepd: the variables of one task, rank 1 of 4 on two nodes unless a
- * case says otherwise; whose value wins; and what is refused. Derived ports
- * are worked out by port.h's rule: job 12's steps begin at 24331 by default,
- * and at 30416 in 30000 to 30999.
+ * case says otherwise; whose value wins; and what is refused. Its siblings are
+ * not there, so that nothing is to be placed: see test_siblings.c for that.
+ * Derived ports are worked out by port.h's rule: job 12's steps begin at 24331
+ * by default, and at 30416 in 30000 to 30999.
  */
 #define _GNU_SOURCE
 #include <netinet/in.h>
@@ -16,8 +17,11 @@
 #include "host.h"
 
 #define POISON "slurm-ddp-plugin-missing-on-this-node"
-#define COMMAND "slurmstepd 0 0 2 4 --ddp train"
-#define PORT(option) "slurmstepd 0 0 2 4 --ddp --ddp-port=" option " train"
+#define OFF " --ddp-gpus=off --ddp-cpus=off "
+#define STEP(numbers) "slurmstepd 0 " numbers " --ddp" OFF "train"
+#define COMMAND STEP("0 2 4")
+#define PORT(option) \
+	"slurmstepd 0 0 2 4 --ddp" OFF "--ddp-port=" option " train"
 #define BASE "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=4|SLURM_PROCID=1|" \
 	"SLURM_LOCALID=1|SLURM_STEP_NODELIST=n[1-2]|SLURMD_NODENAME=n1|" \
 	"SLURM_STEP_TASKS_PER_NODE=2(x2)|SLURM_DISTRIBUTION=block"
@@ -38,7 +42,7 @@ static const struct spank_case none_cases[] = {
 	  .want = "same", .command = "slurmstepd 0 0 2 4 train",
 	  .conf = LINE " speed=9 mpi" },
 	{ .name = "Slurm is asked nothing", .env = BASE,
-	  .command = "slurmstepd 0 0 2 4 train", .want = "#calls=3" },
+	  .command = "slurmstepd 0 0 2 4 train", .want = "#calls=5" },
 	{ .name = "a task with --ddp=off", .env = BASE, .want = "same",
 	  .command = "slurmstepd 0 0 2 4 --ddp=off train" },
 	{ .name = "off as the later word", .env = BASE, .want = "same",
@@ -59,16 +63,16 @@ static const struct spank_case value_cases[] = {
 	{ .name = "--ddp, every variable", .env = BASE, .command = COMMAND,
 	  .want = RANKS "|" REST "|" RECORD "|-NCCL_SOCKET_IFNAME" },
 	{ .name = "--ddp=", .env = BASE, .want = RANKS "|" REST,
-	  .command = "slurmstepd 0 0 2 4 --ddp= train" },
+	  .command = "slurmstepd 0 0 2 4 --ddp=" OFF "train" },
 	{ .name = "--ddp=(null)", .env = BASE, .want = RANKS "|" REST,
-	  .command = "slurmstepd 0 0 2 4 --ddp=(null) train" },
+	  .command = "slurmstepd 0 0 2 4 --ddp=(null)" OFF "train" },
 	{ .name = "on as the later word", .env = BASE, .want = RANKS "|" REST,
-	  .command = "slurmstepd 0 0 2 4 --ddp=off --ddp train" },
+	  .command = STEP("0 2 4 --ddp=off") },
 	{ .name = "two lines in plugstack.conf", .env = BASE,
 	  .command = COMMAND, .conf = LINE "\n" LINE,
 	  .want = RANKS "|" REST "|" RECORD },
 	{ .name = "the last step before the special ones", .env = BASE,
-	  .want = RANKS, .command = "slurmstepd 0 0xfffffff9 2 4 --ddp train" },
+	  .want = RANKS, .command = STEP("0xfffffff9 2 4") },
 	{ .name = "a stale RANK never wins", .command = COMMAND,
 	  .env = BASE "|RANK=7|LOCAL_RANK=7|WORLD_SIZE=9|LOCAL_WORLD_SIZE=9|"
 		 "NODE_RANK=7|GROUP_RANK=7|GROUP_WORLD_SIZE=9|ROLE_RANK=7|"
@@ -113,7 +117,7 @@ static const struct spank_case port_cases[] = {
 	{ .name = "a derived port", .env = RANK0, .command = COMMAND,
 	  .want = "MASTER_PORT=24331" },
 	{ .name = "of another step", .env = BASE, .want = "MASTER_PORT=24338",
-	  .command = "slurmstepd 0 7 2 4 --ddp train" },
+	  .command = STEP("7 2 4") },
 	{ .name = "in port-range=", .env = RANK0, .command = COMMAND,
 	  .conf = LINE " port-range=30000-30999",
 	  .want = "MASTER_PORT=30416" },
@@ -134,7 +138,7 @@ static const struct spank_case port_cases[] = {
 	{ .name = "a reservation of all components", .env = BASE
 	  "|SLURM_STEP_RESV_PORTS=12005|SLURM_MPI_TYPE=pmix|"
 	  "SLURM_PMIX_MAPPING_SERV=(vector,(0,2,2))",
-	  .command = "slurmstepd 0 0 2 2 --ddp train",
+	  .command = STEP("0 2 2"),
 	  .want = "MASTER_PORT=12005" },
 };
 
@@ -149,8 +153,9 @@ static const struct spank_case refused_cases[] = {
 	  "|MASTER_PORT=0", .refusal = "MASTER_PORT=0 is not a port" },
 	{ .name = "too large a MASTER_PORT", .command = COMMAND, .env = RANK0
 	  "|MASTER_PORT=65536", .refusal = "MASTER_PORT=65536 is not" },
-	{ .name = "a bad word", .env = RANK0, .refusal = "--ddp=x: unknown word",
-	  .command = "slurmstepd 0 0 2 4 --ddp=x train" },
+	{ .name = "a bad word", .env = RANK0,
+	  .command = "slurmstepd 0 0 2 4 --ddp=x" OFF "train",
+	  .refusal = "--ddp 'x' is not one of" },
 	{ .name = "a bad --ddp-port", .env = RANK0, .command = PORT("80"),
 	  .refusal = "--ddp-port=80" },
 	{ .name = "an unknown key", .env = RANK0, .command = COMMAND,
@@ -175,11 +180,11 @@ static const struct spank_case refused_cases[] = {
 	{ .name = "Slurm and the layout at odds, node", .command = COMMAND,
 	  .env = BASE "|SLURMD_NODENAME=n2", .refusal = "1 of 2 on n1" },
 	{ .name = "Slurm and the layout at odds, local tasks", .env = BASE,
-	  .command = "slurmstepd 0 0 3 4 --ddp train", .refusal = "1 of 3" },
+	  .command = STEP("0 3 4"), .refusal = "1 of 3" },
 	{ .name = "a rank beyond", .command = COMMAND, .env = BASE
 	  "|SLURM_PROCID=4", .refusal = "rank 4 is not in a world of 4" },
 	{ .name = "a world of another size", .env = BASE "|"
-	  "SLURM_STEP_NUM_TASKS=5", .command = "slurmstepd 0 0 2 5 --ddp a",
+	  "SLURM_STEP_NUM_TASKS=5", .command = STEP("0 2 5"),
 	  .refusal = "Slurm runs it as" },
 };
 
@@ -190,12 +195,12 @@ static const struct spank_case single_cases[] = {
 	  "SLURM_STEP_TASKS_PER_NODE=2|"
 	  "SLURM_STEP_NUM_TASKS=2", .want = "MASTER_ADDR=gone|WORLD_SIZE=2|"
 	  "GROUP_WORLD_SIZE=1|-GLOO_SOCKET_IFNAME",
-	  .command = "slurmstepd 0 0 2 2 --ddp train" },
+	  .command = STEP("0 2 2") },
 	{ .name = "one node that is loopback",
 	  .env = BASE "|SLURM_STEP_NODELIST=loop|SLURMD_NODENAME=loop|"
 	  "SLURM_STEP_TASKS_PER_NODE=2|"
 	  "SLURM_STEP_NUM_TASKS=2", .want = "MASTER_ADDR=loop|"
-	  "-GLOO_SOCKET_IFNAME", .command = "slurmstepd 0 0 2 2 --ddp train" },
+	  "-GLOO_SOCKET_IFNAME", .command = STEP("0 2 2") },
 };
 
 /* What Slurm sets, taken out or mangled one at a time. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The parts that the fake Slurm plays: srun and sbatch, slurmstepd, slurmd.
- * Each loads the plugin once for every line of the plugstack.conf beside the
- * program, calls its hooks in Slurm's order, and prints the environment that
- * the task would see and what was asked of spank.h.
+ * The parts that the fake Slurm plays: srun and sbatch, slurmd; slurmstepd is
+ * in walk_stepd.c. Each loads the plugin once for every line of the
+ * plugstack.conf beside the program, calls its hooks in Slurm's order, and
+ * prints the environment that the task would see, what was asked of spank.h,
+ * and what the task is bound to.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,12 +17,13 @@
 #include "host.h"
 
 #define LINES_MAX 4
-#define WORDS_MAX 16
+#define ARGS_MAX 16
+#define COMPONENTS_MAX 8
 
 static struct line {
 	void *plugin;
 	int argc;
-	char *argv[WORDS_MAX];
+	char *argv[ARGS_MAX];
 } lines[LINES_MAX];
 static size_t line_count;
 
@@ -52,9 +54,9 @@ static void line_load(char *text)
 	}
 }
 
-static void plugstack_load(void)
+void walk_load(void)
 {
-	char path[PATH_MAX], text[256];
+	char path[PATH_MAX], text[1024];
 	FILE *file;
 
 	beside(path, "plugstack.conf");
@@ -66,7 +68,7 @@ static void plugstack_load(void)
 		abort();
 }
 
-static void hook(const char *name)
+void walk_hook(const char *name)
 {
 	int (*call)(spank_t spank, int argc, char **argv);
 	size_t i;
@@ -79,7 +81,7 @@ static void hook(const char *name)
 }
 
 /* "--name" or "--name=value"; false where no plugin has such an option. */
-static bool plugin_option(const char *word, int remote)
+bool walk_option(const char *word, int remote)
 {
 	size_t length = strcspn(word, "="), i;
 	struct spank_option *option;
@@ -121,7 +123,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void print(char **env)
+void walk_print(char **env)
 {
 	size_t count = 0, i;
 
@@ -132,6 +134,7 @@ static void print(char **env)
 		puts(env[i]);
 	printf("#options=%u\n#items=%u\n#calls=%u\n", fake.option_count,
 	       fake.items, fake.calls);
+	fake_kernel_print();
 }
 
 /*
@@ -147,7 +150,7 @@ static int component_read(int argc, char **argv, int at)
 			exit(3);
 		else if (strncmp(argv[at], "--fail=", 7) != 0 &&
 			 !fake_options_set(argv[at]) &&
-			 !plugin_option(argv[at], 0)) {
+			 !walk_option(argv[at], 0)) {
 			fprintf(stderr, "%s: unrecognized option '%s'\n",
 				fake.program, argv[at]);
 			exit(1);
@@ -159,63 +162,44 @@ static int component_read(int argc, char **argv, int at)
 	return at + 1;
 }
 
+/* What srun does when the step is there: once, for one of its components. */
+static void step_launch(const struct step *step)
+{
+	fake.launched = true;
+	fake.job_id = getenv("SLURM_JOB_ID") ?
+		(uint32_t)atol(getenv("SLURM_JOB_ID")) : 12;
+	fake.nodes = step->nodes;
+	fake.all_tasks = step->tasks;
+	walk_hook("slurm_spank_local_user_init");
+}
+
 int walk_launcher(int argc, char **argv, spank_context_t context)
 {
+	struct step steps[COMPONENTS_MAX];
 	unsigned int component = 0;
 	int at = 1;
 
 	fake.context = context;
 	if (argc > 1)
 		sscanf(argv[1], "--fail=%u", &fake.fail);
-	plugstack_load();
-	hook("slurm_spank_init");
+	walk_load();
+	walk_hook("slurm_spank_init");
 	while (at < argc) {
 		fake_options_reset();
-		fake_options_from_env(component++);
+		fake_options_from_env(component);
 		plugin_options_from_env();
 		at = component_read(argc, argv, at);
-		hook("slurm_spank_init_post_opt");
+		walk_hook("slurm_spank_init_post_opt");
+		fake_options_step(&steps[component]);
+		if (++component == COMPONENTS_MAX)
+			break;
 	}
-	if (context == S_CTX_LOCAL)
-		hook("slurm_spank_local_user_init");
-	print(environ);
-	hook("slurm_spank_exit");
-	return 0;
-}
-
-/* slurmstepd FAIL STEP LOCAL-TASKS ALL-TASKS [--option ...] COMMAND ... */
-int walk_stepd(int argc, char **argv)
-{
-	size_t count = 0, i;
-	int at;
-
-	if (argc < 6)
-		return 97;
-	fake.context = S_CTX_REMOTE;
-	fake.fail = (unsigned int)atoi(argv[1]);
-	fake.step_id = (uint32_t)strtoul(argv[2], NULL, 0);
-	fake.local_tasks = (uint32_t)atoi(argv[3]);
-	fake.all_tasks = (uint32_t)atoi(argv[4]);
-	while (environ[count])
-		count++;
-	fake.env = calloc(count + 1, sizeof(*fake.env));
-	for (i = 0; i < count; i++)
-		fake.env[i] = strdup(environ[i]);
-
-	plugstack_load();
-	hook("slurm_spank_init");
-	for (at = 5; at < argc && argv[at][0] == '-'; at++)
-		plugin_option(argv[at], 1);
-	fake.argc = argc - at;
-	fake.argv = argv + at;
-	hook("slurm_spank_init_post_opt");
-	hook("slurm_spank_user_init");
-	hook("slurm_spank_task_init_privileged");
-	hook("slurm_spank_task_init");
-	hook("slurm_spank_task_post_fork");
-	print(fake.env);
-	hook("slurm_spank_task_exit");
-	hook("slurm_spank_exit");
+	if (context == S_CTX_LOCAL) {
+		fake_options_export();
+		step_launch(&steps[component - 1]);
+	}
+	walk_print(environ);
+	walk_hook("slurm_spank_exit");
 	return 0;
 }
 
@@ -226,16 +210,16 @@ int walk_slurmd(void)
 	};
 	size_t i;
 
-	plugstack_load();
+	walk_load();
 	for (i = 0; i < COUNT(contexts); i++) {
 		fake.context = contexts[i];
-		hook("slurm_spank_init");
-		hook("slurm_spank_init_post_opt");
-		hook("slurm_spank_job_prolog");
-		hook("slurm_spank_job_epilog");
-		hook("slurm_spank_slurmd_exit");
-		hook("slurm_spank_exit");
+		walk_hook("slurm_spank_init");
+		walk_hook("slurm_spank_init_post_opt");
+		walk_hook("slurm_spank_job_prolog");
+		walk_hook("slurm_spank_job_epilog");
+		walk_hook("slurm_spank_slurmd_exit");
+		walk_hook("slurm_spank_exit");
 	}
-	print(environ);
+	walk_print(environ);
 	return 0;
 }

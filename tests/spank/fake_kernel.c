@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fake of what the kernel says of a task's CPUs and memory, so that a case
+ * can have a machine larger than this one. It is asked in the same way, since
+ * this program's symbols go before libc's. It binds nothing: it keeps what was
+ * set and prints it. Its sleep does not sleep.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host.h"
+#include "layout/cpuset.h"
+
+#define HASTE 10	/* times as fast as true */
+
+static struct {
+	struct ddp_cpuset cpus;
+	int mode;
+	unsigned long nodes;
+	unsigned int binds;	/* how often CPUs were set */
+	unsigned int naps;
+	bool blind, fixed, lethal, hasty;
+} kernel;
+
+/* Fits sched_setaffinity as well as a word of a case's. */
+static int cpus_set(const struct ddp_cpuset *cpus)
+{
+	if (ddp_cpuset_empty(cpus)) {
+		errno = EINVAL;
+		return -1;
+	}
+	kernel.cpus = *cpus;
+	return 0;
+}
+
+void fake_kernel_reset(void)
+{
+	memset(&kernel, 0, sizeof(kernel));
+	ddp_cpuset_add(&kernel.cpus, 0);
+}
+
+void fake_kernel_hurry(void)
+{
+	kernel.hasty = true;
+}
+
+bool fake_kernel_set(const char *word)
+{
+	struct ddp_cpuset cpus;
+
+	if (strncmp(word, "#cpus=", 6) == 0) {
+		if (ddp_cpuset_parse(word + 6, &cpus, NULL) < 0)
+			return false;
+		return cpus_set(&cpus) == 0;
+	}
+	if (strcmp(word, "#membind") == 0) {
+		kernel.mode = MPOL_BIND;
+		kernel.nodes = 1;
+		return true;
+	}
+	kernel.blind |= strcmp(word, "#blind") == 0;
+	kernel.fixed |= strcmp(word, "#fixed") == 0;
+	kernel.lethal |= strcmp(word, "#lethal") == 0;
+	return kernel.blind || kernel.fixed || kernel.lethal;
+}
+
+void fake_kernel_print(void)
+{
+	static const char *const modes[] = { "default", "preferred", "bind" };
+	char *text = malloc(DDP_CPUSET_TEXT_SIZE);
+
+	if (!text || ddp_cpuset_format(&kernel.cpus, text,
+				       DDP_CPUSET_TEXT_SIZE) < 0)
+		abort();
+	printf("#cpus=%s\n#binds=%u\n#memory=%s:%lx\n", text, kernel.binds,
+	       modes[kernel.mode], kernel.nodes);
+	free(text);
+}
+
+unsigned int fake_kernel_naps(void)
+{
+	return kernel.naps;
+}
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
+{
+	size_t all = sizeof(kernel.cpus);
+
+	(void)pid;
+	if (kernel.lethal)
+		raise(SIGKILL);
+	if (kernel.blind) {
+		errno = EPERM;
+		return -1;
+	}
+	memset(mask, 0, size);
+	memcpy(mask, &kernel.cpus, size < all ? size : all);
+	return 0;
+}
+
+int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
+{
+	struct ddp_cpuset cpus;
+
+	(void)pid;
+	if (kernel.fixed) {
+		errno = EPERM;
+		return -1;
+	}
+	ddp_cpuset_clear(&cpus);
+	memcpy(&cpus, mask, size < sizeof(cpus) ? size : sizeof(cpus));
+	kernel.binds++;
+	return cpus_set(&cpus);
+}
+
+static long policy_get(int *mode)
+{
+	*mode = kernel.mode;
+	return 0;
+}
+
+static long policy_set(int mode, const unsigned long *nodes)
+{
+	if (kernel.fixed) {
+		errno = EPERM;
+		return -1;
+	}
+	kernel.mode = mode;
+	kernel.nodes = *nodes;
+	return 0;
+}
+
+/* The kernel's two calls for memory have no function in libc. */
+long syscall(long number, ...)
+{
+	long (*real)(long, ...), a[6];
+	va_list args;
+	size_t i;
+
+	va_start(args, number);
+	for (i = 0; i < COUNT(a); i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_get_mempolicy)
+		return policy_get((int *)a[0]);
+	if (number == SYS_set_mempolicy)
+		return policy_set((int)a[0], (const unsigned long *)a[1]);
+	*(void **)&real = dlsym(RTLD_NEXT, "syscall");
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+int nanosleep(const struct timespec *time, struct timespec *rest)
+{
+	(void)time;
+	(void)rest;
+	kernel.naps++;
+	return 0;
+}
+
+/* In haste a deadline comes sooner, in proportion. */
+int sem_timedwait(sem_t *sem, const struct timespec *deadline)
+{
+	int (*real)(sem_t *, const struct timespec *);
+	struct timespec now, at = *deadline;
+	int64_t left;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "sem_timedwait");
+	clock_gettime(CLOCK_REALTIME, &now);
+	left = (at.tv_sec - now.tv_sec) * INT64_C(1000000000) +
+	       at.tv_nsec - now.tv_nsec;
+	if (kernel.hasty && left > 0) {
+		left = left / HASTE + now.tv_nsec;
+		at.tv_sec = now.tv_sec + left / 1000000000;
+		at.tv_nsec = left % 1000000000;
+	}
+	return real(sem, &at);
+}
+
+/* A limit on memory would be below what the sanitizers take beforehand. */
+int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	(void)resource;
+	(void)limit;
+	return 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * slurmstepd: alone with one task; or with a process for each, which share
+ * what was mapped before, and print what their programs would see.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host.h"
+
+#define TASKS_MAX 16
+#define LATE_US 100000
+
+static struct sibling {
+	char *words;		/* what it has of its own */
+	pid_t pid;		/* 0: it was never started */
+	int out;
+} siblings[TASKS_MAX];
+
+static void env_copy(void)
+{
+	size_t count = 0, i;
+
+	while (environ[count])
+		count++;
+	fake.env = calloc(count + 1, sizeof(*fake.env));
+	for (i = 0; i < count; i++)
+		fake.env[i] = strdup(environ[i]);
+}
+
+static void number_set(const char *name, uint32_t number)
+{
+	char *entry;
+
+	if (asprintf(&entry, "%s=%u", name, number) < 0)
+		abort();
+	fake_env_set(name, entry);
+}
+
+/* A word of a task's own. */
+static void word_apply(const char *word)
+{
+	char *name = strndup(word, strcspn(word, "="));
+
+	if (word[0] == '-')
+		fake_env_set(word + 1, NULL);
+	else if (word[0] != '#')
+		fake_env_set(name, strdup(word));
+	else if (strcmp(word, "#late") == 0)
+		usleep(LATE_US);
+	else if (strcmp(word, "#dies") == 0)
+		raise(SIGKILL);
+	else if (sscanf(word, "#fail=%u", &fake.fail) != 1 &&
+		 !fake_kernel_set(word))
+		abort();
+	free(name);
+}
+
+/* The program "shout" says that it runs. */
+static void task_walk(void)
+{
+	walk_hook("slurm_spank_task_init_privileged");
+	walk_hook("slurm_spank_task_init");
+	if (strcmp(fake.argv[0], "shout") == 0)
+		dprintf(STDERR_FILENO, "a program runs\n");
+	walk_print(fake.env);
+}
+
+__attribute__((noreturn)) static void sibling_run(const struct sibling *self,
+						  uint32_t local,
+						  uint32_t first)
+{
+	char *word, *save;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(30);
+	dup2(self->out, STDOUT_FILENO);
+	number_set("SLURM_LOCALID", local);
+	number_set("SLURM_PROCID", first + local);
+	for (word = strtok_r(self->words, "|", &save); word;
+	     word = strtok_r(NULL, "|", &save))
+		word_apply(word);
+	task_walk();
+	fflush(stdout);
+	_exit(0);
+}
+
+/* What a task has printed, each line with its local rank in front. */
+static void sibling_print(const struct sibling *self, uint32_t local,
+			  int status)
+{
+	FILE *file = fdopen(self->out, "r");
+	size_t size = 0;
+	char *line = NULL;
+
+	rewind(file);
+	while (getline(&line, &size, file) > 0)
+		printf("%u:%s", local, line);
+	free(line);
+	fclose(file);
+	printf("%u:#status=%d\n", local, status);
+}
+
+static int sibling_end(struct sibling *self, uint32_t local)
+{
+	int status;
+
+	if (!self->pid || waitpid(self->pid, &fake.exit_status, 0) < 0)
+		return 0;
+	walk_hook("slurm_spank_task_exit");
+	status = WIFEXITED(fake.exit_status) ? WEXITSTATUS(fake.exit_status) :
+		128 + WTERMSIG(fake.exit_status);
+	sibling_print(self, local, status);
+	return status == 128 + SIGKILL ? 0 : status;
+}
+
+/* One text for all, or one for each. */
+static void siblings_read(char *text)
+{
+	char *save, *words = strtok_r(text, ";", &save);
+	uint32_t i;
+
+	for (i = 0; i < fake.local_tasks; i++) {
+		siblings[i].words = strdup(words);
+		words = strtok_r(NULL, ";", &save);
+		if (!words)
+			words = siblings[0].words;
+	}
+}
+
+static int siblings_walk(char *text)
+{
+	const char *first = getenv("SLURM_PROCID");
+	int status = 0, ended;
+	uint32_t i;
+
+	if (strstr(text, "#dies") || strstr(text, "#absent") ||
+	    strstr(text, "#lethal"))
+		fake_kernel_hurry();
+	siblings_read(text);
+	for (i = 0; i < fake.local_tasks; i++) {
+		if (strcmp(siblings[i].words, "#absent") == 0)
+			continue;
+		siblings[i].out = memfd_create("task", MFD_CLOEXEC);
+		siblings[i].pid = fork();
+		if (siblings[i].pid == 0)
+			sibling_run(&siblings[i], i, first ?
+				    (uint32_t)atol(first) : 0);
+		walk_hook("slurm_spank_task_post_fork");
+	}
+	for (i = 0; i < fake.local_tasks; i++) {
+		ended = sibling_end(&siblings[i], i);
+		status = ended > status ? ended : status;
+	}
+	printf("#naps=%u\n", fake_kernel_naps());
+	return status;
+}
+
+int walk_stepd(int argc, char **argv)
+{
+	char *tasks = getenv("FAKE_TASKS");
+	int at, status = 0;
+
+	if (argc < 6)
+		return 97;
+	fake.context = S_CTX_REMOTE;
+	fake.fail = (unsigned int)atoi(argv[1]);
+	fake.step_id = (uint32_t)strtoul(argv[2], NULL, 0);
+	fake.local_tasks = (uint32_t)atoi(argv[3]);
+	fake.all_tasks = (uint32_t)atoi(argv[4]);
+	if (tasks && fake.local_tasks > TASKS_MAX)
+		return 97;
+	env_copy();
+	fake_env_set("FAKE_TASKS", NULL);
+
+	walk_load();
+	walk_hook("slurm_spank_init");
+	for (at = 5; at < argc && argv[at][0] == '-'; at++)
+		walk_option(argv[at], 1);
+	fake.argc = argc - at;
+	fake.argv = argv + at;
+	walk_hook("slurm_spank_init_post_opt");
+	walk_hook("slurm_spank_user_init");
+	if (tasks) {
+		status = siblings_walk(tasks);
+	} else {
+		task_walk();
+		walk_hook("slurm_spank_task_exit");
+	}
+	walk_hook("slurm_spank_exit");
+	return status;
+}
