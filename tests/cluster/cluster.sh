@@ -40,6 +40,38 @@ plugstack()
 	echo "$1 $plugin ${2-}" >"$dir/cluster/etc/plugstack.conf"
 }
 
+# jobs: the numbers of all
+jobs()
+{
+	"$sandbox" exec --dir "$dir/cluster" squeue -h -o %A | sort -u
+}
+
+# bounded SECONDS CMD...: on the login node, as the unprivileged user
+bounded()
+{
+	seconds=$1
+	shift
+	"$sandbox" exec --dir "$dir/cluster" timeout -k 5 "$seconds" "$@"
+}
+
+# srun 22.05 can hang when a heterogeneous step has ended, a fault of its own:
+# such commands get another two tries.
+patient()
+{
+	jobs >jobs.before
+	for seconds in 20 20 60; do
+		bounded "$seconds" "$@" >try.out 2>try.err
+		patient_status=$?
+		case $patient_status in 124 | 137) ;; *) break ;; esac
+		jobs | comm -13 jobs.before - >jobs.left
+		xargs -r "$sandbox" exec --dir "$dir/cluster" scancel \
+			<jobs.left
+	done
+	cat try.out
+	cat try.err >&2
+	return "$patient_status"
+}
+
 # login CMD...: on the login node, as the unprivileged user, once no node is
 # busy any more with the end of the job before
 login()
@@ -48,7 +80,10 @@ login()
 		sinfo -h -t completing -o %N)"; do
 		sleep 0.05
 	done
-	"$sandbox" exec --dir "$dir/cluster" timeout -k 5 60 "$@"
+	case " $* " in
+	*' : '*) patient "$@" ;;
+	*) bounded 60 "$@" ;;
+	esac
 }
 
 # admin NODE CMD...: on a node, as root
@@ -81,6 +116,60 @@ echo $SLURM_PROCID $(uname -n) ${RANK--} ${LOCAL_RANK--} ${WORLD_SIZE--} \
 END
 chmod 755 show
 show=$scratch/show
+
+# A program for tasks: a line with where they run and which GPUs they see, as
+# they find it, and what ddp-info says of it: the device, its bus, its status.
+cat >see <<'END'
+#!/bin/sh
+cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+memory=$(cut -d' ' -f2 /proc/self/numa_maps 2>/dev/null | sed 1q)
+info=$(ddp-info 2>&1)
+status=$?
+case $info in *DIFFERS*) status=differs ;; esac
+device=$(echo "$info" | sed -n 's/^ *device \([0-9]*\) .* \(.*\)$/\1 \2/p')
+echo $SLURM_PROCID $(uname -n) ${LOCAL_RANK:--} $cpus \
+	${CUDA_VISIBLE_DEVICES:--} ${ROCR_VISIBLE_DEVICES:--} \
+	${CUDA_DEVICE_ORDER:--} ${OMP_NUM_THREADS:--} ${device:-- -} \
+	${memory:--} $status
+END
+chmod 755 see
+# shellcheck disable=SC2034 # for the themes
+see=$scratch/see
+
+# topology NAME: $scratch/NAME.xml of the lines on stdin, as in tests/golden
+topology()
+{
+	awk -f "$top/tests/golden/topology.awk" >"$scratch/$1.xml"
+}
+
+# pair NAME CPU BUS CPU BUS VENDOR:DEVICE: a node with two CPUs, each with
+# memory and a GPU of its own. By bus, 01 is GPU 0 and 81 is GPU 1.
+pair()
+{
+	topology "$1" <<-END
+	package
+	numa 0 $2 1 1 1 0
+	gpu 0000:$3:00.0 0302 $6 a
+	package
+	numa 1 $4 1 1 1 0
+	gpu 0000:$5:00.0 0302 $6 b
+	END
+}
+# places WANTED OPTIONS: for each rank CPUs, the variable that orders what it
+# sees, its device and the bus of that; ddp-info agrees, and nothing else is said
+places()
+{
+	wanted=$1
+	shift
+	call login srun --ddp "$@" "$see"
+	had=$(sort -n out | cut -d' ' -f"4,$column,9,10" |
+		sed 's/0000:\(..\):00.0/\1/' | paste -sd,)
+	test "$had" = "$wanted" && test "$status" -eq 0 && ! unquiet >why &&
+		! grep -qv ' 0$' out
+	status=$?
+	test "$status" -eq 0 || echo "wanted $wanted, had $had" >>why
+	result "$status" "${where:-}srun --ddp $*"
+}
 
 # right HOSTS: whether the lines of show in out are those of a world whose rank
 # 0, 1, ... ran on these hosts, by what each task saw of itself. Every variable

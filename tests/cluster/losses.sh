@@ -50,6 +50,6 @@ else
 	complains 'use srun --ddp' srun -N2 -n4 ddp-train
 	# Open MPI says in its own words that it was not built for it.
 	call login srun --ddp --mpi=pmi2 -N2 -n4 ddp-train
-	test "$status" -eq 1 && ! test -s out && grep -qi pmix err
+	test "$status" -ne 0 && ! test -s out && grep -qi pmix err
 	result $? 'srun --ddp --mpi=pmi2 ddp-train ends and names PMIx'
 fi

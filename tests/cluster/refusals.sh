@@ -11,11 +11,21 @@ refused_by_srun()
 		# shellcheck disable=SC2086 # several words
 		name="$word: $command" refuses "$words" $command
 	done <<-END
-	--ddp=fast: unknown word; known are: off|srun --ddp=fast true
-	--ddp=off,fast: unknown word|srun --ddp=off,fast true
-	--ddp=,: unknown word|srun --ddp=, true
-	--ddp=fast: unknown word|salloc --ddp=fast true
-	--ddp=fast: unknown word|sbatch --ddp=fast --wrap true
+	--ddp 'fast' is not one of explain, dry-run, off|srun --ddp=fast true
+	--ddp 'fast' is not one of|srun --ddp=off,fast true
+	--ddp 'fast' is not one of|srun --ddp=explain,fast true
+	--ddp '' is not one of|srun --ddp=, true
+	--ddp 'fast' is not one of|salloc --ddp=fast true
+	--ddp 'fast' is not one of|sbatch --ddp=fast --wrap true
+	--ddp: off stands alone|srun --ddp=explain,off true
+	--ddp: off stands alone|salloc --ddp=off,dry-run true
+	--ddp-gpus 'some' is not one of all, own, share, off|srun --ddp --ddp-gpus=some true
+	--ddp-gpus '' is not one of|sbatch --ddp --ddp-gpus= --wrap true
+	--ddp-cpus 'far' is not one of near, spread, off|srun --ddp --ddp-cpus=far true
+	--ddp-cpus 'far' is not one of|salloc --ddp --ddp-cpus=far true
+	--ddp-gpus needs --ddp|srun --ddp-gpus=own true
+	--ddp-cpus needs --ddp|sbatch --ddp-cpus=off --wrap true
+	--mpi=pmix|srun --ddp=dry-run --mpi=none true
 	--ddp-port=http: must be a port|srun --ddp --ddp-port=http true
 	--ddp-port=80: must be a port|srun --ddp --ddp-port=80 true
 	--ddp-port=65536: must be a port|salloc --ddp --ddp-port=65536 true
@@ -187,7 +197,8 @@ refused_for_a_key()
 			refuses 'speed=high: unknown; known are: mpi=' \
 			$command true
 	done
-	for key in mpi=fast mpi port-range=1-2 interface= cpus=no; do
+	for key in mpi=fast mpi port-range=1-2 interface= cpus=no topology= \
+		topology=here.xml; do
 		plugstack "$word" "$key"
 		name="$word: srun --ddp under $key" refuses "$key" \
 			srun --ddp true

@@ -38,14 +38,27 @@ n1 n1 n2 n2|-n4 -N2 --gres=gpu:2
 n1 n1 n1 n1|-n4
 n1 n1 n2 n2 n3 n3|-n6 --gpus-per-node=2
 n1 n2|-N2 --ntasks-per-node=1 --gres=gpu:2
-n1 n1 n1|--ntasks-per-node=3 --gres=gpu:2
-n1 n1|--tasks-per-node=2 -N1 --gres=gpu:1
-n1 n1|--ntasks-per-gpu=1 --gpus=2
-n1 n1 n2 n2|--ntasks-per-gpu=1 -N2 -n4
+n1 n1 n1|--ntasks-per-node=3 --gres=gpu:2 --ddp-gpus=off
+n1 n1|--tasks-per-node=2 -N1 --gres=gpu:1 --ddp-gpus=off
+n1 n1|--ntasks-per-gpu=1 --gpus=2 --ddp-gpus=off
+n1 n1 n2 n2|--ntasks-per-gpu=1 -N2 -n4 --ddp-gpus=off
 n1 n2|-n2 -N2 --gpus-per-task=1
 n1 n1|-c2 --gres=gpu:2
 n1 n1 n2 n2|-N2 --cpus-per-gpu=2 --gpus-per-node=2
 n1 n1 n2 n2|-N2 --exclusive --gres=gpu:2
+END
+# The same, with the one line that warns of what LOCAL_RANK is not
+while IFS='|' read -r hosts options; do
+	# shellcheck disable=SC2086 # several options in one field
+	call login srun --ddp $options "$show"
+	test "$status" -eq 0 && right "$hosts" && test "$(wc -l <err)" = 1 &&
+		grep -q '^slurm-ddp: .*LOCAL_RANK is not a device' err
+	result $? "srun --ddp $options: $hosts, and a warning"
+done <<END
+n1 n1|--ntasks-per-gpu=1 --gpus=2
+n1 n1 n2 n2|--ntasks-per-gpu=1 -N2 -n4
+n1 n1 n1|--ntasks-per-node=3 --gres=gpu:2 --ddp-gpus=share
+n1 n1 n2 n2|-N2 --gres=gpu:2 --ddp-gpus=own
 END
 world 'n1 n2' env SLURM_NTASKS=2 srun --ddp -N2 --gres=gpu:2
 world 'n1 n2' env SLURM_NPROCS=2 srun --ddp -N2 --gres=gpu:2

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# --ddp=explain and --ddp=dry-run: what they say is what Slurm says of the step
+# and what the tasks find.
+
+# A program for tasks: see, and rank 0 keeps what Slurm says of the step.
+cat >witness <<END
+#!/bin/sh
+test "\$RANK" != 0 || {
+	scontrol -o show step "\$SLURM_JOB_ID.\$SLURM_STEP_ID" >step.out
+	echo "\$MASTER_ADDR \$MASTER_PORT" >meeting.out
+}
+exec $see
+END
+chmod 755 witness
+: >step.out
+: >meeting.out
+: >ran
+chmod 666 step.out meeting.out ran
+
+# word NAME: what Slurm says of the step
+word()
+{
+	sed -n "s/.* $1=\([^ ]*\).*/\1/p" step.out
+}
+
+# rows FILE: whether the tables in it have one row for each line of see in out,
+# with its rank, node, local rank, CPUs and GPU, and no other
+cat >rows.awk <<'AWK'
+FNR == NR {
+	split($5, list, ",")
+	gpu = $9 == "-" ? "- -" : list[$9 + 1] " " $10
+	want[$1] = $1 " " $2 " " $3 " " gpu " " $4
+	tasks++
+	next
+}
+/^RANK +NODE +LOCAL +GPU +BUS-ID +MODEL +NUMA +CPUS +INTERFACE +WHY$/ {
+	tables++
+	next
+}
+/^[0-9]/ {
+	rows++
+	nodes += !node[$2]++
+	# The model is one word or two.
+	cpus = NF > 0 && $6 == "-" ? $8 : $9
+	had = $1 " " $2 " " $3 " " $4 " " $5 " " cpus
+	if (had != want[$1]) {
+		print "row: " had ", task: " want[$1]
+		bad = 1
+	}
+	delete want[$1]
+}
+END {
+	if (!bad && rows == tasks && tables == (single ? 1 : nodes))
+		exit 0
+	print rows " rows in " tables " tables for " tasks " tasks"
+	exit 1
+}
+AWK
+rows()
+{
+	awk -v single="${2-}" -f rows.awk out "$1" >why
+}
+
+below="rank 0's node, which says so below"
+
+# explains MASTER-REASON PORT-REASON TASKS-LINE CMD...: what is said before the
+# program's output, on one stream with it, and the tables
+explains()
+{
+	master=$1 port=$2 tasks=$3
+	shift 3
+	call login sh -c '"$@" 2>&1' sh "$@" ./witness
+	mv out both
+	grep -v '^srun:\|slurm-ddp:\|^RANK\|eth0' both >out
+	grep '^RANK\|eth0' both >tables
+	read -r address number <meeting.out
+	cat >wanted <<-END
+	slurm-ddp: tasks $tasks
+	slurm-ddp: MPI type ${mpi:-pmix: filled in}
+	slurm-ddp: master${master:+ $address}: ${master:-$below}
+	slurm-ddp: port $number: $port
+	slurm-ddp: a rank that fails ends the step: ${kill:-filled in}
+	END
+	grep -v '^srun: job ' both | head -n 5 | diff wanted - >why &&
+		test "$status" -eq 0
+	result $? "${name:-$*}: the job, before anything else"
+	rows tables
+	result $? 'a table for each node, as its tasks find it'
+	equal "and rank 0's node says where it is" \
+		"slurm-ddp: master $address port $number: $port" \
+		"$(grep '^slurm-ddp: master .* port ' both)"
+	name=
+}
+
+topology here <<END
+package
+numa 0 0 $(nproc --all) 1 1 0
+gpu 0000:01:00.0 0302 10de:2330 GH100 [H100 80GB]
+gpu 0000:81:00.0 0302 10de:2330 GH100 [H100 80GB]
+END
+cluster --nodes 3 --gpus 2 --cpus 8
+plugstack optional "topology=$scratch/here.xml"
+derived="from the job's and the step's number"
+set -- srun --ddp=explain
+explains "rank 0's node, the first of n[1-2]" "$derived" \
+	'4 on 2 nodes: one a GPU, filled in' "$@" -N2 --gres=gpu:2
+equal 'which are the nodes of the step' 'n[1-2]' "$(word NodeList)"
+explains "rank 0's node, the first of n[2-3]" "$derived" \
+	'3 on 2 nodes: as asked for' "$@" -w n2,n3 -n3 -m cyclic
+equal 'which are the nodes of the step' 'n[2-3]' "$(word NodeList)"
+explains "rank 0's node, the first of n[1-2]" "$derived" \
+	'4 on 2 nodes: as asked for' "$@" -n4 --gres=gpu:2
+explains "rank 0's node, the first of n3" '--ddp-port' \
+	"1 on 1 node: Slurm's default" "$@" -w n3 --ddp-port=20011
+mpi='none: as asked for' kill='unless --kill-on-bad-exit says otherwise'
+explains "MASTER_ADDR was exported" 'MASTER_PORT was exported' \
+	'2 on 2 nodes: as asked for' \
+	env MASTER_ADDR=n1 MASTER_PORT=20012 \
+	"$@" -N2 -n2 --mpi=none --kill-on-bad-exit=0
+mpi='' kill=''
+printf '%s\n' n3 n1 n2 n1 n3 n2 >hosts
+name='-m arbitrary' explains '' "$derived" \
+	'6 on 3 nodes: as asked for' \
+	env SLURM_HOSTFILE="$scratch/hosts" "$@" -n6 --gres=gpu:2
+equal "whose rank 0 is not on the first of the list" 'n3 n[1-3]' \
+	"$(cut -d' ' -f1 meeting.out) $(word NodeList)"
+name='srun a : b' explains '' "$derived" \
+	"of several components: the nodes' tables show them" \
+	"$@" -w n2 --gres=gpu:2 ./witness : -w n1,n3 -N2 --gres=gpu:1
+equal 'and rank 0 is where the first begins' n2 \
+	"$(cut -d' ' -f1 meeting.out)"
+printf '%s\n' "0-2 $scratch/witness" '3 true' >programs
+call login "$@" -N2 --gres=gpu:2 --multi-prog programs
+equal '--multi-prog: its table is whole' '0 3 4' \
+	"$status $(wc -l <out) $(grep -c eth0 err)"
+
+rm -f plain.err off.err dry.out
+batch --ddp=explain -N2 --gres=gpu:2 --ntasks-per-node=2 -c2 <<END
+#!/bin/sh
+srun ./witness
+srun --ddp true 2>plain.err
+srun --ddp=off true 2>off.err
+srun --ddp=dry-run touch ran.not >dry.out
+END
+rows err && test "$status" -eq 0
+result $? 'sbatch --ddp=explain: each srun of the job explains'
+check 'but one with --ddp alone, or with --ddp=off, does not' \
+	test ! -s plain.err -a ! -s off.err
+rows dry.out single
+result $? 'and one with --ddp=dry-run has one table of the same'
+
+# dry HOSTS CMD...: one table by rank, of these hosts; nothing runs, nothing
+# else is written
+dry()
+{
+	hosts=$1
+	shift
+	call login "$@" sh -c 'echo $SLURM_PROCID >>ran'
+	equal "${name:-$*}: a table by rank, and all is well" \
+		"0 RANK $(echo "$hosts" | awk '{
+			for (i = 1; i <= NF; i++)
+				printf "%d,%s%s", i - 1, $i, i < NF ? " " : ""
+		}')" "$status $(awk 'NR == 1 { printf "%s", $1; next }
+			{ printf " %s,%s", $1, $2 }' out)"
+	test ! -s ran && test "$(grep -c slurm-ddp: err)" = 5 &&
+		! unquiet | grep -v slurm-ddp: >why
+	result $? 'nothing runs'
+	name=
+}
+set -- srun --ddp=dry-run
+dry 'n1 n1 n2 n2' "$@" -N2 --gres=gpu:2
+dry 'n1 n2 n3' "$@" -N3 -n3 -m cyclic
+dry 'n3 n1 n2 n1 n3 n2' env SLURM_HOSTFILE="$scratch/hosts" "$@" -n6
+name='srun a : b' dry 'n1 n1 n2 n3' \
+	"$@" -w n1 --gres=gpu:2 sh -c 'echo 1 >>ran' : -w n2,n3 -N2 --gres=gpu:1
+printf '%s\n' "0 touch ran.not" '1-3 sh -c "echo 1 >>ran"' >programs
+name=--multi-prog dry 'n1 n1 n2 n2' "$@" -N2 --gres=gpu:2 --multi-prog programs
+name='--export' dry 'n1 n2' "$@" -N2 --export=PATH
+call login srun --ddp=dry-run,explain -N2 --gres=gpu:2 true
+equal 'with explain the nodes speak too' '0 2 4' \
+	"$status $(grep -c ^RANK err) $(grep -c eth0 err)"
+call login "$@" -N1 -n3 --gres=gpu:2 sh -c 'echo 1 >>ran'
+equal 'what would be refused is refused' '1 1 0' \
+	"$status $(grep -c 'ranks have 2 GPUs' err) $(cat out ran | wc -l)"
+if test -x /usr/local/bin/ddp-info; then
+	skip 'without ddp-info' '/usr/local/bin has one'
+else
+	call login env PATH=/usr/bin:/bin "$@" -n2 true
+	equal 'without ddp-info: one line says so' '1 1' "$status $(grep -c \
+		'slurm-ddp: .* --ddp=dry-run needs ddp-info on every node' err)"
+fi
+
+# What ddp-info --gather says where it cannot
+while IFS='|' read -r words command; do
+	# shellcheck disable=SC2086 # several words
+	call login $command ddp-info --gather
+	equal "$command ddp-info --gather: $words" '1 2 0' \
+		"$status $(grep -c "^ddp-info: .*$words" err) $(wc -l <out)"
+done <<END
+PMIx is not there .*use srun --mpi=pmix|srun --ddp --mpi=none -N2
+no plan is in DDP_PLAN|srun --mpi=pmix -N2
+no plan is in DDP_PLAN|srun --mpi=none -n2
+END
+
+# Ports from Slurm; and a node whose tasks begin late
+printf '%s\n' '#!/bin/sh' 'test "$SLURMD_NODENAME" != n2 || sleep 2' >late
+chmod 755 late
+cluster --nodes 2 --gpus 2 --cpus 8 --slurm MpiParams=ports=13000-13099 \
+	--slurm "Prolog=$scratch/late"
+plugstack optional "topology=$scratch/here.xml"
+explains "rank 0's node, the first of n[1-2]" 'reserved by Slurm for this step' \
+	'4 on 2 nodes: one a GPU, filled in' srun --ddp=explain -N2 --gres=gpu:2
+equal 'the first of ResvPorts' "$(cut -d' ' -f2 meeting.out)" \
+	"$(word ResvPorts | sed 's/[-,].*//')"
+call login srun --ddp=explain -w n2 ./witness : -w n1 ./witness
+port=$(cut -d' ' -f2 meeting.out)
+equal 'in a heterogeneous step rank 0 tells its port' '0 1 1' "$status $(
+	grep -c '^slurm-ddp: port: reserved by Slurm; rank 0.s node' err) $(
+	grep -c "^slurm-ddp: master n2 port $port: reserved" err)"
+name='n2 begins late' dry 'n1 n1 n2 n2' srun --ddp=dry-run -N2 --gres=gpu:2
+
+# Tables that srun gets in several pieces: none of their lines is cut
+{
+	printf '%s\n' package "numa 0 0 $(nproc --all) 1 1 0"
+	seq -f 'gpu 0000:%02g:00.0 0302 10de:2330 GH100 [H100 80GB]' 10 25
+} | topology many
+cluster --nodes 2 --gpus 16 --cpus 16
+plugstack optional "topology=$scratch/many.xml"
+for tasks in 16 1; do
+	call login srun --ddp=explain --ntasks-per-node=$tasks -N2 --gres=gpu:16 \
+		"$see"
+	sed 's/,[^ ]*//g' err >first.err
+	rows first.err
+	result $? "$tasks ranks of 16 GPUs on 2 nodes: all rows are whole"
+done

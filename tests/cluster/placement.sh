@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2034,SC2016 # see run; the tasks' shells expand
+# Which GPUs and CPUs the ranks of a node get, by what they find themselves.
+# What is expected follows by hand from lib/layout/place.h.
+
+if test "$(nproc --all)" -lt 2 || test "$(nproc)" -lt 2; then
+	skip 'tasks on CPUs of their own' 'fewer than 2 CPUs'
+	return
+fi
+
+pair nvidia 0 81 1 01 10de:2330
+pair amd 0 81 1 01 1002:740f
+
+# table_of_places: lines of "what places wants|options"
+table_of_places()
+{
+	while IFS='|' read -r wanted options; do
+		# shellcheck disable=SC2086 # several options
+		places "$wanted" $options
+	done
+}
+
+cluster --nodes 1 --gpus 2 --cpus 2
+plugstack optional "topology=$scratch/nvidia.xml"
+column=5
+# -O -c2: each task has both CPUs
+table_of_places <<END
+0 1,0 0 81,1 1,0 1 01|--gres=gpu:2
+0-1 0,1 0 01|-n1 -c2 --gres=gpu:2
+1 0 0 01|-c2 --gres=gpu:1
+0 - - -,1 - - -|-n2
+0 - - -,1 - - -|-n2 -O -c2
+1 0,1 0 01,0 0,1 1 81|-n2 -O -c2 --gres=gpu:2
+0 0,1 0 01,1 0,1 1 81|-n2 -O -c2 --gres=gpu:2 --ddp-cpus=spread
+0-1 0,1 0 01,0-1 0,1 1 81|-n2 -O -c2 --gres=gpu:2 --ddp-cpus=off
+0 1,0 0 81,1 1,0 1 01|--gres=gpu:2 --ddp-cpus=off
+0-1 0,1 0 01,0-1 0,1 1 81|-n2 -O -c2 --gres=gpu:2 --cpu-bind=none
+1 0,1 0 01,0 0,1 1 81|--gres=gpu:2 --cpu-bind=map_cpu:1,0
+0-1 0,1 0 01,0 0,1 1 81|-n2 -O -c2 --gres=gpu:2 --cpu-bind=mask_cpu:3,1
+0 0,1 - -,1 0,1 - -|--gres=gpu:2 --ddp-gpus=off
+0 0,1 - -,1 0,1 - -|-n2 -O -c2 --gres=gpu:2 --ddp-gpus=off
+0 1,0 0 81,1 1,0 1 01|--gres=gpu:2 --ddp-gpus=share
+0 1,0 0 81,1 1,0 1 01|--gres=gpu:2 --ddp-gpus=all
+0-1 0,1 - -,0-1 0,1 - -|-n2 -O -c2 --gres=gpu:2 --ddp-gpus=off --ddp-cpus=off
+0 1,0 0 81,1 1,0 1 01|--gres=gpu:2 --gpu-bind=closest
+END
+
+# field NUMBER WANTED OPTIONS: another field of see, rank by rank
+field()
+{
+	number=$1 wanted=$2
+	shift 2
+	call login srun --ddp --gres=gpu:2 "$@" "$see"
+	equal "srun --ddp $*: field $number" "$wanted" \
+		"$(sort -n out | cut -d' ' -f"$number" | paste -sd' ')"
+}
+field 8 '1 1'
+field 8 '2 2' -n2 -O -c2 --ddp-cpus=off
+field 8 '2' -n1 -c2
+field 7 'PCI_BUS_ID PCI_BUS_ID'
+field 7 '- -' --ddp-gpus=off
+if test -e /proc/self/numa_maps; then
+	field 11 'default default' --ddp-cpus=off
+	field 11 'default default' --cpu-bind=map_cpu:0,1
+	field 11 'default' -n1 -c2
+	field 11 'bind:0 bind:0' --mem-bind=map_mem:0,0
+	call login srun --ddp --gres=gpu:2 "$see"
+	equal 'memory near CPU 0 is preferred there' prefer:0 \
+		"$(sort -n out | sed 1q | cut -d' ' -f11)"
+else
+	skip 'where memory is preferred' 'this kernel has no NUMA'
+fi
+
+# warns WORDS COUNT OPTIONS: that many lines are said, with the words
+warns()
+{
+	words=$1 count=$2
+	shift 2
+	call login srun --ddp "$@" "$see"
+	test "$status" -eq 0 && test "$(unquiet | wc -l)" = "$count" &&
+		test "$(grep -c "slurm-ddp: .*$words.*LOCAL_RANK is not a" \
+			err)" = "$count" && ! grep -qv ' 0$' out
+	result $? "srun --ddp $*: lines said of $words: $count"
+	had=$(sort -n out | cut -d' ' -f4,5,9,10 |
+		sed 's/0000:\(..\):00.0/\1/' | paste -sd,)
+}
+warns ddp-gpus=own 1 --gres=gpu:2 --ddp-gpus=own
+equal 'each sees its own alone' '0 1 0 81,1 0 0 01' "$had"
+warns ddp-gpus=own 0 -n1 -c2 --gres=gpu:2 --ddp-gpus=own
+equal 'which is all for one rank' '0-1 0,1 0 01' "$had"
+warns gpus-per-task 1 -n2 --gpus-per-task=1
+equal "what Slurm has cut stays cut" '0 0 0 01,1 1 0 81' "$had"
+warns gpus-per-task 1 -n2 -O -c2 --gres=gpu:2 --gpu-bind=map_gpu:1,0
+equal 'and CPUs are near that' '0 1 0 81,1 0 0 01' "$had"
+
+# A step on one GPU of two, and on both, whatever numbers Slurm gives them
+for constrain in no yes; do
+	cluster --nodes 1 --gpus 2 --cpus 2 \
+		--cgroup "ConstrainDevices=$constrain"
+	plugstack optional "topology=$scratch/nvidia.xml"
+	where="ConstrainDevices=$constrain: "
+	test $constrain = yes && number=0 || number=1
+	places '0 1,0 0 81,1 1,0 1 01' --gres=gpu:2
+	hold -n1 --gres=gpu:1
+	places "0 $number 0 81" --gres=gpu:1
+	release
+	hold -n2 --gres=gpu:2
+	login srun --jobid="$job" --exact -n1 --gres=gpu:1 sleep 50 2>first &
+	until login scontrol show step "$job.0" | grep -q RUNNING; do
+		sleep 0.05
+	done
+	places "1 $number 0 81" --jobid="$job" --exact -n1 --gres=gpu:1
+	release
+	wait
+	warns gpus-per-task 1 -n2 --gpus-per-task=1
+	test $constrain = yes && wanted='0 0 0,1 0 0' || wanted='0 0 0,1 1 0'
+	equal "${where}--gpus-per-task: each has a device 0" "$wanted" \
+		"$(echo "$had" | sed 's/ [^ ,]*\(,\|$\)/\1/g')"
+done
+where=
+
+# GPUs by AMD, with and without the variable that HIP takes for its own
+column=6
+for gres in '' ' Flags=amd_gpu_env'; do
+	cluster --nodes 1 --gpus 2 --cpus 2 \
+		--gres "Name=gpu AutoDetect=off$gres File=@DIR@/nvidia[0-1]"
+	plugstack optional "topology=$scratch/amd.xml"
+	where="AMD$gres: "
+	table_of_places <<-END
+	0 1,0 0 81,1 1,0 1 01|--gres=gpu:2
+	1 0,1 0 01,0 0,1 1 81|-n2 -O -c2 --gres=gpu:2
+	END
+	login srun --gres=gpu:2 -n2 "$see" | cut -d' ' -f5,7 | sort >plain.out
+	call login srun --ddp --gres=gpu:2 "$see"
+	check "${where}CUDA's variables are left alone" \
+		sh -c 'cut -d" " -f5,7 out | sort | cmp - plain.out'
+	call login srun --ddp --ddp-gpus=own --gres=gpu:2 "$see"
+	equal "${where}own" '1 0 0' "$(sort -n out | cut -d' ' -f6,9 |
+		paste -sd' ' | cut -d' ' -f1,2,4)"
+done
+where='' column=5
+
+# shared: as had, without CPUs, of which there are too few
+shared()
+{
+	echo "$had" | sed 's/\(^\|,\)[^ ]* /\1/g'
+}
+
+# More ranks than GPUs: 8 CPUs are claimed, and tasks not bound
+cluster --nodes 1 --gpus 2 --cpus 8
+plugstack optional "topology=$scratch/nvidia.xml"
+call login srun --ddp -N1 -n3 --gres=gpu:2 echo ran
+equal '3 ranks on 2 GPUs: one line' '1 1 0' \
+	"$status $(grep -c slurm-ddp err) $(wc -l <out)"
+check 'which says what can be done' grep -q \
+	'3 ranks have 2 GPUs: ask .*gpu:3, start 2 tasks .* --ddp-gpus=share' err
+warns ddp-gpus=share 1 -N1 -n4 --gres=gpu:2 --ddp-gpus=share
+equal 'two and two share one' '0 0 01,0 0 01,1 0 81,1 0 81' "$(shared)"
+warns ddp-gpus=share 1 -N1 -n3 --gres=gpu:2 --ddp-gpus=share
+equal 'the first has one rank more' '0 0 01,0 0 01,1 0 81' "$(shared)"
