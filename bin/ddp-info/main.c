@@ -57,6 +57,11 @@ int main(int argc, char **argv)
 		puts("ddp-info " DDP_VERSION);
 	else if (rc == 0 && options.gather)
 		rc = gather(&error);
+	else if (rc == 0 && getenv("SLURM_PROCID") && !options.planning &&
+		 (options.format != FORMAT_TABLE || options.draw != NULL))
+		rc = ddp_error_set(&error, DDP_ERROR_ARGUMENT, "--format and "
+				   "--draw are for plans: in a step, name a "
+				   "--topology or another option of a node");
 	else if (rc == 0 && getenv("SLURM_PROCID") && !options.planning)
 		rc = step_print(&differs, &error);
 	else if (rc == 0)

@@ -173,7 +173,8 @@ static int ranks_fill(const struct plan *plan, struct node_plan *node,
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--mask and --visible are to be given "
 				     "once, or for each of the %u tasks of a "
-				     "node", node->tasks);
+				     "node: say how many with "
+				     "--tasks-per-node", node->tasks);
 	for (i = 0; i < node->tasks; i++) {
 		view = plan->view_count > 1 ? i : 0;
 		node->ranks[i].mask =
