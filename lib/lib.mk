@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The pure core: one archive that the plugin, the tools and the tests link; and
-# what knows hwloc, whose users link HWLOC_LIBS.
+# what knows hwloc, whose users link HWLOC_LIBS; and libddp, which links PMIx
+# and nothing else that a node might lack.
 LAYOUT_SRC := $(sort $(wildcard $(srcdir)/lib/layout/*.c))
 LAYOUT_OBJ := $(LAYOUT_SRC:$(srcdir)/%.c=obj/%.o)
 
@@ -17,7 +18,32 @@ endif
 obj/lib/topo/%.o: PART_CFLAGS = -fPIC -fvisibility=hidden $(HWLOC_CFLAGS)
 obj/lib/libddp_topo.a: $(TOPO_OBJ)
 
+# The archive is for tests of what the shared library does not show.
+BOOT_SRC := $(sort $(wildcard $(srcdir)/lib/boot/*.c))
+BOOT_OBJ := $(BOOT_SRC:$(srcdir)/%.c=obj/%.o)
+BOOT_MAP := $(srcdir)/lib/libddp.map
+obj/lib/boot/%.o: PART_CFLAGS = -fPIC -pthread
+obj/lib/boot/client.o: PART_CFLAGS = -fPIC -pthread $(PMIX_CFLAGS)
+obj/lib/libddp_boot.a: $(BOOT_OBJ)
+
+obj/lib/libddp.so.0: $(BOOT_OBJ) obj/lib/libddp_layout.a $(BOOT_MAP)
+	$(call quiet,LD) $(link) -shared -Wl,-soname,libddp.so.0 \
+		-Wl,-z,defs -Wl,-z,nodelete -Wl,--version-script=$(BOOT_MAP) \
+		$(PMIX_LIBS) -ldl -pthread $(LIBS)
+obj/lib/libddp.so: obj/lib/libddp.so.0
+	$(call quiet,LN) ln -sf libddp.so.0 $@
+obj/lib/libddp.pc: $(srcdir)/lib/libddp.pc.in config.mak
+	$(call quiet,SED) sed -e "s|@version@|$(version)|" \
+		-e "s|@libdir@|$(libdir)|" \
+		-e "s|@includedir@|$(includedir)|" $< >$@
+
 man3dir = $(mandir)/man3
+pkgconfigdir = $(libdir)/pkgconfig
 INSTALLED += $(patsubst %,docdir:%,$(srcdir)/README.md $(srcdir)/LICENSE)
+ifeq ($(HAVE_PMIX),yes)
+ALL += obj/lib/libddp.so.0 obj/lib/libddp.so obj/lib/libddp.pc
+INSTALLED += libdir:obj/lib/libddp.so.0 libdir:obj/lib/libddp.so
+INSTALLED += pkgconfigdir:obj/lib/libddp.pc
 INSTALLED += $(patsubst %,includedir:%,$(wildcard $(srcdir)/lib/include/*.h))
 INSTALLED += $(patsubst %,man3dir:%,$(wildcard $(srcdir)/lib/*.3))
+endif

@@ -12,6 +12,7 @@ int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 	if (error == NULL)
 		return -1;
 	error->code = code;
+	error->native = 0;
 	va_start(args, format);
 	vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
