@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fake libnccl.so.2, for tests on machines without a GPU: communicators that
+ * carry nothing, but meet as NCCL's do, and check who meets.
+ *
+ * A unique id names a directory below $FAKE_NCCL_DIR, which all ranks share.
+ * Each rank of a communicator leaves a file there, once; when all are there,
+ * each rank checks that they came with the same ids, none used before, that
+ * there are as many as they said, and that each id was made by the first rank
+ * of the block that NCCL has meet at it. What is done to communicators is
+ * logged to $FAKE_NCCL_DIR/log.
+ *
+ *   FAKE_NCCL_VERSION=N       [22809]
+ *   FAKE_NCCL_ID=fail|crash   ncclGetUniqueId
+ *   FAKE_NCCL_INIT=WHAT       the start of a communicator: "cuda": fails as
+ *                             where cudaGetDevice does, inside an open group;
+ *                             "error": fails; "third": the third does; or
+ *                             "second"; "async": fails later; "never" ends; "crash"
+ *   FAKE_NCCL_ASYNC=MS        an error of a peer so long after the start
+ *   FAKE_NCCL_BUSY=MS         calls are in progress so long after the start
+ *   FAKE_NCCL_FINALIZE=never  ends
+ *   FAKE_NCCL_ABORT=never|fail
+ *
+ * With -DFAKE_OLD, no ncclCommInitRankScalable.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+	char internal[128];	/* "fake-HOST-PID-COUNT", zeros */
+} ncclUniqueId;
+
+/* As nccl.h of 2.18 has it, and the first member of all later ones. */
+typedef struct {
+	size_t size;
+	unsigned int magic, version;
+	int blocking, cgaClusterSize, minCTAs, maxCTAs;
+} ncclConfig_t;
+
+struct ncclComm {
+	unsigned int magic;
+	int size, rank, id_count;
+	ncclUniqueId *ids;
+	int met, state;
+	long start, finalized;
+};
+
+#define MAGIC 0x66616b65
+
+enum { SUCCESS, CUDA, SYSTEM, INTERNAL, ARGUMENT, USAGE, REMOTE, PROGRESS };
+
+int ncclGetVersion(int *version);
+int ncclGetUniqueId(ncclUniqueId *id);
+int ncclCommInitRankConfig(struct ncclComm **comm, int size, ncclUniqueId id,
+			   int rank, ncclConfig_t *config);
+int ncclCommInitRankScalable(struct ncclComm **comm, int size, int rank,
+			     int id_count, ncclUniqueId *ids,
+			     ncclConfig_t *config);
+int ncclCommGetAsyncError(struct ncclComm *comm, int *result);
+int ncclCommFinalize(struct ncclComm *comm);
+int ncclCommDestroy(struct ncclComm *comm);
+int ncclCommAbort(struct ncclComm *comm);
+int ncclCommCount(struct ncclComm *comm, int *size);
+int ncclCommUserRank(struct ncclComm *comm, int *rank);
+int ncclGroupStart(void);
+int ncclGroupEnd(void);
+const char *ncclGetErrorString(int result);
+const char *ncclGetLastError(struct ncclComm *comm);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local char last[256];
+static _Thread_local int depth;		/* of groups */
+
+static const char *want(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value != NULL ? value : "";
+}
+
+static int is(const char *variable, const char *text)
+{
+	return strcmp(want(variable), text) == 0;
+}
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void crash(void)
+{
+	raise(SIGKILL);
+}
+
+static int fail(int result, const char *text)
+{
+	snprintf(last, sizeof(last), "fake: %.200s", text);
+	return result;
+}
+
+/* Who this process is, and so who made an id. */
+static void who(char *text, size_t room)
+{
+	char host[64] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(text, room, "fake-%s-%d-", host, (int)getpid());
+}
+
+static void path_format(char *path, const ncclUniqueId *id, const char *name)
+{
+	snprintf(path, PATH_MAX, "%s/%.127s%s%s", want("FAKE_NCCL_DIR"),
+		 id->internal, *name != '\0' ? "/" : "", name);
+}
+
+static void say(const char *what, const struct ncclComm *comm)
+{
+	char path[PATH_MAX], line[512];
+	int fd, size;
+
+	snprintf(path, sizeof(path), "%s/log", want("FAKE_NCCL_DIR"));
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	size = snprintf(line, sizeof(line), "%s %s %d/%d\n",
+			want("SLURM_PROCID"), what, comm->rank, comm->size);
+	if (fd < 0 || write(fd, line, (size_t)size) != size)
+		abort();
+	close(fd);
+}
+
+int ncclGetVersion(int *version)
+{
+	const char *value = getenv("FAKE_NCCL_VERSION");
+
+	*version = value != NULL ? atoi(value) : 22809;
+	return SUCCESS;
+}
+
+int ncclGetUniqueId(ncclUniqueId *id)
+{
+	static int count;
+	char name[100], path[PATH_MAX];
+
+	if (is("FAKE_NCCL_ID", "fail"))
+		return fail(SYSTEM, "no interface");
+	if (is("FAKE_NCCL_ID", "crash"))
+		crash();
+	memset(id, 0, sizeof(*id));
+	who(name, sizeof(name));
+	pthread_mutex_lock(&lock);
+	snprintf(id->internal, sizeof(id->internal), "%s%d", name, count++);
+	pthread_mutex_unlock(&lock);
+	path_format(path, id, "");
+	if (mkdir(path, 0777) != 0 || chmod(path, 0777) != 0)
+		return fail(SYSTEM, path);
+	return SUCCESS;
+}
+
+/* ---- the meeting of a communicator's ranks */
+
+/* "who size ids..." of a rank, in its file; 0 if that is not there yet. */
+static int file_read(const struct ncclComm *comm, int rank, char *text,
+		     size_t room)
+{
+	char name[32], path[PATH_MAX];
+	ssize_t size;
+	int fd;
+
+	snprintf(name, sizeof(name), "rank.%d", rank);
+	path_format(path, &comm->ids[0], name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	size = read(fd, text, room - 1);
+	close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	return size > 0;
+}
+
+/* Written beside and linked, so that it is there whole or not at all. */
+static int file_write(const struct ncclComm *comm, const char *text)
+{
+	char name[64], path[PATH_MAX], to[PATH_MAX];
+	int fd, result;
+
+	snprintf(name, sizeof(name), "new.%d.%d", comm->rank, (int)getpid());
+	path_format(path, &comm->ids[0], name);
+	snprintf(name, sizeof(name), "rank.%d", comm->rank);
+	path_format(to, &comm->ids[0], name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -1;
+	result = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	if (result == 0 || link(path, to) != 0)
+		return -1;
+	return 0;
+}
+
+static void ids_format(const struct ncclComm *comm, char *text, size_t room)
+{
+	size_t used;
+	int i;
+
+	snprintf(text, room, " %d", comm->size);
+	for (i = 0; i < comm->id_count; i++) {
+		used = strlen(text);
+		snprintf(text + used, room - used, " %.127s",
+			 comm->ids[i].internal);
+	}
+}
+
+/* The block of a rank, dealt one by one: the blocks are filled in order, each
+ * of the first size % roots has one more. */
+static int block_of(int rank, int size, int roots)
+{
+	int block, left = size, length, first = 0;
+
+	for (block = 0; block < roots; block++) {
+		length = (left + roots - block - 1) / (roots - block);
+		if (rank < first + length)
+			return block;
+		first += length;
+		left -= length;
+	}
+	return -1;
+}
+
+/* Every rank's file, which must say the same; and the makers of the ids. */
+static int meet(struct ncclComm *comm)
+{
+	char ids[8192], text[8192], maker[128];
+	int rank, before = -1, block;
+
+	ids_format(comm, ids, sizeof(ids));
+	for (rank = 0; rank < comm->size; rank++)
+		if (!file_read(comm, rank, text, sizeof(text)))
+			return PROGRESS;
+	for (rank = 0; rank < comm->size; rank++) {
+		file_read(comm, rank, text, sizeof(text));
+		if (strcmp(strchr(text, ' '), ids) != 0)
+			return fail(INTERNAL, "ranks came with other ids");
+		block = block_of(rank, comm->size, comm->id_count);
+		if (block == before)
+			continue;
+		before = block;
+		snprintf(maker, sizeof(maker), "%.*s",
+			 (int)(strchr(text, ' ') - text), text);
+		if (strncmp(maker, comm->ids[block].internal, strlen(maker)))
+			return fail(INTERNAL, "an id has another maker");
+	}
+	return SUCCESS;
+}
+
+static int config_check(const ncclConfig_t *config, const struct ncclComm *comm)
+{
+	char text[80];
+
+	if (config == NULL || config->magic != 0xcafebeef ||
+	    config->version < 21400 || config->size < 20)
+		return fail(ARGUMENT, "the config is none");
+	if (config->blocking != 0)
+		return fail(ARGUMENT, "the config is blocking");
+	snprintf(text, sizeof(text), "config size %zu version %u CTAs %d",
+		 config->size, config->version, config->size >= 32 ?
+		 config->minCTAs : -1);
+	say(text, comm);
+	return SUCCESS;
+}
+
+static int init(struct ncclComm **made, int size, int rank, int id_count,
+		ncclUniqueId *ids, ncclConfig_t *config)
+{
+	static int count;
+	char text[8192];
+	struct ncclComm *comm;
+
+	if (is("FAKE_NCCL_INIT", "crash"))
+		crash();
+	count++;
+	if (is("FAKE_NCCL_INIT", "second") && count == 2)
+		return fail(SYSTEM, "the second fails");
+	if (is("FAKE_NCCL_INIT", "third") && count == 3)
+		return fail(SYSTEM, "the third fails");
+	if (is("FAKE_NCCL_INIT", "cuda")) {
+		depth++;
+		return fail(CUDA, "cudaGetDevice");
+	}
+	if (is("FAKE_NCCL_INIT", "error"))
+		return fail(SYSTEM, "asked to fail");
+	if (depth != 0)
+		return fail(USAGE, "inside a group");
+	if (size < 1 || rank < 0 || rank >= size || id_count < 1 ||
+	    id_count > size)
+		return fail(ARGUMENT, "rank, size or ids");
+	comm = calloc(1, sizeof(*comm));
+	comm->magic = MAGIC;
+	comm->size = size;
+	comm->rank = rank;
+	comm->id_count = id_count;
+	comm->ids = malloc((size_t)id_count * sizeof(*ids));
+	memcpy(comm->ids, ids, (size_t)id_count * sizeof(*ids));
+	comm->start = now_ms();
+	comm->state = config_check(config, comm);
+	who(text, sizeof(text));
+	ids_format(comm, text + strlen(text), sizeof(text) - strlen(text));
+	if (comm->state != SUCCESS || file_write(comm, text) != 0) {
+		free(comm->ids);
+		free(comm);
+		return fail(ARGUMENT, "the id was used before, by this rank");
+	}
+	say("init", comm);
+	snprintf(text, sizeof(text), "ids %d hostid '%s'", id_count,
+		 want("NCCL_HOSTID"));
+	say(text, comm);
+	*made = comm;
+	return PROGRESS;
+}
+
+int ncclCommInitRankConfig(struct ncclComm **comm, int size, ncclUniqueId id,
+			   int rank, ncclConfig_t *config)
+{
+	return init(comm, size, rank, 1, &id, config);
+}
+
+#ifndef FAKE_OLD
+int ncclCommInitRankScalable(struct ncclComm **comm, int size, int rank,
+			     int id_count, ncclUniqueId *ids,
+			     ncclConfig_t *config)
+{
+	return init(comm, size, rank, id_count, ids, config);
+}
+#endif
+
+/* ---- communicators */
+
+static void check(const struct ncclComm *comm, const char *call)
+{
+	if (comm->magic == MAGIC)
+		return;
+	fprintf(stderr, "fake NCCL: %s of what is no communicator\n", call);
+	abort();
+}
+
+/* The state of one that all ranks have met in. */
+static int state_met(const struct ncclComm *comm)
+{
+	long age = now_ms() - comm->start;
+
+	if (comm->finalized != 0)
+		return is("FAKE_NCCL_FINALIZE", "never") ? PROGRESS : SUCCESS;
+	if (*want("FAKE_NCCL_ASYNC") != '\0' &&
+	    age >= atol(want("FAKE_NCCL_ASYNC")))
+		return fail(REMOTE, "a peer is gone");
+	return age < atol(want("FAKE_NCCL_BUSY")) ? PROGRESS : SUCCESS;
+}
+
+int ncclCommGetAsyncError(struct ncclComm *comm, int *result)
+{
+	check(comm, "ncclCommGetAsyncError");
+	if (is("FAKE_NCCL_INIT", "never"))
+		*result = PROGRESS;
+	else if (is("FAKE_NCCL_INIT", "async"))
+		*result = fail(INTERNAL, "asked to fail later");
+	else if (comm->met)
+		*result = state_met(comm);
+	else if ((*result = meet(comm)) == SUCCESS)
+		comm->met = 1;
+	return SUCCESS;
+}
+
+int ncclCommFinalize(struct ncclComm *comm)
+{
+	check(comm, "ncclCommFinalize");
+	say("finalize", comm);
+	comm->finalized = 1;
+	return PROGRESS;
+}
+
+static int end(struct ncclComm *comm, const char *what)
+{
+	check(comm, what);
+	say(what, comm);
+	comm->magic = 0;
+	free(comm->ids);
+	free(comm);
+	return SUCCESS;
+}
+
+int ncclCommDestroy(struct ncclComm *comm)
+{
+	if (!comm->finalized)
+		return fail(USAGE, "destroyed but not finalised");
+	return end(comm, "destroy");
+}
+
+int ncclCommAbort(struct ncclComm *comm)
+{
+	if (is("FAKE_NCCL_ABORT", "never"))
+		for (;;)
+			pause();
+	end(comm, "abort");
+	return is("FAKE_NCCL_ABORT", "fail") ?
+		fail(SYSTEM, "asked to fail in abort") : SUCCESS;
+}
+
+int ncclCommCount(struct ncclComm *comm, int *size)
+{
+	check(comm, "ncclCommCount");
+	*size = comm->size;
+	return SUCCESS;
+}
+
+int ncclCommUserRank(struct ncclComm *comm, int *rank)
+{
+	check(comm, "ncclCommUserRank");
+	*rank = comm->rank;
+	return SUCCESS;
+}
+
+int ncclGroupStart(void)
+{
+	depth++;
+	return SUCCESS;
+}
+
+int ncclGroupEnd(void)
+{
+	if (depth == 0)
+		return fail(USAGE, "not in a group");
+	depth--;
+	return SUCCESS;
+}
+
+const char *ncclGetErrorString(int result)
+{
+	static const char *const texts[] = {
+		"no error", "unhandled cuda error", "unhandled system error",
+		"internal error", "invalid argument", "invalid usage",
+		"remote process exited", "in progress",
+	};
+
+	return result >= 0 && result <= PROGRESS ? texts[result] : "unknown";
+}
+
+const char *ncclGetLastError(struct ncclComm *comm)
+{
+	(void)comm;
+	return last;
+}

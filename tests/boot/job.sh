@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # see run
+# The job under Slurm, on two nodes: who is where, what goes wrong, how it ends.
+
+if test -n "$why"; then
+	skip 'libddp on two nodes' "$why"
+	return 0
+fi
+program job || exit 1
+cluster --nodes 2 --cpus 8
+
+# two [OPTION...] CMD...: a step of two nodes with two ranks each
+two()
+{
+	login srun --mpi=pmix -N2 --ntasks-per-node=2 "$@"
+}
+
+# world NAME: the lines of show are those of a world that Slurm says is there
+world()
+{
+	sort -n out | awk '
+	{ host[NR - 1] = $9; row[NR - 1] = $0; rank[NR - 1] = $7; at[NR - 1] = $8 }
+	END {
+		for (r = 0; r < NR; r++) {
+			h = host[r]
+			if (!(h in node))
+				node[h] = 0 + nodes++
+			local[r] = 0 + count[h]++
+			place[r] = h "/" 0 + node[h] "/" local[r]
+			map = map " " place[r]
+		}
+		for (r = 0; r < NR; r++) {
+			want = r " " NR " " local[r] " " count[host[r]] " " \
+				0 + node[host[r]] " " nodes " " r " " local[r] \
+				" " host[r] map
+			if (row[r] != want) {
+				print "have " row[r] ", want " want
+				bad = 1
+			}
+		}
+		exit bad || !NR
+	}' >why && test "$status" -eq 0 && ! test -s err
+	result $? "$1"
+}
+
+# shows NAME RANKS OPTION...: a step of so many ranks that know their places
+shows()
+{
+	shows_name=$1 shows_ranks=$2
+	shift 2
+	call login "$@" ./job create show gather destroy
+	world "$shows_name"
+	equal '  and so many' "$shows_ranks" "$(grep -c / out)"
+}
+
+# lines WANTED NAME: what the last step's ranks said. A second that was waited
+# may have been followed by one of asking who is missing.
+lines()
+{
+	sed 's/after 0\.[0-9]/at once/; s/after 1\.[0-9]/after 1-2 s/
+		s/after 2\.[01]/after 1-2 s/; s/waited 1\.0[0-9]* s/waited 1 s/' \
+		out | sort >had
+	printf '%s\n' "$1" >wanted
+	diff wanted had >why
+	result $? "$2"
+}
+
+shows 'block' 5 srun --mpi=pmix -N2 -n5
+shows 'cyclic' 5 srun --mpi=pmix -N2 -n5 -m cyclic
+shows 'plane' 6 srun --mpi=pmix -N2 -n6 -m plane=2
+printf 'n2\nn1\nn2\n' >hosts
+shows 'arbitrary, where rank 0 is on n2' 3 env SLURM_HOSTFILE="$scratch/hosts" \
+	srun --mpi=pmix -n3 -m arbitrary
+shows 'a step of the second node alone' 2 salloc -Q -N2 --ntasks-per-node=2 \
+	srun --mpi=pmix -w n2 -N1 -n2
+shows 'one task' 1 srun --mpi=pmix -n1
+shows 'srun --ddp' 4 srun --ddp -N2 --gres=gpu:2
+# Slurm 22.05 cannot connect its servers where n2 comes first: no collective.
+set -- salloc -Q -N2 --ntasks-per-node=2 srun --mpi=pmix
+call login "$@" -w n1 -n2 ./job create show gather : \
+	-w n2 -n1 ./job create show gather
+world 'a heterogeneous step'
+call login "$@" -w n2 -n2 ./job create show : -w n1 -n1 ./job create show
+world 'a heterogeneous step whose rank 0 is on n2'
+
+call login srun -N2 -n2 --mpi=none ./job create
+lines "$(for r in 0 0; do echo "$r create: ARGUMENT at once: this is one of 2 \
+tasks (SLURM_STEP_NUM_TASKS), but without PMIx they cannot find each other: \
+start it with srun --mpi=pmix, or with srun --ddp"; done)" \
+	'several tasks without PMIx are refused'
+call two ./job create many=60 threads=20 gather=65536 gather=1 \
+	barrier destroy create many=30 destroy
+equal 'all-gathers of all sizes, threads, two jobs in turn' '0 ' \
+	"$status $(cat out err)"
+# What another rank's record must not pass for.
+forged()
+{
+	call two ./job create=20000 gather gather !1:gather \
+		@1:forge="$1" gather destroy
+	lines "$(for r in 0 2 3; do echo "$r gather: $2"; done)" \
+		"a record of the wrong $1 is an error, and the next is right"
+}
+forged rank "PMIX at once: PMIx handed out rank 2's record as rank 1's"
+forged round "PMIX at once: PMIx handed out rank 1's record of exchange 1 in \
+exchange 3"
+forged session "PEER at once: rank 1 is in job 2 of its process, this rank in \
+job 1 of its own: all ranks must create jobs equally often"
+forged version "PEER at once: rank 1 writes records of version 2, this rank of \
+1: all must use the same libddp"
+forged damage "PMIX at once: rank 1's record was damaged on its way through PMIx"
+call two ./job create !3:gather=300 @3:gather=299 gather
+lines '0 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300
+1 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300
+2 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300
+3 gather=299: PEER at once: rank 0 has given 300 bytes where at most 299 are expected' \
+	'records of different sizes are an error'
+
+call two ./job create child gather destroy
+equal 'a child of fork has no job, and its parent has one still' '0 ' \
+	"$status $(cat out err)"
+# shellcheck disable=SC2046 # lists of words
+cc -shared -fPIC $(sed -n 's/^PMIX_CFLAGS = //p' "$build/config.mak") \
+	"$here/slow_commit.c" -o slow.so || exit 1
+call two --export=ALL,LD_PRELOAD="$scratch/slow.so" ./job create=1000 barrier
+lines "$(for r in 0 1 2 3; do
+	echo "$r barrier: PMIX after 1-2 s: this node's PMIx server has not" \
+		'taken the record in time'
+done)" 'a server that does not answer holds nobody up'
+
+# late RANKS ARGUMENT HOW TEXT: what these say of a deadline of 1 s
+late()
+{
+	for rank in $1; do
+		echo "$rank $2: TIMEOUT $3: waited 1 s$4"
+	done
+}
+stalled=', although every rank has handed in its record: one has stalled after '
+stalled="${stalled}that, or PMIx has, and which cannot be told"
+call two ./job create=1000 !3:barrier @3:sleep=2600
+lines "$(late '0 1 2' barrier 'after 1-2 s' ' for rank 3 on n2')" \
+	'who has never come is named'
+call two ./job create=1000 many=4 barrier !0,1:gather !0,1:barrier \
+	@0,1:sleep=2600
+lines "$(late 2 barrier 'at once' ' for ranks 0-1 on n1'
+	late 2 gather 'after 1-2 s' ' for ranks 0-1 on n1'
+	late 3 barrier 'at once' ' for ranks 0-1 on n1'
+	late 3 gather 'after 1-2 s' ' for ranks 0-1 on n1')" \
+	'so is who came earlier, and the job has ended'
+call two ./job create=1000 barrier !1:barrier @1:commit @1:sleep=2600
+lines "$(late '0 2 3' barrier 'after 1-2 s' "$stalled")" \
+	'who has stalled is not guessed'
+call two ./job !2:create=1000 !2:barrier @2:sleep=2600
+lines "$(late '0 1 3' barrier 'after 1-2 s' ' for rank 2 on n2')" \
+	'who has not even joined is named'
+call two ./job create=1000 !3:barrier @3:sleep=2600 !3:destroy !3:create
+grep ' create:' out >spent
+check 'and there is no further job' test "$(grep -c \
+	'PMIX after 0.0: an earlier job .* PMIx serves this program no more' \
+	spent)" = 3
+
+# step NAME STATUS WANTED [OPTION...] ./job ARGUMENT...: how it ends, in 5 s
+step()
+{
+	step_name=$1 step_status=$2 step_wanted=$3
+	shift 3
+	begin=$(date +%s)
+	call two "$@"
+	case $status in 137 | 143) status=killed ;; esac
+	if test $(($(date +%s) - begin)) -gt 5; then
+		status="$status too late"
+	fi
+	equal "$step_name" "$step_status $step_wanted" \
+		"$status $(grep -Ev 'fence of all' out; grep ddp_abort err)"
+}
+off=--kill-on-bad-exit=0
+on=--kill-on-bad-exit=1
+step 'a death before a fence ends the step' killed '' $off ./job \
+	create !2:sleep=500 !2:barrier @2:kill
+step 'a death after a fence ends the step' killed '' $off ./job \
+	create barrier @2:kill sleep=60000
+step 'so does _exit, whatever its code' killed '' $off ./job \
+	create barrier @2:exit=0 sleep=60000
+step 'a death in a fence ends it with --kill-on-bad-exit' killed '' $on ./job \
+	create barrier @2:commit @2:sleep=300 @2:kill barrier
+step 'and without, if those who notice call ddp_abort' 9 \
+	'ddp_abort: rank 3 on n2: the world has ended' $off ./job create \
+	barrier @2:sleep=300 @2:kill barrier @3:abort=9 sleep=60000
+call two $off ./job @2:kill create=1000 barrier
+lines "$(late '0 1 3' barrier 'after 1-2 s' ' for rank 2 on n2')" \
+	'a death before the job leaves the deadline'
+step 'or --kill-on-bad-exit' killed '' $on ./job @2:kill create barrier
+begin=$(date +%s)
+call login srun --ddp -N2 --gres=gpu:2 ./job @2:kill create barrier
+check 'which srun --ddp has set' test "$status" -gt 128 -a \
+	$(($(date +%s) - begin)) -le 5
+step 'a death after ddp_job_destroy ends the step' killed '' $off ./job \
+	create barrier destroy @2:kill sleep=60000
+step 'to leave the job waits for nobody' 0 '' ./job create barrier \
+	@1:destroy !1:sleep=300 destroy
+
+for kill in $off $on; do
+	step "ddp_abort with $kill: its line and its code" 7 \
+		'ddp_abort: rank 2 on n2: the world has ended' "$kill" ./job \
+		create barrier @2:abort=7 sleep=60000
+done
+
+# The program's own MPI
+if grep -q '^HAVE_MPI = yes' "$build/config.mak"; then
+	program job_mpi || exit 1
+	while read -r order; do
+		# shellcheck disable=SC2086 # a list of words
+		call two ./job_mpi $order
+		equal "$order" '0 ' "$status $(cat out err)"
+	done <<-END
+	create gather mpi_init gather destroy mpi_finalize
+	mpi_init create gather destroy mpi_finalize
+	create gather destroy mpi_init mpi_finalize
+	mpi_init create gather mpi_finalize gather destroy create gather
+	create mpi_init gather destroy create gather destroy mpi_finalize
+	END
+else
+	skip "a program's own MPI" 'configure found no MPI'
+fi

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/census.h"
+
+/* Two ranks on each of n1, n2, ... */
+static const char *host(const void *of, uint32_t rank)
+{
+	static const char *const names[] = { "n1", "n2", "n3", "n4" };
+
+	(void)of;
+	return names[rank / 2 % 4];
+}
+
+static uint32_t node(const void *of, uint32_t rank)
+{
+	(void)of;
+	return rank / 2;
+}
+
+static const struct ddp_places places = { NULL, host, node };
+
+/* That of a rank that can take part, with a GPU of its own. */
+static struct ddp_card card(uint32_t rank)
+{
+	struct ddp_card made = {
+		.asked = 1, .ranks_per_root = 128, .nccl = 22809,
+		.gpu_kind = DDP_GPU_UUID,
+	};
+
+	memset(made.gpu, 0x10, sizeof(made.gpu));
+	made.gpu[15] = (unsigned char)rank;
+	return made;
+}
+
+static void card_fail(struct ddp_card *made, enum ddp_error_code code,
+		      int native, const char *text)
+{
+	made->code = code;
+	made->native = native;
+	snprintf(made->text, sizeof(made->text), "%s", text);
+}
+
+/* What each of count ranks says of their cards: all the same, and the codes,
+ * one letter a rank. stray: this rank's record is no card. */
+static void expect(const struct ddp_card *cards, uint32_t count,
+		   uint32_t stray, const char *letters, const char *text)
+{
+	/* of enum ddp_error_code */
+	static const char letter[] = "-ASTPMNC";
+	struct ddp_census *census;
+	uint32_t me, rank;
+	int result;
+
+	for (me = 0; me < count; me++) {
+		struct ddp_error error = { 0 };
+
+		census = ddp_census_create(count, &places, &error);
+		for (rank = 0; rank < count; rank++)
+			ddp_census_add(census, 0, rank == stray ? NULL :
+				       &cards[rank]);
+		result = ddp_census_check(census, &cards[me], &error);
+		cr_expect_eq(result, *text == '\0' ? 0 : -1);
+		cr_expect_str_eq(error.text, text);
+		cr_expect_eq(letter[error.code], letters[me], "rank %u", me);
+		if (cards[me].code != 0 && letters[me] == letter[error.code])
+			cr_expect_eq(error.native, cards[me].native);
+		ddp_census_destroy(census);
+	}
+}
+
+#define NOBODY UINT32_MAX
+
+Test(census, passes_those_that_fit)
+{
+	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
+
+	expect(cards, 4, NOBODY, "----", "");
+	expect(cards, 1, NOBODY, "-", "");
+	/* who needs none has none */
+	cards[2].nccl = cards[3].nccl = 0;
+	cards[2].gpu_kind = cards[3].gpu_kind = DDP_GPU_NONE;
+	expect(cards, 4, NOBODY, "----", "");
+}
+
+Test(census, tells_failures)
+{
+	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
+	struct ddp_card all[4] = { card(0), card(1), card(2), card(3) };
+	int i;
+
+	card_fail(&cards[1], DDP_ERROR_NCCL, 3, "no NCCL: gone");
+	expect(cards, 4, NOBODY, "PNPP", "rank 1 on n1: no NCCL: gone");
+	card_fail(&cards[2], DDP_ERROR_NCCL, 4, "no NCCL: gone");
+	expect(cards, 4, NOBODY, "PNNP",
+	       "rank 1 on n1 and rank 2 on n2: no NCCL: gone");
+	card_fail(&cards[3], DDP_ERROR_CUDA, 100, "no GPU");
+	expect(cards, 4, NOBODY, "PNNC",
+	       "rank 1 on n1: no NCCL: gone (2 other ranks failed too)");
+	card_fail(&cards[0], DDP_ERROR_CUDA, 100, "no GPU");
+	for (i = 0; i < 4; i++)
+		card_fail(&all[i], DDP_ERROR_CUDA, 100, "no GPU");
+	expect(all, 4, NOBODY, "CCCC", "all 4 ranks: no GPU");
+}
+
+Test(census, names_three_and_counts_the_rest)
+{
+	struct ddp_card cards[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		cards[i] = card((uint32_t)i);
+	for (i = 0; i < 3; i++)
+		card_fail(&cards[i], DDP_ERROR_CUDA, 1, "no GPU");
+	expect(cards, 8, NOBODY, "CCCPPPPP", "rank 0 on n1, rank 1 on n1 and "
+	       "rank 2 on n2: no GPU");
+	card_fail(&cards[6], DDP_ERROR_CUDA, 1, "no GPU");
+	expect(cards, 8, NOBODY, "CCCPPPCP", "rank 0 on n1, rank 1 on n1, "
+	       "rank 2 on n2 and 1 other: no GPU");
+	card_fail(&cards[7], DDP_ERROR_CUDA, 1, "no GPU");
+	expect(cards, 8, NOBODY, "CCCPPPCC", "rank 0 on n1, rank 1 on n1, "
+	       "rank 2 on n2 and 2 other ranks: no GPU");
+}
+
+Test(census, wants_one_call)
+{
+	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
+
+	cards[3].asked = 7;
+	expect(cards, 4, NOBODY, "AAAA", "rank 0 on n1 asks for world, but "
+	       "rank 3 on n2 for world, node and cross: all ranks must ask for "
+	       "the same");
+	cards[3].asked = 1;
+	cards[1].share_gpu = true;
+	expect(cards, 4, NOBODY, "AAAA", "rank 0 on n1 asks for share_gpu 0, "
+	       "but rank 1 on n1 for 1: all ranks must ask for the same");
+	cards[1].share_gpu = false;
+	cards[2].ranks_per_root = cards[3].ranks_per_root = 4;
+	expect(cards, 4, NOBODY, "AAAA", "rank 0 on n1 asks for ranks_per_root "
+	       "128, but rank 2 on n2 and rank 3 on n2 for 4: all ranks must "
+	       "ask for the same");
+	/* and before all else, a call of this kind */
+	expect(cards, 4, 2, "AAAA", "rank 2 on n2 made another call, or has "
+	       "another version of libddp: all ranks must make the same calls "
+	       "in the same order");
+	expect(cards, 4, 0, "AAAA", "rank 0 on n1 made another call, or has "
+	       "another version of libddp: all ranks must make the same calls "
+	       "in the same order");
+}
+
+/* Who could not read its options seems to ask for the defaults. */
+Test(census, tells_failures_before_other_wishes)
+{
+	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
+
+	cards[0].ranks_per_root = cards[1].ranks_per_root = 4;
+	cards[3].ranks_per_root = 4;
+	card_fail(&cards[2], DDP_ERROR_ARGUMENT, 0, "the size of the options "
+		  "is not set");
+	expect(cards, 4, NOBODY, "PPAP", "rank 2 on n2: the size of the "
+	       "options is not set");
+}
+
+Test(census, wants_one_nccl)
+{
+	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
+
+	cards[0].nccl = 0;
+	cards[2].nccl = cards[3].nccl = 22203;
+	expect(cards, 4, NOBODY, "NNNN", "rank 1 on n1 has NCCL 2.28.9, but "
+	       "not rank 2 on n2 and rank 3 on n2 (2.22.3): all ranks must "
+	       "load the same");
+}
+
+Test(census, wants_a_gpu_a_rank)
+{
+	struct ddp_card cards[6] = { card(0), card(1), card(2), card(3),
+		card(4), card(5) };
+	int i;
+
+	cards[3].gpu[15] = 2;
+	expect(cards, 4, NOBODY, "AAAA", "rank 2 on n2 and rank 3 on n2 use "
+	       "the same GPU, GPU-10101010-1010-1010-1010-101010101002: each "
+	       "rank must choose its own, as by cudaSetDevice(local rank)");
+	for (i = 0; i < 6; i++)
+		cards[i].gpu[15] = (unsigned char)(9 - i % 2);
+	expect(cards, 6, NOBODY, "AAAAAA", "rank 0 on n1, rank 2 on n2 and "
+	       "rank 4 on n3 use the same GPU, "
+	       "GPU-10101010-1010-1010-1010-101010101009: each rank must "
+	       "choose its own, as by cudaSetDevice(local rank) (1 more GPU "
+	       "is shared)");
+	for (i = 0; i < 6; i++)
+		cards[i].share_gpu = true;
+	expect(cards, 6, NOBODY, "------", "");
+}
+
+Test(census, knows_a_bus_id_by_its_node)
+{
+	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		cards[i].gpu_kind = DDP_GPU_BUS;
+		memset(cards[i].gpu, 0, sizeof(cards[i].gpu));
+		snprintf((char *)cards[i].gpu, sizeof(cards[i].gpu),
+			 "0000:%02d:00.0", i % 2);
+	}
+	expect(cards, 4, NOBODY, "----", "");
+	cards[3].gpu[6] = '0';
+	expect(cards, 4, NOBODY, "AAAA", "rank 2 on n2 and rank 3 on n2 use "
+	       "the same GPU, 0000:00:00.0: each rank must choose its own, as "
+	       "by cudaSetDevice(local rank)");
+}
+
+Test(census, lets_teams_share)
+{
+	struct ddp_card cards[4] = { card(0), card(0), card(2), card(2) };
+	struct ddp_error error = { 0 };
+	struct ddp_census *census = ddp_census_create(4, &places, NULL);
+	uint32_t rank;
+
+	for (rank = 0; rank < 4; rank++)
+		ddp_census_add(census, rank % 2, &cards[rank]);
+	cr_expect_eq(ddp_census_check(census, &cards[0], &error), 0, "%s",
+		     error.text);
+	ddp_census_destroy(census);
+	ddp_census_destroy(NULL);
+}
+
+/* Does it find a shared GPU just where one looks at all pairs of ranks? */
+Test(census, finds_what_pairs_show)
+{
+	enum { COUNT = 12 };
+	struct ddp_card cards[COUNT];
+	uint32_t teams[COUNT], i, k;
+	struct ddp_census *census;
+	int round, shared, found = 0;
+
+	srand(99);
+	for (round = 0; round < 2000; round++) {
+		census = ddp_census_create(COUNT, &places, NULL);
+		shared = 0;
+		for (i = 0; i < COUNT; i++) {
+			cards[i] = card((uint32_t)rand() % 200);
+			if (rand() % 4 == 0)
+				cards[i].gpu_kind = DDP_GPU_BUS;
+			teams[i] = (uint32_t)rand() % 2;
+			for (k = 0; k < i; k++)
+				shared |= teams[i] == teams[k] &&
+					cards[i].gpu_kind ==
+					cards[k].gpu_kind &&
+					cards[i].gpu[15] == cards[k].gpu[15] &&
+					(cards[i].gpu_kind == DDP_GPU_UUID ||
+					 i / 2 == k / 2);
+			ddp_census_add(census, teams[i], &cards[i]);
+		}
+		cr_assert_eq(ddp_census_check(census, &cards[0], NULL),
+			     shared ? -1 : 0, "round %d", round);
+		found += shared;
+		ddp_census_destroy(census);
+	}
+	cr_expect_gt(found, 100);
+	cr_expect_lt(found, 1900);
+}
