@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The tools. ddp-train's objects lie beside it, in obj/bin/train, and those of
-# ddp-info in obj/bin/info.
+# The tools. ddp-train's objects lie beside it, in obj/bin/train, those of
+# ddp-info in obj/bin/info and those of ddp-bench in obj/bin/bench.
 TRAIN_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-train/*.c))
 ifneq ($(HAVE_MPI),yes)
 TRAIN_SRC := $(filter-out %/mpi.c,$(TRAIN_SRC))
@@ -31,6 +31,30 @@ obj/bin/info/%.o: $(srcdir)/bin/ddp-info/%.c config.mak
 obj/bin/ddp-info: $(INFO_OBJ) obj/lib/libddp_topo.a obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(HWLOC_LIBS) $(PMIX_LIBS) $(LIBS)
 
+BENCH_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-bench/*.c))
+ifeq ($(HAVE_MPI),yes)
+BENCH_SRC := $(filter-out %/no_mpi.c,$(BENCH_SRC))
+else
+BENCH_SRC := $(filter-out %/mpi.c,$(BENCH_SRC)) \
+	$(srcdir)/bin/ddp-bench/no_mpi.c
+endif
+ifeq ($(HAVE_PMIX),yes)
+BENCH_SRC := $(filter-out %/no_nccl.c,$(BENCH_SRC))
+BENCH_LIB := obj/lib/libddp_boot.a
+else
+BENCH_SRC := $(filter-out %/nccl.c %/device.c,$(BENCH_SRC)) \
+	$(srcdir)/bin/ddp-bench/no_nccl.c
+endif
+BENCH_OBJ := $(sort $(BENCH_SRC:$(srcdir)/bin/ddp-bench/%.c=obj/bin/bench/%.o))
+
+obj/bin/bench/mpi.o: PART_CFLAGS = $(MPI_CFLAGS)
+obj/bin/bench/%.o: $(srcdir)/bin/ddp-bench/%.c config.mak
+	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
+
+# With libddp's archive, whose insides it calls too.
+obj/bin/ddp-bench: $(BENCH_OBJ) $(BENCH_LIB) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(MPI_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
+
 man1dir = $(mandir)/man1
 ifeq ($(HAVE_BLAS),yes)
 ALL += obj/bin/ddp-train
@@ -41,4 +65,9 @@ ifeq ($(HAVE_HWLOC),yes)
 ALL += obj/bin/ddp-info
 INSTALLED += bindir:obj/bin/ddp-info
 INSTALLED += man1dir:$(srcdir)/bin/ddp-info/ddp-info.1
+endif
+ifneq ($(filter yes,$(HAVE_MPI) $(HAVE_PMIX)),)
+ALL += obj/bin/ddp-bench
+INSTALLED += bindir:obj/bin/ddp-bench
+INSTALLED += man1dir:$(srcdir)/bin/ddp-bench/ddp-bench.1
 endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "device.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CUDA_ERROR_NOT_READY 600
+#define STREAM_NON_BLOCKING 1
+
+/* A CUcontext and a CUstream are a void *, a CUdevice an int, a CUdeviceptr an
+ * integer of a pointer's size, a CUresult an int that is 0 for success. */
+static struct {
+	int (*init)(unsigned int flags);
+	int (*count_devices)(int *count);
+	int (*get_device)(int *device, int ordinal);
+	int (*get_name)(char *name, int size, int device);
+	int (*get_bus_id)(char *text, int size, int device);
+	int (*retain)(void **context, int device);
+	int (*release)(int device);
+	int (*set_current)(void *context);
+	int (*alloc)(uintptr_t *memory, size_t size);
+	int (*free)(uintptr_t memory);
+	int (*put)(uintptr_t to, const void *from, size_t size);
+	int (*get)(void *to, uintptr_t from, size_t size);
+	int (*create_stream)(void **stream, unsigned int flags);
+	int (*destroy_stream)(void *stream);
+	int (*query_stream)(void *stream);
+	int (*get_error)(int result, const char **text);
+} cuda;
+
+static const struct {
+	const char *name;
+	void *function;		/* where its address goes */
+} symbols[] = {
+	{ "cuInit", &cuda.init },
+	{ "cuDeviceGetCount", &cuda.count_devices },
+	{ "cuDeviceGet", &cuda.get_device },
+	{ "cuDeviceGetName", &cuda.get_name },
+	{ "cuDeviceGetPCIBusId", &cuda.get_bus_id },
+	{ "cuDevicePrimaryCtxRetain", &cuda.retain },
+	{ "cuDevicePrimaryCtxRelease_v2", &cuda.release },
+	{ "cuCtxSetCurrent", &cuda.set_current },
+	{ "cuMemAlloc_v2", &cuda.alloc },
+	{ "cuMemFree_v2", &cuda.free },
+	{ "cuMemcpyHtoD_v2", &cuda.put },
+	{ "cuMemcpyDtoH_v2", &cuda.get },
+	{ "cuStreamCreate", &cuda.create_stream },
+	{ "cuStreamDestroy_v2", &cuda.destroy_stream },
+	{ "cuStreamQuery", &cuda.query_stream },
+	{ "cuGetErrorString", &cuda.get_error }
+};
+
+static int device = -1;
+static void *stream;
+
+static int look_up(struct ddp_error *error)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (lib == NULL)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "there is no GPU "
+				     "for --backend nccl (%s); without one, "
+				     "choose --backend mpi", dlerror());
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
+		void *symbol = dlsym(lib, symbols[i].name);
+
+		if (symbol == NULL)
+			return ddp_error_set(error, DDP_ERROR_CUDA,
+					     "libcuda.so.1 has no %s: it is "
+					     "not that of a CUDA driver",
+					     symbols[i].name);
+		memcpy(symbols[i].function, &symbol, sizeof(symbol));
+	}
+	return 0;
+}
+
+/* 0 for success; otherwise the error and -1. */
+static int ended(const char *what, int result, struct ddp_error *error)
+{
+	const char *text = NULL;
+
+	if (result == 0)
+		return 0;
+	if (cuda.get_error(result, &text) != 0 || text == NULL)
+		text = "unknown error";
+	ddp_error_set(error, DDP_ERROR_CUDA, "%s: %s", what, text);
+	if (error != NULL)
+		error->native = result;
+	return -1;
+}
+
+static int choose(int local_rank, bool share, int *ordinal,
+		  struct ddp_error *error)
+{
+	int count = 0, result = cuda.init(0);
+
+	if (result == 0)
+		result = cuda.count_devices(&count);
+	if (ended("there is no GPU for --backend nccl", result, error) < 0)
+		return -1;
+	if (count == 0)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "there is no GPU "
+				     "for --backend nccl; without one, choose "
+				     "--backend mpi");
+	if (count > 1 && local_rank >= count && !share)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "local rank %d "
+				     "finds only %d GPUs; start one rank a "
+				     "GPU, or test with --share-gpu",
+				     local_rank, count);
+	*ordinal = local_rank % count;
+	return 0;
+}
+
+int device_open(int local_rank, bool share, char *name, size_t size,
+		struct ddp_error *error)
+{
+	char bus_id[32] = "", model[64] = "";
+	void *context;
+	int ordinal = 0, chosen;
+
+	if (look_up(error) < 0 ||
+	    choose(local_rank, share, &ordinal, error) < 0 ||
+	    ended("cuDeviceGet", cuda.get_device(&chosen, ordinal), error) ||
+	    ended("cuDevicePrimaryCtxRetain", cuda.retain(&context, chosen),
+		  error))
+		return -1;
+	device = chosen;
+	if (ended("cuCtxSetCurrent", cuda.set_current(context), error) ||
+	    ended("cuStreamCreate", cuda.create_stream(&stream,
+						       STREAM_NON_BLOCKING),
+		  error))
+		return -1;
+	cuda.get_bus_id(bus_id, sizeof(bus_id), chosen);
+	cuda.get_name(model, sizeof(model), chosen);
+	snprintf(name, size, "%s %s", bus_id, model);
+	return 0;
+}
+
+void device_close(void)
+{
+	if (stream != NULL)
+		cuda.destroy_stream(stream);
+	if (device >= 0)
+		cuda.release(device);
+	stream = NULL;
+	device = -1;
+}
+
+void *device_reserve(size_t size, struct ddp_error *error)
+{
+	uintptr_t memory = 0;
+	char what[96];
+
+	snprintf(what, sizeof(what), "the buffers take %zu bytes of the GPU; "
+		 "choose a smaller --maxbytes", size);
+	if (ended(what, cuda.alloc(&memory, size), error) < 0)
+		return NULL;
+	return (void *)memory;
+}
+
+void device_release(void *memory)
+{
+	cuda.free((uintptr_t)memory);
+}
+
+int device_put(void *memory, const void *from, size_t size,
+	       struct ddp_error *error)
+{
+	return ended("cuMemcpyHtoD", cuda.put((uintptr_t)memory, from, size),
+		     error);
+}
+
+int device_get(void *to, const void *memory, size_t size,
+	       struct ddp_error *error)
+{
+	return ended("cuMemcpyDtoH", cuda.get(to, (uintptr_t)memory, size),
+		     error);
+}
+
+void *device_stream(void)
+{
+	return stream;
+}
+
+int device_query(struct ddp_error *error)
+{
+	int result = cuda.query_stream(stream);
+
+	if (result == CUDA_ERROR_NOT_READY)
+		return 0;
+	return ended("a collective failed", result, error) == 0 ? 1 : -1;
+}

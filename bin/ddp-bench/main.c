@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ddp-bench: what the ranks of a job can move, and whether it arrives right;
+ * which nodes are slow; how long ranks take to meet. Rank 0 prints.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "bootstrap.h"
+#include "config.h"
+#include "layout/scan.h"
+#include "pairs.h"
+
+/* What must be the same on all ranks. */
+static void describe(const struct options *options, char *text, size_t size)
+{
+	snprintf(text, size, "%s mode %d %s %s %s -b %llu -e %llu -i %llu "
+		 "-f %llu -n %llu -w %llu -c %llu -r %llu",
+		 options->backend->name, options->mode,
+		 collective_words[options->collective],
+		 type_words[options->type], redop_words[options->redop],
+		 (unsigned long long)options->min_bytes,
+		 (unsigned long long)options->max_bytes,
+		 (unsigned long long)options->step_bytes,
+		 (unsigned long long)options->step_factor,
+		 (unsigned long long)options->iters,
+		 (unsigned long long)options->warmup_iters,
+		 (unsigned long long)options->check,
+		 (unsigned long long)options->root);
+}
+
+/* Ranks that could not meet say all the same: the first speaks for them. */
+static bool is_quiet(void)
+{
+	static const char *const names[] = {
+		"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *text = getenv(names[i]);
+		uint64_t rank;
+
+		if (text && ddp_scan_number(&text, 0, INT_MAX, &rank) == 0)
+			return rank > 0;
+	}
+	return false;
+}
+
+static int work(struct world *world, const struct options *options,
+		const struct ddp_error *mine, bool *bad,
+		struct ddp_error *error)
+{
+	char settings[160] = "";
+
+	if (mine->code == DDP_ERROR_NONE)
+		describe(options, settings, sizeof(settings));
+	if (world_agree(world, settings, mine, error) < 0)
+		return -1;
+	switch (options->mode) {
+	case MODE_PAIRS:
+		return pairs_run(world, options, bad, error);
+	case MODE_BOOTSTRAP:
+		return bootstrap_run(world, options, bad, error);
+	case MODE_COLLECTIVE:
+		break;
+	}
+	return bench_run(world, options, bad, error);
+}
+
+/* All has been printed; the ranks end alike, also where that failed. */
+static int finish(const struct world *world, struct ddp_error *error)
+{
+	struct ddp_error mine = { 0 };
+
+	if (fflush(stdout) != 0 || ferror(stdout))
+		ddp_error_set(&mine, DDP_ERROR_SYSTEM,
+			      "cannot write the standard output");
+	return world_agree(world, "", &mine, error);
+}
+
+/*
+ * Rank 0's, or where the ranks have not met the first task's. A rank that left
+ * before could end the step, and the others with it.
+ */
+static void print_error(const struct world *world,
+			const struct ddp_error *error)
+{
+	static const struct ddp_error none;
+
+	if (world->backend != NULL ? world->rank == 0 : !is_quiet())
+		fprintf(stderr, "ddp-bench: %s\n", error->text);
+	if (world->backend != NULL)
+		world_agree(world, "", &none, NULL);
+}
+
+/* Meet, measure and part. */
+static int run(const struct options *options, const struct ddp_error *mine,
+	       bool *bad, struct ddp_error *error)
+{
+	struct world world;
+	int rc = world_open(&world, options->backend, error);
+
+	/* Options that are wrong are told after all ranks have met. */
+	if (rc == 0)
+		rc = work(&world, options, mine, bad, error);
+	else if (mine->code != DDP_ERROR_NONE)
+		*error = *mine;
+	if (rc == 0)
+		rc = finish(&world, error);
+	if (rc < 0)
+		print_error(&world, error);
+	world_close(&world);
+	bootstrap_end();
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct ddp_error mine = { 0 }, error = { 0 };
+	bool bad = false;
+
+	options_parse(&options, argc, argv, &mine);
+	if (options.help || options.version) {
+		fputs(options.help ? options_help() :
+		      "ddp-bench " DDP_VERSION "\n", stdout);
+		return 0;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (run(&options, &mine, &bad, &error) == 0)
+		return bad;
+	return error.code == DDP_ERROR_ARGUMENT ? 2 : 1;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libddp's job and world communicator, and NCCL's collectives, looked up in
+ * the library that libddp has chosen.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "boot/nccl.h"
+#include "device.h"
+#include "world.h"
+
+#define TIMEOUT_S 300
+
+static struct {
+	int (*all_reduce)(const void *send, void *receive, size_t count,
+			  int type, int op, ncclComm_t comm, void *stream);
+	int (*reduce_scatter)(const void *send, void *receive, size_t count,
+			      int type, int op, ncclComm_t comm, void *stream);
+	int (*all_gather)(const void *send, void *receive, size_t count,
+			  int type, ncclComm_t comm, void *stream);
+	int (*broadcast)(const void *send, void *receive, size_t count,
+			 int type, int root, ncclComm_t comm, void *stream);
+	int (*send)(const void *send, size_t count, int type, int peer,
+		    ncclComm_t comm, void *stream);
+	int (*receive)(void *receive, size_t count, int type, int peer,
+		       ncclComm_t comm, void *stream);
+	int (*group_start)(void);
+} nccl;
+
+static const struct {
+	const char *name;
+	void *function;
+} symbols[] = {
+	{ "ncclAllReduce", &nccl.all_reduce },
+	{ "ncclReduceScatter", &nccl.reduce_scatter },
+	{ "ncclAllGather", &nccl.all_gather },
+	{ "ncclBroadcast", &nccl.broadcast },
+	{ "ncclSend", &nccl.send },
+	{ "ncclRecv", &nccl.receive },
+	{ "ncclGroupStart", &nccl.group_start }
+};
+
+static struct ddp_job *job;
+static const struct ddp_nccl *library;
+static ncclComm_t comm;
+static bool shares_gpu;
+static void *token;		/* 4 bytes of the GPU, for barriers */
+
+static _Noreturn void nccl_abort(const char *sentence)
+{
+	ddp_abort(job, 1, "ddp-bench: %s", sentence);
+}
+
+/* What libddp calls the caller's argument is no option of this program. */
+static int refuse(struct ddp_error *error)
+{
+	if (error->code == DDP_ERROR_ARGUMENT)
+		error->code = DDP_ERROR_SYSTEM;
+	return -1;
+}
+
+static int nccl_open(int *rank, int *size, struct ddp_error *error)
+{
+	job = ddp_job_create(NULL, error);
+	if (job == NULL)
+		return refuse(error);
+	*rank = (int)ddp_job_rank(job);
+	*size = (int)ddp_job_size(job);
+	return 0;
+}
+
+static int look_up(struct ddp_error *error)
+{
+	void *handle;
+
+	library = ddp_nccl_get(error);
+	if (library == NULL)
+		return -1;
+	handle = dlopen(library->path, RTLD_NOW | RTLD_NOLOAD);
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
+		void *symbol = handle != NULL ?
+			dlsym(handle, symbols[i].name) : NULL;
+
+		if (symbol == NULL)
+			return ddp_error_set(error, DDP_ERROR_NCCL, "%s has no "
+					     "%s", library->path,
+					     symbols[i].name);
+		memcpy(symbols[i].function, &symbol, sizeof(symbol));
+	}
+	return 0;
+}
+
+static int nccl_prepare(int local_rank, int local_size, bool share,
+			char *device, size_t size, struct ddp_error *error)
+{
+	(void)local_size;
+	shares_gpu = share;
+	/* share_gpu has to come before NCCL's first use: look up later. */
+	if (device_open(local_rank, share, device, size, error) < 0)
+		return -1;
+	token = device_reserve(sizeof(float), error);
+	return token != NULL ? 0 : -1;
+}
+
+static int nccl_connect(struct ddp_error *error)
+{
+	const struct ddp_nccl_options options = {
+		.size = sizeof(options), .share_gpu = shares_gpu
+	};
+	struct ddp_nccl_comms comms;
+
+	if (ddp_nccl_create(job, DDP_GROUP_WORLD, &options, &comms, error) < 0)
+		return refuse(error);
+	comm = comms.world;
+	return look_up(error);
+}
+
+/* Records of libddp's exchange are short: longer ones go in parts. */
+static void nccl_gather(const void *mine, void *all, size_t size)
+{
+	const char *from = mine;
+	size_t ranks = ddp_job_size(job);
+	size_t most = size < DDP_RECORD_MAX ? size : DDP_RECORD_MAX;
+	char *part = malloc(ranks * most);
+	struct ddp_error error;
+
+	if (part == NULL)
+		nccl_abort("no memory for what the ranks say");
+	for (size_t at = 0; at < size; at += most) {
+		size_t n = size - at < most ? size - at : most;
+
+		if (ddp_job_allgather(job, from + at, n, part, &error) < 0)
+			nccl_abort(error.text);
+		for (size_t rank = 0; rank < ranks; rank++)
+			memcpy((char *)all + rank * size + at, part + rank * n,
+			       n);
+	}
+	free(part);
+}
+
+static void *nccl_reserve(size_t size, struct ddp_error *error)
+{
+	return device_reserve(size, error);
+}
+
+static void nccl_put(void *buffer, const void *from, size_t size)
+{
+	struct ddp_error error;
+
+	if (device_put(buffer, from, size, &error) < 0)
+		nccl_abort(error.text);
+}
+
+static void nccl_get(void *to, const void *buffer, size_t size)
+{
+	struct ddp_error error;
+
+	if (device_get(to, buffer, size, &error) < 0)
+		nccl_abort(error.text);
+}
+
+static _Noreturn void fail(const char *call, int result)
+{
+	struct ddp_error error;
+
+	ddp_nccl_error_set(&error, library, call, result);
+	nccl_abort(error.text);
+}
+
+static int look(void)
+{
+	int result = DDP_NCCL_SUCCESS;
+	int rc = library->get_async_error(comm, &result);
+
+	return rc != DDP_NCCL_SUCCESS ? rc : result;
+}
+
+/* The communicator does not block: what was begun may not be enqueued yet. */
+static void begun(const char *call, int result)
+{
+	while (result == DDP_NCCL_IN_PROGRESS) {
+		sched_yield();
+		result = look();
+	}
+	if (result != DDP_NCCL_SUCCESS)
+		fail(call, result);
+}
+
+/* Busy, unlike ddp_nccl_wait: its naps would be part of the times. */
+static void nccl_wait(void)
+{
+	double deadline = world_clock() + TIMEOUT_S;
+	struct ddp_error error;
+	int done;
+
+	for (unsigned int i = 1; ; i++) {
+		done = device_query(&error);
+		if (done < 0)
+			nccl_abort(error.text);
+		if (done > 0)
+			return;
+		if (i % 256 != 0)
+			continue;
+		if (look() != DDP_NCCL_SUCCESS)
+			fail("an NCCL collective", look());
+		if (world_clock() > deadline)
+			nccl_abort("NCCL has not ended within 300 s");
+		sched_yield();
+	}
+}
+
+static void nccl_barrier(void)
+{
+	struct ddp_error error;
+
+	if (comm != NULL) {
+		begun("ncclAllReduce", nccl.all_reduce(token, token, 1, FLOAT,
+						       SUM, comm,
+						       device_stream()));
+		nccl_wait();
+	} else if (ddp_job_barrier(job, &error) < 0) {
+		nccl_abort(error.text);
+	}
+}
+
+static void nccl_run(const struct call *call)
+{
+	char *send = call->send, *receive = call->receive;
+	size_t own = ddp_job_rank(job) * call->count * type_width(call->type);
+	bool in_place = send == receive;
+	void *stream = device_stream();
+
+	switch (call->collective) {
+	case ALL_REDUCE:
+		begun("ncclAllReduce",
+		      nccl.all_reduce(send, receive, call->count, call->type,
+				      call->redop, comm, stream));
+		return;
+	case REDUCE_SCATTER:
+		begun("ncclReduceScatter",
+		      nccl.reduce_scatter(send, receive + (in_place ? own : 0),
+					  call->count, call->type, call->redop,
+					  comm, stream));
+		return;
+	case ALL_GATHER:
+		begun("ncclAllGather",
+		      nccl.all_gather(send + (in_place ? own : 0), receive,
+				      call->count, call->type, comm, stream));
+		return;
+	case BROADCAST:
+		begun("ncclBroadcast",
+		      nccl.broadcast(send, receive, call->count, call->type,
+				     call->root, comm, stream));
+		return;
+	}
+}
+
+static void nccl_exchange(int peer, const void *send, void *receive,
+			  size_t size)
+{
+	void *stream = device_stream();
+	int result = nccl.group_start();
+
+	if (result == DDP_NCCL_SUCCESS)
+		result = nccl.send(send, size, UINT8, peer, comm, stream);
+	if (result == DDP_NCCL_SUCCESS || result == DDP_NCCL_IN_PROGRESS)
+		result = nccl.receive(receive, size, UINT8, peer, comm,
+				      stream);
+	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
+		fail("an NCCL exchange", result);
+	begun("ncclGroupEnd", library->group_end());
+}
+
+static void nccl_describe(char *text, size_t size)
+{
+	int version = library->version;
+
+	snprintf(text, size, "NCCL %d.%d.%d", version / 10000,
+		 version / 100 % 100, version % 100);
+}
+
+static void nccl_close(void)
+{
+	if (comm != NULL)
+		ddp_nccl_destroy(comm, 0, NULL);
+	if (token != NULL)
+		device_release(token);
+	device_close();
+	ddp_job_destroy(job);
+}
+
+const struct backend backend_nccl = {
+	.name = "nccl",
+	.count_max = SIZE_MAX,
+	.open = nccl_open,
+	.prepare = nccl_prepare,
+	.connect = nccl_connect,
+	.gather = nccl_gather,
+	.barrier = nccl_barrier,
+	.reserve = nccl_reserve,
+	.release = device_release,
+	.put = nccl_put,
+	.get = nccl_get,
+	.run = nccl_run,
+	.exchange = nccl_exchange,
+	.wait = nccl_wait,
+	.describe = nccl_describe,
+	.close = nccl_close,
+	.abort = nccl_abort
+};

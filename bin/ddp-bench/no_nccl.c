@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* In place of nccl.c in a build without PMIx. */
+#include "backend.h"
+
+static int no_open(int *rank, int *size, struct ddp_error *error)
+{
+	(void)rank;
+	(void)size;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "this ddp-bench was "
+			     "built without PMIx; build it with ./configure "
+			     "--with-pmix");
+}
+
+const struct backend backend_nccl = { .name = "nccl", .open = no_open };

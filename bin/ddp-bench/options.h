@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DDP_BENCH_OPTIONS_H
+#define DDP_BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend.h"
+
+enum mode { MODE_COLLECTIVE, MODE_PAIRS, MODE_BOOTSTRAP };
+
+/* Which of the ranks' mean times is shown, as nccl-tests counts them. */
+enum average { AVERAGE_RANK0, AVERAGE_MEAN, AVERAGE_MIN, AVERAGE_MAX };
+
+/* What the command line says, with defaults for the rest. */
+struct options {
+	enum mode mode;
+	const struct backend *backend;	/* never NULL */
+	enum collective collective;
+	enum type type;
+	enum redop redop;
+	enum average average;
+	uint64_t min_bytes, max_bytes, step_bytes, step_factor;
+	uint64_t iters, warmup_iters, check, root;
+	bool share_gpu, json;
+	bool help, version;
+};
+
+/*
+ * On failure, error names the option, its value and what fits; options are then
+ * the defaults, but with the backend that the options name, for the ranks to
+ * meet.
+ */
+int options_parse(struct options *options, int argc, char **argv,
+		  struct ddp_error *error);
+
+const char *options_help(void);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a collective moves, by the rules and in the words of NVIDIA's
+ * nccl-tests, so that figures can be compared. Pure.
+ */
+#ifndef DDP_BENCH_SHAPE_H
+#define DDP_BENCH_SHAPE_H
+
+#include <stddef.h>
+
+enum collective { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST };
+
+/* In NCCL's order: the value is its ncclDataType_t or ncclRedOp_t. */
+enum type { INT8, UINT8, INT32, UINT32, INT64, UINT64, HALF, FLOAT, DOUBLE,
+	    BFLOAT16 };
+enum redop { SUM, PROD, MAX, MIN };
+
+extern const char *const collective_words[];	/* each ends with NULL */
+extern const char *const type_words[];
+extern const char *const redop_words[];
+
+size_t type_width(enum type type);		/* bytes */
+
+struct shape {
+	size_t count;		/* elements that the call is told */
+	size_t send, receive;	/* elements in a rank's two buffers */
+	size_t size;		/* bytes of the larger of them */
+	double bus_factor;	/* bus bandwidth / algorithm bandwidth */
+};
+
+/*
+ * A collective of at most bytes over ranks ranks. Reduce-scatter and
+ * all-gather divide them by the ranks, rounded down to 16 bytes each: size is
+ * what is really moved.
+ */
+struct shape shape_make(enum collective collective, enum type type,
+			size_t bytes, int ranks);
+
+#endif

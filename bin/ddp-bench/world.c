@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct opinion {
+	struct ddp_error error;
+	char settings[160];
+};
+
+double world_clock(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Ranks of one node mostly follow each other, or its number is near. */
+static void place(struct world *world, int rank)
+{
+	struct member *members = world->members;
+	int before = rank - 1;
+
+	while (before >= 0 &&
+	       strcmp(members[before].host, members[rank].host) != 0)
+		before--;
+	members[rank].node = before < 0 ? world->node_count++ :
+		members[before].node;
+	members[rank].local_rank = before < 0 ? 0 :
+		members[before].local_rank + 1;
+}
+
+int world_open(struct world *world, const struct backend *backend,
+	       struct ddp_error *error)
+{
+	struct member own = { 0 };
+	double begin = world_clock();
+
+	*world = (struct world){ .size = 1 };
+	if (backend->open(&world->rank, &world->size, error) < 0)
+		return -1;
+	world->open_seconds = world_clock() - begin;
+	world->backend = backend;
+	world->members = calloc((size_t)world->size, sizeof(own));
+	if (world->members == NULL)
+		backend->abort("no memory for the table of ranks");
+	gethostname(own.host, sizeof(own.host) - 1);
+	backend->gather(&own, world->members, sizeof(own));
+	for (int rank = 0; rank < world->size; rank++)
+		place(world, rank);
+	return 0;
+}
+
+void world_close(struct world *world)
+{
+	if (world->backend != NULL)
+		world->backend->close();
+	free(world->members);
+	*world = (struct world){ .size = 1 };
+}
+
+int world_node_size(const struct world *world, int node)
+{
+	int size = 0;
+
+	for (int rank = 0; rank < world->size; rank++)
+		size += world->members[rank].node == node;
+	return size;
+}
+
+static bool is_same(const struct ddp_error *a, const struct ddp_error *b)
+{
+	return a->code == b->code && strcmp(a->text, b->text) == 0;
+}
+
+/* The first rank's error; without its name where all ranks say the same. */
+static int find_error(const struct world *world, const struct opinion *all,
+		      struct ddp_error *error)
+{
+	int first = 0, same = 0;
+
+	while (first < world->size && all[first].error.code == DDP_ERROR_NONE)
+		first++;
+	if (first == world->size)
+		return 0;
+	for (int rank = 0; rank < world->size; rank++)
+		same += is_same(&all[rank].error, &all[first].error);
+	if (same < world->size)
+		return ddp_error_set(error, all[first].error.code,
+				     "rank %d on %s: %s", first,
+				     world->members[first].host,
+				     all[first].error.text);
+	if (error != NULL)
+		*error = all[first].error;
+	return -1;
+}
+
+static int compare(const struct world *world, const struct opinion *all,
+		   struct ddp_error *error)
+{
+	for (int rank = 1; rank < world->size; rank++)
+		if (strcmp(all[rank].settings, all[0].settings) != 0)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT, "rank "
+					     "%d on %s has the options '%s', "
+					     "rank 0 has '%s'; give all ranks "
+					     "the same", rank,
+					     world->members[rank].host,
+					     all[rank].settings,
+					     all[0].settings);
+	return 0;
+}
+
+int world_agree(const struct world *world, const char *settings,
+		const struct ddp_error *mine, struct ddp_error *error)
+{
+	struct opinion own = { .error = *mine };
+	struct opinion *all = calloc((size_t)world->size, sizeof(own));
+	int rc;
+
+	if (all == NULL)
+		world->backend->abort("no memory for what the ranks say");
+	snprintf(own.settings, sizeof(own.settings), "%s", settings);
+	world->backend->gather(&own, all, sizeof(own));
+	rc = find_error(world, all, error);
+	if (rc == 0)
+		rc = compare(world, all, error);
+	free(all);
+	return rc;
+}
+
+int world_prepare(struct world *world, bool share, size_t size, void **buffer,
+		  struct ddp_error *error)
+{
+	const struct backend *backend = world->backend;
+	struct member own = world->members[world->rank];
+	struct ddp_error mine = { 0 };
+	double begin;
+
+	*buffer = NULL;
+	if (backend->prepare(own.local_rank, world_node_size(world, own.node),
+			     share, own.device, sizeof(own.device),
+			     &mine) == 0 && size > 0)
+		*buffer = backend->reserve(size, &mine);
+	if (world_agree(world, "", &mine, error) < 0)
+		goto failed;
+	backend->gather(&own, world->members, sizeof(own));
+	begin = world_clock();
+	backend->connect(&mine);
+	world->connect_seconds = world_clock() - begin;
+	if (world_agree(world, "", &mine, error) == 0)
+		return 0;
+failed:
+	if (*buffer != NULL)
+		backend->release(*buffer);
+	*buffer = NULL;
+	return -1;
+}
