@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exchange ROUNDS BYTES: what an all-gather of libddp costs beside PMIx itself.
+ * In turn, in one job: ddp_job_allgather; and what it cannot do without: put a
+ * value of the same size, commit, a fence that collects, and the values of the
+ * other ranks. Rank 0 prints, for each pair, both times in microseconds.
+ */
+#define _GNU_SOURCE
+#include <pmix.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ddp.h"
+
+static struct ddp_job *job;
+static pmix_proc_t self;
+static int bytes;
+static char *mine, *all;
+
+static double now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static void must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "exchange: %s has failed\n", what);
+	exit(1);
+}
+
+/* Two keys in turn, as PMIx keeps and carries all that was ever put. */
+static double bare(int round)
+{
+	pmix_value_t value = { .type = PMIX_BYTE_OBJECT }, *got;
+	pmix_proc_t proc = self;
+	pmix_info_t collect;
+	double begin = now_us();
+	bool yes = true;
+	char key[32];
+
+	snprintf(key, sizeof(key), "bare.%d", round % 2);
+	value.data.bo.bytes = mine;
+	value.data.bo.size = (size_t)bytes;
+	must(PMIx_Put(PMIX_GLOBAL, key, &value) == 0, "PMIx_Put");
+	must(PMIx_Commit() == 0, "PMIx_Commit");
+	proc.rank = PMIX_RANK_WILDCARD;
+	PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+	must(PMIx_Fence(&proc, 1, &collect, 1) == 0, "PMIx_Fence");
+	for (proc.rank = 0; proc.rank < ddp_job_size(job); proc.rank++) {
+		if (proc.rank == self.rank)
+			continue;
+		must(PMIx_Get(&proc, key, NULL, 0, &got) == 0, "PMIx_Get");
+		memcpy(all + proc.rank * (size_t)bytes, got->data.bo.bytes,
+		       got->data.bo.size);
+		PMIX_VALUE_RELEASE(got);
+	}
+	return now_us() - begin;
+}
+
+static double ours(void)
+{
+	double begin = now_us();
+	struct ddp_error error;
+
+	if (ddp_job_allgather(job, mine, (size_t)bytes, all, &error)) {
+		fprintf(stderr, "exchange: %s\n", error.text);
+		exit(1);
+	}
+	return now_us() - begin;
+}
+
+int main(int argc, char **argv)
+{
+	int round, rounds = argc > 1 ? atoi(argv[1]) : 200;
+	double us[2];
+
+	bytes = argc > 2 ? atoi(argv[2]) : 64;
+	job = ddp_job_create(NULL, NULL);
+	must(job != NULL && PMIx_Init(&self, NULL, 0) == 0, "to begin");
+	mine = calloc(1, (size_t)bytes);
+	all = calloc(ddp_job_size(job), (size_t)bytes);
+	for (round = 0; round < rounds; round++) {
+		mine[0] = (char)round;
+		if (round % 2 == 0)
+			us[0] = ours();
+		us[1] = bare(round);
+		if (round % 2 == 1)
+			us[0] = ours();
+		if (self.rank == 0 && round >= rounds / 10)
+			printf("%.1f %.1f\n", us[0], us[1]);
+	}
+	PMIx_Finalize(NULL, 0);
+	ddp_job_destroy(job);
+	return 0;
+}
