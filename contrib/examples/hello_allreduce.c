@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Every rank gives 1, every rank gets the number of ranks.
- *   nvcc -o hello hello_allreduce.c -lddp -lnccl
+ *   nvcc -o hello hello_allreduce.c $(pkg-config --cflags --libs libddp) -lnccl
  *   srun --mpi=pmix -N2 --ntasks-per-node=8 --gres=gpu:8 ./hello
  */
 #include <stdio.h>

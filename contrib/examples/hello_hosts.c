@@ -2,7 +2,7 @@
 /*
  * Every rank tells its host to all, and rank 0 prints who is where. Needs no
  * GPU.
- *   cc -o hello_hosts hello_hosts.c -lddp
+ *   cc -o hello_hosts hello_hosts.c $(pkg-config --cflags --libs libddp)
  *   srun --mpi=pmix -N2 --ntasks-per-node=2 ./hello_hosts
  */
 #include <stdio.h>

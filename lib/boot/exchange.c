@@ -101,10 +101,10 @@ static void *value_get(struct ddp_job *job, uint32_t rank, size_t copy,
 	if (why.code == DDP_ERROR_TIMEOUT)
 		ddp_job_fail(job, &why, NULL);
 	else if (why.code == DDP_ERROR_PEER)
-		ddp_error_set(&why, DDP_ERROR_PEER, "rank %u on %s has written "
-			      "nothing for exchange %u: all ranks must create "
-			      "jobs, and call collectives, equally often",
-			      rank, ddp_job_host(job, rank), job->round);
+		ddp_error_set(&why, DDP_ERROR_PEER, "rank %u on %s has not "
+			      "taken part in this collective: it has died, or "
+			      "has called fewer of them, or created fewer jobs",
+			      rank, ddp_job_host(job, rank));
 	if (error != NULL)
 		*error = why;
 	return NULL;
@@ -242,14 +242,24 @@ int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 	return rc;
 }
 
+/*
+ * A fence can succeed without a rank that has died (SLURM_PMIX_FENCE=ring), so
+ * that everybody's empty record is what tells.
+ */
 int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error)
 {
 	int64_t deadline = ddp_job_deadline(job, 0);
+	size_t size;
+	uint32_t rank;
+	char none;
 	int rc;
 
 	if (ddp_job_begin(job, deadline, error))
 		return -1;
 	rc = ddp_exchange_put(job, NULL, 0, deadline, error);
+	for (rank = 0; rank < job->size && rc == 0; rank++)
+		rc = ddp_exchange_get(job, rank, &none, 0, &size, deadline,
+				      error);
 	ddp_job_end(job);
 	return rc;
 }

@@ -18,7 +18,9 @@
  * node were waiting in a collective: these get an error at once, and should
  * call ddp_abort, as those on other nodes have only their deadline. PMIx is
  * left when the program exits, by exit or return from main, and not before: a
- * rank that exits with an error tells nobody, so call ddp_abort instead.
+ * rank that exits with an error tells nobody, so call ddp_abort instead. A rank
+ * that comes after its peers' deadline may itself succeed: only ddp_abort by
+ * those who waited ends it.
  *
  * Order: destroy communicators, then the job, then call MPI_Finalize. A
  * program's own MPI_Init may come at any time, but the first ddp_job_create

@@ -177,6 +177,13 @@ off=--kill-on-bad-exit=0
 on=--kill-on-bad-exit=1
 step 'a death before a fence ends the step' killed '' $off ./job \
 	create !2:sleep=500 !2:barrier @2:kill
+for fence in ring tree; do
+	call login env SLURM_PMIX_FENCE=$fence srun --mpi=pmix -N2 \
+		--ntasks-per-node=2 $off ./job create=3000 barrier \
+		@2:sleep=300 @2:kill barrier
+	equal "nobody passes a barrier that a dead rank did not call: $fence" \
+		'' "$(grep -v ' barrier: ' out)$(test -s out || cat err)"
+done
 step 'a death after a fence ends the step' killed '' $off ./job \
 	create barrier @2:kill sleep=60000
 step 'so does _exit, whatever its code' killed '' $off ./job \
