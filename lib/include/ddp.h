@@ -107,7 +107,8 @@ uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank);
 int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		      void *all, struct ddp_error *error);
 
-/* Collective: returns 0 when all ranks have called it, or -1. */
+/* Collective: returns 0 when all ranks have called it, or -1, also where one has
+ * died instead. Costs what ddp_job_allgather costs. */
 int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error);
 
 /*
