@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The tools. ddp-train's objects lie beside it, in obj/bin/train, those of
 # ddp-info in obj/bin/info and those of ddp-bench in obj/bin/bench.
-TRAIN_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-train/*.c))
+TRAIN_DIR := $(srcdir)/bin/ddp-train
+TRAIN_SRC := $(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c))
 ifneq ($(HAVE_MPI),yes)
-TRAIN_SRC := $(filter-out %/mpi.c,$(TRAIN_SRC))
+TRAIN_SRC := $(filter-out $(TRAIN_DIR)/mpi/%,$(TRAIN_SRC))
 endif
-TRAIN_OBJ := $(TRAIN_SRC:$(srcdir)/bin/ddp-train/%.c=obj/bin/train/%.o)
+TRAIN_OBJ := $(TRAIN_SRC:$(TRAIN_DIR)/%.c=obj/bin/train/%.o)
 
-obj/bin/train/%.o: PART_CFLAGS = $(BLAS_CFLAGS)
-obj/bin/train/mpi.o: PART_CFLAGS = $(MPI_CFLAGS)
-obj/bin/train/%.o: $(srcdir)/bin/ddp-train/%.c config.mak
+# oneDNN where it was found, or else a CBLAS.
+ifeq ($(HAVE_ONEDNN),yes)
+MATMUL_CFLAGS = $(ONEDNN_CFLAGS)
+MATMUL_LIBS = $(ONEDNN_LIBS)
+else
+MATMUL_CFLAGS = $(BLAS_CFLAGS)
+MATMUL_LIBS = $(BLAS_LIBS)
+endif
+TRAIN_CFLAGS = -I$(TRAIN_DIR) $(KERNEL_CFLAGS)
+obj/bin/train/%.o: PART_CFLAGS = $(TRAIN_CFLAGS)
+obj/bin/train/cpu/matmul.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
+obj/bin/train/mpi/%.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS)
+obj/bin/train/%.o: $(TRAIN_DIR)/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
 obj/bin/ddp-train: $(TRAIN_OBJ) obj/lib/libddp_layout.a
-	$(call quiet,LD) $(link) $(BLAS_LIBS) $(MPI_LIBS) -lm $(LIBS)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
 
 INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
 ifeq ($(HAVE_PMIX),yes)
@@ -56,7 +67,7 @@ obj/bin/ddp-bench: $(BENCH_OBJ) $(BENCH_LIB) obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(MPI_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 man1dir = $(mandir)/man1
-ifeq ($(HAVE_BLAS),yes)
+ifneq ($(filter yes,$(HAVE_ONEDNN) $(HAVE_BLAS)),)
 ALL += obj/bin/ddp-train
 INSTALLED += bindir:obj/bin/ddp-train
 INSTALLED += man1dir:$(srcdir)/bin/ddp-train/ddp-train.1

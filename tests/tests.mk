@@ -72,6 +72,16 @@ obj/tests/boot/threads: $(TSAN_OBJ)
 	$(call quiet,LD) $(link) -fsanitize=thread $(PMIX_LIBS) -ldl -pthread \
 		$(LIBS)
 
+# The trainer's parts, each in a program of its own, for tests/train/run.
+TRAIN_PARTS := $(filter-out %/main.o,$(TRAIN_OBJ))
+obj/tests/train/%.o obj/tests/bench/allreduce.o: PART_CFLAGS = \
+	-I$(TRAIN_DIR) $(MPI_CFLAGS)
+obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
+obj/tests/bench/allreduce: obj/tests/bench/allreduce.o $(TRAIN_PARTS) \
+		obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
+
 obj/fuzz/%.o: $(srcdir)/%.c config.mak
 	$(call quiet,CC) $(FUZZ_CC) $(compile) $(FUZZ_FLAGS)
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
+#include <byteswap.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,16 +15,35 @@
 #include "data.h"
 #include "layout/error.h"
 
+enum { MAGIC = 20240520, VERSION = 1, HEADER_BYTES = 1024, BLOCK = 4096 };
+
+static const char *const names[] = {
+	[DATA_BYTES] = "--data", [DATA_TOKENS] = "--tokens"
+};
+
 /* What a handler of SIGBUS must know: no argument reaches it. */
 static struct {
 	const unsigned char *begin, *end;
-	const char *path;
+	const char *name, *path;
 } mapped;
 
 static void say(const char *text)
 {
 	if (write(STDERR_FILENO, text, strlen(text)) < 0)
 		_exit(1);
+}
+
+/* The file is no longer what was checked; said where no error can be. */
+static _Noreturn void end_run(const char *what)
+{
+	say("ddp-train: ");
+	say(mapped.name);
+	say(" ");
+	say(mapped.path);
+	say(" ");
+	say(what);
+	say(" while it was read; leave the file alone during a run\n");
+	_exit(1);
 }
 
 /* Reading a page that the file no longer has raises SIGBUS. */
@@ -35,71 +56,211 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 		signal(number, SIG_DFL);
 		return;
 	}
-	say("ddp-train: --data ");
-	say(mapped.path);
-	say(" shrank while it was read; leave the file alone during a run\n");
-	_exit(1);
+	end_run("shrank");
 }
 
-static int check(const char *path, const struct stat *status, size_t min_size,
-		 struct ddp_error *error)
+/* Open path for reading and learn its size; -1 with error set. */
+static int open_file(const char *path, const char *name, struct stat *status,
+		     struct ddp_error *error)
 {
-	if (S_ISDIR(status->st_mode))
-		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "--data %s is a directory; name a file",
-				     path);
-	if (!S_ISREG(status->st_mode))
-		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "--data %s is not a regular file; copy "
-				     "the text to one", path);
-	if ((uintmax_t)status->st_size < min_size)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "--data %s has %jd bytes; at least %zu "
-				     "are needed", path,
-				     (intmax_t)status->st_size, min_size);
+	/* O_NONBLOCK: a pipe without a writer must not hold the job up. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0 || fstat(fd, status) < 0)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot open %s %s: "
+			      "%s; name a file that every node can read", name,
+			      path, strerror(errno));
+	else if (S_ISDIR(status->st_mode))
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s is a directory; "
+			      "name a file", name, path);
+	else if (!S_ISREG(status->st_mode))
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s is not a "
+			      "regular file; copy the data to one", name,
+			      path);
+	else if (status->st_size == 0)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s is empty; name "
+			      "a file with data", name, path);
+	else
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static uint32_t header_word(const struct data *data, int index)
+{
+	uint32_t word;
+
+	memcpy(&word, data->bytes + sizeof(word) * (size_t)index,
+	       sizeof(word));
+	return le32toh(word);
+}
+
+/* Whether the header is one, and the file as long as it says. */
+static int check_header(const struct data *data, struct ddp_error *error)
+{
+	const char *path = data->path;
+	uint32_t magic, version;
+	uint64_t wanted;
+
+	if (data->size < HEADER_BYTES)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s "
+				     "has %zu bytes, fewer than the %d of a "
+				     "token file's header; for the bytes of "
+				     "any file use --data", path, data->size,
+				     HEADER_BYTES);
+	magic = header_word(data, 0);
+	version = header_word(data, 1);
+	wanted = HEADER_BYTES + UINT64_C(2) * header_word(data, 2);
+	if (magic == bswap_32(MAGIC))
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s is "
+				     "a token file in the wrong byte order; "
+				     "write its numbers little-endian", path);
+	if (magic != MAGIC)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s "
+				     "begins with %" PRIu32 ", not with %d as "
+				     "a token file does; for the bytes of any "
+				     "file use --data", path, magic, MAGIC);
+	if (version != VERSION)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s is "
+				     "a token file of version %" PRIu32 "; "
+				     "only version %d, of 16-bit tokens, can "
+				     "be read", path, version, VERSION);
+	if (data->size != wanted)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s "
+				     "has %zu bytes, but %" PRIu32 " tokens, "
+				     "which its header counts, make %" PRIu64
+				     "; copy or write the file again", path,
+				     data->size, header_word(data, 2), wanted);
 	return 0;
 }
 
-int data_open(struct data *data, const char *path, size_t min_size,
-	      struct ddp_error *error)
+static int check(struct data *data, uint64_t min_tokens,
+		 struct ddp_error *error)
+{
+	data->tokens = data->size;
+	if (data->format == DATA_TOKENS) {
+		if (check_header(data, error) < 0)
+			return -1;
+		data->tokens = (data->size - HEADER_BYTES) / 2;
+	}
+	if (data->tokens >= min_tokens)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s has %" PRIu64
+			     " tokens, but --context %" PRIu64 " needs at "
+			     "least %" PRIu64 "; name a larger file or choose "
+			     "a smaller --context", names[data->format],
+			     data->path, data->tokens, min_tokens - 1,
+			     min_tokens);
+}
+
+/* Reads of it that fail from now on are the file's fault. */
+static void watch(const struct data *data)
 {
 	struct sigaction action = {
 		.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO
 	};
-	struct stat status;
-	void *bytes;
-	/* O_NONBLOCK: a pipe without a writer must not hold the job up. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd < 0 || fstat(fd, &status) < 0) {
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot open --data "
-			      "%s: %s; name a file that every node can read",
-			      path, strerror(errno));
-		goto fail;
-	}
-	if (check(path, &status, min_size, error) < 0)
-		goto fail;
-	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd,
-		     0);
-	if (bytes == MAP_FAILED) {
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot map --data "
-			      "%s: %s", path, strerror(errno));
-		goto fail;
-	}
-	close(fd);
-	data->bytes = bytes;
-	data->size = (size_t)status.st_size;
-	data->device = status.st_dev;
-	data->inode = status.st_ino;
 	mapped.begin = data->bytes;
 	mapped.end = data->bytes + data->size;
-	mapped.path = path;
+	mapped.name = names[data->format];
+	mapped.path = data->path;
 	sigaction(SIGBUS, &action, NULL);
+}
+
+int data_open(struct data *data, const char *path, enum data_format format,
+	      uint64_t min_tokens, struct ddp_error *error)
+{
+	struct data opened = { .format = format, .path = path };
+	struct stat status;
+	void *bytes;
+	int fd = open_file(path, names[format], &status, error);
+
+	if (fd < 0)
+		return -1;
+	opened.size = (size_t)status.st_size;
+	opened.device = status.st_dev;
+	opened.inode = status.st_ino;
+	bytes = mmap(NULL, opened.size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (bytes == MAP_FAILED)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot map %s "
+				     "%s: %s", names[format], path,
+				     strerror(errno));
+	opened.bytes = bytes;
+	watch(&opened);
+	if (check(&opened, min_tokens, error) < 0) {
+		data_close(&opened);
+		return -1;
+	}
+	*data = opened;
 	return 0;
-fail:
-	if (fd >= 0)
-		close(fd);
-	return -1;
+}
+
+static uint16_t token_at(const struct data *data, uint64_t index)
+{
+	uint16_t token;
+
+	memcpy(&token, data->bytes + HEADER_BYTES + 2 * index, sizeof(token));
+	return le16toh(token);
+}
+
+static uint16_t largest_token(const struct data *data, uint64_t begin,
+			      uint64_t end)
+{
+	uint16_t largest = 0;
+
+	for (uint64_t i = begin; i < end; i++) {
+		uint16_t token = token_at(data, i);
+
+		largest = token > largest ? token : largest;
+	}
+	return largest;
+}
+
+int data_check(struct data *data, uint64_t vocab, int part, int parts,
+	       struct ddp_error *error)
+{
+	uint64_t blocks = (data->tokens + BLOCK - 1) / BLOCK;
+	uint64_t begin = blocks * (uint64_t)part / (uint64_t)parts * BLOCK;
+	uint64_t end = blocks * ((uint64_t)part + 1) / (uint64_t)parts * BLOCK;
+
+	/* A byte is always below 256, the vocabulary of bytes. */
+	if (data->format == DATA_BYTES)
+		return 0;
+	data->vocab = vocab;
+	end = end < data->tokens ? end : data->tokens;
+	for (uint64_t i = begin; i < end; i += BLOCK) {
+		uint64_t stop = end - i < BLOCK ? end : i + BLOCK;
+
+		if (largest_token(data, i, stop) < vocab)
+			continue;
+		while (token_at(data, i) < vocab)
+			i++;
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s: "
+				     "token %" PRIu64 ", counted from 0, is "
+				     "%u, past the vocabulary of --vocab %"
+				     PRIu64 "; give the --vocab that it was "
+				     "written with", data->path, i,
+				     (unsigned)token_at(data, i), vocab);
+	}
+	return 0;
+}
+
+void data_read(const struct data *data, uint64_t first, size_t count,
+	       int32_t *tokens)
+{
+	if (data->format == DATA_BYTES) {
+		for (size_t i = 0; i < count; i++)
+			tokens[i] = data->bytes[first + i];
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		tokens[i] = token_at(data, first + i);
+		/* It was checked once, and will be an index. */
+		if ((uint64_t)tokens[i] >= data->vocab)
+			end_run("was changed");
+	}
 }
 
 bool data_is(const struct data *data, const char *path)

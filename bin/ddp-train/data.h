@@ -1,29 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The training text: one regular file, mapped read-only. */
+/*
+ * The training data: one regular file, mapped read-only.  Either any file, of
+ * which each byte is a token (vocabulary 256), or a token file: 256 int32
+ * (20240520, version 1, the number of tokens, 0 ...), then the tokens, uint16;
+ * all little-endian (the format of llm.c's .bin files).
+ */
 #ifndef DDP_TRAIN_DATA_H
 #define DDP_TRAIN_DATA_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct ddp_error;
 
+enum data_format { DATA_BYTES, DATA_TOKENS };
+
 struct data {
+	enum data_format format;
 	const unsigned char *bytes;	/* size of them; NULL: not open */
 	size_t size;
+	uint64_t tokens;
+	uint64_t vocab;			/* of a token file, once checked */
+	const char *path;		/* the caller's, borrowed */
 	dev_t device;
 	ino_t inode;
 };
 
 /*
- * Map the regular file at path, which must hold at least min_size bytes (1 or
- * more).  Returns 0, or -1 with error set and data untouched.  A file that
- * shrinks while it is mapped ends the process with one sentence, and path is
- * borrowed for it until data_close().  One file may be open at a time.
+ * Map the file at path and check its kind, its header and its length; it must
+ * hold at least min_tokens.  Returns 0, or -1 with error set and data
+ * untouched.  A file that shrinks while it is mapped ends the process with one
+ * sentence; path is borrowed for it until data_close().  One file may be open
+ * at a time.
  */
-int data_open(struct data *data, const char *path, size_t min_size,
-	      struct ddp_error *error);
+int data_open(struct data *data, const char *path, enum data_format format,
+	      uint64_t min_tokens, struct ddp_error *error);
+
+/*
+ * Whether part `part` of `parts` equal parts has only tokens below vocab.
+ * Returns 0, or -1 with error naming the first one that is not and where.
+ */
+int data_check(struct data *data, uint64_t vocab, int part, int parts,
+	       struct ddp_error *error);
+
+/*
+ * Tokens first .. first + count - 1, which must be there and were checked; one
+ * that has changed since ends the process with one sentence.
+ */
+void data_read(const struct data *data, uint64_t first, size_t count,
+	       int32_t *tokens);
 
 /* Whether path names the file that is open; false where none is. */
 bool data_is(const struct data *data, const char *path);

@@ -1,175 +1,301 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ddp-train: data-parallel training, one process a rank.  Each rank computes
- * the gradient of its own batch; one sum over all ranks makes it the gradient
- * of the global batch; every rank takes the same step.
+ * the gradient of its own part of the global batch; the sum over all ranks,
+ * formed while the backward pass still runs, makes it the gradient of the
+ * whole; every rank takes the same step.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include <cblas.h>
-
-#include "comm.h"
+#include "clock.h"
+#include "collective.h"
 #include "config.h"
 #include "data.h"
+#include "fold.h"
 #include "layout/error.h"
-#include "log.h"
 #include "model.h"
 #include "options.h"
+#include "report.h"
 #include "roll.h"
+#include "trainer.h"
 #include "world.h"
 
 struct run {
 	struct options options;
-	struct world world;
+	struct collective collective;
 	struct data data;
-	struct log log;			/* rank 0's */
-	float *param;
-	float *grad;			/* the loss follows the gradients */
-	float *work;
+	struct trainer *trainer;
+	struct report *report;		/* rank 0's */
+	char (*hosts)[ROLL_CELL];	/* of all ranks */
+	double begun, opened;		/* moments */
+	bool quiet;			/* another process says the error */
 };
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void print_error(const struct ddp_error *error)
 {
 	fprintf(stderr, "ddp-train: %s\n", error->text);
 }
 
+static int open_data(struct run *run, struct ddp_error *error)
+{
+	const struct options *options = &run->options;
+	const struct collective *collective = &run->collective;
+
+	if (!options->data)
+		return 0;
+	if (data_open(&run->data, options->data, options->format,
+		      options->shape.context + 1, error) < 0)
+		return -1;
+	return data_check(&run->data, options->shape.vocab, collective->rank,
+			  collective->size, error);
+}
+
+static int open_report(struct run *run, struct ddp_error *error)
+{
+	const struct options *options = &run->options;
+	struct report_plan plan = {
+		.log = options->log, .steps = options->steps,
+		.samples = options->global_batch,
+		.tokens = options->global_batch * options->shape.context,
+		.ranks = run->collective.size
+	};
+
+	if (run->collective.rank != 0 || options->plan)
+		return 0;
+	if (options->log && data_is(&run->data, options->log))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--log %s is "
+				     "the training data, which it would "
+				     "replace", options->log);
+	return report_open(&run->report, &plan, error);
+}
+
 /* Everything that can fail on one rank alone comes before the roll call. */
 static int prepare(struct run *run, struct ddp_error *error)
 {
-	const struct options *options = &run->options;
-	const struct model *model = options->model;
-
-	if (options->data && data_open(&run->data, options->data,
-				       model->data_size, error) < 0)
+	if (options_complete(&run->options, run->collective.size, error) < 0 ||
+	    open_data(run, error) < 0)
 		return -1;
-	run->param = calloc(model->param_count, sizeof(float));
-	run->grad = calloc(model->param_count + 1, sizeof(float));
-	run->work = calloc(model->work_count * options->batch, sizeof(float));
-	if (!run->param || !run->grad || !run->work)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for "
-				     "--batch %" PRIu64 "; choose a smaller "
-				     "one", options->batch);
-	if (!options->log || run->world.rank != 0)
-		return 0;
-	if (data_is(&run->data, options->log))
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--log %s is "
-				     "the --data file, which it would replace",
-				     options->log);
-	return log_open(&run->log, options->log, error);
+	run->trainer = trainer_create(&run->options, &run->collective,
+				      &run->data, error);
+	return run->trainer ? open_report(run, error) : -1;
 }
 
 static void finish(struct run *run)
 {
+	trainer_destroy(run->trainer);
+	if (run->collective.table)
+		run->collective.table->close(&run->collective);
 	data_close(&run->data);
-	log_close(&run->log);
-	free(run->param);
-	free(run->grad);
-	free(run->work);
+	free(run->hosts);
 }
 
-/* Rank 0's: the line of a step on stdout and in the log. */
-static void report(struct run *run, const struct log_step *step)
+/* Fail alone, after the ranks have agreed for the last time. */
+static void give_up(struct run *run, const struct ddp_error *error)
 {
-	uint64_t steps = run->options.steps;
-	uint64_t interval = steps < 20 ? 1 : steps / 10;
-	struct ddp_error error;
+	report_close(run->report);
+	run->collective.table->abort(&run->collective, error->text);
+}
 
-	if (step->step == 1 || step->step % interval == 0 ||
-	    step->step == steps)
-		printf("step %5" PRIu64 "  loss %.4f\n", step->step,
-		       step->loss);
-	if (log_write(&run->log, step, &error) < 0) {
-		print_error(&error);
-		run->world.comm->abort(1);
+/* All ranks' shares, for each of them. */
+static void agree(struct run *run, const struct share *mine)
+{
+	run->collective.table->agree(&run->collective, mine,
+				     run->trainer->shares, sizeof(*mine));
+}
+
+/* Whether all have the same parameters after a step; the same on each rank. */
+static int compare_parameters(struct run *run, uint64_t step,
+			      struct ddp_error *error)
+{
+	const struct share *shares = run->trainer->shares;
+	struct share mine = { .hash = trainer_hash(run->trainer) };
+
+	agree(run, &mine);
+	for (int rank = 1; rank < run->collective.size; rank++)
+		if (shares[rank].hash != shares[0].hash)
+			return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				"the parameters of rank %d on %s are not "
+				"those of rank 0 on %s after step %" PRIu64
+				"; test the memory of both nodes and what "
+				"lies between them", rank, run->hosts[rank],
+				run->hosts[0], step);
+	return 0;
+}
+
+/*
+ * The first rank whose loss is no number, or else whose gradient: one rank's
+ * loss makes it every rank's gradient.  The number of ranks if there is none.
+ */
+static int find_bad(const struct run *run)
+{
+	const struct share *shares = run->trainer->shares;
+	int size = run->collective.size;
+
+	for (int rank = 0; rank < size; rank++)
+		if (!isfinite(shares[rank].loss))
+			return rank;
+	for (int rank = 0; rank < size; rank++)
+		if (!isfinite(shares[rank].norm))
+			return rank;
+	return size;
+}
+
+static int stop_for_loss(const struct run *run, uint64_t step, int rank,
+			 struct ddp_error *error)
+{
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "the %s is no longer a "
+			     "number at step %" PRIu64 ", first on rank %d on "
+			     "%s; choose a smaller --lr",
+			     isfinite(run->trainer->shares[rank].loss) ?
+			     "gradient" : "loss", step, rank,
+			     run->hosts[rank]);
+}
+
+/* What the ranks' shares say together. */
+static void sum_up(const struct run *run, struct report_step *report)
+{
+	const struct share *shares = run->trainer->shares;
+	int size = run->collective.size;
+	double *losses = run->trainer->rank_losses;
+
+	for (int rank = 0; rank < size; rank++) {
+		losses[rank] = shares[rank].loss;
+		report->busy += shares[rank].busy / size;
+		report->waited += shares[rank].exposed / size;
+		report->exposed = fmax(report->exposed, shares[rank].exposed);
+		if (shares[rank].busy <= report->slowest_busy)
+			continue;
+		report->slowest_busy = shares[rank].busy;
+		report->slowest = rank;
 	}
-	if (step->step == steps)
-		printf("%" PRIu64 " samples in %.2f s: %.0f samples/s\n",
-		       step->samples, step->seconds,
-		       (double)step->samples / step->seconds);
+	report->loss = fold_doubles(losses, size);
+	report->norm = shares[0].norm;
+	report->host = run->hosts[report->slowest];
+}
+
+/* One step; *bad counts those in a row whose loss was not finite. */
+static int step(struct run *run, uint64_t number, uint64_t *bad,
+		struct ddp_error *error)
+{
+	const struct options *options = &run->options;
+	struct trainer *trainer = run->trainer;
+	struct report_step report = {
+		.step = number, .lr = trainer_lr(options, number)
+	};
+	struct share share = { 0 };
+	double begin = clock_seconds();
+	int rank;
+
+	trainer_gradient(trainer, number, &share);
+	agree(run, &share);
+	sum_up(run, &report);
+	rank = find_bad(run);
+	report.skipped = rank < run->collective.size;
+	*bad = report.skipped ? *bad + 1 : 0;
+	if (*bad && *bad >= options->max_bad_steps)
+		return stop_for_loss(run, number, rank, error);
+	if (!report.skipped)
+		trainer_update(trainer, number, report.norm);
+	if (trainer->device.table->check(&trainer->device, error) < 0)
+		give_up(run, error);
+	report.seconds = clock_seconds() - begin;
+	report.exposed = fmin(report.exposed, report.seconds);
+	report.waited = fmin(report.waited, report.seconds);
+	if (run->report && report_step(run->report, &report, error) < 0)
+		give_up(run, error);
+	if (options->check_every && (number % options->check_every == 0 ||
+				     number == options->steps))
+		return compare_parameters(run, number, error);
+	return 0;
 }
 
 static int train(struct run *run, struct ddp_error *error)
 {
 	const struct options *options = &run->options;
-	const struct model *model = options->model;
-	const struct comm *comm = run->world.comm;
-	int rank = run->world.rank, size = run->world.size;
-	uint64_t global_batch = options->batch * (uint64_t)size;
-	size_t count = model->param_count;
-	double begin;
+	uint64_t bad = 0;
 
-	/* Seeds differ: that all ranks begin alike is the broadcast's work. */
-	model->init(run->param, options->seed + (uint64_t)rank);
-	comm->broadcast(run->param, count);
-	begin = now();
-	for (uint64_t step = 1; step <= options->steps; step++) {
-		struct batch samples = {
-			.data = &run->data, .seed = options->seed,
-			.first = (step - 1) * global_batch +
-				 (uint64_t)rank * options->batch,
-			.count = (int)options->batch
-		};
-		double loss = model->gradient(run->param, &samples, run->work,
-					      run->grad);
+	for (uint64_t number = 1; number <= options->steps; number++) {
+		double loss;
 
-		run->grad[count] = (float)loss;
-		comm->sum(run->grad, count + 1);
-		loss = (double)run->grad[count] / size;
-		if (!isfinite(loss))
-			return ddp_error_set(error, DDP_ERROR_SYSTEM,
-					     "the loss is no longer a number "
-					     "at step %" PRIu64 "; choose a "
-					     "smaller --lr", step);
-		cblas_saxpy((int)count, (float)(-options->lr / size),
-			    run->grad, 1, run->param, 1);
-		if (rank == 0)
-			report(run, &(struct log_step){
-				.step = step, .loss = loss, .lr = options->lr,
-				.samples = step * global_batch,
-				.seconds = now() - begin });
+		if (step(run, number, &bad, error) < 0)
+			return -1;
+		if (!options->eval_every || number % options->eval_every)
+			continue;
+		loss = trainer_evaluate(run->trainer);
+		if (run->report &&
+		    report_eval(run->report, number, loss, error) < 0)
+			give_up(run, error);
 	}
+	if (!run->report)
+		return 0;
+	if (report_end(run->report, error) < 0)
+		give_up(run, error);
+	if (options->sample)
+		trainer_sample(run->trainer, options->sample);
 	return 0;
 }
 
-/* One line for the reader, and for the roll call to compare. */
+/* What must be the same on all ranks, the data's size too. */
 static void describe(const struct run *run, char *text, size_t size)
 {
 	const struct options *options = &run->options;
-	char data[48] = "";
+	int length = options_describe(options, text, size);
 
-	if (run->data.bytes)
-		snprintf(data, sizeof(data), " on %zu bytes", run->data.size);
-	snprintf(text, size, "model %s%s, %" PRIu64 " steps, batch %" PRIu64
-		 ", lr %.9g, seed %" PRIu64, options->model->name, data,
-		 options->steps, options->batch, options->lr, options->seed);
+	if (options->data && (size_t)length < size)
+		snprintf(text + length, size - (size_t)length,
+			 "%s of %zu bytes ", options->format == DATA_TOKENS ?
+			 "--tokens" : "--data", run->data.size);
+}
+
+static void print_begin(const struct run *run)
+{
+	const struct options *options = &run->options;
+	const struct model *model = run->trainer->model;
+	double now = clock_seconds();
+
+	printf("backend %s, model %s", run->collective.table->name,
+	       model->name);
+	if (options->preset)
+		printf(" %s", options->preset);
+	printf(" of %zu parameters, %" PRIu64 " samples a step; ready in "
+	       "%.2f s, %.2f s of it backend\n", model->param_count,
+	       options->global_batch, now - run->begun,
+	       run->opened - run->begun);
 }
 
 /* What follows the meeting of the ranks; the same result on each of them. */
 static int work(struct run *run, const struct ddp_error *mine,
 		struct ddp_error *error)
 {
-	char settings[256] = "";
+	bool first = run->collective.rank == 0;
+	char settings[ROLL_SETTINGS] = "";
 
+	run->hosts = calloc((size_t)run->collective.size,
+			    sizeof(*run->hosts));
+	if (!run->hosts)
+		run->collective.table->abort(&run->collective, "no memory "
+					     "for the ranks' names");
 	if (mine->code == DDP_ERROR_NONE)
 		describe(run, settings, sizeof(settings));
-	if (roll_call(&run->world, settings, mine, error) < 0)
+	if (roll_call(&run->collective, settings, mine, run->hosts,
+		      error) < 0)
 		return -1;
-	if (run->world.rank == 0)
-		printf("backend %s, %s\n", run->world.comm->name, settings);
-	if (train(run, error) < 0)
-		return -1;
+	if (run->options.plan) {
+		if (first)
+			trainer_print_plan(run->trainer);
+	} else {
+		if (trainer_begin(run->trainer, error) < 0)
+			return -1;
+		if (first)
+			print_begin(run);
+		if (train(run, error) < 0)
+			return -1;
+	}
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
@@ -178,7 +304,7 @@ static int work(struct run *run, const struct ddp_error *mine,
 
 int main(int argc, char **argv)
 {
-	struct run run = { 0 };
+	struct run run = { .begun = clock_seconds() };
 	struct ddp_error mine = { 0 }, error = { 0 };
 	int usable = options_parse(&run.options, argc, argv, &mine) == 0;
 	int failed = 1;
@@ -186,21 +312,24 @@ int main(int argc, char **argv)
 	if (run.options.help || run.options.version) {
 		fputs(run.options.help ? options_help() :
 		      "ddp-train " DDP_VERSION "\n", stdout);
-		return 0;
+		return fflush(stdout) != 0;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* A log that may not grow is an error like another. */
+	signal(SIGXFSZ, SIG_IGN);
 	/* A rank that failed alone meets the others all the same: to say so. */
-	if (world_open(&run.world, run.options.backend,
-		       usable ? &mine : NULL) == 0 && usable)
+	if (world_open(&run.collective, run.options.backend, &run.quiet,
+		       usable ? &mine : NULL) == 0 && usable) {
+		run.opened = clock_seconds();
 		prepare(&run, &mine);
-	if (run.world.comm) {
+	}
+	if (run.collective.table) {
 		failed = work(&run, &mine, &error) < 0;
 		mine = error;
 	}
-	if (failed && run.world.rank == 0 && !run.world.quiet)
+	report_close(run.report);
+	if (failed && run.collective.rank == 0 && !run.quiet)
 		print_error(&mine);
-	if (run.world.comm)
-		run.world.comm->close();
 	finish(&run);
 	if (!failed)
 		return 0;

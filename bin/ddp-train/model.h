@@ -1,43 +1,122 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A model: a table of functions over flat float arrays that the caller owns.
- * Gradients lie where their parameters lie, so that one buffer holds them all.
+ * A model: its parameters in one flat buffer, its gradients in another of the
+ * same layout, and what computes them on a device.
  */
 #ifndef DDP_TRAIN_MODEL_H
 #define DDP_TRAIN_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct data;
+#include "device.h"
 
-/* Samples first .. first + count - 1 of the run's one sequence of samples. */
+struct ddp_error;
+
+/* Of a GPT; a field that is 0 is the preset's. */
+struct model_shape {
+	uint64_t layers, heads, width, context, vocab;
+};
+
+/* A tensor of the flat buffer. */
+struct tensor {
+	char name[32];		/* as PyTorch would: "h.0.attn.c_attn.weight" */
+	size_t offset, count;	/* floats; offset is a multiple of 16 */
+	int rows, columns;	/* rows 1: a vector */
+	bool decay;		/* weight decay applies: not a vector */
+};
+
+/* Sequences that are computed at once, on the device. */
 struct batch {
-	const struct data *data;	/* NULL where data_size is 0 */
-	uint64_t seed;
-	uint64_t first;
-	int count;			/* at least 1 */
+	int sequences;
+	const int32_t *tokens;	/* [sequences][context]; NULL for toy */
+	const int32_t *targets;	/* likewise */
+	const uint64_t *samples;	/* [sequences], host: their indices;
+					   borrowed during the call */
+};
+
+/* How the gradient is wanted. */
+struct backward {
+	double scale;		/* of the loss */
+	bool accumulate;	/* add to grad rather than write it */
+
+	/*
+	 * After each operator of the backward pass: floats 0 .. end - 1 of the
+	 * gradient are final once what is enqueued was done.  Only grows; at
+	 * last it is param_count.  NULL: not called.
+	 */
+	void (*progress)(void *context, size_t end);
+	void *context;
 };
 
 struct model {
-	const char *name;
-	double lr;			/* learning rate unless given */
-	size_t data_size;		/* least bytes of data; 0: takes none */
-	size_t param_count;		/* floats */
-	size_t work_count;		/* floats of workspace a sample */
+	const char *name;		/* "gpt", "toy" */
+	struct model_shape shape;	/* complete; toy: all 0 */
+	uint64_t seed;			/* of toy's samples */
+	const struct tensor *tensors;	/* by offset: the order in which their
+					   gradients become ready */
+	int tensor_count;
+	size_t param_count;		/* floats, padding included */
+	size_t bytes[SPACES];		/* what it wants of the arena */
+	char *memory[SPACES];		/* set by the caller: aligned */
 
-	/* Fill param[param_count]. */
-	void (*init)(float *param, uint64_t seed);
+	/* Fill param[param_count], host memory; padding is 0. */
+	void (*init)(const struct model *model, uint64_t seed, float *param);
 
 	/*
-	 * Write the gradient of the batch's mean loss to grad[param_count] and
-	 * return that loss.  work[work_count * batch->count] is scratch.
+	 * loss = scale * sum over the batch's sequences of the mean loss of
+	 * their tokens; grad = its gradient.  loss is device memory.
 	 */
-	double (*gradient)(const float *param, const struct batch *batch,
-			   float *work, float *grad);
+	void (*gradient)(const struct model *model, struct device *device,
+			 const float *param, const struct batch *batch,
+			 const struct backward *backward, float *grad,
+			 double *loss);
+
+	/* The same loss alone.  NULL for toy. */
+	void (*evaluate)(const struct model *model, struct device *device,
+			 const float *param, const struct batch *batch,
+			 double scale, double *loss);
+
+	/*
+	 * logits[sequences * context][vocab], device memory; targets are not
+	 * read.  NULL for toy.
+	 */
+	void (*logits)(const struct model *model, struct device *device,
+		       const float *param, const struct batch *batch,
+		       float *logits);
 };
 
-extern const struct model model_toy;	/* Linear 10-10, ReLU, Linear 10-5 */
-extern const struct model model_mlp;	/* the next byte of a file */
+/*
+ * A GPT of this shape (complete, by gpt_complete_shape) for batches of at
+ * most `sequences`, or the toy.  NULL with error set if memory is short.
+ */
+struct model *gpt_create(const struct model_shape *shape, int sequences,
+			 const struct device_table *device,
+			 struct ddp_error *error);
+struct model *toy_create(uint64_t seed, struct ddp_error *error);
+
+/* Accepts NULL. */
+void model_destroy(struct model *model);
+
+/* Floats up to a multiple of DEVICE_ALIGN bytes. */
+static inline uint64_t model_pad(uint64_t floats)
+{
+	return (floats + 15) / 16 * 16;
+}
+
+/*
+ * Set offset and count of each tensor from rows and columns, one after the
+ * other; returns the floats that they take, padding included.
+ */
+size_t model_lay_out(struct tensor *tensors, int count);
+
+/*
+ * Complete shape from the preset ("tiny", "10M", "124M", "774M") and check
+ * what its fields are together: that heads divide the width, that nothing
+ * overflows.  Returns 0, or -1 with error naming the option to change.
+ */
+int gpt_complete_shape(struct model_shape *shape, const char *preset,
+		       struct ddp_error *error);
 
 #endif

@@ -4,51 +4,22 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "layout/error.h"
-#include "model.h"
 #include "options.h"
+#include "options_table.h"
 
-enum { OPT_MODEL = 256, OPT_DATA, OPT_BACKEND, OPT_STEPS, OPT_BATCH, OPT_LR,
-       OPT_SEED, OPT_LOG, OPT_HELP, OPT_VERSION };
-
-static const struct option table[] = {
-	{ "model", required_argument, NULL, OPT_MODEL },
-	{ "data", required_argument, NULL, OPT_DATA },
-	{ "backend", required_argument, NULL, OPT_BACKEND },
-	{ "steps", required_argument, NULL, OPT_STEPS },
-	{ "batch", required_argument, NULL, OPT_BATCH },
-	{ "lr", required_argument, NULL, OPT_LR },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "log", required_argument, NULL, OPT_LOG },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ 0 }
-};
+/* Above every character, which is what getopt_long returns for trouble. */
+enum { OPT_FIRST = 256 };
 
 static const struct options defaults = {
-	.backend = BACKEND_AUTO, .steps = 100, .batch = 64, .seed = 1
+	.steps = 100, .seed = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
+	.max_bad_steps = 1, .bucket_bytes = 25 << 20, .overlap = true,
+	.granule = 1, .check_every = 100
 };
-
-const char *options_help(void)
-{
-	return
-"Usage: srun --ddp [SRUN OPTIONS] ddp-train [OPTIONS]\n"
-"Train a small model, one process a rank, gradients averaged each step.\n"
-"\n"
-"  --model toy|mlp          toy: 10-10-5 on random data; mlp: next byte of\n"
-"                           --data (default: mlp with --data, else toy)\n"
-"  --data FILE              the text to learn, the same on every node\n"
-"  --backend auto|mpi|self  how ranks meet (default: auto)\n"
-"  --steps N                steps to train (default: 100)\n"
-"  --batch N                samples a rank and step (default: 64)\n"
-"  --lr X                   learning rate (default: toy 0.001, mlp 0.2)\n"
-"  --seed N                 of data and parameters (default: 1)\n"
-"  --log FILE               write one JSON object a step\n"
-"  --help, --version        print this text or the version, and exit\n";
-}
 
 int number_parse(const char *text, uint64_t min, uint64_t max,
 		 uint64_t *number)
@@ -66,145 +37,223 @@ int number_parse(const char *text, uint64_t min, uint64_t max,
 	return 0;
 }
 
-static int set_number(uint64_t min, uint64_t max, const char *name,
-		      uint64_t *number, struct ddp_error *error)
+static int set_whole(const struct option_row *row, uint64_t *number,
+		     struct ddp_error *error)
 {
-	if (number_parse(optarg, min, max, number) == 0)
+	if (number_parse(optarg, row->min, row->max, number) == 0)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is not a "
 			     "whole number from %" PRIu64 " to %" PRIu64,
-			     name, optarg, min, max);
+			     row->name, optarg, row->min, row->max);
 }
 
-static int set_lr(double *lr, struct ddp_error *error)
+/* A decimal number without a sign: no "inf", "nan" or hexadecimal. */
+static double real_parse(const char *text)
 {
-	char *end = optarg;
-	double value = 0;
+	char *end;
+	double value;
 
-	if (isdigit((unsigned char)*optarg) || *optarg == '.')
-		value = strtod(optarg, &end);
-	if (end == optarg || *end || !isfinite(value) || value <= 0)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--lr '%s' is "
-				     "not a number above 0", optarg);
-	*lr = value;
-	return 0;
+	if (text[strspn(text, "0123456789.eE+-")] ||
+	    !(isdigit((unsigned char)*text) || *text == '.'))
+		return NAN;
+	value = strtod(text, &end);
+	return *end || end == text ? NAN : value;
 }
 
-static int set_model(const struct model **model, struct ddp_error *error)
-{
-	if (strcmp(optarg, model_toy.name) == 0)
-		*model = &model_toy;
-	else if (strcmp(optarg, model_mlp.name) == 0)
-		*model = &model_mlp;
-	else
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--model '%s' "
-				     "is not known; choose toy or mlp",
-				     optarg);
-	return 0;
-}
-
-static int set_backend(enum backend *backend, struct ddp_error *error)
-{
-	if (strcmp(optarg, "auto") == 0)
-		*backend = BACKEND_AUTO;
-	else if (strcmp(optarg, "mpi") == 0)
-		*backend = BACKEND_MPI;
-	else if (strcmp(optarg, "self") == 0)
-		*backend = BACKEND_SELF;
-	else
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--backend "
-				     "'%s' is not known; choose auto, mpi or "
-				     "self", optarg);
-	return 0;
-}
-
-static int set_path(const char **path, const char *name,
+static int set_real(const struct option_row *row, double *number,
 		    struct ddp_error *error)
 {
-	if (!*optarg)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--%s needs a file name", name);
-	*path = optarg;
+	double value = real_parse(optarg);
+
+	if (row->kind == POSITIVE && !(value > 0 && isfinite(value)))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
+				     "not a number above 0", row->name,
+				     optarg);
+	if (row->kind == FRACTION && !(value >= 0 && value < 1))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
+				     "not a number from 0 to below 1",
+				     row->name, optarg);
+	if (!(value >= 0 && isfinite(value)))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
+				     "not a number from 0", row->name, optarg);
+	*number = value;
 	return 0;
 }
 
-static int set(struct options *options, int option, const char *argument,
+static int set_mib(const struct option_row *row, uint64_t *bytes,
+		   struct ddp_error *error)
+{
+	double value = real_parse(optarg);
+
+	if (!(value >= 0.001 && value <= 1024))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
+				     "not a number from 0.001 to 1024",
+				     row->name, optarg);
+	*bytes = (uint64_t)(value * (1 << 20));
+	return 0;
+}
+
+/* Which of the words a|b|c, or -1. */
+static int find_choice(const char *words, const char *text)
+{
+	size_t length = strlen(text);
+
+	for (int index = 0;; index++) {
+		size_t word = strcspn(words, "|");
+
+		if (word == length && strncmp(words, text, word) == 0)
+			return index;
+		if (!words[word])
+			return -1;
+		words += word + 1;
+	}
+}
+
+static int set_choice(const struct option_row *row, void *field,
+		      struct ddp_error *error)
+{
+	int index = find_choice(row->value, optarg);
+
+	if (index < 0)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
+				     "not known; choose one of %s", row->name,
+				     optarg, row->value);
+	if (row->kind == SWITCH)
+		*(bool *)field = index;
+	else
+		*(unsigned *)field = (unsigned)index;
+	return 0;
+}
+
+static int set(struct options *options, const struct option_row *row,
 	       struct ddp_error *error)
 {
-	switch (option) {
-	case OPT_MODEL:
-		return set_model(&options->model, error);
-	case OPT_DATA:
-		return set_path(&options->data, "data", error);
-	case OPT_BACKEND:
-		return set_backend(&options->backend, error);
-	case OPT_STEPS:
-		return set_number(1, 1000000000, "steps", &options->steps,
-				  error);
-	case OPT_BATCH:
-		return set_number(1, 65536, "batch", &options->batch, error);
-	case OPT_LR:
-		return set_lr(&options->lr, error);
-	case OPT_SEED:
-		return set_number(0, UINT64_MAX, "seed", &options->seed,
-				  error);
-	case OPT_LOG:
-		return set_path(&options->log, "log", error);
-	case OPT_HELP:
-		options->help = true;
+	void *field = (char *)options + row->field;
+
+	switch (row->kind) {
+	case FLAG:
+		*(bool *)field = true;
 		return 0;
-	case OPT_VERSION:
-		options->version = true;
-		return 0;
-	case ':':
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s needs a "
-				     "value; see ddp-train --help", argument);
+	case SWITCH:
+	case CHOICE:
+		return set_choice(row, field, error);
+	case WHOLE:
+		return set_whole(row, field, error);
+	case MIB:
+		return set_mib(row, field, error);
+	case TEXT:
+		break;
+	default:
+		return set_real(row, field, error);
 	}
-	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is not an option "
-			     "of ddp-train; see ddp-train --help", argument);
+	if (!*optarg)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s needs a "
+				     "%s", row->name, strcmp(row->value,
+				     "FILE") == 0 ? "file name" : "name");
+	*(const char **)field = optarg;
+	return 0;
 }
 
-/* What the options say together. */
-static int complete(struct options *options, struct ddp_error *error)
+/* Fill options from argv, and *given with a bit for each row that was there. */
+static int parse(struct options *options, int argc, char **argv,
+		 uint64_t *given, struct ddp_error *error)
 {
-	if (!options->model)
-		options->model = options->data ? &model_mlp : &model_toy;
-	if (options->model->data_size && !options->data)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--model %s "
-				     "needs --data FILE",
-				     options->model->name);
-	if (!options->model->data_size && options->data)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--model %s "
-				     "takes no --data; leave one of them out",
-				     options->model->name);
-	if (options->lr == 0)
-		options->lr = options->model->lr;
-	return 0;
+	struct option table[OPTIONS + 1] = { 0 };
+	const char *argument = argv[optind];
+	int option;
+
+	for (int i = 0; i < OPTIONS; i++)
+		table[i] = (struct option){
+			option_rows[i].name, option_rows[i].kind == FLAG ?
+			no_argument : required_argument, NULL, OPT_FIRST + i
+		};
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:", table, NULL)) != -1) {
+		if (option == ':')
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s "
+					     "needs a value; see ddp-train "
+					     "--help", argument);
+		if (option < OPT_FIRST)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s "
+					     "is not an option of ddp-train; "
+					     "see ddp-train --help", argument);
+		option -= OPT_FIRST;
+		if (set(options, &option_rows[option], error) < 0)
+			return -1;
+		*given |= UINT64_C(1) << option;
+		if (options->help || options->version)
+			return 0;
+		argument = argv[optind];
+	}
+	if (optind == argc)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "'%s' is not an "
+			     "option; a file is named by --data",
+			     argv[optind]);
 }
 
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error)
 {
 	struct options parsed = defaults;
-	const char *argument = argv[optind];
-	int option;
+	uint64_t given = 0;
 
 	*options = defaults;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:", table, NULL)) != -1) {
-		if (set(&parsed, option, argument, error) < 0)
-			return -1;
-		if (parsed.help || parsed.version)
-			goto done;
-		argument = argv[optind];
-	}
-	if (optind < argc)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "'%s' is not "
-				     "an option; a file is named by --data",
-				     argv[optind]);
-	if (complete(&parsed, error) < 0)
+	if (parse(&parsed, argc, argv, &given, error) < 0)
 		return -1;
-done:
+	if (!parsed.help && !parsed.version &&
+	    options_settle(&parsed, given, error) < 0)
+		return -1;
 	*options = parsed;
 	return 0;
+}
+
+static int describe(const struct option_row *row, const void *field,
+		    char *text, size_t size)
+{
+	const char *words = row->value;
+
+	switch (row->kind) {
+	case FLAG:
+		return snprintf(text, size, "--%s ", row->name);
+	case SWITCH:
+		return snprintf(text, size, "--%s %s ", row->name,
+				*(const bool *)field ? "on" : "off");
+	case CHOICE:
+		for (unsigned i = *(const unsigned *)field; i; i--)
+			words = strchr(words, '|') + 1;
+		return snprintf(text, size, "--%s %.*s ", row->name,
+				(int)strcspn(words, "|"), words);
+	case TEXT:
+		return snprintf(text, size, "--%s %s ", row->name,
+				*(const char *const *)field);
+	case WHOLE:
+		return snprintf(text, size, "--%s %" PRIu64 " ", row->name,
+				*(const uint64_t *)field);
+	case MIB:
+		return snprintf(text, size, "--%s %.15g ", row->name,
+				(double)*(const uint64_t *)field / (1 << 20));
+	default:
+		return snprintf(text, size, "--%s %.15g ", row->name,
+				*(const double *)field);
+	}
+}
+
+int options_describe(const struct options *options, char *text, size_t size)
+{
+	unsigned state = options_state(options);
+	size_t length = 0;
+
+	for (int i = 0; i < OPTIONS; i++) {
+		const struct option_row *row = &option_rows[i];
+		const void *field = (const char *)options + row->field;
+
+		if (row->own || (row->idle & state) ||
+		    (row->kind == FLAG && !*(const bool *)field))
+			continue;
+		length += (size_t)describe(row, field, length < size ?
+					   text + length : NULL, length < size ?
+					   size - length : 0);
+	}
+	return (int)length;
 }

@@ -6,20 +6,49 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "data.h"
+#include "model.h"
+
 struct ddp_error;
-struct model;
 
 enum backend { BACKEND_AUTO, BACKEND_SELF, BACKEND_MPI };
+enum model_kind { MODEL_TOY, MODEL_GPT };
+enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
+enum schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 
 struct options {
-	const struct model *model;
+	enum model_kind model;
+	struct model_shape shape;	/* gpt: complete */
+	const char *preset;		/* gpt: its name */
 	const char *data;		/* NULL: the model takes none */
+	enum data_format format;
 	const char *log;		/* NULL: no log */
 	enum backend backend;
 	uint64_t steps;			/* 1 .. 10^9 */
-	uint64_t batch;			/* samples a rank, 1 .. 65536 */
-	double lr;			/* above 0 */
+	uint64_t batch;			/* sequences a rank computes at once,
+					   1 .. 65536; 0: left open */
+	uint64_t global_batch;		/* sequences a step; 0: batch * ranks */
 	uint64_t seed;
+	bool drop_last;
+
+	enum optimizer_kind optimizer;
+	double lr, min_lr;		/* above 0; 0 .. lr */
+	enum schedule schedule;
+	uint64_t warmup;		/* steps, below steps or 0 */
+	double beta1, beta2, eps;	/* AdamW's */
+	double momentum;		/* SGD's, 0 .. below 1 */
+	double decay;			/* weight decay, not negative */
+	double clip;			/* global norm; 0: off */
+	uint64_t max_bad_steps;		/* stop after so many in a row */
+
+	uint64_t bucket_bytes;		/* 25 MiB */
+	bool overlap;
+	bool deterministic;
+	uint64_t granule;		/* sequences; 1 */
+	uint64_t check_every;		/* parameter hashes; 0: never */
+	uint64_t eval_every;		/* 0: never */
+	uint64_t sample;		/* bytes to print at the end; 0: none */
+	bool plan;			/* print it and exit */
 	bool help, version;		/* asked for; the rest is not set */
 };
 
@@ -30,6 +59,20 @@ struct options {
  */
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);
+
+/*
+ * What the options say once the number of ranks is known: sets batch and
+ * global_batch where they were left open and checks that the ranks, batch and
+ * granule divide it.  Returns 0 or -1 with error set.
+ */
+int options_complete(struct options *options, int ranks,
+		     struct ddp_error *error);
+
+/*
+ * Every option that must be the same on all ranks, as words "--name value "
+ * in a fixed order, into text[size]; returns snprintf's count.
+ */
+int options_describe(const struct options *options, char *text, size_t size);
 
 /* The text of --help. */
 const char *options_help(void);

@@ -22,7 +22,8 @@ enum rng_stream {
 	RNG_PARAMETER = 1,	/* index: position in the parameters */
 	RNG_INPUT = 2,		/* index: sample * values a sample + value */
 	RNG_TARGET = 3,		/* likewise */
-	RNG_POSITION = 4	/* index: sample */
+	RNG_SHUFFLE = 4,	/* the rounds of sampler.c */
+	RNG_SAMPLE = 5		/* index: byte that --sample writes */
 };
 
 uint64_t rng_bits(uint64_t seed, enum rng_stream stream, uint64_t index);

@@ -6,12 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "collective.h"
 #include "layout/error.h"
 #include "roll.h"
-#include "world.h"
 
-enum { COLUMNS = 6, CELL = 128 };
+enum { COLUMNS = 6, CELL = ROLL_CELL };
 
 static const char titles[COLUMNS][CELL] = {
 	"rank", "host", "node", "local", "gpus", "cpus"
@@ -19,7 +18,7 @@ static const char titles[COLUMNS][CELL] = {
 
 struct entry {
 	char cells[COLUMNS][CELL];
-	char settings[256];
+	char settings[ROLL_SETTINGS];
 	struct ddp_error error;
 };
 
@@ -131,41 +130,114 @@ static int find_error(const struct entry *entries, int size,
 	return -1;
 }
 
+/* The bytes of the item at the beginning of these settings. */
+static int item_length(const char *settings)
+{
+	const char *next = strstr(settings, " --");
+
+	return next ? (int)(next + 1 - settings) : (int)strlen(settings);
+}
+
+static int name_length(const char *item)
+{
+	return (int)strcspn(item, " ");
+}
+
+/* Whether these settings have an item of the same name as this one. */
+static bool has_item(const char *settings, const char *item)
+{
+	size_t name = (size_t)name_length(item) + 1;
+
+	while (*settings && strncmp(settings, item, name) != 0)
+		settings += item_length(settings);
+	return *settings;
+}
+
+static int report_difference(const struct entry *entry, int rank,
+			     const char *had, const char *wanted,
+			     struct ddp_error *error)
+{
+	int had_length = item_length(had) - 1;
+	int wanted_length = item_length(wanted) - 1;
+	const char *no_had = "", *no_wanted = "";
+
+	if (*had && !has_item(wanted, had)) {
+		no_wanted = "no ";
+		wanted = had;
+		wanted_length = name_length(wanted);
+	} else if (*wanted && !has_item(had, wanted)) {
+		no_had = "no ";
+		had = wanted;
+		had_length = name_length(had);
+	}
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "rank %d on %s has "
+			     "%s%.*s, but rank 0 has %s%.*s; start every rank "
+			     "with the same options and data", rank,
+			     entry->cells[1], no_had, had_length, had,
+			     no_wanted, wanted_length, wanted);
+}
+
+/* The first rank whose settings differ from rank 0's, and its first item. */
 static int compare(const struct entry *entries, int size,
 		   struct ddp_error *error)
 {
 	for (int rank = 1; rank < size; rank++) {
-		if (strcmp(entries[rank].settings, entries[0].settings) == 0)
-			continue;
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "rank %d on %s "
-				     "has %s, but rank 0 has %s; give every "
-				     "rank the same options and data", rank,
-				     entries[rank].cells[1],
-				     entries[rank].settings,
-				     entries[0].settings);
+		const char *had = entries[rank].settings;
+		const char *wanted = entries[0].settings;
+		int length = item_length(had);
+
+		while (length && length == item_length(wanted) &&
+		       strncmp(had, wanted, (size_t)length) == 0) {
+			had += length;
+			wanted += length;
+			length = item_length(had);
+		}
+		if (*had || *wanted)
+			return report_difference(&entries[rank], rank, had,
+						 wanted, error);
 	}
 	return 0;
 }
 
-int roll_call(const struct world *world, const char *settings,
-	      const struct ddp_error *mine, struct ddp_error *error)
+/* Every rank's entry, the caller's to free. */
+static struct entry *gather(struct collective *collective,
+			    const char *settings, const struct ddp_error *mine)
 {
 	struct entry own = { 0 };
-	struct entry *all = calloc((size_t)world->size, sizeof(*all));
-	int result;
+	struct entry *all = calloc((size_t)collective->size, sizeof(*all));
 
-	if (!all) {
-		fprintf(stderr, "ddp-train: no memory for the table of %d "
-			"ranks\n", world->size);
-		world->comm->abort(1);
-	}
-	fill(&own, world->rank, settings, mine);
-	world->comm->gather(&own, all, sizeof(own));
-	result = find_error(all, world->size, error);
+	/* The others wait for this rank, and could not be told otherwise. */
+	if (!all)
+		collective->table->abort(collective, "no memory for the table "
+					 "of ranks");
+	fill(&own, collective->rank, settings, mine);
+	collective->table->agree(collective, &own, all, sizeof(own));
+	return all;
+}
+
+int roll_call(struct collective *collective, const char *settings,
+	      const struct ddp_error *mine, char (*hosts)[ROLL_CELL],
+	      struct ddp_error *error)
+{
+	struct entry *all = gather(collective, settings, mine);
+	int result = find_error(all, collective->size, error);
+
 	if (result == 0)
-		result = compare(all, world->size, error);
-	if (result == 0 && world->rank == 0)
-		print_table(all, world->size);
+		result = compare(all, collective->size, error);
+	if (result == 0 && collective->rank == 0)
+		print_table(all, collective->size);
+	for (int rank = 0; hosts && rank < collective->size; rank++)
+		strcpy(hosts[rank], all[rank].cells[1]);
+	free(all);
+	return result;
+}
+
+int roll_errors(struct collective *collective, const struct ddp_error *mine,
+		struct ddp_error *error)
+{
+	struct entry *all = gather(collective, "", mine);
+	int result = find_error(all, collective->size, error);
+
 	free(all);
 	return result;
 }

@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "comm.h"
+#include "collective.h"
 #include "config.h"
 #include "layout/error.h"
 #include "world.h"
@@ -36,8 +36,8 @@ static int get_number(const char *name, uint64_t min, int *number,
 	return 0;
 }
 
-static const struct comm *choose(enum backend backend, int size,
-				 struct ddp_error *error)
+static const struct collective_table *choose(enum backend backend, int size,
+					     struct ddp_error *error)
 {
 	const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
 
@@ -51,17 +51,21 @@ static const struct comm *choose(enum backend backend, int size,
 	if (backend == BACKEND_AUTO)
 		backend = size > 1 || launched() ? BACKEND_MPI : BACKEND_SELF;
 	if (backend == BACKEND_SELF) {
+		const char *others = getenv("OMPI_COMM_WORLD_SIZE");
+
+		if (size < 1 && others)
+			size = (int)strtol(others, NULL, 10);
 		if (size <= 1)
-			return &comm_self;
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "WORLD_SIZE is %d but "
-			      "--backend self trains one process alone; use "
-			      "--backend mpi", size);
+			return &collective_self;
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "there are %d ranks "
+			      "but --backend self trains one process alone; "
+			      "use --backend mpi", size);
 		return NULL;
 	}
 #ifdef HAVE_MPI
 	/* Without a launcher MPI_Init would make a world of each process. */
 	if (size <= 1 || launched())
-		return &comm_mpi;
+		return &collective_mpi;
 	ddp_error_set(error, DDP_ERROR_SYSTEM, "WORLD_SIZE is %d but no MPI "
 		      "launcher started this process; use srun --ddp "
 		      "--mpi=pmix", size);
@@ -74,22 +78,22 @@ static const struct comm *choose(enum backend backend, int size,
 	return NULL;
 }
 
-static int compare(const struct world *world, const struct environment *said,
-		   struct ddp_error *error)
+static int compare(const struct collective *collective,
+		   const struct environment *said, struct ddp_error *error)
 {
-	const char *name = world->comm->name;
+	const char *name = collective->table->name;
 
-	if (said->size >= 0 && said->size != world->size)
+	if (said->size >= 0 && said->size != collective->size)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "WORLD_SIZE is "
 				     "%d but backend %s sees a world of %d; "
 				     "start the ranks with srun --ddp "
 				     "--mpi=pmix", said->size, name,
-				     world->size);
-	if (said->rank >= 0 && said->rank != world->rank)
+				     collective->size);
+	if (said->rank >= 0 && said->rank != collective->rank)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "RANK is %d but "
 				     "the rank in backend %s is %d; start the "
 				     "ranks with srun --ddp, or unset RANK",
-				     said->rank, name, world->rank);
+				     said->rank, name, collective->rank);
 	return 0;
 }
 
@@ -97,29 +101,31 @@ static int compare(const struct world *world, const struct environment *said,
  * Whether this is one of several Slurm tasks that failed to become one world:
  * all of them see it, and the first task says it.
  */
-static bool has_speaker(const struct world *world,
+static bool has_speaker(const struct collective *collective,
 			const struct environment *said)
 {
 	const char *task = getenv("SLURM_PROCID");
 	uint64_t number;
 
-	return (said->size > 1 || !world->comm) && world->size == 1 && task &&
+	return (said->size > 1 || !collective->table) &&
+	       collective->size == 1 && task &&
 	       number_parse(task, 1, INT_MAX, &number) == 0;
 }
 
-int world_open(struct world *world, enum backend backend,
-	       struct ddp_error *error)
+int world_open(struct collective *collective, enum backend backend,
+	       bool *quiet, struct ddp_error *error)
 {
 	struct environment said = { -1, -1 };
 	bool bad = get_number("RANK", 0, &said.rank, error) < 0 ||
 		   get_number("WORLD_SIZE", 1, &said.size, error) < 0;
 
-	*world = (struct world){ .size = 1 };
-	world->comm = choose(backend, said.size, error);
-	if (world->comm)
-		world->comm->open(&world->rank, &world->size);
-	world->quiet = has_speaker(world, &said);
-	if (bad || !world->comm)
+	*collective = (struct collective){ .size = 1, .nodes = 1 };
+	collective->table = choose(backend, said.size, error);
+	if (collective->table &&
+	    collective->table->open(collective, error) < 0)
+		collective->table = NULL;
+	*quiet = has_speaker(collective, &said);
+	if (bad || !collective->table)
 		return -1;
-	return compare(world, &said, error);
+	return compare(collective, &said, error);
 }

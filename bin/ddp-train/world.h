@@ -7,21 +7,17 @@
 
 #include "options.h"
 
-struct comm;
+struct collective;
 struct ddp_error;
-
-struct world {
-	const struct comm *comm;	/* NULL: the ranks cannot meet */
-	int rank, size;			/* 0 and 1 without comm */
-	bool quiet;			/* another process says the error */
-};
 
 /*
  * Choose a backend, open it, and compare it with RANK and WORLD_SIZE.
- * Returns 0, or -1 with error set; world->comm may be open even then, and the
- * other ranks wait there to be told.
+ * Returns 0, or -1 with error set; collective->table may be open even then,
+ * and the other ranks wait there to be told.  It is NULL, with rank 0 and
+ * size 1, where the ranks cannot meet.  *quiet: another process says the
+ * error, so this one need not.
  */
-int world_open(struct world *world, enum backend backend,
-	       struct ddp_error *error);
+int world_open(struct collective *collective, enum backend backend,
+	       bool *quiet, struct ddp_error *error);
 
 #endif

@@ -15,6 +15,32 @@ agree()
 	END { exit bad || NR != 50 }'
 }
 
+# same_bits: one step after the other, the same run in several layouts
+same_bits()
+{
+	while read -r layout; do
+		# shellcheck disable=SC2086 # several arguments
+		call login srun --ddp --overcommit $layout ddp-train \
+			--data $text --context 32 --steps 8 --deterministic \
+			--global-batch 8 --log log
+		sed 's/"seconds".*//' log >bits
+		test -e wanted.bits || cp bits wanted.bits
+		rm -f log
+		test "$status" -eq 0 && test "$(wc -l <bits)" -eq 8 &&
+			diff wanted.bits bits >why
+		result $? "--deterministic has the bits of one rank with $layout"
+	done <<-END
+	-N1 -n1
+	-N1 -n2
+	-N2 -n2
+	-N2 -n4
+	-N2 -n4 -m plane=3
+	-N2 -n4 -m cyclic
+	-N2 -n8
+	-N2 -n8 -m plane=5
+	END
+}
+
 # complains WORDS CMD...: it ends, and its ranks say one sentence with WORDS
 complains()
 {
@@ -34,15 +60,19 @@ elif ! grep -q '^#define HAVE_MPI' "$build/config.h"; then
 	skip 'losses' 'ddp-train was built without MPI'
 else
 	call login srun --ddp -N2 --gres=gpu:2 ddp-train --data $text \
-		--steps 50 --batch 16 --log four.log
+		--steps 50 --batch 4 --log four.log
 	call login srun --ddp -N2 --gres=gpu:1 ddp-train --data $text \
-		--steps 50 --batch 32 --log two.log
-	call login srun --ddp ddp-train --data $text --steps 50 --batch 64 \
+		--steps 50 --batch 8 --log two.log
+	call login srun --ddp ddp-train --data $text --steps 50 --batch 16 \
 		--log one.log
 	check '4 ranks have the losses of one with 4 times the batch' \
 		agree one.log four.log
 	check '2 ranks those of one with twice the batch' \
 		agree one.log two.log
+	same_bits
+	# shellcheck source=tests/train/allreduce_nodes.sh
+	. "$here/../train/allreduce_nodes.sh"
+	test_allreduce_nodes
 	complains 'srun --ddp --mpi=pmix' \
 		srun --ddp --mpi=none -N2 -n4 ddp-train
 	complains '--data missing' \

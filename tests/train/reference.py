@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The losses of ddp-train by PyTorch, one a line.
+"""The losses of ddp-train --model toy by PyTorch, one a line.
 
-reference.py toy|mlp LR SEED BATCH STEPS [DATA]
+reference.py toy LR SEED BATCH STEPS
 
 The random numbers are those that ddp-train(1) documents, written anew here;
 networks, losses, gradients and optimiser are PyTorch's own.
@@ -15,8 +15,7 @@ from torch import nn
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
-PARAMETER, INPUT, TARGET, POSITION = 1, 2, 3, 4
-CONTEXT = EMBED = 16
+PARAMETER, INPUT, TARGET = 1, 2, 3
 
 
 def mix(x):
@@ -54,57 +53,31 @@ def fill(tensor, begin, draw):
 def set_parameters(net, seed):
     stream, end = Stream(seed, PARAMETER), 0
     for layer in net:
-        if isinstance(layer, nn.Embedding):
-            end = fill(layer.weight, end, stream.normal)
-        elif isinstance(layer, nn.Linear):
+        if isinstance(layer, nn.Linear):
             bound = 1 / math.sqrt(layer.in_features)
             for tensor in (layer.weight, layer.bias):
                 end = fill(tensor, end, lambda i: stream.uniform(i, bound))
 
 
-def toy(seed, batch, _):
+def toy(lr, seed, batch, steps):
     net = nn.Sequential(nn.Linear(10, 10), nn.ReLU(), nn.Linear(10, 5))
+    set_parameters(net, seed)
     inputs, targets = Stream(seed, INPUT), Stream(seed, TARGET)
-
-    def draw(first):
-        x, y = torch.empty(batch, 10), torch.empty(batch, 5)
-        fill(x, first * 10, inputs.normal)
-        fill(y, first * 5, targets.normal)
-        return x, y
-
-    return net, nn.MSELoss(), draw
-
-
-def mlp(seed, batch, data):
-    net = nn.Sequential(nn.Embedding(256, EMBED), nn.Flatten(),
-                        nn.Linear(CONTEXT * EMBED, 256), nn.Tanh(),
-                        nn.Linear(256, 256))
-    with open(data, "rb") as file:
-        text = torch.tensor(list(file.read()))
-    positions = Stream(seed, POSITION)
-
-    def draw(first):
-        begins = [positions.bits(first + i) % (len(text) - CONTEXT)
-                  for i in range(batch)]
-        return (torch.stack([text[b:b + CONTEXT] for b in begins]),
-                torch.stack([text[b + CONTEXT] for b in begins]))
-
-    return net, nn.CrossEntropyLoss(), draw
-
-
-def main(model, lr, seed, batch, steps, data=None):
-    torch.set_num_threads(1)
-    make = {"toy": toy, "mlp": mlp}[model]
-    net, loss_of, draw = make(int(seed), int(batch), data)
-    set_parameters(net, int(seed))
-    optimizer = torch.optim.SGD(net.parameters(), lr=float(lr))
-    for step in range(int(steps)):
-        x, y = draw(step * int(batch))
-        loss = loss_of(net(x), y)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    x, y = torch.empty(batch, 10), torch.empty(batch, 5)
+    for step in range(steps):
+        fill(x, step * batch * 10, inputs.normal)
+        fill(y, step * batch * 5, targets.normal)
+        loss = nn.functional.mse_loss(net(x), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        print("%.9g" % loss.item())
+        yield loss.item()
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    if len(sys.argv) != 6 or sys.argv[1] != "toy":
+        sys.exit(__doc__)
+    torch.set_num_threads(1)
+    for found in toy(float(sys.argv[2]), *map(int, sys.argv[3:])):
+        print("%.9g" % found)

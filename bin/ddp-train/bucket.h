@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buckets: contiguous ranges of the gradient, in the order in which it becomes
+ * ready, each all-reduced as soon as it is; the first one small, so that
+ * communication begins early (Li et al. 2020, PyTorch Distributed).
+ */
+#ifndef DDP_TRAIN_BUCKET_H
+#define DDP_TRAIN_BUCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct collective;
+struct device;
+
+enum { BUCKET_FIRST_BYTES = 1 << 20 };
+
+struct bucket {
+	size_t begin, end;		/* floats of the gradient */
+	uint64_t ticket;		/* 0: not started in this step */
+};
+
+struct buckets {
+	struct collective *collective;
+	struct device *device;
+	bool overlap;			/* false: start none before finish() */
+	struct bucket *list;
+	int count;
+	int started;			/* of this step */
+
+	/*
+	 * Before a bucket is started, for its floats begin .. end - 1: what
+	 * must be enqueued first.  NULL: nothing.
+	 */
+	void (*complete)(void *context, size_t begin, size_t end);
+	void *context;
+};
+
+/*
+ * Cut floats 0 .. count - 1, with which the collective's buffer begins, into
+ * buckets of bytes (at least DEVICE_ALIGN, of which it is made a multiple),
+ * the first one of at most BUCKET_FIRST_BYTES; the other fields are the
+ * caller's to set.  Returns 0, or -1 without memory.
+ */
+int buckets_create(struct buckets *buckets, size_t count, size_t bytes);
+void buckets_destroy(struct buckets *buckets);
+
+/* The most floats of one bucket. */
+size_t buckets_largest(const struct buckets *buckets);
+
+/*
+ * Floats 0 .. end - 1 are final once what is enqueued was done: start the
+ * buckets that lie below end, and poll.
+ */
+void buckets_progress(struct buckets *buckets, size_t end);
+
+/* Start what is left and wait for all; the next step may then begin. */
+void buckets_finish(struct buckets *buckets);
+
+#endif

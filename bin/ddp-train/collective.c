@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collective.h"
+
+enum { SLICE_UNIT = 16 };
+
+size_t collective_slice(size_t count, int rank, int size, size_t *begin)
+{
+	size_t ranks = (size_t)size;
+	size_t length = count / ranks + (count % ranks > 0);
+
+	length += (SLICE_UNIT - length % SLICE_UNIT) % SLICE_UNIT;
+	/* Beyond the end, where that many slices would not even fit. */
+	if (length == 0 || (size_t)rank > (count - 1) / length) {
+		*begin = count;
+		return 0;
+	}
+	*begin = (size_t)rank * length;
+	return count - *begin < length ? count - *begin : length;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ranks of a run and what they exchange: a table of functions, so that
+ * the trainer is written once.  One thread calls it.
+ *
+ * "Collective" below: every rank calls it, in the same order and with the same
+ * arguments.  Where a rank's process ends early the launcher ends the others.
+ */
+#ifndef DDP_TRAIN_COLLECTIVE_H
+#define DDP_TRAIN_COLLECTIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device.h"
+
+struct ddp_error;
+struct collective;
+
+enum { COLLECTIVE_ABI = 1 };
+
+/*
+ * Over values offset .. offset + count - 1 of the buffer that alloc() gave.
+ * Rank r of n owns the slice of these that collective_slice() names.
+ */
+enum collective_op {
+	ALL_REDUCE,		/* every rank has the sum */
+	REDUCE_SCATTER,		/* a rank has the sum in its slice; the rest
+				   of the range is undefined */
+	ALL_GATHER,		/* every rank has every owner's slice */
+	BROADCAST		/* every rank has rank 0's values */
+};
+
+enum collective_type { FLOAT32 };
+
+struct collective_plan {
+	size_t bytes;		/* of the buffer, a multiple of 64 */
+	size_t largest;		/* the most values of one start() */
+	bool deterministic;	/* sums by fold_tree() in rank order, whatever
+				   the nodes are */
+};
+
+struct collective_table {
+	uint32_t abi;		/* COLLECTIVE_ABI */
+	const char *name;
+
+	/*
+	 * Sets rank, size, node, nodes.  Collective.  Returns 0, or -1 with
+	 * error set and nothing held.
+	 */
+	int (*open)(struct collective *collective, struct ddp_error *error);
+
+	/* Frees what alloc() gave.  Collective. */
+	void (*close)(struct collective *collective);
+
+	/*
+	 * The one buffer in which gradients and parameters live, zeroed, until
+	 * close(); collective, once.  NULL on every rank, with the same error
+	 * set, if it cannot be had on one of them.
+	 */
+	void *(*alloc)(struct collective *collective, struct device *device,
+		       const struct collective_plan *plan,
+		       struct ddp_error *error);
+
+	/*
+	 * Begin once `event` has come; collective.  The range belongs to the
+	 * collective until its ticket was waited for.  Blocks only where very
+	 * many are under way.  Returns the ticket: 1, 2, 3, ... in the order
+	 * of the calls.
+	 */
+	uint64_t (*start)(struct collective *collective,
+			  enum collective_op op, size_t offset, size_t count,
+			  enum collective_type type, int event);
+
+	/* Let what is under way advance; never blocks. */
+	void (*poll)(struct collective *collective);
+
+	/* What follows in the queue sees the result; on the CPU, blocks. */
+	void (*wait)(struct collective *collective, uint64_t ticket,
+		     enum device_queue queue);
+
+	/*
+	 * all[r * bytes ..] = rank r's `mine`, host memory; blocks; collective.
+	 * From it every rank computes the same answer: the ranks agree.  (Not
+	 * a reduction: who is slowest, or the first to differ, has a name.)
+	 */
+	void (*agree)(struct collective *collective, const void *mine,
+		      void *all, size_t bytes);
+
+	/*
+	 * Print "ddp-train: TEXT" and end every rank with exit code 1; does
+	 * not return.
+	 */
+	void (*abort)(struct collective *collective, const char *text);
+};
+
+struct collective {
+	const struct collective_table *table;
+	void *state;			/* the table's own */
+	int rank, size;			/* 0 and 1 before open() */
+	int node, nodes;		/* by lowest rank, from 0 */
+};
+
+extern const struct collective_table collective_self;	/* one process */
+extern const struct collective_table collective_mpi;	/* if HAVE_MPI */
+
+/*
+ * The slice of rank r in a range of count values: *begin from its start, the
+ * values it has returned.  All slices but the last ones are of one length, a
+ * multiple of 16; the last may be shorter, or empty.
+ */
+size_t collective_slice(size_t count, int rank, int size, size_t *begin);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exp() and reductions for loops that the compiler vectorises: libm's exp()
+ * stops it, and it folds the lanes of a vector one after the other.
+ */
+#ifndef DDP_TRAIN_VEXP_H
+#define DDP_TRAIN_VEXP_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { LANES = 16 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE int round_to_lanes(int count)
+{
+	return (count + LANES - 1) / LANES * LANES;
+}
+
+/*
+ * Of x up to 88, within 3 units in the last place; 0 below -87, near the
+ * smallest normal number; NaN for NaN.  With n the integer nearest to x / ln 2
+ * and r = x - n ln 2, it is 2^n exp(r), exp(r) being the polynomial of degree
+ * 5 whose largest relative error is least (1e-7).
+ */
+INLINE float vexp(float x)
+{
+	const float to_integer = 12582912;	/* 1.5 * 2^23 */
+	float shifted = x * 1.44269504f + to_integer;
+	float n = shifted - to_integer;
+	/* ln 2 in two parts, of which the first times n is exact */
+	float r = x - n * 0.693359375f - n * -2.12194440e-4f;
+	float r2 = r * r;
+	float high = 8.312510327e-03f * r + 4.189024493e-02f;
+	float low = 1.666711569e-01f * r + 4.999923110e-01f;
+	float p = (high * r2 + low) * r2 + (r + 1);
+	uint32_t bits;
+	float power;
+
+	memcpy(&bits, &shifted, sizeof(bits));
+	bits = (bits + 127) << 23;
+	memcpy(&power, &bits, sizeof(power));
+	return x < -87 ? 0 : p * power;
+}
+
+/* count is a multiple of LANES here and below. */
+INLINE float vmax(const float *x, int count)
+{
+	float lanes[LANES];
+
+	for (int i = 0; i < LANES; i++)
+		lanes[i] = -INFINITY;
+	for (int begin = 0; begin < count; begin += LANES) {
+#pragma omp simd
+		for (int i = 0; i < LANES; i++)
+			lanes[i] = x[begin + i] > lanes[i] ? x[begin + i] :
+							     lanes[i];
+	}
+	for (int half = LANES / 2; half > 0; half /= 2) {
+		for (int i = 0; i < half; i++)
+			lanes[i] = lanes[i + half] > lanes[i] ?
+				   lanes[i + half] : lanes[i];
+	}
+	return lanes[0];
+}
+
+/* x = exp(x - max); returns the sum */
+INLINE float vexp_sum(float *x, float max, int count)
+{
+	float lanes[LANES] = { 0 };
+
+	for (int begin = 0; begin < count; begin += LANES) {
+#pragma omp simd
+		for (int i = 0; i < LANES; i++) {
+			x[begin + i] = vexp(x[begin + i] - max);
+			lanes[i] += x[begin + i];
+		}
+	}
+	for (int half = LANES / 2; half > 0; half /= 2) {
+		for (int i = 0; i < half; i++)
+			lanes[i] += lanes[i + half];
+	}
+	return lanes[0];
+}
+
+/*
+ * The row becomes exp(x - max) / sum * scale, in which what lies past count,
+ * up to the next multiple of LANES, is 0.  Returns max + log(sum).
+ */
+INLINE double vsoftmax(float *x, int count, float scale)
+{
+	int whole = round_to_lanes(count), last = whole - LANES;
+	float max, sum;
+
+#pragma omp simd
+	for (int i = 0; i < LANES; i++)
+		x[last + i] = last + i < count ? x[last + i] : -INFINITY;
+	max = vmax(x, whole);
+	sum = vexp_sum(x, max, whole);
+	scale /= sum;
+#pragma omp simd
+	for (int i = 0; i < whole; i++)
+		x[i] *= scale;
+	return max + log(sum);
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The one order in which sums are formed where bits must not depend on the
+ * layout: a binary tree over n positions.  With h the largest power of two
+ * below n, position i < n - h takes in i + h; then the same over the first h.
+ * For n a power of two: i joins i + n/2, then i + n/4, and so on; so positions
+ * r, r + N, r + 2N, ... (N a power of two that divides n) form a subtree.
+ */
+#ifndef DDP_TRAIN_FOLD_H
+#define DDP_TRAIN_FOLD_H
+
+#include <stddef.h>
+
+/*
+ * out[i] = the sum over n >= 1 sources of source[i], for i < count, in fp32.
+ * out may be one of the sources; they do not overlap otherwise.
+ */
+void fold_tree(const float *const *sources, int n, float *out, size_t count);
+
+/* The same of n doubles; destroys them. */
+double fold_doubles(double *values, int n);
+
+#endif

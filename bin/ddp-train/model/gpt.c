@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shapes, parameters and memory of a GPT. */
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/gpt.h"
+#include "layout/error.h"
+#include "rng.h"
+
+static const struct {
+	const char *name;
+	struct model_shape shape;
+} presets[] = {
+	{ "tiny", { 2, 2, 64, 64, 256 } },
+	{ "10M", { 6, 6, 384, 256, 256 } },
+	{ "124M", { 12, 12, 768, 1024, 256 } },
+	{ "774M", { 36, 20, 1280, 1024, 256 } }
+};
+
+/* Rows and columns in widths; no rows: a vector. */
+static const struct {
+	const char *name;
+	int rows, columns;
+} parts[GPT_PARTS] = {
+	[GPT_NORM_1] = { "ln_1.weight", 0, 1 },
+	[GPT_NORM_1 + 1] = { "ln_1.bias", 0, 1 },
+	[GPT_QKV] = { "attn.c_attn.weight", 3, 1 },
+	[GPT_QKV + 1] = { "attn.c_attn.bias", 0, 3 },
+	[GPT_PROJECT] = { "attn.c_proj.weight", 1, 1 },
+	[GPT_PROJECT + 1] = { "attn.c_proj.bias", 0, 1 },
+	[GPT_NORM_2] = { "ln_2.weight", 0, 1 },
+	[GPT_NORM_2 + 1] = { "ln_2.bias", 0, 1 },
+	[GPT_FC] = { "mlp.c_fc.weight", 4, 1 },
+	[GPT_FC + 1] = { "mlp.c_fc.bias", 0, 4 },
+	[GPT_SHRINK] = { "mlp.c_proj.weight", 1, 4 },
+	[GPT_SHRINK + 1] = { "mlp.c_proj.bias", 0, 1 }
+};
+
+static int check_fields(const struct model_shape *shape,
+			struct ddp_error *error)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} fields[] = {
+		{ "layers", shape->layers }, { "heads", shape->heads },
+		{ "width", shape->width }, { "context", shape->context },
+		{ "vocab", shape->vocab }
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if (fields[i].value > GPT_MOST)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					     "--%s %" PRIu64 " is above %d; "
+					     "choose a smaller number",
+					     fields[i].name, fields[i].value,
+					     GPT_MOST);
+	if (shape->width % shape->heads)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--heads %"
+				     PRIu64 " does not divide --width %" PRIu64
+				     "; choose a --width that is a multiple "
+				     "of --heads", shape->heads, shape->width);
+	return 0;
+}
+
+/*
+ * Each tensor must have a number of values that an int can hold.  The token
+ * table has it for any width that the first line lets pass.
+ */
+static int check_tensors(const struct model_shape *shape,
+			 struct ddp_error *error)
+{
+	uint64_t width = shape->width;
+	const struct {
+		uint64_t count;
+		const char *options, *smaller;
+	} tensors[] = {
+		{ 4 * width * width, "--width", "--width" },
+		{ shape->context * 4 * width, "--context times --width",
+		  "--context" },
+		{ shape->context * shape->vocab, "--context times --vocab",
+		  "--context" }
+	};
+
+	for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++)
+		if (tensors[i].count > INT_MAX)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s "
+					     "makes a tensor of %" PRIu64
+					     " numbers, more than %d; choose "
+					     "a smaller %s",
+					     tensors[i].options,
+					     tensors[i].count, INT_MAX,
+					     tensors[i].smaller);
+	return 0;
+}
+
+static uint64_t either(uint64_t given, uint64_t preset)
+{
+	return given ? given : preset;
+}
+
+int gpt_complete_shape(struct model_shape *shape, const char *preset,
+		       struct ddp_error *error)
+{
+	const size_t count = sizeof(presets) / sizeof(*presets);
+	struct model_shape full;
+	size_t i = 0;
+
+	while (i < count && strcmp(preset, presets[i].name) != 0)
+		i++;
+	if (i == count)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--preset "
+				     "'%s' is not known; choose tiny, 10M, "
+				     "124M or 774M", preset);
+	full = presets[i].shape;
+	full.layers = either(shape->layers, full.layers);
+	full.heads = either(shape->heads, full.heads);
+	full.width = either(shape->width, full.width);
+	full.context = either(shape->context, full.context);
+	full.vocab = either(shape->vocab, full.vocab);
+	if (check_fields(&full, error) < 0 || check_tensors(&full, error) < 0)
+		return -1;
+	*shape = full;
+	return 0;
+}
+
+static void set_tensor(struct tensor *tensor, int rows, int columns)
+{
+	tensor->rows = rows ? rows : 1;
+	tensor->columns = columns;
+	tensor->decay = rows;
+}
+
+/* Number i from the front of PyTorch's order, which begins with the tables. */
+static void describe(struct gpt *gpt, int i)
+{
+	struct tensor *tensor = &gpt->tensors[gpt_tensor(gpt, i)];
+	size_t size = sizeof(tensor->name);
+	int layer = (i - GPT_LAYERS) / GPT_PARTS;
+	int part = (i - GPT_LAYERS) % GPT_PARTS;
+
+	if (i < GPT_LAYERS) {
+		bool tokens = i == GPT_TOKENS;
+
+		strcpy(tensor->name, tokens ? "wte.weight" : "wpe.weight");
+		set_tensor(tensor, tokens ? gpt->vocab : gpt->context,
+			   gpt->width);
+		return;
+	}
+	if (layer < gpt->layers)
+		snprintf(tensor->name, size, "h.%d.%s", layer,
+			 parts[part].name);
+	else
+		snprintf(tensor->name, size, "ln_f.%s",
+			 part == GPT_NORM_1 ? "weight" : "bias");
+	set_tensor(tensor, parts[part].rows * gpt->width,
+		   parts[part].columns * gpt->width);
+}
+
+/*
+ * As GPT-2: normal with deviation 0.02, which is less where a layer adds to
+ * x, so that x does not grow with the layers; gains 1, biases 0.
+ */
+static void init_tensor(const struct gpt *gpt, int i, uint64_t seed,
+			uint64_t first, float *values)
+{
+	const struct tensor *tensor = &gpt->tensors[gpt_tensor(gpt, i)];
+	int part = i < GPT_LAYERS ? -1 : (i - GPT_LAYERS) % GPT_PARTS;
+	bool residual = part == GPT_PROJECT || part == GPT_SHRINK;
+	float deviation = 0.02f;
+
+	if (residual)
+		deviation /= sqrtf(2 * (float)gpt->layers);
+	for (size_t j = 0; j < tensor->count; j++)
+		if (tensor->decay)
+			values[j] = deviation *
+				    rng_normal(seed, RNG_PARAMETER, first + j);
+		else
+			values[j] = part % 2 == 0;
+}
+
+/* A random number's index is its place in PyTorch's order, without padding. */
+static void gpt_init(const struct model *model, uint64_t seed, float *param)
+{
+	const struct gpt *gpt = (const struct gpt *)model;
+	uint64_t first = 0;
+
+	memset(param, 0, model->param_count * sizeof(*param));
+	for (int i = 0; i < model->tensor_count; i++) {
+		const struct tensor *tensor =
+			&gpt->tensors[gpt_tensor(gpt, i)];
+
+		init_tensor(gpt, i, seed, first, param + tensor->offset);
+		first += tensor->count;
+	}
+}
+
+/* Set offsets of buffers of these sizes from begin on; returns the end. */
+static uint64_t place(size_t *offsets, const uint64_t *sizes, int count,
+		      uint64_t begin)
+{
+	for (int i = 0; i < count; i++) {
+		offsets[i] = (size_t)begin;
+		begin += model_pad(sizes[i]);
+	}
+	return begin;
+}
+
+/* Returns floats of device memory. */
+static uint64_t plan(struct gpt *gpt, uint64_t sequences, uint64_t work)
+{
+	uint64_t rows = sequences * (uint64_t)gpt->context;
+	uint64_t x = rows * (uint64_t)gpt->width;
+	const uint64_t kept[GPT_KEPT] = {
+		[GPT_SUM_1] = x, [GPT_MEAN_1] = rows, [GPT_RSTD_1] = rows,
+		[GPT_SUM_2] = x, [GPT_MEAN_2] = rows, [GPT_RSTD_2] = rows,
+		[GPT_HEADS_IN] = 3 * x, [GPT_HEADS_OUT] = x,
+		[GPT_LSE] = rows * (uint64_t)gpt->heads,
+		[GPT_PRE] = 4 * x
+	};
+	const uint64_t scratch[GPT_SCRATCH] = {
+		[GPT_NORMED] = x, [GPT_BRANCH] = x, [GPT_DX] = x,
+		[GPT_GELU] = 4 * x, [GPT_WIDE] = 4 * x, [GPT_WORK] = work
+	};
+	uint64_t layer = place(gpt->kept, kept, GPT_KEPT, 0);
+
+	gpt->layer_size = (size_t)layer;
+	return place(gpt->scratch, scratch, GPT_SCRATCH,
+		     (uint64_t)gpt->layers * layer + gpt->kept[GPT_SUM_2]);
+}
+
+static int check_batch(const struct model_shape *shape, int sequences,
+		       struct ddp_error *error)
+{
+	uint64_t numbers = (uint64_t)sequences * shape->context * 4 *
+			   shape->width;
+
+	if (sequences > 0 && numbers <= INT_MAX)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%d sequences of "
+			     "--context %" PRIu64 " at once make a tensor of "
+			     "%" PRIu64 " numbers, more than %d; choose a "
+			     "smaller --batch or --granule", sequences,
+			     shape->context, numbers, INT_MAX);
+}
+
+/* Tensors, memory and functions, once the shape is known. */
+static int complete(struct gpt *gpt, int sequences,
+		    const struct device_table *device, struct ddp_error *error)
+{
+	struct model *model = &gpt->model;
+	const struct device_shape shape = {
+		.rows = sequences * gpt->context, .context = gpt->context,
+		.heads = gpt->heads, .width = gpt->width, .vocab = gpt->vocab
+	};
+	uint64_t floats;
+
+	for (int i = 0; i < model->tensor_count; i++)
+		describe(gpt, i);
+	model->tensors = gpt->tensors;
+	model->param_count = model_lay_out(gpt->tensors, model->tensor_count);
+	floats = plan(gpt, (uint64_t)sequences,
+		      device->work_bytes(&shape) / sizeof(float) + 1);
+	if (floats > PTRDIFF_MAX / sizeof(float))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--layers %d "
+				     "need more memory than can be addressed; "
+				     "choose fewer", gpt->layers);
+	model->bytes[SPACE_DEVICE] = (size_t)floats * sizeof(float);
+	return 0;
+}
+
+struct model *gpt_create(const struct model_shape *shape, int sequences,
+			 const struct device_table *device,
+			 struct ddp_error *error)
+{
+	int tensors = GPT_LAYERS + (int)shape->layers * GPT_PARTS + 2;
+	struct gpt *gpt;
+
+	if (check_batch(shape, sequences, error) < 0)
+		return NULL;
+	gpt = calloc(1, sizeof(*gpt) + (size_t)tensors * sizeof(struct tensor));
+	if (!gpt) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for the "
+			      "list of %d tensors", tensors);
+		return NULL;
+	}
+	gpt->model = (struct model){
+		.name = "gpt", .shape = *shape,
+		.tensor_count = tensors, .init = gpt_init,
+		.gradient = gpt_gradient, .evaluate = gpt_evaluate,
+		.logits = gpt_logits
+	};
+	gpt->layers = (int)shape->layers;
+	gpt->heads = (int)shape->heads;
+	gpt->width = (int)shape->width;
+	gpt->context = (int)shape->context;
+	gpt->vocab = (int)shape->vocab;
+	if (complete(gpt, sequences, device, error) == 0)
+		return &gpt->model;
+	free(gpt);
+	return NULL;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Between gpt.c, which plans the parameters and the memory of a GPT, and
+ * gpt_pass.c, which computes with them.
+ *
+ * Radford et al. 2019: x = token table + positions; each layer adds to x
+ * attention(norm 1(x)) and MLP(norm 2(x)); logits = norm(x) token table^T.
+ */
+#ifndef DDP_TRAIN_GPT_H
+#define DDP_TRAIN_GPT_H
+
+#include "model.h"
+
+enum { GPT_MOST = 65536 };	/* of layers, heads, width, context, vocab */
+
+/* The tensors of a layer, in the order of PyTorch; bias follows weight. */
+enum gpt_part {
+	GPT_NORM_1,
+	GPT_QKV = 2,
+	GPT_PROJECT = 4,
+	GPT_NORM_2 = 6,
+	GPT_FC = 8,
+	GPT_SHRINK = 10,
+	GPT_PARTS = 12
+};
+
+/*
+ * What forward leaves to backward of each layer.  The final norm is the first
+ * norm of a layer past the last, of which there is no more than that.
+ */
+enum gpt_kept {
+	GPT_SUM_1,		/* [rows][width], what norm 1 takes in */
+	GPT_MEAN_1,		/* [rows] */
+	GPT_RSTD_1,
+	GPT_SUM_2,
+	GPT_MEAN_2,
+	GPT_RSTD_2,
+	GPT_HEADS_IN,		/* [rows][3 * width], q, k, v */
+	GPT_HEADS_OUT,		/* [rows][width] */
+	GPT_LSE,		/* [sequences][heads][context] */
+	GPT_PRE,		/* [rows][4 * width], before the GELU */
+	GPT_KEPT
+};
+
+/* What all layers use in turn. */
+enum gpt_scratch {
+	GPT_NORMED,		/* [rows][width], what a norm gives */
+	GPT_BRANCH,		/* likewise, what is added to x; its gradient */
+	GPT_DX,			/* likewise, the gradient of x */
+	GPT_GELU,		/* [rows][4 * width] */
+	GPT_WIDE,		/* likewise, gradients inside */
+	GPT_WORK,		/* the operators' own */
+	GPT_SCRATCH
+};
+
+struct gpt {
+	struct model model;		/* the first member */
+	int layers, heads, width, context, vocab;
+	size_t kept[GPT_KEPT];		/* floats from a layer's begin */
+	size_t layer_size;		/* floats from layer to layer */
+	size_t scratch[GPT_SCRATCH];	/* floats from the begin of all */
+	struct tensor tensors[];
+};
+
+/* The token table, the position table, the layers' tensors, the last norm. */
+enum { GPT_TOKENS, GPT_POSITIONS, GPT_LAYERS };
+
+/* Number i in that order: the tensors lie the other way round. */
+static inline int gpt_tensor(const struct gpt *gpt, int i)
+{
+	return gpt->model.tensor_count - 1 - i;
+}
+
+/* In gpt_pass.c; contracts are in model.h. */
+void gpt_gradient(const struct model *model, struct device *device,
+		  const float *param, const struct batch *batch,
+		  const struct backward *backward, float *grad, double *loss);
+void gpt_evaluate(const struct model *model, struct device *device,
+		  const float *param, const struct batch *batch, double scale,
+		  double *loss);
+void gpt_logits(const struct model *model, struct device *device,
+		const float *param, const struct batch *batch, float *logits);
+
+#endif

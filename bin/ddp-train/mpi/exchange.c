@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fold.h"
+#include "layout/error.h"
+#include "mpi/state.h"
+
+enum {
+	MESSAGE = 1 << 19,	/* floats; more where a ticket has so many that
+				   it would be more than CHUNKS of them */
+	CHUNKS = 256,
+	TAGGED = 64,		/* tickets: TAGGED * CHUNKS * 2 tags are as
+				   many as every MPI has */
+	BLOCK = 4096,		/* floats that stay in the L1 cache */
+	ALIGN = 16		/* floats of a cache line */
+};
+
+/* Whose slice a message is of: its peer's or mine. */
+enum side { THEIRS, MINE };
+
+static float *own(const struct exchange *exchange)
+{
+	return exchange->node->copy[exchange->node->rank];
+}
+
+/* The ticket's values that rank sums or gives, as collective_slice(). */
+static size_t slice(const struct exchange *exchange, int rank, size_t *begin)
+{
+	const struct ticket *ticket = &exchange->ticket;
+
+	if (ticket->op != BROADCAST)
+		return collective_slice(ticket->count, rank, exchange->size,
+					begin);
+	*begin = 0;
+	return rank == 0 ? ticket->count : 0;
+}
+
+/* The values of a rank's chunk, from *begin in the buffer. */
+static size_t find_chunk(const struct exchange *exchange, int rank, int chunk,
+			 size_t *begin)
+{
+	size_t first, count = slice(exchange, rank, &first);
+	size_t skip = (size_t)chunk * exchange->chunk;
+
+	*begin = exchange->ticket.offset + first + skip;
+	if (count <= skip)
+		return 0;
+	return count - skip < exchange->chunk ? count - skip : exchange->chunk;
+}
+
+/* Where peer p's part of the values of my slice from begin lies. */
+static float *staged(const struct exchange *exchange, int p, size_t begin)
+{
+	size_t first;
+
+	slice(exchange, exchange->rank, &first);
+	return exchange->staging + (size_t)p * exchange->stride +
+		(begin - exchange->ticket.offset - first);
+}
+
+/* My copy of these values is the sum over the ranks of this node. */
+static void sum_node(struct exchange *exchange, size_t begin, size_t count)
+{
+	const struct node *node = exchange->node;
+
+	if (!exchange->nested || node->size == 1)
+		return;
+	for (int rank = 0; rank < node->size; rank++)
+		exchange->sources[rank] = node->copy[rank] + begin;
+	fold_tree(exchange->sources, node->size, own(exchange) + begin, count);
+}
+
+/* My copy of these values of my slice becomes the sum of all terms. */
+static void sum_terms(struct exchange *exchange, size_t begin, size_t count)
+{
+	for (int i = 0; i < exchange->terms; i++) {
+		int term = exchange->term[i];
+
+		exchange->sources[i] = term < 0 ?
+			staged(exchange, -1 - term, begin) :
+			exchange->node->copy[term] + begin;
+	}
+	fold_tree(exchange->sources, exchange->terms, own(exchange) + begin,
+		  count);
+}
+
+static void spread(const struct exchange *exchange, size_t begin, size_t count)
+{
+	const struct node *node = exchange->node;
+
+	for (int rank = 0; rank < node->size; rank++)
+		if (rank != node->rank)
+			memcpy(node->copy[rank] + begin,
+			       own(exchange) + begin, count * sizeof(float));
+}
+
+/* Block by block, so that it is in the cache from one step to the next. */
+static void sum(struct exchange *exchange, size_t begin, size_t count)
+{
+	for (size_t done = 0; done < count; done += BLOCK) {
+		size_t at = begin + done;
+		size_t n = count - done < BLOCK ? count - done : BLOCK;
+
+		sum_node(exchange, at, n);
+		sum_terms(exchange, at, n);
+		if (exchange->ticket.op == ALL_REDUCE)
+			spread(exchange, at, n);
+	}
+}
+
+/*
+ * A chunk's message to or from peer p: of its slice or mine, the sum or a part
+ * of it.  The owner receives parts and sends the sum.
+ */
+static void post(struct exchange *exchange, int chunk, int p, enum side side,
+		 bool sum)
+{
+	int peer = exchange->peer[p];
+	int slot = (chunk * exchange->peers + p) * 2 + side;
+	int tag = (exchange->ticket.number % TAGGED * CHUNKS + chunk) * 2 +
+		sum;
+	size_t begin, count = find_chunk(exchange, side == MINE ?
+					 exchange->rank : peer, chunk, &begin);
+	float *at = own(exchange) + begin;
+	MPI_Request *request = &exchange->requests[slot];
+
+	if (count == 0)
+		return;
+	if (side == MINE && !sum)
+		at = staged(exchange, p, begin);
+	if ((side == MINE) == sum)
+		MPI_Isend(at, (int)count, MPI_FLOAT, peer, tag,
+			  MPI_COMM_WORLD, request);
+	else
+		MPI_Irecv(at, (int)count, MPI_FLOAT, peer, tag,
+			  MPI_COMM_WORLD, request);
+	exchange->sums[slot] = sum;
+	exchange->pending++;
+}
+
+/* All parts of a chunk of my slice are here. */
+static void finish_chunk(struct exchange *exchange, int chunk)
+{
+	size_t begin, count = find_chunk(exchange, exchange->rank, chunk,
+					 &begin);
+
+	sum(exchange, begin, count);
+	if (exchange->ticket.op == ALL_REDUCE)
+		for (int p = 0; p < exchange->peers; p++)
+			post(exchange, chunk, p, MINE, true);
+}
+
+static void complete(struct exchange *exchange, int slot)
+{
+	enum side side = (enum side)(slot % 2);
+	int p = slot / 2 % exchange->peers;
+	int chunk = slot / 2 / exchange->peers;
+	size_t begin, count;
+
+	exchange->pending--;
+	if (side == MINE) {
+		if (!exchange->sums[slot] &&
+		    ++exchange->arrived[chunk] == exchange->peers)
+			finish_chunk(exchange, chunk);
+	} else if (exchange->sums[slot]) {
+		count = find_chunk(exchange, exchange->peer[p], chunk, &begin);
+		if (exchange->nested)
+			spread(exchange, begin, count);
+	} else if (exchange->ticket.op == ALL_REDUCE) {
+		post(exchange, chunk, p, THEIRS, true);
+	}
+}
+
+/* Send each peer my part of a chunk of its slice, or my slice's. */
+static void send_chunk(struct exchange *exchange, int chunk, bool sum)
+{
+	for (int p = 0; p < exchange->peers; p++) {
+		size_t begin, count = find_chunk(exchange, exchange->peer[p],
+						 chunk, &begin);
+
+		if (!sum)
+			sum_node(exchange, begin, count);
+		post(exchange, chunk, p, sum ? MINE : THEIRS, sum);
+	}
+}
+
+void exchange_begin(struct exchange *exchange, const struct ticket *ticket)
+{
+	bool sums = ticket->op == ALL_GATHER || ticket->op == BROADCAST;
+	size_t begin, most;
+
+	exchange->ticket = *ticket;
+	most = slice(exchange, 0, &begin);
+	exchange->chunks = (int)((most + exchange->chunk - 1) /
+				 exchange->chunk);
+	for (int chunk = 0; chunk < exchange->chunks; chunk++) {
+		exchange->arrived[chunk] = 0;
+		for (int p = 0; p < exchange->peers; p++)
+			post(exchange, chunk, p, sums ? THEIRS : MINE, sums);
+	}
+	for (int chunk = 0; chunk < exchange->chunks; chunk++)
+		send_chunk(exchange, chunk, sums);
+	most = slice(exchange, exchange->rank, &begin);
+	if (sums)
+		spread(exchange, ticket->offset + begin, most);
+	else if (exchange->peers == 0)
+		sum(exchange, ticket->offset + begin, most);
+}
+
+bool exchange_poll(struct exchange *exchange)
+{
+	int slots = exchange->chunks * exchange->peers * 2;
+	int count;
+
+	if (exchange->pending == 0)
+		return true;
+	MPI_Testsome(slots, exchange->requests, &count, exchange->completed,
+		     MPI_STATUSES_IGNORE);
+	for (int i = 0; i < count; i++)
+		complete(exchange, exchange->completed[i]);
+	return exchange->pending == 0;
+}
+
+void exchange_idle(const struct exchange *exchange)
+{
+	int flag;
+
+	if (exchange->peers > 0)
+		MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag,
+			   MPI_STATUS_IGNORE);
+}
+
+/* The rank that is the `place`-th of leader's node; -1: it has fewer. */
+static int find_rank(const struct exchange *exchange, int leader, int place)
+{
+	for (int rank = leader; rank < exchange->size; rank++)
+		if (exchange->node->leader[rank] == leader && place-- == 0)
+			return rank;
+	return -1;
+}
+
+static bool is_even(const struct exchange *exchange)
+{
+	const struct node *node = exchange->node;
+
+	for (int rank = 0; rank < exchange->size; rank++)
+		if (node->leader[rank] == rank &&
+		    (find_rank(exchange, rank, node->size - 1) < 0 ||
+		     find_rank(exchange, rank, node->size) >= 0))
+			return false;
+	return true;
+}
+
+static void add_term(struct exchange *exchange, int rank)
+{
+	const int *leader = exchange->node->leader;
+	int place = 0;
+
+	if (leader[rank] != leader[exchange->rank]) {
+		exchange->term[exchange->terms++] = -1 - exchange->peers;
+		exchange->peer[exchange->peers++] = rank;
+		return;
+	}
+	while (find_rank(exchange, leader[rank], place) != rank)
+		place++;
+	exchange->term[exchange->terms++] = place;
+}
+
+static void find_terms(struct exchange *exchange)
+{
+	for (int rank = 0; rank < exchange->size; rank++) {
+		if (!exchange->nested)
+			add_term(exchange, rank);
+		else if (exchange->node->leader[rank] == rank)
+			add_term(exchange, find_rank(exchange, rank,
+						     exchange->node->rank));
+	}
+}
+
+/* Where nothing is needed calloc() may give NULL. */
+static void *many(size_t count, size_t size)
+{
+	return calloc(count + 1, size);
+}
+
+static int alloc_messages(struct exchange *exchange, size_t largest)
+{
+	size_t begin, chunks, slots;
+
+	exchange->chunk = (largest / CHUNKS / ALIGN + 1) * ALIGN;
+	if (exchange->chunk < MESSAGE)
+		exchange->chunk = MESSAGE;
+	chunks = largest / exchange->chunk + 1;
+	slots = chunks * (size_t)exchange->peers * 2;
+	exchange->stride = collective_slice(largest, 0, exchange->size, &begin);
+	exchange->staging = many(exchange->stride * (size_t)exchange->peers,
+				 sizeof(*exchange->staging));
+	exchange->requests = many(slots, sizeof(*exchange->requests));
+	exchange->sums = many(slots, sizeof(*exchange->sums));
+	exchange->completed = many(slots, sizeof(*exchange->completed));
+	exchange->arrived = many(chunks, sizeof(*exchange->arrived));
+	if (!exchange->staging || !exchange->requests || !exchange->sums ||
+	    !exchange->completed || !exchange->arrived)
+		return -1;
+	for (size_t slot = 0; slot < slots; slot++)
+		exchange->requests[slot] = MPI_REQUEST_NULL;
+	return 0;
+}
+
+int exchange_alloc(struct exchange *exchange, const struct node *node,
+		   const struct collective *collective,
+		   const struct collective_plan *plan,
+		   struct ddp_error *error)
+{
+	size_t ranks = (size_t)collective->size;
+
+	exchange->node = node;
+	exchange->rank = collective->rank;
+	exchange->size = collective->size;
+	exchange->nested = collective->nodes > 1 && !plan->deterministic &&
+		is_even(exchange);
+	exchange->peer = many(ranks, sizeof(*exchange->peer));
+	exchange->term = many(ranks, sizeof(*exchange->term));
+	exchange->sources = many(ranks, sizeof(*exchange->sources));
+	if (exchange->peer && exchange->term && exchange->sources) {
+		find_terms(exchange);
+		if (alloc_messages(exchange, plan->largest) == 0)
+			return 0;
+	}
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for the "
+			     "messages between nodes; make buckets smaller");
+}
+
+void exchange_free(struct exchange *exchange)
+{
+	free(exchange->peer);
+	free(exchange->term);
+	free(exchange->sources);
+	free(exchange->staging);
+	free(exchange->requests);
+	free(exchange->sums);
+	free(exchange->completed);
+	free(exchange->arrived);
+}

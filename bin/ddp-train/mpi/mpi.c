@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Failures of MPI itself end the world: MPI_ERRORS_ARE_FATAL, the default. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "layout/error.h"
+#include "mpi/state.h"
+
+enum {
+	TICKETS = 256,		/* at once; start() waits for room */
+	SPINS = 300		/* some 10 us, before other ranks get the CPU */
+};
+
+struct mpi {
+	struct node node;
+	struct exchange exchange;
+	struct device *device;
+	struct ticket tickets[TICKETS];	/* number n is at n % TICKETS */
+	uint64_t started;		/* tickets, so far */
+	uint64_t ready, done;		/* what this rank has published */
+	bool busy;			/* with done + 1 */
+};
+
+static void mpi_abort(struct collective *collective, const char *text)
+{
+	(void)collective;
+	fprintf(stderr, "ddp-train: %s\n", text);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+	exit(1);
+}
+
+/*
+ * Between two polls the link has only what the kernel holds of the messages:
+ * of a TCP connection, often 4 MiB, less than goes out while the backward pass
+ * is in an operator.  So Open MPI gets more connections to each peer, unless
+ * the user has said how many.  Other MPIs do not look at this.
+ */
+static void ask_connections(void)
+{
+	setenv("OMPI_MCA_btl_tcp_links", "4", 0);
+}
+
+static int mpi_open(struct collective *collective, struct ddp_error *error)
+{
+	struct mpi *mpi = calloc(1, sizeof(*mpi));
+	int provided;
+
+	(void)error;
+	ask_connections();
+	/* One thread calls MPI; that oneDNN has others is no matter to it. */
+	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+	if (!mpi)
+		mpi_abort(collective, "no memory for MPI");
+	MPI_Comm_rank(MPI_COMM_WORLD, &collective->rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &collective->size);
+	collective->state = mpi;
+	node_open(&mpi->node, collective);
+	return 0;
+}
+
+/* The first rank's error, on all of them. */
+static int settle(const struct collective *collective, struct ddp_error *mine,
+		  struct ddp_error *error)
+{
+	int first = mine->code == DDP_ERROR_NONE ? collective->size :
+		collective->rank;
+
+	MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN,
+		      MPI_COMM_WORLD);
+	if (first == collective->size)
+		return 0;
+	MPI_Bcast(mine, sizeof(*mine), MPI_BYTE, first, MPI_COMM_WORLD);
+	return ddp_error_set(error, mine->code, "%s", mine->text);
+}
+
+static void *mpi_alloc(struct collective *collective, struct device *device,
+		       const struct collective_plan *plan,
+		       struct ddp_error *error)
+{
+	struct mpi *mpi = collective->state;
+	struct ddp_error mine = { 0 };
+
+	node_check_room(&mpi->node, plan->bytes, &mine);
+	if (settle(collective, &mine, error) < 0)
+		return NULL;
+	node_alloc(&mpi->node, plan->bytes, &mine);
+	if (settle(collective, &mine, error) < 0)
+		return NULL;
+	if (node_populate(&mpi->node, plan->bytes, &mine) == 0)
+		exchange_alloc(&mpi->exchange, &mpi->node, collective, plan,
+			       &mine);
+	if (settle(collective, &mine, error) < 0)
+		return NULL;
+	mpi->device = device;
+	return mpi->node.copy[mpi->node.rank];
+}
+
+/* Tell the others of this node for which tickets my values are there. */
+static void publish_ready(struct mpi *mpi)
+{
+	const struct device_table *table = mpi->device->table;
+	uint64_t ready = mpi->ready;
+
+	while (ready < mpi->started &&
+	       table->query(mpi->device,
+			    mpi->tickets[(ready + 1) % TICKETS].event))
+		ready++;
+	if (ready == mpi->ready)
+		return;
+	mpi->ready = ready;
+	node_publish(&mpi->node, READY, ready);
+}
+
+static void mpi_poll(struct collective *collective)
+{
+	struct mpi *mpi = collective->state;
+
+	if (mpi->done == mpi->started) {
+		exchange_idle(&mpi->exchange);
+		return;
+	}
+	publish_ready(mpi);
+	while (mpi->done < mpi->ready) {
+		uint64_t next = mpi->done + 1;
+
+		if (!mpi->busy) {
+			if (node_least(&mpi->node, READY) < next)
+				return;
+			exchange_begin(&mpi->exchange,
+				       &mpi->tickets[next % TICKETS]);
+			mpi->busy = true;
+		}
+		if (!exchange_poll(&mpi->exchange))
+			return;
+		mpi->busy = false;
+		mpi->done = next;
+		node_publish(&mpi->node, DONE, next);
+	}
+}
+
+/* One round of waiting: spin at first, then let other ranks run. */
+static void pause_round(struct collective *collective, int *round)
+{
+	mpi_poll(collective);
+	if (*round >= SPINS) {
+		sched_yield();
+		return;
+	}
+	++*round;
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+}
+
+static uint64_t mpi_start(struct collective *collective,
+			  enum collective_op op, size_t offset, size_t count,
+			  enum collective_type type, int event)
+{
+	struct mpi *mpi = collective->state;
+	uint64_t number = mpi->started + 1;
+	int round = 0;
+
+	(void)type;
+	while (number - mpi->done > TICKETS)
+		pause_round(collective, &round);
+	mpi->tickets[number % TICKETS] = (struct ticket){
+		.op = op, .offset = offset, .count = count, .event = event,
+		.number = (int)(number % TICKETS)
+	};
+	mpi->started = number;
+	publish_ready(mpi);
+	return number;
+}
+
+static void mpi_wait(struct collective *collective, uint64_t ticket,
+		     enum device_queue queue)
+{
+	struct mpi *mpi = collective->state;
+	int round = 0;
+
+	(void)queue;
+	while (node_least(&mpi->node, DONE) < ticket)
+		pause_round(collective, &round);
+}
+
+static void mpi_agree(struct collective *collective, const void *mine,
+		      void *all, size_t bytes)
+{
+	MPI_Request request;
+	int done = 0, round = 0;
+
+	MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
+		       MPI_COMM_WORLD, &request);
+	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
+		pause_round(collective, &round);
+}
+
+static void mpi_close(struct collective *collective)
+{
+	struct mpi *mpi = collective->state;
+
+	exchange_free(&mpi->exchange);
+	node_close(&mpi->node);
+	free(mpi);
+	collective->state = NULL;
+	MPI_Finalize();
+}
+
+const struct collective_table collective_mpi = {
+	.abi = COLLECTIVE_ABI,
+	.name = "mpi",
+	.open = mpi_open,
+	.close = mpi_close,
+	.alloc = mpi_alloc,
+	.start = mpi_start,
+	.poll = mpi_poll,
+	.wait = mpi_wait,
+	.agree = mpi_agree,
+	.abort = mpi_abort
+};

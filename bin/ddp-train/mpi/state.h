@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ranks over MPI.  Those of a node keep their buffers ("copies") in one
+ * shared window from the start, so that a rank sums its slice straight from
+ * all copies into all copies; between nodes slices travel in chunks.
+ *
+ * A rank publishes two counters there: `ready`, how many tickets it has
+ * started whose event has come, and `done`, with how many it will touch
+ * neither its own copy nor another any more.  Tickets are worked off in order,
+ * one at a time, by poll() alone: in the backward pass nobody waits for
+ * anybody.
+ *
+ * Order of the sums, each by fold_tree(): over all ranks in rank order if the
+ * plan says deterministic, on one node, or where nodes have not equally many
+ * ranks; else over the ranks of each node, then over the nodes in their order.
+ */
+#ifndef DDP_TRAIN_MPI_STATE_H
+#define DDP_TRAIN_MPI_STATE_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collective.h"
+
+struct ddp_error;
+
+enum count { READY, DONE, COUNTS };
+
+struct counter {		/* alone in its cache line */
+	_Alignas(64) _Atomic uint64_t tickets;
+};
+
+struct node {
+	MPI_Comm comm;
+	int rank, size;			/* within this node */
+	int *leader;			/* [ranks of the world]: the lowest
+					   rank of each one's node */
+	MPI_Win window;			/* MPI_WIN_NULL: not allocated */
+	struct counter **counters;	/* [size]: each rank's, [COUNTS], in
+					   the window */
+	float **copy;			/* [size]: likewise */
+};
+
+struct ticket {
+	enum collective_op op;
+	size_t offset, count;
+	int event;
+	int number;			/* as it goes into MPI's tags */
+};
+
+/*
+ * What a rank exchanges by message, with its peers: each sends the others its
+ * part of their slices and, once an owner has all parts of a chunk, gets the
+ * sum back into the same place.
+ */
+struct exchange {
+	const struct node *node;
+	int rank, size;			/* within the world */
+	bool nested;			/* sums within nodes come first; the
+					   peers are those of equal local rank,
+					   and else all on other nodes */
+	int peers;
+	int *peer;			/* [peers]: their ranks */
+	int terms;
+	int *term;			/* [terms]: what a slice is the sum of,
+					   in order: l >= 0, copy l of this
+					   node; -1 - p, what peer p sent */
+	size_t chunk;			/* floats of a message, at most */
+	float *staging;			/* [peers][stride] */
+	size_t stride;
+	const float **sources;		/* [terms or ranks of this node] */
+
+	/* The ticket under way. */
+	struct ticket ticket;
+	int chunks;			/* of the longest slice */
+	int pending;			/* messages */
+	MPI_Request *requests;		/* [chunks][peers][2], by side */
+	bool *sums;			/* likewise: carries the sum, not a
+					   part of it */
+	int *completed;			/* likewise: for MPI_Testsome */
+	int *arrived;			/* [chunks]: parts of my slice */
+};
+
+/* node.c */
+
+/* Find the ranks of this node; sets node and nodes of collective. */
+void node_open(struct node *node, struct collective *collective);
+
+/*
+ * In this order, each on all ranks only once the one before has succeeded on
+ * all: is there room for the window, have it, have its memory, zeroed.  Each
+ * returns 0, or -1 with error set.
+ */
+int node_check_room(const struct node *node, size_t bytes,
+		    struct ddp_error *error);
+int node_alloc(struct node *node, size_t bytes, struct ddp_error *error);
+int node_populate(const struct node *node, size_t bytes,
+		  struct ddp_error *error);
+
+/* This rank is ready for so many tickets, or done with them. */
+void node_publish(const struct node *node, enum count count, uint64_t tickets);
+
+/* So many are all ranks of this node. */
+uint64_t node_least(const struct node *node, enum count count);
+
+/* Collective within the node. */
+void node_close(struct node *node);
+
+/* exchange.c */
+
+/* After node_alloc().  Returns 0, or -1 with error set. */
+int exchange_alloc(struct exchange *exchange, const struct node *node,
+		   const struct collective *collective,
+		   const struct collective_plan *plan,
+		   struct ddp_error *error);
+
+/* All ranks of this node are ready, and the ticket before is finished. */
+void exchange_begin(struct exchange *exchange, const struct ticket *ticket);
+
+/* Whether this rank's part of the ticket is done; never blocks. */
+bool exchange_poll(struct exchange *exchange);
+
+/* Without a ticket: let MPI send what it may still hold back. */
+void exchange_idle(const struct exchange *exchange);
+
+void exchange_free(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "collective.h"
+#include "model.h"
+#include "trainer.h"
+
+static void print_memory(const char *what, double bytes)
+{
+	printf("  %-34s %12.1f MiB\n", what, bytes / (1 << 20));
+}
+
+static void print_model(const struct trainer *trainer)
+{
+	const struct model *model = trainer->model;
+	const struct model_shape *shape = &model->shape;
+
+	printf("model %s, %zu parameters", model->name, model->param_count);
+	if (shape->layers)
+		printf(" (%" PRIu64 " layers, %" PRIu64 " heads, width %"
+		       PRIu64 ", context %" PRIu64 ", vocabulary %" PRIu64
+		       ")", shape->layers, shape->heads, shape->width,
+		       shape->context, shape->vocab);
+	printf("\n");
+}
+
+static void print_step(const struct trainer *trainer)
+{
+	const struct options *options = trainer->options;
+	int size = trainer->collective->size;
+
+	printf("a step: %" PRIu64 " samples, %d rank%s on %d node%s, "
+	       "%d x %d samples each%s\n", options->global_batch, size,
+	       size > 1 ? "s" : "", trainer->collective->nodes,
+	       trainer->collective->nodes > 1 ? "s" : "", trainer->chunks,
+	       trainer->chunk,
+	       options->deterministic ? ", summed by a tree" : "");
+	if (trainer->data->bytes)
+		printf("data: %" PRIu64 " tokens, %" PRIu64 " samples to train "
+		       "on, %" PRIu64 " steps an epoch, %" PRIu64
+		       " samples held out\n", trainer->data->tokens,
+		       trainer->sampler.samples,
+		       sampler_length(&trainer->sampler), trainer->held_out);
+}
+
+static void print_memories(const struct trainer *trainer)
+{
+	const struct model *model = trainer->model;
+	double param = (double)model->param_count * sizeof(float);
+	double moments = param * trainer_moments(trainer->options);
+	double partial = param * trainer->level_count;
+	double work = 0;
+
+	for (int space = 0; space < SPACES; space++)
+		work += (double)model->bytes[space];
+	printf("memory of a rank:\n");
+	print_memory("gradients, in shared memory", param);
+	print_memory("parameters, in shared memory", param);
+	print_memory("optimizer", moments);
+	if (partial > 0)
+		print_memory("partial sums of gradients", partial);
+	print_memory("activations and workspace", work);
+	print_memory("in all", 2 * param + moments + partial + work);
+}
+
+/* Buckets first .. last, of equal length. */
+static void print_equal(const struct trainer *trainer, int first, int last)
+{
+	const struct bucket *bucket = &trainer->buckets.list[first];
+	size_t count = bucket->end - bucket->begin, begin;
+	size_t slice = collective_slice(count, 0, trainer->collective->size,
+					&begin);
+	char name[32];
+
+	snprintf(name, sizeof(name), last > first ? "%d-%d" : "%d", first,
+		 last);
+	printf("  %-10s %13zu %13zu %13zu\n", name, bucket->begin, count,
+	       slice);
+}
+
+static void print_buckets(const struct trainer *trainer)
+{
+	const struct buckets *buckets = &trainer->buckets;
+	const struct bucket *list = buckets->list;
+	int first = 0;
+
+	printf("%d bucket%s of gradients, in the order in which they become "
+	       "ready:\n", buckets->count, buckets->count > 1 ? "s" : "");
+	printf("  %-10s %13s %13s %13s\n", "bucket", "first value", "values",
+	       "of a rank");
+	for (int i = 1; i <= buckets->count; i++) {
+		if (i < buckets->count && list[i].end - list[i].begin ==
+		    list[first].end - list[first].begin)
+			continue;
+		print_equal(trainer, first, i - 1);
+		first = i;
+	}
+}
+
+void trainer_print_plan(const struct trainer *trainer)
+{
+	print_model(trainer);
+	print_step(trainer);
+	print_memories(trainer);
+	print_buckets(trainer);
+}

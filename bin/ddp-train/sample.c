@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model.h"
+#include "rng.h"
+#include "trainer.h"
+
+/* Draw from softmax(logits) by a uniform number u in [0, 1). */
+static int draw(const float *logits, int count, double u)
+{
+	double max = logits[0], sum = 0;
+
+	for (int i = 1; i < count; i++)
+		max = logits[i] > max ? logits[i] : max;
+	for (int i = 0; i < count; i++)
+		sum += exp(logits[i] - max);
+	u *= sum;
+	for (int i = 0; i < count; i++) {
+		u -= exp(logits[i] - max);
+		if (u < 0)
+			return i;
+	}
+	return count - 1;
+}
+
+/* The token after the `length` ones in trainer->read. */
+static int next_token(struct trainer *trainer, uint64_t length, uint64_t index)
+{
+	struct device *device = &trainer->device;
+	const struct model *model = trainer->model;
+	uint64_t context = model->shape.context, vocab = model->shape.vocab;
+	struct batch batch = { .sequences = 1, .tokens = trainer->tokens };
+	uint64_t bits = rng_bits(trainer->options->seed, RNG_SAMPLE, index);
+
+	/* What lies behind the last token has no effect: the mask. */
+	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens,
+			    trainer->read, context * sizeof(int32_t));
+	model->logits(model, device, trainer->param, &batch, trainer->logits);
+	device_fetch(device, trainer->piece,
+		     trainer->logits + (length - 1) * vocab,
+		     vocab * sizeof(float));
+	return draw(trainer->piece, (int)vocab, (double)(bits >> 11) * 0x1p-53);
+}
+
+void trainer_sample(struct trainer *trainer, uint64_t count)
+{
+	uint64_t context = trainer->model->shape.context, length = 1;
+	int32_t *text = trainer->read;
+
+	text[0] = '\n';
+	for (uint64_t i = 0; i < count; i++) {
+		int byte = next_token(trainer, length, i);
+
+		if (length == context)
+			memmove(text, text + 1, --length * sizeof(*text));
+		text[length++] = byte;
+		putchar(isprint(byte) || byte == '\n' || byte == '\t' ||
+			byte >= 0x80 ? byte : '.');
+		fflush(stdout);
+	}
+	putchar('\n');
+}

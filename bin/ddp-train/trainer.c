@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective.h"
+#include "layout/error.h"
+#include "model.h"
+#include "trainer.h"
+
+enum { MOST_HELD_OUT = 512, MOST_THREADS = 4096 };
+
+static int out_of_memory(struct ddp_error *error)
+{
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for the "
+			     "training state; choose a smaller model or "
+			     "--batch");
+}
+
+/* One in ten sequences is held out where there is evaluation. */
+static int divide_data(struct trainer *trainer, struct ddp_error *error)
+{
+	const struct options *options = trainer->options;
+	uint64_t context = trainer->model->shape.context;
+	uint64_t count = (trainer->data->tokens - 1) / context;
+	struct sampler *sampler = &trainer->sampler;
+
+	if (options->eval_every) {
+		trainer->held_out = count / 10;
+		if (trainer->held_out > MOST_HELD_OUT)
+			trainer->held_out = MOST_HELD_OUT;
+		if (trainer->held_out < options->granule &&
+		    options->granule <= count / 10)
+			trainer->held_out = options->granule;
+		trainer->held_out -= trainer->held_out % options->granule;
+		if (trainer->held_out == 0)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					     "--eval-every holds a tenth of "
+					     "the data out, but %s has only %"
+					     PRIu64 " sequences of --context "
+					     "%" PRIu64 "; name a larger file",
+					     options->data, count, context);
+	}
+	*sampler = (struct sampler){
+		.samples = count - trainer->held_out,
+		.replicas = options->global_batch,
+		.seed = options->seed, .drop_last = options->drop_last
+	};
+	if (!options->drop_last || sampler->samples >= sampler->replicas)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--drop-last leaves "
+			     "no step: %s has %" PRIu64 " sequences to train "
+			     "on, fewer than a global batch of %" PRIu64 "; "
+			     "name a larger file", options->data,
+			     sampler->samples, sampler->replicas);
+}
+
+static int create_model(struct trainer *trainer, struct ddp_error *error)
+{
+	const struct options *options = trainer->options;
+
+	if (options->model == MODEL_TOY)
+		trainer->model = toy_create(options->seed, error);
+	else
+		trainer->model = gpt_create(&options->shape, trainer->chunk,
+					    trainer->device.table, error);
+	return trainer->model ? 0 : -1;
+}
+
+/* A region of an arena: its place now, its address once the arena is there. */
+struct region {
+	void *pointer;			/* of the pointer to set */
+	enum device_space space;
+	size_t bytes, begin;
+};
+
+static void take(struct region *region, size_t *bytes)
+{
+	region->begin = bytes[region->space];
+	bytes[region->space] += (region->bytes + DEVICE_ALIGN - 1) /
+				DEVICE_ALIGN * DEVICE_ALIGN;
+}
+
+/* OMP_NUM_THREADS is a number, or a list of which the first one is ours. */
+static int count_threads(void)
+{
+	const char *text = getenv("OMP_NUM_THREADS");
+	long threads = text ? strtol(text, NULL, 10) : 1;
+
+	return threads >= 1 && threads <= MOST_THREADS ? (int)threads : 1;
+}
+
+/*
+ * Open the device with an arena of the model's memory and the trainer's; where
+ * there is to be a plan alone, it need not fit into this machine.
+ */
+static int open_device(struct trainer *trainer, struct region *regions,
+		       int count, struct ddp_error *error)
+{
+	struct device *device = &trainer->device;
+	struct model *model = trainer->model;
+	size_t bytes[SPACES];
+	int threads = trainer->options->deterministic ? 1 : count_threads();
+
+	for (int space = 0; space < SPACES; space++)
+		bytes[space] = (model->bytes[space] + DEVICE_ALIGN - 1) /
+			       DEVICE_ALIGN * DEVICE_ALIGN;
+	for (int i = 0; i < count; i++)
+		take(&regions[i], bytes);
+	if (trainer->options->plan)
+		return 0;
+	if (device->table->open(device, bytes, threads, error) < 0)
+		return -1;
+	for (int space = 0; space < SPACES; space++)
+		model->memory[space] = device->arena[space];
+	for (int i = 0; i < count; i++)
+		if (regions[i].bytes) {
+			char *address = device->arena[regions[i].space] +
+					regions[i].begin;
+
+			/* Pointers to different types look alike. */
+			memcpy(regions[i].pointer, &address, sizeof(address));
+		}
+	return 0;
+}
+
+int trainer_moments(const struct options *options)
+{
+	if (options->optimizer == OPTIMIZER_ADAMW)
+		return 2;
+	return options->momentum > 0 ? 1 : 0;
+}
+
+static int create_memory(struct trainer *trainer, struct ddp_error *error)
+{
+	const struct options *options = trainer->options;
+	const struct model *model = trainer->model;
+	size_t param = model->param_count * sizeof(float);
+	size_t tokens = (size_t)trainer->chunk * model->shape.context *
+			sizeof(int32_t);
+	size_t losses = (size_t)trainer->chunks * sizeof(double);
+	size_t blocks = (model->param_count / DEVICE_BLOCK + 1) *
+			sizeof(double);
+	int moments = trainer_moments(options);
+	size_t logits = options->sample ? model->shape.context *
+			model->shape.vocab * sizeof(float) : 0;
+	struct region regions[10 + MAX_LEVELS] = {
+		{ &trainer->tokens, SPACE_DEVICE, tokens, 0 },
+		{ &trainer->targets, SPACE_DEVICE, tokens, 0 },
+		{ &trainer->losses, SPACE_DEVICE, losses, 0 },
+		{ &trainer->blocks, SPACE_DEVICE, blocks, 0 },
+		{ &trainer->logits, SPACE_DEVICE, logits, 0 },
+		{ &trainer->v, SPACE_DEVICE, moments > 0 ? param : 0, 0 },
+		{ &trainer->m, SPACE_DEVICE, moments > 1 ? param : 0, 0 },
+		{ &trainer->read, SPACE_STAGING, 2 * tokens, 0 },
+		{ &trainer->host_losses, SPACE_STAGING, losses, 0 },
+		{ &trainer->host_blocks, SPACE_STAGING, blocks, 0 },
+	};
+	int count = 10;
+
+	for (int level = 1; level <= trainer->level_count; level++)
+		regions[count++] = (struct region){
+			&trainer->levels[level], SPACE_DEVICE, param, 0
+		};
+	return open_device(trainer, regions, count, error);
+}
+
+struct trainer *trainer_create(const struct options *options,
+			       struct collective *collective,
+			       const struct data *data,
+			       struct ddp_error *error)
+{
+	uint64_t chunk = options->deterministic ? options->granule :
+						  options->batch;
+	struct trainer *trainer = calloc(1, sizeof(*trainer) +
+					 chunk * sizeof(uint64_t));
+
+	if (!trainer) {
+		out_of_memory(error);
+		return NULL;
+	}
+	trainer->options = options;
+	trainer->collective = collective;
+	trainer->data = data;
+	trainer->device.table = &device_cpu;
+	trainer->chunk = (int)chunk;
+	trainer->chunks = (int)(options->global_batch / chunk /
+				(uint64_t)collective->size);
+	if (options->deterministic)
+		while (1 << trainer->level_count < trainer->chunks)
+			trainer->level_count++;
+	if (trainer->device.table->abi != DEVICE_ABI) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "the device %s is of "
+			      "ABI %u, not %d; build it anew",
+			      trainer->device.table->name,
+			      (unsigned int)trainer->device.table->abi,
+			      DEVICE_ABI);
+		goto fail;
+	}
+	if (create_model(trainer, error) < 0 ||
+	    (data->bytes && divide_data(trainer, error) < 0) ||
+	    create_memory(trainer, error) < 0)
+		goto fail;
+	trainer->piece = malloc(PIECE * sizeof(*trainer->piece));
+	trainer->shares = calloc((size_t)collective->size,
+				 sizeof(*trainer->shares));
+	trainer->rank_losses = calloc((size_t)collective->size,
+				      sizeof(*trainer->rank_losses));
+	trainer->buckets.collective = collective;
+	trainer->buckets.device = &trainer->device;
+	trainer->buckets.overlap = options->overlap;
+	if (trainer->piece && trainer->shares && trainer->rank_losses &&
+	    buckets_create(&trainer->buckets, trainer->model->param_count,
+			   options->bucket_bytes) == 0)
+		return trainer;
+	out_of_memory(error);
+fail:
+	trainer_destroy(trainer);
+	return NULL;
+}
+
+/* Rank 0's parameters, which reach all. */
+static int init_parameters(struct trainer *trainer)
+{
+	struct device *device = &trainer->device;
+	size_t count = trainer->model->param_count;
+	float *host = malloc(count * sizeof(*host));
+
+	if (!host)
+		return -1;
+	trainer->model->init(trainer->model, trainer->options->seed, host);
+	device->table->copy(device, QUEUE_COMPUTE, trainer->param, host,
+			    count * sizeof(*host));
+	free(host);
+	return 0;
+}
+
+static void broadcast_parameters(struct trainer *trainer)
+{
+	struct collective *collective = trainer->collective;
+	struct device *device = &trainer->device;
+	size_t count = trainer->model->param_count;
+	size_t most = buckets_largest(&trainer->buckets);
+
+	device->table->record(device, 0, QUEUE_COMPUTE);
+	for (size_t begin = 0; begin < count; begin += most) {
+		size_t length = count - begin < most ? count - begin : most;
+		uint64_t ticket = collective->table->start(collective,
+			BROADCAST, count + begin, length, FLOAT32, 0);
+
+		collective->table->wait(collective, ticket, QUEUE_COMPUTE);
+	}
+}
+
+int trainer_begin(struct trainer *trainer, struct ddp_error *error)
+{
+	struct collective *collective = trainer->collective;
+	size_t count = trainer->model->param_count;
+	struct collective_plan plan = {
+		.bytes = 2 * count * sizeof(float),
+		.largest = buckets_largest(&trainer->buckets),
+		.deterministic = trainer->options->deterministic
+	};
+	struct ddp_error mine = { 0 };
+
+	trainer->levels[0] = collective->table->alloc(collective,
+						      &trainer->device, &plan,
+						      error);
+	if (!trainer->levels[0])
+		return -1;
+	trainer->param = trainer->levels[0] + count;
+	if (collective->rank == 0 && init_parameters(trainer) < 0)
+		out_of_memory(&mine);
+	if (trainer_check_reduce(trainer, &mine, error) < 0)
+		return -1;
+	broadcast_parameters(trainer);
+	return 0;
+}
+
+void trainer_destroy(struct trainer *trainer)
+{
+	if (!trainer)
+		return;
+	buckets_destroy(&trainer->buckets);
+	if (trainer->device.state)
+		trainer->device.table->close(&trainer->device);
+	model_destroy(trainer->model);
+	free(trainer->piece);
+	free(trainer->shares);
+	free(trainer->rank_losses);
+	free(trainer);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * allreduce BACKEND ORDER NODES ROUNDS SEED: drives a collective with random
+ * ranges, operations, delays and late events, and compares every value with
+ * what each rank works out alone from all ranks' inputs, which are functions
+ * of seed, rank, round and position.  Silent and 0 if all is right.
+ *
+ * BACKEND is self or mpi, ORDER plain or deterministic.  NODES has a digit for
+ * each rank, the node where that rank is to believe it runs (a fake, by a
+ * MPI_Comm_split_type() of its own); "real" leaves it to MPI.
+ *
+ * allreduce room|late BYTES: only allocates; prints the error and exits with 3.
+ * With late, somebody else takes all of /dev/shm while the window is made (a
+ * fake MPI_Win_allocate_shared()).
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <float.h>
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collective.h"
+#include "ddp_error.h"
+
+enum { TOTAL = 1 << 23, MOST = 3000000, MOST_RANKS = 16, MOST_RANGES = 40 };
+
+struct range {
+	enum collective_op op;
+	size_t offset, count;
+	uint64_t ticket;
+};
+
+struct test {
+	struct collective collective;
+	const struct collective_table *table;
+	struct device device;
+	float *buffer;
+	bool nested;			/* sums within nodes come first */
+	int node[MOST_RANKS];
+	uint64_t seed, shared, own;	/* random: of all ranks, of this one */
+	uint64_t tickets;
+	int round, ranges;
+	struct range range[MOST_RANGES];
+};
+
+static const char *fake_nodes;		/* NULL: the real ones */
+static bool late;
+static bool come[DEVICE_EVENTS];
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info,
+			MPI_Comm *part)
+{
+	int rank;
+
+	if (!fake_nodes)
+		return PMPI_Comm_split_type(comm, type, key, info, part);
+	PMPI_Comm_rank(comm, &rank);
+	return PMPI_Comm_split(comm, fake_nodes[rank] - '0', key, part);
+}
+
+int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info,
+			    MPI_Comm comm, void *base, MPI_Win *window)
+{
+	int status = PMPI_Win_allocate_shared(size, unit, info, comm, base,
+					      window);
+	static char some[1 << 16];
+	int file = late ? creat("/dev/shm/eater", 0600) : -1;
+
+	while (file >= 0 && write(file, some, sizeof(some)) > 0)
+		;
+	return status;
+}
+
+static bool query(struct device *device, int event)
+{
+	(void)device;
+	return come[event];
+}
+
+static const struct device_table device = {
+	.abi = DEVICE_ABI, .name = "fake", .query = query
+};
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+static size_t pick(uint64_t *state, size_t below)
+{
+	*state += 0x9e3779b97f4a7c15;
+	return mix(*state) % below;
+}
+
+/* A rank's input: of any size, so that the order of a sum is seen. */
+static float input(const struct test *test, int rank, size_t i)
+{
+	static const float odd[] = {
+		NAN, INFINITY, -INFINITY, FLT_TRUE_MIN, -FLT_TRUE_MIN,
+		FLT_MIN / 3, FLT_MAX, 0.0f, -0.0f, -0.0f
+	};
+	uint64_t x = mix(mix(test->seed * 1000 + (uint64_t)test->round) +
+			 mix((uint64_t)rank + 1) + i * 0x9e3779b97f4a7c15);
+	size_t kind = x >> 56;
+
+	if (kind < 10)
+		return odd[kind];
+	/* All ranks have -0 at some places, or subnormals at others. */
+	if (i % 97 == 5)
+		return -0.0f;
+	if (i % 97 == 7)
+		return FLT_TRUE_MIN * (float)(x % 1000);
+	return ldexpf((float)(x % 16777216) - 8388608, (int)(x >> 32) % 24);
+}
+
+/*
+ * Position i of a tree over n values, at the level where it takes in the
+ * positions that are multiples of stride away from it.
+ */
+static float tree(const float *values, int n, int i, int stride)
+{
+	float sum;
+
+	if (stride >= n)
+		return values[i];
+	sum = tree(values, n, i, stride * 2);
+	return i + stride < n ?
+		sum + tree(values, n, i + stride, stride * 2) : sum;
+}
+
+static float exact_sum(const struct test *test, size_t i)
+{
+	float all[MOST_RANKS], part[MOST_RANKS], nodes[MOST_RANKS];
+	int size = test->collective.size;
+
+	for (int rank = 0; rank < size; rank++)
+		all[rank] = input(test, rank, i);
+	if (!test->nested)
+		return tree(all, size, 0, 1);
+	for (int node = 0; node < test->collective.nodes; node++) {
+		int n = 0;
+
+		for (int rank = 0; rank < size; rank++)
+			if (test->node[rank] == node)
+				part[n++] = all[rank];
+		nodes[node] = tree(part, n, 0, 1);
+	}
+	return tree(nodes, test->collective.nodes, 0, 1);
+}
+
+static int owner(const struct test *test, const struct range *range, size_t i)
+{
+	size_t size = (size_t)test->collective.size;
+	size_t length = (range->count + size - 1) / size;
+
+	length = (length + 15) / 16 * 16;
+	return (int)((i - range->offset) / length);
+}
+
+/* Whether value i is what it must be; no NaN differs from another. */
+static bool is_right(const struct test *test, const struct range *range,
+		     size_t i)
+{
+	float had = test->buffer[i], want;
+	int whose = owner(test, range, i);
+
+	if (range->op == REDUCE_SCATTER && whose != test->collective.rank)
+		return true;
+	if (range->op == BROADCAST)
+		want = input(test, 0, i);
+	else if (range->op == ALL_GATHER)
+		want = input(test, whose, i);
+	else
+		want = exact_sum(test, i);
+	if (isnan(want) ? isnan(had) : memcmp(&had, &want, 4) == 0)
+		return true;
+	printf("round %d, ticket %lu, operation %d over %zu from %zu, value "
+	       "%zu: rank %d has %a, not %a\n", test->round,
+	       (unsigned long)range->ticket, range->op, range->count,
+	       range->offset, i, test->collective.rank, had, want);
+	return false;
+}
+
+static void fail(struct test *test, const char *text)
+{
+	fflush(stdout);
+	test->table->abort(&test->collective, text);
+}
+
+static void fill(const struct test *test, const struct range *range,
+		 bool garbage)
+{
+	for (size_t i = range->offset; i < range->offset + range->count; i++)
+		test->buffer[i] = garbage ? 12345.0f :
+			input(test, test->collective.rank, i);
+}
+
+static void dawdle(struct test *test)
+{
+	for (size_t i = pick(&test->own, 4); i > 0; i--) {
+		test->table->poll(&test->collective);
+		if (pick(&test->own, 8) == 0)
+			usleep((useconds_t)pick(&test->own, 2000));
+	}
+}
+
+/* Ranges with gaps between them, in which the gap's value stays. */
+static void choose_ranges(struct test *test)
+{
+	static const size_t counts[] = {
+		0, 1, 2, 15, 16, 17, 31, 33, 1000, 4099, 65537, 262144, 600011
+	};
+	size_t end = 0;
+
+	test->ranges = 1 + (int)pick(&test->shared,
+				     pick(&test->shared, 4) ? 6 : MOST_RANGES);
+	for (int i = 0; i < test->ranges; i++) {
+		struct range *range = &test->range[i];
+
+		range->op = (enum collective_op)
+			(pick(&test->shared, 7) % (BROADCAST + 1));
+		range->count = counts[pick(&test->shared, test->ranges > 6 ?
+					   11 : 13)];
+		if (i == 0 && test->round % 8 == 1)
+			range->count = MOST;
+		range->offset = end + 1 + pick(&test->shared, 40);
+		end = range->offset + range->count;
+	}
+	if (end > TOTAL)
+		fail(test, "the test's ranges do not fit");
+}
+
+static void start(struct test *test, struct range *range, int event)
+{
+	bool soon = pick(&test->own, 3) > 0;
+
+	fill(test, range, !soon);
+	come[event] = soon;
+	range->ticket = test->table->start(&test->collective, range->op,
+					   range->offset, range->count,
+					   FLOAT32, event);
+	if (range->ticket != ++test->tickets)
+		fail(test, "tickets are not numbered in order");
+	dawdle(test);
+	if (!soon)
+		fill(test, range, false);
+	come[event] = true;
+}
+
+/* Once it was waited for, a range is the caller's to write. */
+static void finish(struct test *test, struct range *range)
+{
+	dawdle(test);
+	test->table->wait(&test->collective, range->ticket, QUEUE_COMPUTE);
+	for (size_t i = range->offset; i < range->offset + range->count; i++)
+		if (!is_right(test, range, i))
+			fail(test, "a value is wrong");
+	fill(test, range, true);
+}
+
+static void check_gaps(struct test *test)
+{
+	size_t i = 0;
+
+	for (int r = 0; r <= test->ranges; r++) {
+		size_t end = r < test->ranges ? test->range[r].offset : i + 40;
+
+		for (; i < end; i++)
+			if (test->buffer[i] != 777.0f)
+				fail(test, "a value outside has changed");
+		if (r < test->ranges)
+			i += test->range[r].count;
+	}
+}
+
+static void check_agree(struct test *test)
+{
+	static unsigned char mine[999], all[MOST_RANKS][999];
+	size_t bytes = 1 + pick(&test->shared, sizeof(mine));
+
+	memset(mine, test->round + 3 * test->collective.rank, bytes);
+	test->table->agree(&test->collective, mine, all, bytes);
+	for (int rank = 0; rank < test->collective.size; rank++)
+		for (size_t i = 0; i < bytes; i++)
+			if (((unsigned char *)all)[(size_t)rank * bytes + i] !=
+			    (unsigned char)(test->round + 3 * rank))
+				fail(test, "agree has mixed the ranks up");
+}
+
+/* Rank 0 starts and polls before the others have begun: it may not wait. */
+static void check_poll(struct test *test)
+{
+	struct range range = { ALL_REDUCE, 64, 4096, 0 };
+
+	if (test->collective.rank > 0)
+		MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+	start(test, &range, 0);
+	for (int i = 0; i < 100; i++)
+		test->table->poll(&test->collective);
+	for (int rank = 1; rank < test->collective.size &&
+	     test->collective.rank == 0; rank++)
+		MPI_Send(NULL, 0, MPI_BYTE, rank, 0, MPI_COMM_WORLD);
+	finish(test, &range);
+}
+
+static void run_round(struct test *test)
+{
+	bool backwards = pick(&test->own, 2);
+
+	choose_ranges(test);
+	for (size_t i = 0; i < TOTAL; i++)
+		test->buffer[i] = 777.0f;
+	for (int i = 0; i < test->ranges; i++)
+		start(test, &test->range[i], i);
+	if (pick(&test->shared, 2))
+		check_agree(test);
+	for (int i = 0; i < test->ranges; i++)
+		finish(test, &test->range[backwards ? test->ranges - 1 - i :
+					  i]);
+	check_gaps(test);
+}
+
+/* Number the nodes by lowest rank; are they all of one size? */
+static void find_nodes(struct test *test, bool deterministic)
+{
+	static char mine[256], names[MOST_RANKS][256];
+	int size = test->collective.size, nodes = 0;
+	int count[MOST_RANKS] = { 0 };
+
+	if (fake_nodes)
+		mine[0] = fake_nodes[test->collective.rank];
+	else
+		gethostname(mine, sizeof(mine) - 1);
+	test->table->agree(&test->collective, mine, names, sizeof(mine));
+	for (int rank = 0; rank < size; rank++) {
+		int first = 0;
+
+		while (strcmp(names[first], names[rank]) != 0)
+			first++;
+		test->node[rank] = first < rank ? test->node[first] : nodes++;
+		count[test->node[rank]]++;
+	}
+	test->nested = !deterministic && nodes > 1;
+	for (int node = 1; node < nodes; node++)
+		test->nested = test->nested && count[node] == count[0];
+	if (test->collective.nodes != nodes ||
+	    test->collective.node != test->node[test->collective.rank])
+		fail(test, "nodes are numbered wrong");
+}
+
+static int allocate(struct test *test, size_t bytes, bool deterministic)
+{
+	struct collective_plan plan = { .bytes = bytes, .largest = MOST,
+					.deterministic = deterministic };
+	struct ddp_error error = { 0 };
+
+	test->device.table = &device;
+	test->buffer = test->table->alloc(&test->collective, &test->device,
+					  &plan, &error);
+	if (test->buffer)
+		return 0;
+	printf("%s\n", error.text);
+	return 3;
+}
+
+int main(int argc, char **argv)
+{
+	struct test test = { .table = &collective_mpi };
+	volatile float least = FLT_TRUE_MIN;
+	bool room = argc == 3;
+	int status;
+
+	if (argc != 6 && !room)
+		return 2;
+	late = strcmp(argv[1], "late") == 0;
+	if (strcmp(argv[1], "self") == 0)
+		test.table = &collective_self;
+	if (!room && strcmp(argv[3], "real") != 0)
+		fake_nodes = argv[3];
+	test.collective = (struct collective){ .table = test.table, .size = 1 };
+	test.table->open(&test.collective, NULL);
+	if (least + least == 0.0f)
+		fail(&test, "subnormal numbers count as zero");
+	status = allocate(&test, room ? strtoul(argv[2], NULL, 10) :
+			  TOTAL * sizeof(float),
+			  strcmp(argv[2], "deterministic") == 0);
+	if (status == 0 && !room) {
+		find_nodes(&test, strcmp(argv[2], "deterministic") == 0);
+		test.seed = test.shared = strtoul(argv[5], NULL, 10);
+		test.own = mix((uint64_t)test.collective.rank + test.seed);
+		if (test.table == &collective_mpi)
+			check_poll(&test);
+		for (int round = 1; round <= atoi(argv[4]); round++) {
+			test.round = round;
+			run_round(&test);
+		}
+	}
+	test.table->close(&test.collective);
+	return status;
+}

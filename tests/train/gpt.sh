@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2317 # variables and functions of run
+# What one rank's training shows to its user.
+
+# The means of random byte models: an untrained softmax over 256 is near
+# ln 256 = 5.545; how often each byte of English occurs is worth 4.5 bits = 3.1
+# at best without looking at what came before.
+test_gpt()
+{
+	call timeout 120 "$train" --data "$text" --log log --eval-every 50 \
+		--sample 40 --backend self
+	equal 'trains on any file' 0 "$status"
+	losses log | awk 'NR == 1 { first = $1 } { last = $1 }
+		END { print first, last
+			exit !(first > 5.4 && first < 5.7 && last < 3.1) }' >why
+	result $? 'the loss falls from ln 256 on a licence text'
+	losses log >once
+	test "$(wc -l <once)" -eq 100
+	result $? 'logs each step'
+	awk '/eval loss/ { n++; last = $NF }
+		END { print n, last; exit !(n == 2 && last > 1.5 && last < 3.4) }' \
+		out >why
+	result $? 'the loss of held-out text falls too'
+	call timeout 120 "$train" --data "$text" --log log --eval-every 50 \
+		--backend self
+	losses log | cmp -s once -
+	result $? 'the same seed gives the same losses'
+	call timeout 120 "$train" --data "$text" --log log --eval-every 50 \
+		--backend self --seed 2 --steps 10
+	! losses log | head -n 5 | cmp -s - once
+	result $? 'another seed gives others'
+	test_plan
+	test_bad_steps
+}
+
+# Preset 10M by hand: a layer has 12 width^2 + 13 width parameters; the tables
+# have (256 + 256) width, the last norm 2 width.
+# 6 * (12 * 384^2 + 13 * 384) + 512 * 384 + 2 * 384 = 10,844,160
+test_plan()
+{
+	call timeout 60 "$train" --data "$text" --preset 10M --plan
+	test "$status" -eq 0 && grep -q '10844160 parameters' out &&
+		grep -q '^ *gradients.* 41\.4 MiB' out &&
+		grep -q '^3 buckets' out && ! grep -q '^step' out
+	result $? '--plan prints parameters, memory and buckets, and exits'
+}
+
+test_bad_steps()
+{
+	call timeout 60 "$train" --data "$text" --lr 1e30 --clip 0 --log log
+	test "$status" -eq 1 && grep -q 'no longer a number at step' err
+	result $? 'ends at the first loss that is not a number'
+	call timeout 60 "$train" --data "$text" --lr 1e30 --clip 0 --log log \
+		--max-bad-steps 3 --steps 20
+	test "$status" -eq 1 &&
+		test "$(grep -c '"loss":null' log)" -eq 2
+	result $? 'or after as many in a row as are allowed'
+}
+
+# against_torch LR: 50 steps of the toy
+test_losses()
+{
+	call timeout 60 "$train" --steps 50 --log log
+	losses log >implied
+	call timeout 60 "$train" --model toy --lr 0.001 --seed 1 --steps 50 \
+		--log log
+	losses log | cmp -s implied -
+	result $? 'without options: toy, lr 0.001, seed 1'
+	for lr in 0.001 0.5; do
+		name="50 losses of toy at $lr are PyTorch's"
+		if ! has_torch; then
+			skip "$name" "no torch for $python"
+			continue
+		fi
+		call timeout 60 "$train" --model toy --lr $lr --seed 7 \
+			--batch 32 --steps 50 --log log
+		losses log >ours
+		timeout 60 "$python" "$here/reference.py" toy $lr 7 32 50 \
+			>theirs
+		close theirs ours 50 2e-6
+		result $? "$name"
+	done
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "operators.h"
+
+struct attention_case {
+	int sequences, context, heads, size;	/* size: width / heads */
+};
+
+struct attention_operands {
+	struct attention_case c;
+	struct tensor qkv, dout;
+	double *out, *lse;
+};
+
+/* One row of one head: its output, which it adds to out, and its lse. */
+static double attend(const struct attention_case *c, const double *qkv,
+		     int row, double *out)
+{
+	int width = c->heads * c->size;
+	double weight[128], sum = 0;
+
+	for (int t = 0; t <= row; t++) {
+		double score = 0;
+
+		for (int i = 0; i < c->size; i++)
+			score += qkv[row * 3 * width + i] *
+				 qkv[t * 3 * width + width + i];
+		weight[t] = exp(score / sqrt(c->size));
+		sum += weight[t];
+	}
+	for (int i = 0; i < c->size; i++)
+		out[i] = 0;
+	for (int t = 0; t <= row; t++)
+		for (int i = 0; i < c->size; i++)
+			out[i] += weight[t] / sum *
+				  qkv[t * 3 * width + 2 * width + i];
+	return log(sum);
+}
+
+static double attention_reference(const void *operands)
+{
+	const struct attention_operands *o = operands;
+	const struct attention_case *c = &o->c;
+	int width = c->heads * c->size;
+	double loss = 0;
+
+	for (int i = 0; i < c->sequences * c->heads * c->context; i++) {
+		int row = i % c->context, head = i / c->context % c->heads;
+		int first = i / c->context / c->heads * c->context;
+		int at = (first + row) * width + head * c->size;
+
+		o->lse[i] = attend(c, o->qkv.value + first * 3 * width +
+				   head * c->size, row, o->out + at);
+		for (int j = 0; j < c->size; j++)
+			loss += o->out[at + j] * o->dout.value[at + j];
+	}
+	return loss;
+}
+
+static void attention_body(const void *arguments)
+{
+	const struct attention_case *c = arguments;
+	int rows = c->sequences * c->context, width = c->heads * c->size;
+	size_t count = (size_t)rows * (size_t)width;
+	struct attention_operands o = {
+		*c, draw(3 * count, 0, 1), draw(count, 0, 1),
+		host_doubles(count), host_doubles((size_t)(rows * c->heads))
+	};
+	struct tensor out = blank(count), dqkv = blank(3 * count);
+	struct tensor lse = blank((size_t)(rows * c->heads));
+	void *work = place_work(&(struct device_shape){ rows, c->context,
+							c->heads, width, 1 });
+
+	device.table->attention(&device, &(struct op_attention){
+		c->sequences, c->context, c->heads, width, o.qkv.at, out.at,
+		lse.at, work });
+	attention_reference(&o);
+	compare("out", &out, o.out, FORWARD);
+	compare("lse", &lse, o.lse, FORWARD);
+	device.table->attention_backward(&device,
+					 &(struct op_attention_backward){
+		c->sequences, c->context, c->heads, width, o.qkv.at, out.at,
+		lse.at, o.dout.at, dqkv.at, work });
+	gradient("dqkv", attention_reference, &o,
+		 4.0 * (double)count * c->context, &o.qkv, &dqkv);
+}
+
+static void test_attention(void)
+{
+	static const int contexts[] = { 1, 5, 17, 65 };
+
+	for (int i = 0; i < 16; i++) {
+		struct attention_case c = { i / 4 == 3 ? 1 : 3, contexts[i / 4],
+					    i & 1 ? 3 : 1, i & 2 ? 21 : 8 };
+		char name[128];
+
+		snprintf(name, sizeof(name), "attention: %d sequences of %d, "
+			 "%d heads of %d", c.sequences, c.context, c.heads,
+			 c.size);
+		test_case(name, attention_body, &c);
+	}
+	test_case("attention: 2 sequences of 128, 2 heads of 64",
+		  attention_body, &(struct attention_case){ 2, 128, 2, 64 });
+}

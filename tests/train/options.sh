@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2317 # variables and functions of run
+# The options of ddp-train, alone, together, and on several ranks.
+
+# plans WORDS ARGUMENTS...: a line of the plan has WORDS in it
+plans()
+{
+	plans_words=$1
+	shift
+	call timeout 60 "$train" --plan "$@"
+	test "$status" -eq 0 && grep -qF -- "$plans_words" out
+	result $? "plans $plans_words for ddp-train $*"
+}
+
+test_options()
+{
+	refuses_each 2 <<-END
+	--steps '-3' is not a whole number from 1 to 1000000000|--steps -3
+	--steps '0'|--steps 0
+	--steps '+1'|--steps +1
+	--steps '5x'|--steps 5x
+	--steps '0x10'|--steps 0x10
+	--steps '1000000001'|--steps 1000000001
+	--steps '99999999999999999999'|--steps 99999999999999999999
+	--steps ''|--steps=
+	--steps needs a value|--steps
+	--batch '65537'|--batch 65537
+	--batch '1.5'|--batch=1.5
+	--global-batch '0'|--global-batch 0
+	--lr '0' is not a number above 0|--lr 0
+	--lr '-0.1'|--lr -0.1
+	--lr '+0.1'|--lr +0.1
+	--lr 'nan'|--lr nan
+	--lr 'inf'|--lr inf
+	--lr '1e999'|--lr 1e999
+	--lr '1e-999'|--lr 1e-999
+	--lr '0x1p-3'|--lr 0x1p-3
+	--lr '0.1x'|--lr 0.1x
+	--lr '.'|--lr .
+	--lr ''|--lr=
+	--eps '0'|--eps 0
+	--beta1 '1' is not a number from 0 to below 1|--beta1 1
+	--beta2 '1.0'|--beta2 1.0
+	--momentum '1'|--momentum 1
+	--weight-decay '-1' is not a number from 0|--weight-decay -1
+	--clip 'nan'|--clip nan
+	--clip '1e999'|--clip 1e999
+	--bucket-mib '0' is not a number from 0.001 to 1024|--bucket-mib 0
+	--bucket-mib '1025'|--bucket-mib 1025
+	--bucket-mib 'nan'|--bucket-mib nan
+	--seed '-1'|--seed -1
+	--seed '18446744073709551616'|--seed 18446744073709551616
+	--vocab '65537'|--vocab 65537
+	--layers '0'|--layers 0
+	--width '18446744073709551615'|--width 18446744073709551615
+	--model 'mlp' is not known; choose one of toy|--model mlp
+	--model ''|--model=
+	--model 'toyg'|--model toyg
+	--model 'to'|--model to
+	--backend 'nccl'|--backend nccl
+	--optimizer 'adam'|--optimizer adam
+	--schedule 'linear'|--schedule linear
+	--overlap 'yes' is not known; choose one of off|--overlap yes
+	--preset '10m' is not known|--preset 10m --data $text
+	--preset needs a name|--preset=
+	--data needs a file name|--data=
+	--tokens needs a file name|--tokens=
+	--log needs a file name|--log=
+	--bogus is not an option|--bogus
+	-xy is not an option|-xy
+	--help=3 is not an option|--help=3
+	--plan=yes is not an option|--plan=yes
+	'$text' is not an option|$text
+	END
+	test_options_together
+	test_rates
+	call timeout 60 "$train" --help
+	test "$status" -eq 0 && grep -q '^Usage: ' out && ! test -s err
+	result $? '--help'
+	equal 'no line of it is longer than 80' '' "$(grep '.\{81\}' out)"
+	sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' out | sort >helped
+	grep '^\.[BIR]*.*\\-\\-' "$top/bin/ddp-train/ddp-train.1" |
+		sed 's/\\-/-/g' | grep -v srun | grep -o '[ "]--[a-z0-9-]*' |
+		sed 's/.--//' | sort -u >manual
+	check 'the manual has the options of --help' diff helped manual
+	call timeout 60 "$train" --version
+	test "$status" -eq 0 && grep -q '^ddp-train [0-9]' out
+	result $? '--version'
+	call timeout 60 "$train" --seed 18446744073709551615 --steps 1 \
+		--batch 1 --lr .5e-3 --bucket-mib 0.001 --steps 1
+	equal 'takes the largest seed and the smallest batch' 0 "$status"
+	test_options_of_ranks
+}
+
+# Options that contradict one another, and what follows from those given.
+test_options_together()
+{
+	refuses_each 2 <<-END
+	a gpt needs something to learn|--model gpt
+	a gpt needs something to learn|--preset 10M
+	--data is of --model gpt|--model toy --data $text
+	--layers is of --model gpt|--layers 2
+	--eval-every is of --model gpt|--eval-every 5
+	--data and --tokens are both given|--data a --tokens b
+	--vocab is of --tokens|--data $text --vocab 300
+	--sample prints bytes|--tokens $text --sample 10
+	--momentum is SGD's; add --optimizer sgd|--data $text --momentum 0.9
+	--beta2 is AdamW's; add --optimizer adamw|--beta2 0.9
+	--min-lr is where|--min-lr 1e-4
+	--min-lr 0.1 is above --lr, 0.01|--data $text --min-lr 0.1 --lr 0.01
+	--warmup 100 is not below --steps, 100|--warmup 100
+	--granule is of --deterministic|--granule 2
+	--batch does not go with --deterministic|--deterministic --batch 4
+	--heads 5 does not divide --width 64|--data $text --heads 5
+	--global-batch 23|--batch 16 --global-batch 23
+	use --global-batch 16|--batch 16 --global-batch 23
+	use --global-batch 32|--batch 16 --global-batch 24
+	use --global-batch 16|--batch 16 --global-batch 1
+	use --global-batch 16|--deterministic --global-batch 20
+	use --global-batch 32|--deterministic --global-batch 25
+	use --global-batch 12|--deterministic --granule 3 --global-batch 10
+	use --global-batch 4|--deterministic --granule 4 --global-batch 1
+	END
+	plans '1 x 64 samples each'
+	plans '1 x 16 samples each' --data "$text"
+	plans '1 x 8 samples each' --data "$text" --preset 10M
+	plans '2 x 12 samples each' --data "$text" --global-batch 24
+	plans '6 x 4 samples each' --data "$text" --global-batch 24 --batch 4
+	plans '8 x 1 samples each' --data "$text" --deterministic
+	plans '8 x 3 samples each' --data "$text" --deterministic --granule 3
+	plans '4 x 3 samples each' --data "$text" --deterministic --granule 3 \
+		--global-batch 12
+	plans '(2 layers, 2 heads, width 64, context 64, vocabulary 256)' \
+		--data "$text"
+	plans '(3 layers, 1 heads, width 32, context 8, vocabulary 256)' \
+		--data "$text" --layers 3 --heads 1 --width 32 --context 8
+	plans '(2 layers, 2 heads, width 64, context 64, vocabulary 500)' \
+		--model gpt --vocab 500
+}
+
+# rates NAME LINES WANTED ARGUMENTS...: the learning rates that these lines of
+# the log have
+rates()
+{
+	rates_name=$1 rates_lines=$2 rates_wanted=$3
+	shift 3
+	call timeout 60 "$train" --log log "$@"
+	equal "$rates_name" "$rates_wanted" "$(sed -n "$rates_lines" log |
+		sed 's/.*"lr":\([^,]*\),.*/\1/' |
+		awk '{ printf "%s%.6g", (NR > 1 ? " " : ""), $1 }')"
+}
+
+# Up by quarters; then six times 30 degrees of a cosine, of which lr itself is
+# the first value and --min-lr the last: 0.1 + 0.9 (1 + cos 30) / 2 = 0.939711,
+# with cos 60 = 1/2 0.775, with cos 90 = 0 0.55, and so on.
+test_rates()
+{
+	rates 'warms up and falls by a cosine' p \
+		'0.25 0.5 0.75 1 1 0.939711 0.775 0.55 0.325 0.160289 0.1' \
+		--schedule cosine --warmup 4 --steps 11 --lr 1 --min-lr 0.1
+	rates 'falls from the first step on without a warm-up' p \
+		'1 0.775 0.325 0.1' \
+		--schedule cosine --steps 4 --lr 1 --min-lr 0.1
+	rates 'warms up and stays' p '0.25 0.5 0.75 1 1 1' \
+		--schedule constant --warmup 4 --steps 6 --lr 1
+	rates 'a gpt warms up in a tenth of the steps, falls to a tenth' \
+		'1,3p;20p' '0.0005 0.001 0.001 0.0001' \
+		--data "$text" --steps 20 --batch 1
+}
+
+# Options that are not the same on all ranks are named, and the ranks.
+test_options_of_ranks()
+{
+	needs_worlds 'other options on a rank' || return 0
+	end='start every rank with the same options and data'
+	while IFS='|' read -r had wanted first second; do
+		# shellcheck disable=SC2086 # several arguments in one field
+		refuses "names a rank with $had" 1 \
+			"$(uname -n) has $had, but rank 0 has $wanted; $end" \
+			mpirun -n 1 "$train" $first : -n 1 "$train" $second
+	done <<-END
+	--deterministic|no --deterministic|--global-batch 8|--deterministic
+	no --drop-last|--drop-last|--data $text --drop-last|--data $text
+	--lr 0.25|--lr 0.001|--steps 3|--steps 3 --lr .25
+	--global-batch 32|--global-batch 256|--batch 16 --global-batch 256|--batch 16
+	--bucket-mib 0.25|--bucket-mib 25||--bucket-mib 0.25
+	--overlap off|--overlap on||--overlap off
+	--model gpt|--model toy||--data $text
+	--preset 10M|--preset tiny|--data $text|--data $text --preset 10M
+	END
+	refuses 'names the first rank that differs' 1 'rank 2 on' \
+		mpirun -n 2 "$train" : -n 2 "$train" --seed 2
+	call timeout 60 mpirun -n 1 "$train" --steps 2 --log one : \
+		-n 1 "$train" --steps 2 --backend mpi --lr 1e-3
+	equal 'takes other words for the same' 0 "$status"
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The report by itself: report LOG STEPS SAMPLES TOKENS RANKS, LOG "-" for
+ * none.  Lines on stdin: "step" and the fields of struct report_step in their
+ * order, "eval STEP LOSS", "sleep MS"; at their end, report_end().
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ddp_error.h"
+#include "report.h"
+
+static int step(struct report *report, const char *line,
+		struct ddp_error *error)
+{
+	struct report_step step = { 0 };
+	char host[64];
+	int skipped;
+
+	if (sscanf(line, "step %" SCNu64 "%lf%lf%lf%d%lf%lf%lf%lf%lf%d%63s",
+		   &step.step, &step.loss, &step.lr, &step.norm, &skipped,
+		   &step.seconds, &step.exposed, &step.waited, &step.busy,
+		   &step.slowest_busy, &step.slowest, host) != 12)
+		return 2;
+	step.skipped = skipped != 0;
+	step.host = host;
+	return report_step(report, &step, error);
+}
+
+static int obey(struct report *report, const char *line,
+		struct ddp_error *error)
+{
+	uint64_t number;
+	double loss;
+	unsigned int ms;
+
+	if (sscanf(line, "sleep %u", &ms) == 1)
+		return usleep(ms * 1000);
+	if (sscanf(line, "eval %" SCNu64 "%lf", &number, &loss) == 2)
+		return report_eval(report, number, loss, error);
+	return step(report, line, error);
+}
+
+int main(int argc, char **argv)
+{
+	struct report *report = NULL;
+	struct report_plan plan = { 0 };
+	struct ddp_error error = { .text = "a bad line on stdin" };
+	char line[512];
+	int status;
+
+	if (argc != 6)
+		return 2;
+	plan.log = strcmp(argv[1], "-") == 0 ? NULL : argv[1];
+	plan.steps = strtoull(argv[2], NULL, 10);
+	plan.samples = strtoull(argv[3], NULL, 10);
+	plan.tokens = strtoull(argv[4], NULL, 10);
+	plan.ranks = atoi(argv[5]);
+	status = report_open(&report, &plan, &error);
+	while (status == 0 && fgets(line, sizeof(line), stdin))
+		status = obey(report, line, &error);
+	if (status == 0)
+		status = report_end(report, &error);
+	report_close(report);
+	if (status != 0)
+		fprintf(stderr, "%s\n", error.text);
+	return status != 0;
+}

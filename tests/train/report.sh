@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of run, which sources this
+# What a run says, by obj/tests/train/report: a program that takes its steps
+# from stdin.
+
+# report_steps COUNT: steps of 2 s, the first of 3 s. A rank computes 1.6 s, the
+# slowest, by turns rank 1 on n1 and 0 on n2, 2.08 and 1.8 s; the last gradient
+# comes 0.4 s after the first backward pass ended, 0.2 s after the mean of them.
+report_steps()
+{
+	awk -v count="$1" 'BEGIN {
+		for (i = 1; i <= count; i++)
+			printf "step %d %.17g %.17g 1.5 0 %d .4 .2 1.6 %s\n",
+				i, 5.5 + 1 / (3 * i), 1e-3 / 7,
+				i == 1 ? 3 : 2, i % 2 ? "2.08 1 n1" : "1.8 0 n2"
+	}'
+}
+
+# reports ARGUMENT...: of the steps in the file steps
+reports()
+{
+	: >why
+	timeout 10 "$program" "$@" <steps >out 2>err
+	status=$?
+}
+
+test_report_lines()
+{
+	report_steps 40 >steps
+	reports - 40 16 4096 2
+	equal 'lines for the first step, every tenth of them and the last' \
+		'1 4 8 12 16 20 24 28 32 36 40' \
+		"$(sed -n 's,^step *\([0-9]*\)/40 .*,\1,p' out | xargs)"
+	# 4096 tokens in 3 s; 39 steps like this one; .4 of 3 s; 2.08 to 1.6.
+	# Steps 5 to 8 lost 2 x .48 s to rank 1 and 2 x .2 s to rank 0, of
+	# 4 x 1.6; what is left are 32 steps of 2 s: the first is no measure.
+	cat >wanted <<-END
+	step  1/40  loss 5.8333  lr 1.43e-04  1365 tokens/s  exposed 13.3%  slowest 1 on n1 +30%  left 1m57s
+	step  8/40  loss 5.5417  lr 1.43e-04  2048 tokens/s  exposed 20.0%  slowest 1 on n1 +15%  left 1m04s
+	step 40/40  loss 5.5083  lr 1.43e-04  2048 tokens/s  exposed 20.0%  slowest 1 on n1 +15%
+	163840 tokens in 81.00 s; after the first step 2048 tokens/s, exposed 20.0%, parallel efficiency 90.0%
+	END
+	equal 'what they say' "$(cat wanted)" "$(sed -n '1p;3p;11,12p' out)"
+	report_steps 2 | sed 's/[01] n[12]$/0 n1/' >steps
+	reports - 2 10 0 1
+	cat >wanted <<-END
+	step 1/2  loss 5.8333  lr 1.43e-04  3 samples/s  exposed 13.3%  left 3s
+	step 2/2  loss 5.6667  lr 1.43e-04  5 samples/s  exposed 20.0%
+	20 samples in 5.00 s: 4 samples/s, exposed 16.0%, parallel efficiency 92.0%
+	END
+	equal 'a lone rank, without tokens' "$(cat wanted)" "$(cat out)"
+	for wanted in 0.4:0s 59.4:59s 59.6:1m00s 3599.4:59m59s 3600:1h00m \
+		86399:23h59m 90000:1d01h 1e30:11574074d01h; do
+		echo "step 1 5 1 1 0 ${wanted%:*} 0 0 0 0 0 n1"
+	done >durations
+	while read -r steps; do
+		echo "$steps" >steps
+		reports - 2 1 0 1
+		sed -n 's/^step.*  left \(.*\)$/\1/p' out
+	done <durations >had
+	equal 'units of the time left' \
+		'0s 59s 1m00s 59m59s 1h00m 23h59m 1d01h 11574074d01h' \
+		"$(xargs <had)"
+}
+
+test_report_log()
+{
+	{
+		report_steps 2
+		echo eval 2 4.1
+		echo step 3 nan 1e-3 inf 1 2 .4 .2 1.6 2 1 n1
+	} >steps
+	reports log 100 16 4096 2
+	equal 'a skipped step and an evaluation have lines of their own' \
+		'step 2  eval loss 4.1000;step   3/100  loss nan skipped' \
+		"$(sed -n 's/\(skipped\).*/\1/; /skipped\|eval/p' out |
+			paste -sd ';')"
+	cat >log.py <<-END
+	import json
+	def fail(name):
+	    raise ValueError(name)
+	rows = [json.loads(line, parse_constant=fail) for line in open("log")]
+	assert len(rows) == 4, rows
+	names = ["step", "loss", "lr", "norm", "skipped", "samples", "seconds",
+	         "exposed", "waited", "busy", "slowest_busy", "slowest", "host"]
+	assert [list(rows[i]) == names for i in (0, 1, 3)] == [True] * 3, rows
+	assert rows[1] == dict(zip(names, [
+	    2, 5.5 + 1 / 6, 1e-3 / 7, 1.5, False, 32, 5, .4, .2, 1.6, 1.8, 0,
+	    "n2"])), rows[1]
+	assert rows[2] == {"step": 2, "eval_loss": 4.1}, rows[2]
+	assert rows[3]["loss"] is None and rows[3]["norm"] is None, rows[3]
+	assert rows[3]["skipped"] is True and rows[3]["samples"] == 48, rows[3]
+	END
+	if test -x "$python"; then
+		check 'the log is JSON with the documented names, exact' \
+			"$python" log.py
+	else
+		skip 'the log is JSON' "no $python"
+	fi
+}
+
+# report_fails WORDS LOG: with one sentence
+report_fails()
+{
+	reports "$2" 40 16 4096 2
+	test "$status" -eq 1 && test "$(wc -l <err)" -eq 1 &&
+		grep -qF "$1" err
+	result $? "an error: $1"
+}
+
+test_report_errors()
+{
+	report_steps 3 >steps
+	report_fails 'cannot write --log .: Is a directory; name a file' .
+	report_fails 'cannot write --log /dev/full: No space' /dev/full
+	timeout 10 "$program" - 40 16 4096 2 <steps \
+		>/dev/full 2>err
+	test $? -eq 1 && test "$(wc -l <err)" -eq 1 &&
+		grep -q '^cannot write the standard output: No space' err
+	result $? 'an error: the output on a full disk'
+}
+
+# The terminal, of a command with the file steps as its input: it is 60 columns
+# wide, and keeps what was written over.
+cat >terminal.py <<'END'
+import fcntl, os, pty, struct, sys, termios, time
+pid, fd = pty.fork()
+if pid == 0:
+    while os.stat("go").st_size == 0:
+        time.sleep(.01)
+    os.dup2(os.open("steps", os.O_RDONLY), 0)
+    os.execv(sys.argv[1], sys.argv[1:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+with open("go", "w") as file:
+    file.write("go")
+data = b""
+try:
+    while chunk := os.read(fd, 65536):
+        data += chunk
+except OSError:
+    pass
+print("status", os.waitpid(pid, 0)[1])
+for row in data.decode().split("\n"):
+    screen = ""
+    for text in row.split("\r"):
+        if text:
+            assert len(text) < 60 or not text.startswith("step"), text
+            screen = text + screen[len(text):]
+            print("drawn", text.rstrip())
+    print("screen", screen.rstrip())
+END
+
+# on_terminal COMMAND...: and what a user sees of it
+on_terminal()
+{
+	: >go
+	call timeout 20 "$python" terminal.py "$@"
+}
+
+# What a rank says when it ends does not begin in the line of the progress.
+test_error_on_terminal()
+{
+	: >steps
+	on_terminal "$train" --data "$text" --lr 1e30 --clip 0 --batch 1
+	grep -q '^screen step *1/100 ' out &&
+		grep -q '^screen ddp-train: the loss is no longer' out
+	result $? 'an error on a terminal has a line of its own'
+}
+
+test_report_terminal()
+{
+	if ! test -x "$python"; then
+		skip 'a line that is rewritten' "no $python"
+		return
+	fi
+	report_steps 40 >steps
+	on_terminal "$program" - 40 16 4096 2
+	cat >wanted <<-END
+	status 0
+	drawn step  1/40  loss 5.8333  1365 tok/s  exposed 13%  slowest 1
+	END
+	equal 'a terminal: one line, cut to its width' \
+		"$(cat wanted; echo screen step 40/40)" \
+		"$(sed -n '1,2p; s/^\(screen step 40.40\) .*/\1/p' out)"
+	# 40 lines in no time: on a busy machine, in some tenths of a second
+	check 'it is seldom rewritten' test "$(grep -c ^drawn out)" -lt 20
+	# Each a little after a tenth of a second; the last one is shorter.
+	{
+		report_steps 3 | sed 's/$/\nsleep 120/'
+		echo eval 3 4.4
+		echo 'step 4 5 .1 1 0 9 0 0 1 1 0 n1'
+		echo 'step 40 5 .1 1 0 900 0 0 1 1 0 n1'
+	} >steps
+	on_terminal "$program" - 40 16 4096 2
+	equal 'it shows each slow step, and an evaluation stays' \
+		'1 2 3 4 40' "$(sed -n 's,^drawn step *\([0-9]*\)/.*,\1,p' out |
+			xargs)"
+	cat >wanted <<-END
+	screen step  3/40  loss 5.6111  2048 tok/s  exposed 20%  slowest 1
+	screen step 3  eval loss 4.4000
+	screen step 40/40  loss 5.0000  5 tok/s  exposed 0%
+	END
+	equal 'nothing is left of what was written over' "$(cat wanted)" \
+		"$(grep ^screen out | sed 3q)"
+	test_error_on_terminal
+}
+
+test_report()
+{
+	program report
+	test_report_lines
+	test_report_log
+	test_report_errors
+	test_report_terminal
+}
