@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""One rank of a measured run, on a CPU of its own: train_rank.py DIR CMD...
+
+Started by mpirun or srun once a rank.  Binds CMD, and every thread that it has
+while it runs, to one CPU, which is looked at again and again, and gives it the
+variables that PyTorch wants.  Leaves in DIR/rank.N: node, CPU, the peak of the
+resident memory in KB, how much of that is memory shared with other ranks, and
+the seconds from CMD's start to its first line that begins with "step", 0 if
+there was none; what CMD printed is in DIR/out.N.
+"""
+import os
+import select
+import subprocess
+import sys
+import time
+
+
+def number(*names):
+    return int(next((os.environ[n] for n in names if n in os.environ), 0))
+
+
+def bind(local):
+    """Local rank i is on the i-th of the CPUs that a node has for ranks."""
+    cpus = sorted(os.sched_getaffinity(0))[:int(os.environ["BENCH_CPUS"])]
+    cpu = cpus[local % len(cpus)]
+    os.sched_setaffinity(0, {cpu})
+    return cpu
+
+
+def check(pid, cpu):
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            had = os.sched_getaffinity(int(task))
+        except ProcessLookupError:
+            continue
+        if had != {cpu}:
+            sys.exit(f"thread {task} of {pid} is on {had}, not on CPU {cpu}")
+
+
+def shared(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        words = [line.split() for line in file]
+    return next((int(w[1]) for w in words if w[0] == "RssShmem:"), 0)
+
+
+def watch(child, cpu, out):
+    """When the first step was reported, or None, and the most that is shared"""
+    first, text, most = None, b"", 0
+    while True:
+        if select.select([child.stdout], [], [], 0.5)[0]:
+            chunk = os.read(child.stdout.fileno(), 65536)
+            if not chunk:
+                return first, most
+            out.write(chunk)
+            text = (text + chunk) if first is None else b""
+            if first is None and b"\nstep " in b"\n" + text:
+                first = time.monotonic()
+        check(child.pid, cpu)
+        most = max(most, shared(child.pid))
+
+
+def main():
+    rank = number("OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+    local = number("OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+    size = number("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS") or 1
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(size),
+                      LOCAL_RANK=str(local), OMP_NUM_THREADS="1")
+    directory, command = sys.argv[1], sys.argv[2:]
+    cpu = bind(local)
+    with open(f"{directory}/out.{rank}", "wb") as out:
+        begin = time.monotonic()
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=out)
+        try:
+            first, most = watch(child, cpu, out)
+            _, status, usage = os.wait4(child.pid, 0)
+        finally:
+            child.kill()
+    if status != 0:
+        sys.exit(f"rank {rank} has failed: {' '.join(command)}")
+    with open(f"{directory}/rank.{rank}", "w", encoding="ascii") as file:
+        print(os.uname().nodename, cpu, usage.ru_maxrss, most,
+              f"{first - begin:.3f}" if first else 0, file=file)
+
+
+if __name__ == "__main__":
+    main()
