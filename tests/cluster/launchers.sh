@@ -59,7 +59,7 @@ call login sh -c 'echo "echo shell \${RANK-unset} on \$(uname -n)
 	"salloc -Q --ddp -N2 --gres=gpu:2 --ntasks-per-node=2 -c2" /dev/null' \
 	"$show"
 check "salloc --ddp's shell on a node is left alone" \
-	grep -q '^shell unset on n1' out
+	grep -q 'shell unset on n1' out
 tr -d '\r' <out | grep -oE '[0-9] n[12] [0-9].*' >world
 cp world out
 right 'n1 n1 n2 n2'
