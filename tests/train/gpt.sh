@@ -81,4 +81,38 @@ test_losses()
 		close theirs ours 50 2e-6
 		result $? "$name"
 	done
+	test_whole
+}
+
+# The program as it is used, from the file to the last update: its 55 sequences
+# to train on are no multiple of 12, so that the epochs' ends are padded.
+test_whole()
+{
+	name="50 losses of gpt are PyTorch's, and that of held-out text"
+	if ! has_torch; then
+		skip "$name" "no torch for $python"
+		return
+	fi
+	head -c 3950 "$text" >short
+	timeout 60 "$python" "$here/reference.py" gpt short 12 >theirs 2>err
+	set -- "$train" --data short --seed 7 --steps 50 --warmup 4 --lr 1e-3 \
+		--min-lr 2e-4 --clip 2 --eval-every 50 --log log
+	ranks 1 "$@" --backend self --batch 3 --global-batch 12
+	all_losses log >ours
+	close theirs ours 51 1e-6
+	result $? "$name"
+	needs_worlds 'the same on two ranks' || return 0
+	for how in '--batch 2' '--deterministic --granule 3'; do
+		# shellcheck disable=SC2086 # several arguments
+		ranks 2 "$@" $how --global-batch 12
+		all_losses log >ours
+		close theirs ours 51 1e-6
+		result $? "the same on two ranks with $how"
+	done
+}
+
+# all_losses LOG: in its order, with those of held-out data
+all_losses()
+{
+	sed -n 's/^.*loss":\([^,}]*\).*$/\1/p' "$1"
 }

@@ -154,7 +154,7 @@ def rounded(settings):
             for name, value in settings.items()}
 
 
-def create_optimizer(net, settings, mutation):
+def create_optimizer(net, settings, mutation=None):
     vectors = 0 if mutation != "decay" else settings["decay"]
     groups = [{"params": [p for p in net.parameters() if p.dim() > 1],
                "weight_decay": settings["decay"]},
@@ -166,7 +166,7 @@ def create_optimizer(net, settings, mutation):
     return torch.optim.SGD(groups, settings["lr"], settings["momentum"])
 
 
-def create_schedule(optimizer, settings, mutation):
+def create_schedule(optimizer, settings, mutation=None):
     warmup = WARMUP + (mutation == "schedule")
     return lr_scheduler.SequentialLR(optimizer, [
         lr_scheduler.LinearLR(optimizer, 1 / warmup, 1, warmup - 1),
@@ -293,4 +293,5 @@ def main(program, *cases):
     sys.exit(0 if all([hold(program, case) for case in cases]) else 3)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

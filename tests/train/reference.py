@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The losses of ddp-train --model toy by PyTorch, one a line.
+"""The losses of ddp-train by PyTorch, one a line.
 
 reference.py toy LR SEED BATCH STEPS
+reference.py gpt FILE BATCH
 
-The random numbers are those that ddp-train(1) documents, written anew here;
-networks, losses, gradients and optimiser are PyTorch's own.
+The random numbers, the samples and their order are those that ddp-train(1)
+documents, written anew here; networks, losses, gradients and optimisers are
+PyTorch's own. Of the GPT the seed, the steps and how it is trained are those
+of parity.py, in float64, and the last line is the loss of held-out data.
 """
 import math
 import sys
@@ -15,7 +18,7 @@ from torch import nn
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
-PARAMETER, INPUT, TARGET = 1, 2, 3
+PARAMETER, INPUT, TARGET, SHUFFLE = 1, 2, 3, 4
 
 
 def mix(x):
@@ -75,9 +78,63 @@ def toy(lr, seed, batch, steps):
         yield loss.item()
 
 
-if __name__ == "__main__":
-    if len(sys.argv) != 6 or sys.argv[1] != "toy":
-        sys.exit(__doc__)
+def permuted(index, count, seed, epoch):
+    """Where a sample goes: a cipher, again while it is not below count."""
+    key = Stream(seed, SHUFFLE).bits(epoch)
+    stream, half = Stream(key, SHUFFLE), 0
+    while 4**half < count:
+        half += 1
+    while True:
+        left, right = divmod(index, 2**half)
+        for turn in range(16):
+            bits = stream.bits(turn * 2**32 + right)
+            left, right = right, left ^ bits % 2**half
+        index = left * 2**half + right
+        if index < count:
+            return index
+
+
+def gpt(path, batch):
+    import parity
+    shape = parity.SHAPES["tiny"]
+    layers, context = shape[0], shape[3]
+    with open(path, "rb") as file:
+        text = torch.tensor(list(file.read()))
+    count = (len(text) - 1) // context
+    tokens = text[:count * context].view(count, context)
+    targets = text[1:count * context + 1].view(count, context)
+    trained = count - min(count // 10, 512)
+    net = parity.Gpt(shape).double()
+    net.load_state_dict({name.split()[1]: tensor for name, tensor
+                         in parity.initial(net, layers)})
+    optimizer = parity.create_optimizer(net, parity.ADAMW)
+    schedule = parity.create_schedule(optimizer, parity.ADAMW)
+    length = -(-trained // batch)
+    for step in range(parity.STEPS):
+        epoch, begin = divmod(step, length)
+        samples = [permuted((begin * batch + i) % trained, trained,
+                            parity.SEED, epoch) for i in range(batch)]
+        loss = net.loss(tokens[samples], targets[samples])
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), parity.ADAMW["clip"])
+        optimizer.step()
+        schedule.step()
+        yield loss.item()
+    yield net.loss(tokens[trained:], targets[trained:]).item()
+
+
+def main(model, *arguments):
     torch.set_num_threads(1)
-    for found in toy(float(sys.argv[2]), *map(int, sys.argv[3:])):
+    if model == "toy" and len(arguments) == 4:
+        losses = toy(float(arguments[0]), *map(int, arguments[1:]))
+    elif model == "gpt" and len(arguments) == 2:
+        losses = gpt(arguments[0], int(arguments[1]))
+    else:
+        sys.exit(__doc__)
+    for found in losses:
         print("%.9g" % found)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
