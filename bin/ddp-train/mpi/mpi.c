@@ -124,16 +124,19 @@ static void mpi_poll(struct collective *collective)
 	publish_ready(mpi);
 	while (mpi->done < mpi->ready) {
 		uint64_t next = mpi->done + 1;
+		const struct ticket *ticket = &mpi->tickets[next % TICKETS];
 
 		if (!mpi->busy) {
 			if (node_least(&mpi->node, READY) < next)
 				return;
-			exchange_begin(&mpi->exchange,
-				       &mpi->tickets[next % TICKETS]);
+			exchange_begin(&mpi->exchange, ticket);
 			mpi->busy = true;
 		}
 		if (!exchange_poll(&mpi->exchange))
 			return;
+		/* Slurm would count it as this rank's memory from now on. */
+		if (ticket->op == BROADCAST)
+			node_forget(&mpi->node, ticket->offset, ticket->count);
 		mpi->busy = false;
 		mpi->done = next;
 		node_publish(&mpi->node, DONE, next);

@@ -193,6 +193,21 @@ int node_populate(const struct node *node, size_t bytes,
 		       free_bytes(directory), error);
 }
 
+void node_forget(const struct node *node, size_t begin, size_t count)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	for (int rank = 0; rank < node->size; rank++) {
+		uintptr_t at = (uintptr_t)(node->copy[rank] + begin);
+		uintptr_t end = (uintptr_t)(node->copy[rank] + begin + count);
+
+		at = (at + page - 1) / page * page;
+		end = end / page * page;
+		if (rank != node->rank && at < end)
+			madvise((void *)at, end - at, MADV_DONTNEED);
+	}
+}
+
 void node_publish(const struct node *node, enum count count, uint64_t tickets)
 {
 	atomic_store_explicit(&node->counters[node->rank][count].tickets,

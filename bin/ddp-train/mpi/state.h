@@ -100,6 +100,12 @@ int node_alloc(struct node *node, size_t bytes, struct ddp_error *error);
 int node_populate(const struct node *node, size_t bytes,
 		  struct ddp_error *error);
 
+/*
+ * Take the other ranks' values begin .. begin + count - 1 off what this process
+ * has mapped, until it touches them again; they stay as they are.
+ */
+void node_forget(const struct node *node, size_t begin, size_t count);
+
 /* This rank is ready for so many tickets, or done with them. */
 void node_publish(const struct node *node, enum count count, uint64_t tickets);
 
