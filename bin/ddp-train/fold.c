@@ -22,13 +22,17 @@ static int find_half(int n)
 	return half;
 }
 
-/* out may be a or b */
 KERNEL static void join(const float *a, const float *b, float *out,
 			size_t count)
 {
 #pragma omp simd
 	for (size_t i = 0; i < count; i++)
 		out[i] = a[i] + b[i];
+}
+
+void fold_pair(const float *a, const float *b, float *out, size_t count)
+{
+	join(a, b, out, count);
 }
 
 /*

@@ -11,6 +11,9 @@
 
 #include <stddef.h>
 
+/* out[i] = a[i] + b[i], in fp32; out may be a or b. */
+void fold_pair(const float *a, const float *b, float *out, size_t count);
+
 /*
  * out[i] = the sum over n >= 1 sources of source[i], for i < count, in fp32.
  * out may be one of the sources; they do not overlap otherwise.

@@ -4,19 +4,13 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "fold.h"
 
 /*
  * A sum over a row is formed in LANES parts, whatever vectors the machine has;
  * one over rows by blocks of ROWS, COLUMNS at once.
  */
 enum { LANES = 16, ROWS = 32, COLUMNS = 64 };
-
-KERNEL static void add_rows(const float *a, const float *b, float *out, int n)
-{
-#pragma omp simd
-	for (int i = 0; i < n; i++)
-		out[i] = a[i] + b[i];
-}
 
 void cpu_embed(struct device *device, const struct op_embed *op)
 {
@@ -26,9 +20,9 @@ void cpu_embed(struct device *device, const struct op_embed *op)
 		size_t position = (size_t)(row % op->context);
 		size_t width = (size_t)op->width;
 
-		add_rows(op->token_table + token * width,
-			 op->position_table + position * width,
-			 op->out + (size_t)row * width, op->width);
+		fold_pair(op->token_table + token * width,
+			  op->position_table + position * width,
+			  op->out + (size_t)row * width, width);
 	}
 }
 
@@ -110,8 +104,8 @@ void cpu_norm(struct device *device, const struct op_norm *op)
 		const float *x = op->x + begin;
 
 		if (op->residual) {
-			add_rows(x, op->residual + begin, op->sum + begin,
-				 width);
+			fold_pair(x, op->residual + begin, op->sum + begin,
+				  (size_t)width);
 			x = op->sum + begin;
 		}
 		op->mean[row] = (float)(row_sum(x, width) / width);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "fold.h"
 
 /* A sum is formed in so many parts, whatever vectors the machine has. */
 enum { LANES = 16 };
@@ -91,13 +92,6 @@ KERNEL static void scale(float *x, float factor, size_t count)
 		x[i] *= factor;
 }
 
-KERNEL static void add(float *x, const float *y, size_t count)
-{
-#pragma omp simd
-	for (size_t i = 0; i < count; i++)
-		x[i] += y[i];
-}
-
 KERNEL static void fill(float *x, float value, size_t count)
 {
 #pragma omp simd
@@ -160,7 +154,7 @@ void cpu_scale(struct device *device, float *x, double factor, size_t count)
 void cpu_add(struct device *device, float *x, const float *y, size_t count)
 {
 	(void)device;
-	add(x, y, count);
+	fold_pair(x, y, x, count);
 }
 
 void cpu_fill(struct device *device, float *x, float value, size_t count)
