@@ -38,8 +38,8 @@ compile -fPIC -shared -Wl,-soname,libcuda.so.1 "$here/fake_cuda.c" \
 compile -fPIC -shared "$here/fake_nccl.c" -o inside.so || exit 1
 cp "$driver/libcuda.so.1" "$fakes"
 cp "$driver/libcuda.so.1" "$old"
-make -s -C "$build" obj/lib/libddp.so >&2 || exit 1
-lib=$build/obj/lib
+# What is installed: the build may lie where the cluster's user cannot read.
+lib=$(dirname "$(find "$dir/root" -name libddp.so.0)")
 compile "$here/comms.c" -o comms -L"$lib" -Wl,-rpath,"$lib" -lddp -ldl || exit 1
 compile "$here/comms.c" -o linked -L"$lib" -lddp -ldl -Wl,--no-as-needed \
 	"$old/libnccl.so.2" \
