@@ -8,6 +8,9 @@
 
 struct ddp_error;
 
+/* A sum over a row is formed in so many parts, whatever vectors there are. */
+enum { LANES = 16 };
+
 /*
  * matmul.c: the engine, oneDNN or a CBLAS; row-major.
  * c[m][n] = alpha * op(a)[m][k] op(b)[k][n] + (add ? c : 0)
@@ -57,15 +60,5 @@ void cpu_embed_backward(struct device *device,
 void cpu_norm(struct device *device, const struct op_norm *op);
 void cpu_norm_backward(struct device *device,
 		       const struct op_norm_backward *op);
-
-/* update.c */
-void cpu_adamw(struct device *device, const struct op_adamw *op);
-void cpu_sgd(struct device *device, const struct op_sgd *op);
-void cpu_sum_squares(struct device *device, const struct op_sum_squares *op);
-void cpu_scale(struct device *device, float *x, double factor, size_t count);
-void cpu_add(struct device *device, float *x, const float *y, size_t count);
-void cpu_fill(struct device *device, float *x, float value, size_t count);
-void cpu_cast(struct device *device, enum device_cast cast, void *to,
-	      const void *from, size_t count);
 
 #endif

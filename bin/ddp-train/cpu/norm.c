@@ -6,11 +6,8 @@
 #include "cpu/cpu.h"
 #include "fold.h"
 
-/*
- * A sum over a row is formed in LANES parts, whatever vectors the machine has;
- * one over rows by blocks of ROWS, COLUMNS at once.
- */
-enum { LANES = 16, ROWS = 32, COLUMNS = 64 };
+/* A sum over rows is formed by blocks of ROWS, COLUMNS at once. */
+enum { ROWS = 32, COLUMNS = 64 };
 
 void cpu_embed(struct device *device, const struct op_embed *op)
 {
@@ -31,6 +28,7 @@ void cpu_embed_backward(struct device *device,
 {
 	size_t width = (size_t)op->width;
 
+	(void)device;
 	if (!op->accumulate)
 		memset(op->dposition_table, 0, (size_t)op->context * width *
 		       sizeof(float));
@@ -38,10 +36,11 @@ void cpu_embed_backward(struct device *device,
 		const float *dout = op->dout + (size_t)row * width;
 		size_t token = (size_t)op->tokens[row];
 		size_t position = (size_t)(row % op->context);
+		float *dtoken = op->dtoken_table + token * width;
+		float *dposition = op->dposition_table + position * width;
 
-		cpu_add(device, op->dtoken_table + token * width, dout, width);
-		cpu_add(device, op->dposition_table + position * width, dout,
-			width);
+		fold_pair(dtoken, dout, dtoken, width);
+		fold_pair(dposition, dout, dposition, width);
 	}
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LANES = 16 };
+#include "cpu/cpu.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
