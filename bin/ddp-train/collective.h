@@ -97,9 +97,9 @@ struct collective_table {
 
 struct collective {
 	const struct collective_table *table;
-	void *state;			/* the table's own */
+	void *state;			/* the table's own, NULL at first */
 	int rank, size;			/* 0 and 1 before open() */
-	int node, nodes;		/* by lowest rank, from 0 */
+	int node, nodes;		/* by lowest rank, from 0; likewise */
 };
 
 extern const struct collective_table collective_self;	/* one process */

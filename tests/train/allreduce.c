@@ -384,7 +384,9 @@ int main(int argc, char **argv)
 		test.table = &collective_self;
 	if (!room && strcmp(argv[3], "real") != 0)
 		fake_nodes = argv[3];
-	test.collective = (struct collective){ .table = test.table, .size = 1 };
+	test.collective = (struct collective){
+		.table = test.table, .size = 1, .nodes = 1
+	};
 	test.table->open(&test.collective, NULL);
 	if (least + least == 0.0f)
 		fail(&test, "subnormal numbers count as zero");

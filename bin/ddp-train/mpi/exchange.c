@@ -231,50 +231,45 @@ void exchange_idle(const struct exchange *exchange)
 			   MPI_STATUS_IGNORE);
 }
 
-/* The rank that is the `place`-th of leader's node; -1: it has fewer. */
-static int find_rank(const struct exchange *exchange, int leader, int place)
+/* Whether all nodes have as many ranks as the largest. */
+static bool is_even(const struct exchange *exchange, int nodes)
 {
-	for (int rank = leader; rank < exchange->size; rank++)
-		if (exchange->node->leader[rank] == leader && place-- == 0)
-			return rank;
-	return -1;
-}
-
-static bool is_even(const struct exchange *exchange)
-{
-	const struct node *node = exchange->node;
+	int most = 0;
 
 	for (int rank = 0; rank < exchange->size; rank++)
-		if (node->leader[rank] == rank &&
-		    (find_rank(exchange, rank, node->size - 1) < 0 ||
-		     find_rank(exchange, rank, node->size) >= 0))
-			return false;
-	return true;
+		if (exchange->node->place[rank].local >= most)
+			most = exchange->node->place[rank].local + 1;
+	return most * nodes == exchange->size;
 }
 
 static void add_term(struct exchange *exchange, int rank)
 {
-	const int *leader = exchange->node->leader;
-	int place = 0;
+	const struct place *place = exchange->node->place;
+	int *term = &exchange->term[exchange->terms++];
 
-	if (leader[rank] != leader[exchange->rank]) {
-		exchange->term[exchange->terms++] = -1 - exchange->peers;
-		exchange->peer[exchange->peers++] = rank;
+	if (place[rank].leader == place[exchange->rank].leader) {
+		*term = place[rank].local;
 		return;
 	}
-	while (find_rank(exchange, leader[rank], place) != rank)
-		place++;
-	exchange->term[exchange->terms++] = place;
+	*term = -1 - exchange->peers;
+	exchange->peer[exchange->peers++] = rank;
 }
 
+/* All ranks; nested: of each node the one with my local rank. */
 static void find_terms(struct exchange *exchange)
 {
-	for (int rank = 0; rank < exchange->size; rank++) {
-		if (!exchange->nested)
-			add_term(exchange, rank);
-		else if (exchange->node->leader[rank] == rank)
-			add_term(exchange, find_rank(exchange, rank,
-						     exchange->node->rank));
+	const struct place *place = exchange->node->place;
+
+	for (int first = 0; first < exchange->size; first++) {
+		int rank = first;
+
+		if (exchange->nested && place[first].leader != first)
+			continue;
+		while (exchange->nested &&
+		       (place[rank].leader != first ||
+			place[rank].local != exchange->node->rank))
+			rank++;
+		add_term(exchange, rank);
 	}
 }
 
@@ -319,7 +314,7 @@ int exchange_alloc(struct exchange *exchange, const struct node *node,
 	exchange->rank = collective->rank;
 	exchange->size = collective->size;
 	exchange->nested = collective->nodes > 1 && !plan->deterministic &&
-		is_even(exchange);
+		is_even(exchange, collective->nodes);
 	exchange->peer = many(ranks, sizeof(*exchange->peer));
 	exchange->term = many(ranks, sizeof(*exchange->term));
 	exchange->sources = many(ranks, sizeof(*exchange->sources));

@@ -18,14 +18,15 @@ enum {
 	MESSAGES = 5 << 20	/* bytes a rank */
 };
 
-static void number_nodes(const int *leader, struct collective *collective)
+static void number_nodes(const struct place *place,
+			 struct collective *collective)
 {
-	int mine = leader[collective->rank];
+	int mine = place[collective->rank].leader;
 
 	collective->node = 0;
 	collective->nodes = 0;
 	for (int rank = 0; rank < collective->size; rank++) {
-		if (leader[rank] != rank)
+		if (place[rank].leader != rank)
 			continue;
 		collective->nodes++;
 		collective->node += rank < mine;
@@ -34,23 +35,24 @@ static void number_nodes(const int *leader, struct collective *collective)
 
 void node_open(struct node *node, struct collective *collective)
 {
-	int leader = collective->rank;
+	struct place place = { .leader = collective->rank };
 
 	node->window = MPI_WIN_NULL;
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED,
 			    collective->rank, MPI_INFO_NULL, &node->comm);
 	MPI_Comm_rank(node->comm, &node->rank);
 	MPI_Comm_size(node->comm, &node->size);
-	node->leader = calloc((size_t)collective->size, sizeof(int));
+	place.local = node->rank;
+	node->place = calloc((size_t)collective->size, sizeof(place));
 	node->counters = calloc((size_t)node->size, sizeof(*node->counters));
 	node->copy = calloc((size_t)node->size, sizeof(*node->copy));
-	if (!node->leader || !node->counters || !node->copy)
+	if (!node->place || !node->counters || !node->copy)
 		collective->table->abort(collective, "no memory for the list "
 					 "of ranks");
-	MPI_Bcast(&leader, 1, MPI_INT, 0, node->comm);
-	MPI_Allgather(&leader, 1, MPI_INT, node->leader, 1, MPI_INT,
+	MPI_Bcast(&place.leader, 1, MPI_INT, 0, node->comm);
+	MPI_Allgather(&place, 2, MPI_INT, node->place, 2, MPI_INT,
 		      MPI_COMM_WORLD);
-	number_nodes(node->leader, collective);
+	number_nodes(node->place, collective);
 }
 
 /* A rank's part of the window: counters, a copy, what aligns them. */
@@ -72,31 +74,19 @@ static void find_directory(char directory[PATH_MAX])
 	    MPI_SUCCESS &&
 	    MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) ==
 	    MPI_SUCCESS) {
-		if (count < PATH_MAX)
+		if (count <= PATH_MAX)
 			MPI_T_cvar_read(handle, directory);
 		MPI_T_cvar_handle_free(&handle);
 	}
 	MPI_T_finalize();
 }
 
-static int no_room(const struct node *node, const char *directory,
-		   size_t needed, size_t available, struct ddp_error *error)
-{
-	char host[256] = "";
-
-	gethostname(host, sizeof(host) - 1);
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s on %s has %zu bytes "
-			     "free, but the gradients and parameters of %d "
-			     "ranks there need %zu bytes of shared memory; "
-			     "enlarge it, start fewer ranks on a node or train "
-			     "a smaller model", directory, host, available,
-			     node->size, needed);
-}
-
-static size_t free_bytes(const char *directory)
+/* Of the file system that windows lie in, whose directory it fills in. */
+static size_t free_bytes(char directory[PATH_MAX])
 {
 	struct statvfs file_system;
 
+	find_directory(directory);
 	if (statvfs(directory, &file_system) < 0)
 		return 0;
 	return file_system.f_bavail * file_system.f_frsize;
@@ -114,21 +104,31 @@ static size_t needed_bytes(const struct node *node, size_t bytes)
 	return window + window / 20 + ranks * MESSAGES;
 }
 
+static int no_room(const struct node *node, size_t bytes,
+		   struct ddp_error *error)
+{
+	char directory[PATH_MAX], host[256] = "";
+	size_t available = free_bytes(directory);
+
+	gethostname(host, sizeof(host) - 1);
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s on %s has %zu bytes "
+			     "free, but the gradients and parameters of %d "
+			     "ranks there need %zu bytes of shared memory; "
+			     "enlarge it, start fewer ranks on a node or train "
+			     "a smaller model", directory, host, available,
+			     node->size, needed_bytes(node, bytes));
+}
+
 int node_check_room(const struct node *node, size_t bytes,
 		    struct ddp_error *error)
 {
-	size_t needed = needed_bytes(node, bytes);
 	char directory[PATH_MAX];
-	size_t available;
 
 	/* A rank alone gets ordinary memory. */
-	if (node->rank > 0 || node->size == 1)
+	if (node->rank > 0 || node->size == 1 ||
+	    free_bytes(directory) >= needed_bytes(node, bytes))
 		return 0;
-	find_directory(directory);
-	available = free_bytes(directory);
-	if (available >= needed)
-		return 0;
-	return no_room(node, directory, needed, available, error);
+	return no_room(node, bytes, error);
 }
 
 int node_alloc(struct node *node, size_t bytes, struct ddp_error *error)
@@ -183,14 +183,10 @@ static int touch(void *memory, size_t bytes)
 int node_populate(const struct node *node, size_t bytes,
 		  struct ddp_error *error)
 {
-	char directory[PATH_MAX];
-
 	if (touch(node->counters[node->rank],
 		  COUNTS * sizeof(struct counter) + bytes) == 0)
 		return 0;
-	find_directory(directory);
-	return no_room(node, directory, needed_bytes(node, bytes),
-		       free_bytes(directory), error);
+	return no_room(node, bytes, error);
 }
 
 void node_forget(const struct node *node, size_t begin, size_t count)
@@ -233,7 +229,7 @@ void node_close(struct node *node)
 	if (node->window != MPI_WIN_NULL)
 		MPI_Win_free(&node->window);
 	MPI_Comm_free(&node->comm);
-	free(node->leader);
+	free(node->place);
 	free(node->counters);
 	free(node->copy);
 }

@@ -33,11 +33,16 @@ struct counter {		/* alone in its cache line */
 	_Alignas(64) _Atomic uint64_t tickets;
 };
 
+/* Where a rank of the world is. */
+struct place {
+	int leader;			/* the lowest rank of its node */
+	int local;			/* its rank within the node */
+};
+
 struct node {
 	MPI_Comm comm;
 	int rank, size;			/* within this node */
-	int *leader;			/* [ranks of the world]: the lowest
-					   rank of each one's node */
+	struct place *place;		/* [ranks of the world] */
 	MPI_Win window;			/* MPI_WIN_NULL: not allocated */
 	struct counter **counters;	/* [size]: each rank's, [COUNTS], in
 					   the window */
