@@ -15,7 +15,7 @@
 #include "data.h"
 #include "layout/error.h"
 
-enum { MAGIC = 20240520, VERSION = 1, HEADER_BYTES = 1024, BLOCK = 4096 };
+enum { MAGIC = 20240520, VERSION = 1, HEADER_BYTES = 1024 };
 
 static const char *const names[] = {
 	[DATA_BYTES] = "--data", [DATA_TOKENS] = "--tokens"
@@ -33,7 +33,7 @@ static void say(const char *text)
 		_exit(1);
 }
 
-/* The file is no longer what was checked; said where no error can be. */
+/* The file is not what was checked; said where no error can be. */
 static _Noreturn void end_run(const char *what)
 {
 	say("ddp-train: ");
@@ -42,7 +42,7 @@ static _Noreturn void end_run(const char *what)
 	say(mapped.path);
 	say(" ");
 	say(what);
-	say(" while it was read; leave the file alone during a run\n");
+	say("\n");
 	_exit(1);
 }
 
@@ -56,7 +56,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 		signal(number, SIG_DFL);
 		return;
 	}
-	end_run("shrank");
+	end_run("shrank while it was read; leave the file alone during a run");
 }
 
 /* Open path for reading and learn its size; -1 with error set. */
@@ -205,6 +205,7 @@ static uint16_t token_at(const struct data *data, uint64_t index)
 	return le16toh(token);
 }
 
+/* Of all: to leave early would stop the compiler from using vectors. */
 static uint16_t largest_token(const struct data *data, uint64_t begin,
 			      uint64_t end)
 {
@@ -221,30 +222,22 @@ static uint16_t largest_token(const struct data *data, uint64_t begin,
 int data_check(struct data *data, uint64_t vocab, int part, int parts,
 	       struct ddp_error *error)
 {
-	uint64_t blocks = (data->tokens + BLOCK - 1) / BLOCK;
-	uint64_t begin = blocks * (uint64_t)part / (uint64_t)parts * BLOCK;
-	uint64_t end = blocks * ((uint64_t)part + 1) / (uint64_t)parts * BLOCK;
+	uint64_t begin = data->tokens * (uint64_t)part / (uint64_t)parts;
+	uint64_t end = data->tokens * ((uint64_t)part + 1) / (uint64_t)parts;
 
 	/* A byte is always below 256, the vocabulary of bytes. */
 	if (data->format == DATA_BYTES)
 		return 0;
 	data->vocab = vocab;
-	end = end < data->tokens ? end : data->tokens;
-	for (uint64_t i = begin; i < end; i += BLOCK) {
-		uint64_t stop = end - i < BLOCK ? end : i + BLOCK;
-
-		if (largest_token(data, i, stop) < vocab)
-			continue;
-		while (token_at(data, i) < vocab)
-			i++;
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s: "
-				     "token %" PRIu64 ", counted from 0, is "
-				     "%u, past the vocabulary of --vocab %"
-				     PRIu64 "; give the --vocab that it was "
-				     "written with", data->path, i,
-				     (unsigned)token_at(data, i), vocab);
-	}
-	return 0;
+	if (largest_token(data, begin, end) < vocab)
+		return 0;
+	while (token_at(data, begin) < vocab)
+		begin++;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s: token %"
+			     PRIu64 ", counted from 0, is %u, past the "
+			     "vocabulary of --vocab %" PRIu64 "; give the "
+			     "--vocab that it was written with", data->path,
+			     begin, (unsigned)token_at(data, begin), vocab);
 }
 
 void data_read(const struct data *data, uint64_t first, size_t count,
@@ -257,9 +250,13 @@ void data_read(const struct data *data, uint64_t first, size_t count,
 	}
 	for (size_t i = 0; i < count; i++) {
 		tokens[i] = token_at(data, first + i);
-		/* It was checked once, and will be an index. */
+		/* Some rank checked it in its own copy; it will be an index. */
 		if ((uint64_t)tokens[i] >= data->vocab)
-			end_run("was changed");
+			end_run("has a token past the vocabulary that was not "
+				"there when it was checked: the file was "
+				"changed, or this node's differs from the "
+				"other nodes'; give every node the same file "
+				"and leave it alone during a run");
 	}
 }
 

@@ -47,7 +47,8 @@ int data_check(struct data *data, uint64_t vocab, int part, int parts,
 
 /*
  * Tokens first .. first + count - 1, which must be there and were checked; one
- * that has changed since ends the process with one sentence.
+ * past the vocabulary, as the file has changed since or was checked by another
+ * rank, whose file is another, ends the process with one sentence.
  */
 void data_read(const struct data *data, uint64_t first, size_t count,
 	       int32_t *tokens);

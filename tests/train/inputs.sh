@@ -225,6 +225,10 @@ test_shrinking_file()
 	shrinks --tokens tokens --vocab 256
 }
 
+not_checked="a token past the vocabulary that was not there when it was $(
+	)checked: the file was changed, or this node's differs from the other $(
+	)nodes'; give every node the same file and leave it alone during a run"
+
 # Its tokens are checked once, and would be indices when they have changed.
 test_changing_file()
 {
@@ -241,8 +245,24 @@ test_changing_file()
 		conv=notrunc 2>/dev/null
 	wait $pid
 	equal 'ends when its tokens leave the vocabulary' "1 ddp-train: $(
-		)--tokens tokens was changed while it was read; leave the $(
-		)file alone during a run" "$? $(cat err)"
+		)--tokens tokens has $not_checked" "$? $(cat err)"
+}
+
+# Each rank checks its half of its own file: rank 1 alone has the bad tokens,
+# and in the half that rank 0 checks.
+test_differing_files()
+{
+	needs_worlds 'files that are not the same' || return 0
+	make_token_files
+	bad=$((2 * (size / 4)))
+	{ header 20240520 1 "$size"; head -c $bad body | tr '\000-\377' '\377'
+		tail -c +$((bad + 1)) body; } >differing
+	call timeout 60 mpirun -n 1 "$train" --tokens tokens --vocab 256 \
+		--steps 100 : -n 1 "$train" --tokens differing --vocab 256 \
+		--steps 100
+	equal "ends when a rank's tokens are not those that were checked" \
+		"1 ddp-train: --tokens differing has $not_checked" \
+		"$status $(grep '^ddp-train: ' err)"
 }
 
 test_environment()
