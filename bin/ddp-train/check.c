@@ -4,8 +4,8 @@
 #include "collective.h"
 #include "layout/error.h"
 #include "model.h"
-#include "roll.h"
 #include "trainer.h"
+#include "world.h"
 
 /* FNV-1a (Fowler, Noll, Vo), over words of 64 bits in four lanes. */
 static uint64_t hash_piece(uint64_t hash, const float *piece, size_t count)

@@ -21,7 +21,6 @@
 #include "model.h"
 #include "options.h"
 #include "report.h"
-#include "roll.h"
 #include "trainer.h"
 #include "world.h"
 
@@ -35,11 +34,6 @@ struct run {
 	double begun, opened;		/* moments */
 	bool quiet;			/* another process says the error */
 };
-
-static void print_error(const struct ddp_error *error)
-{
-	fprintf(stderr, "ddp-train: %s\n", error->text);
-}
 
 static int open_data(struct run *run, struct ddp_error *error)
 {
@@ -128,31 +122,24 @@ static int compare_parameters(struct run *run, uint64_t step,
 }
 
 /*
- * The first rank whose loss is no number, or else whose gradient: one rank's
- * loss makes it every rank's gradient.  The number of ranks if there is none.
+ * Which ranks have a loss that is no number, the shares say.  The gradient is
+ * the sum of all ranks', the same on each: it names none of them.
  */
-static int find_bad(const struct run *run)
-{
-	const struct share *shares = run->trainer->shares;
-	int size = run->collective.size;
-
-	for (int rank = 0; rank < size; rank++)
-		if (!isfinite(shares[rank].loss))
-			return rank;
-	for (int rank = 0; rank < size; rank++)
-		if (!isfinite(shares[rank].norm))
-			return rank;
-	return size;
-}
-
-static int stop_for_loss(const struct run *run, uint64_t step, int rank,
+static int stop_for_loss(const struct run *run, uint64_t step,
 			 struct ddp_error *error)
 {
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "the %s is no longer a "
-			     "number at step %" PRIu64 ", first on rank %d on "
-			     "%s; choose a smaller --lr",
-			     isfinite(run->trainer->shares[rank].loss) ?
-			     "gradient" : "loss", step, rank,
+	const struct share *shares = run->trainer->shares;
+	int size = run->collective.size, rank = 0;
+
+	while (rank < size && isfinite(shares[rank].loss))
+		rank++;
+	if (rank == size)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "the gradient "
+				     "is no longer a number at step %" PRIu64
+				     "; choose a smaller --lr", step);
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "the loss is no longer "
+			     "a number at step %" PRIu64 ", first on rank %d "
+			     "on %s; choose a smaller --lr", step, rank,
 			     run->hosts[rank]);
 }
 
@@ -178,7 +165,7 @@ static void sum_up(const struct run *run, struct report_step *report)
 	report->host = run->hosts[report->slowest];
 }
 
-/* One step; *bad counts those in a row whose loss was not finite. */
+/* One step; *bad counts those in a row that were skipped. */
 static int step(struct run *run, uint64_t number, uint64_t *bad,
 		struct ddp_error *error)
 {
@@ -189,16 +176,14 @@ static int step(struct run *run, uint64_t number, uint64_t *bad,
 	};
 	struct share share = { 0 };
 	double begin = clock_seconds();
-	int rank;
 
 	trainer_gradient(trainer, number, &share);
 	agree(run, &share);
 	sum_up(run, &report);
-	rank = find_bad(run);
-	report.skipped = rank < run->collective.size;
+	report.skipped = !isfinite(report.loss) || !isfinite(report.norm);
 	*bad = report.skipped ? *bad + 1 : 0;
 	if (*bad && *bad >= options->max_bad_steps)
-		return stop_for_loss(run, number, rank, error);
+		return stop_for_loss(run, number, error);
 	if (!report.skipped)
 		trainer_update(trainer, number, report.norm);
 	if (trainer->device.table->check(&trainer->device, error) < 0)
@@ -241,15 +226,18 @@ static int train(struct run *run, struct ddp_error *error)
 }
 
 /* What must be the same on all ranks, the data's size too. */
-static void describe(const struct run *run, char *text, size_t size)
+static void describe(struct run *run, char *text, size_t size)
 {
 	const struct options *options = &run->options;
-	int length = options_describe(options, text, size);
+	size_t length = options_describe(options, text, size);
 
-	if (options->data && (size_t)length < size)
-		snprintf(text + length, size - (size_t)length,
-			 "%s of %zu bytes ", options->format == DATA_TOKENS ?
-			 "--tokens" : "--data", run->data.size);
+	length += (size_t)snprintf(text + length, size - length,
+				   "--%s of %zu bytes\n",
+				   options->format == DATA_TOKENS ? "tokens" :
+				   "data", run->data.size);
+	if (length >= size)
+		run->collective.table->abort(&run->collective, "no room for "
+					     "the options that are compared");
 }
 
 static void print_begin(const struct run *run)
@@ -310,8 +298,10 @@ int main(int argc, char **argv)
 	int failed = 1;
 
 	if (run.options.help || run.options.version) {
-		fputs(run.options.help ? options_help() :
-		      "ddp-train " DDP_VERSION "\n", stdout);
+		if (run.options.help)
+			options_print_help(stdout);
+		else
+			puts("ddp-train " DDP_VERSION);
 		return fflush(stdout) != 0;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -329,7 +319,7 @@ int main(int argc, char **argv)
 	}
 	report_close(run.report);
 	if (failed && run.collective.rank == 0 && !run.quiet)
-		print_error(&mine);
+		fprintf(stderr, "ddp-train: %s\n", mine.text);
 	finish(&run);
 	if (!failed)
 		return 0;

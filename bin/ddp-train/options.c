@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,11 +10,13 @@
 #include <string.h>
 
 #include "layout/error.h"
-#include "options.h"
 #include "options_table.h"
 
 /* Above every character, which is what getopt_long returns for trouble. */
 enum { OPT_FIRST = 256 };
+
+/* Where the text of --help begins in a line. */
+enum { COLUMN = 30 };
 
 static const struct options defaults = {
 	.steps = 100, .seed = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
@@ -60,36 +63,29 @@ static double real_parse(const char *text)
 	return *end || end == text ? NAN : value;
 }
 
-static int set_real(const struct option_row *row, double *number,
+static int set_real(const struct option_row *row, void *field,
 		    struct ddp_error *error)
 {
+	static const struct range {
+		double min, max;
+		const char *words;
+	} ranges[] = {
+		[REAL] = { 0, DBL_MAX, "from 0" },
+		[POSITIVE] = { DBL_TRUE_MIN, DBL_MAX, "above 0" },
+		[FRACTION] = { 0, 1 - DBL_EPSILON / 2, "from 0 to below 1" },
+		[MIB] = { 0.001, 1024, "from 0.001 to 1024" }
+	};
+	const struct range *range = &ranges[row->kind];
 	double value = real_parse(optarg);
 
-	if (row->kind == POSITIVE && !(value > 0 && isfinite(value)))
+	if (!(value >= range->min && value <= range->max))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
-				     "not a number above 0", row->name,
-				     optarg);
-	if (row->kind == FRACTION && !(value >= 0 && value < 1))
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
-				     "not a number from 0 to below 1",
-				     row->name, optarg);
-	if (!(value >= 0 && isfinite(value)))
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
-				     "not a number from 0", row->name, optarg);
-	*number = value;
-	return 0;
-}
-
-static int set_mib(const struct option_row *row, uint64_t *bytes,
-		   struct ddp_error *error)
-{
-	double value = real_parse(optarg);
-
-	if (!(value >= 0.001 && value <= 1024))
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
-				     "not a number from 0.001 to 1024",
-				     row->name, optarg);
-	*bytes = (uint64_t)(value * (1 << 20));
+				     "not a number %s", row->name, optarg,
+				     range->words);
+	if (row->kind == MIB)
+		*(uint64_t *)field = (uint64_t)(value * (1 << 20));
+	else
+		*(double *)field = value;
 	return 0;
 }
 
@@ -139,8 +135,6 @@ static int set(struct options *options, const struct option_row *row,
 		return set_choice(row, field, error);
 	case WHOLE:
 		return set_whole(row, field, error);
-	case MIB:
-		return set_mib(row, field, error);
 	case TEXT:
 		break;
 	default:
@@ -208,52 +202,88 @@ int options_parse(struct options *options, int argc, char **argv,
 	return 0;
 }
 
-static int describe(const struct option_row *row, const void *field,
-		    char *text, size_t size)
+/* As few digits as read back as the same number: 15, or else 17. */
+static int count_digits(double number)
 {
-	const char *words = row->value;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.15g", number);
+	return strtod(text, NULL) == number ? 15 : 17;
+}
+
+static size_t describe(const struct option_row *row, const void *field,
+		       char *text, size_t size)
+{
+	const char *name = row->name, *words = row->value;
+	double number;
 
 	switch (row->kind) {
 	case FLAG:
-		return snprintf(text, size, "--%s ", row->name);
 	case SWITCH:
-		return snprintf(text, size, "--%s %s ", row->name,
-				*(const bool *)field ? "on" : "off");
+		words = *(const bool *)field ? "on" : "off";
+		break;
 	case CHOICE:
 		for (unsigned i = *(const unsigned *)field; i; i--)
 			words = strchr(words, '|') + 1;
-		return snprintf(text, size, "--%s %.*s ", row->name,
-				(int)strcspn(words, "|"), words);
+		break;
 	case TEXT:
-		return snprintf(text, size, "--%s %s ", row->name,
-				*(const char *const *)field);
+		words = *(const char *const *)field;
+		break;
 	case WHOLE:
-		return snprintf(text, size, "--%s %" PRIu64 " ", row->name,
-				*(const uint64_t *)field);
-	case MIB:
-		return snprintf(text, size, "--%s %.15g ", row->name,
-				(double)*(const uint64_t *)field / (1 << 20));
+		return (size_t)snprintf(text, size, "--%s %" PRIu64 "\n", name,
+					*(const uint64_t *)field);
 	default:
-		return snprintf(text, size, "--%s %.15g ", row->name,
-				*(const double *)field);
+		number = row->kind != MIB ? *(const double *)field :
+			 (double)*(const uint64_t *)field / (1 << 20);
+		return (size_t)snprintf(text, size, "--%s %.*g\n", name,
+					count_digits(number), number);
+	}
+	words = words ? words : "-";
+	return (size_t)snprintf(text, size, "--%s %.*s\n", name,
+				(int)strcspn(words, "|"), words);
+}
+
+size_t options_describe(const struct options *options, char *text, size_t size)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < OPTIONS && length < size; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!row->own)
+			length += describe(row, (const char *)options +
+					   row->field, text + length,
+					   size - length);
+	}
+	return length < size ? length : size;
+}
+
+/* A row, its text in a column of its own. */
+static void print_row(FILE *file, const struct option_row *row)
+{
+	const char *text = row->help;
+	int width = fprintf(file, "  --%s %s", row->name,
+			    row->value ? row->value : "");
+
+	for (;;) {
+		int length = (int)strcspn(text, "\n");
+
+		fprintf(file, "%*s%.*s\n", COLUMN - width, "", length, text);
+		text += length;
+		if (!*text++)
+			break;
+		width = 0;
 	}
 }
 
-int options_describe(const struct options *options, char *text, size_t size)
+void options_print_help(FILE *file)
 {
-	unsigned state = options_state(options);
-	size_t length = 0;
-
+	fputs("Usage: srun --ddp [SRUN OPTIONS] ddp-train [OPTIONS]\n"
+	      "Train a model, one process a rank; gradients are summed over "
+	      "the ranks while the\nbackward pass runs.\n", file);
 	for (int i = 0; i < OPTIONS; i++) {
-		const struct option_row *row = &option_rows[i];
-		const void *field = (const char *)options + row->field;
-
-		if (row->own || (row->idle & state) ||
-		    (row->kind == FLAG && !*(const bool *)field))
-			continue;
-		length += (size_t)describe(row, field, length < size ?
-					   text + length : NULL, length < size ?
-					   size - length : 0);
+		if (option_rows[i].heading)
+			fprintf(file, "\n%s:\n", option_rows[i].heading);
+		print_row(file, &option_rows[i]);
 	}
-	return (int)length;
 }

@@ -4,7 +4,9 @@
 #define DDP_TRAIN_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "data.h"
 #include "model.h"
@@ -69,13 +71,16 @@ int options_complete(struct options *options, int ranks,
 		     struct ddp_error *error);
 
 /*
- * Every option that must be the same on all ranks, as words "--name value "
- * in a fixed order, into text[size]; returns snprintf's count.
+ * Every option that must be the same on all ranks, as lines "--name value" in
+ * a fixed order, into text[size]: a flag is on or off, a text that was not
+ * given is "-", and numbers read back exactly.  Returns their length, or size
+ * where text is too small for them.
  */
-int options_describe(const struct options *options, char *text, size_t size);
+size_t options_describe(const struct options *options, char *text,
+			size_t size);
 
 /* The text of --help. */
-const char *options_help(void);
+void options_print_help(FILE *file);
 
 /*
  * A whole decimal number from min to max, digits only.  Returns 0, or -1 with

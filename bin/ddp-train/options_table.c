@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE
-#include <stdio.h>
+/* The options, a row each, and what they say together. */
+#include <inttypes.h>
 #include <string.h>
 
-#include "options.h"
+#include "layout/error.h"
 #include "options_table.h"
 
 #define AT(field) offsetof(struct options, field)
 
-enum { MANY = 1000000000, SIZE = 65536, COLUMN = 30 };
+enum { MANY = 1000000000, SIZE = 65536 };
 
 const struct option_row option_rows[OPTIONS] = {
 	[OPT_MODEL] = { "model", CHOICE, AT(model), 0, 0, 0, "toy|gpt",
@@ -115,39 +115,220 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "print the version and exit", .own = true }
 };
 
-/* A row, its text in a column of its own. */
-static void print_row(FILE *file, const struct option_row *row)
+static bool is_given(uint64_t given, enum option_name name)
 {
-	const char *text = row->help;
-	int width = fprintf(file, "  --%s %s", row->name,
-			    row->value ? row->value : "");
-
-	for (;;) {
-		int length = (int)strcspn(text, "\n");
-
-		fprintf(file, "%*s%.*s\n", COLUMN - width, "", length, text);
-		text += length;
-		if (!*text++)
-			break;
-		width = 0;
-	}
+	return given >> name & 1;
 }
 
-const char *options_help(void)
+/* The states of a run with these options, or-ed. */
+static unsigned find_state(const struct options *options)
 {
-	static char text[8192];
-	FILE *file = fmemopen(text, sizeof(text), "w");
+	bool bytes = options->format == DATA_BYTES;
+	unsigned data = bytes ? STATE_BYTES : STATE_TOKENS;
 
-	if (!file)
-		return "";
-	fputs("Usage: srun --ddp [SRUN OPTIONS] ddp-train [OPTIONS]\n"
-	      "Train a model, one process a rank; gradients are summed over "
-	      "the ranks while the\nbackward pass runs.\n", file);
-	for (int i = 0; i < OPTIONS; i++) {
-		if (option_rows[i].heading)
-			fprintf(file, "\n%s:\n", option_rows[i].heading);
-		print_row(file, &option_rows[i]);
+	return (options->model == MODEL_TOY ? STATE_TOY : 0) |
+	       (options->data ? data : 0) |
+	       (options->optimizer == OPTIMIZER_SGD ? STATE_SGD :
+						      STATE_ADAMW) |
+	       (options->schedule == SCHEDULE_CONSTANT ? STATE_CONSTANT : 0) |
+	       (options->deterministic ? STATE_DETERMINISTIC : STATE_LOOSE);
+}
+
+static int refuse_idle(const struct options *options, uint64_t given,
+		       struct ddp_error *error)
+{
+	static const struct {
+		enum option_state state;
+		const char *why;
+	} reasons[] = {
+		{ STATE_TOY, "is of --model gpt, not toy; leave it out, or "
+			     "train a gpt on --data FILE" },
+		{ STATE_BYTES, "is of --tokens; the vocabulary of --data is "
+			       "the 256 bytes" },
+		{ STATE_TOKENS, "prints bytes; it needs --data, not "
+				"--tokens" },
+		{ STATE_ADAMW, "is SGD's; add --optimizer sgd" },
+		{ STATE_SGD, "is AdamW's; add --optimizer adamw" },
+		{ STATE_CONSTANT, "is where the learning rate falls to; add "
+				  "--schedule cosine" },
+		{ STATE_DETERMINISTIC, "does not go with --deterministic; "
+				       "use --granule and --global-batch" },
+		{ STATE_LOOSE, "is of --deterministic; add that" }
+	};
+	unsigned state = find_state(options);
+
+	for (int row = 0; row < OPTIONS; row++) {
+		unsigned idle = option_rows[row].idle & state;
+		int i = 0;
+
+		if (!idle || !is_given(given, row))
+			continue;
+		while (!(idle & reasons[i].state))
+			i++;
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s %s",
+				     option_rows[row].name, reasons[i].why);
 	}
-	fclose(file);
-	return text;
+	return 0;
+}
+
+static int settle_model(struct options *options, uint64_t given,
+			struct ddp_error *error)
+{
+	if (!is_given(given, OPT_MODEL) &&
+	    (options->data || is_given(given, OPT_PRESET)))
+		options->model = MODEL_GPT;
+	if (is_given(given, OPT_DATA) && is_given(given, OPT_TOKENS))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--data and "
+				     "--tokens are both given; leave one of "
+				     "them out");
+	if (options->model == MODEL_TOY)
+		return 0;
+	if (!options->data && !options->plan)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "a gpt needs "
+				     "something to learn; name it by --data "
+				     "FILE or --tokens FILE");
+	if (is_given(given, OPT_TOKENS))
+		options->format = DATA_TOKENS;
+	if (options->format == DATA_BYTES && options->data)
+		options->shape.vocab = 256;
+	else if (!is_given(given, OPT_VOCAB))
+		options->shape.vocab = options->data ? 50257 : 256;
+	if (!options->preset)
+		options->preset = "tiny";
+	return gpt_complete_shape(&options->shape, options->preset, error);
+}
+
+static bool is_tiny(const struct options *options)
+{
+	return options->preset && strcmp(options->preset, "tiny") == 0;
+}
+
+/* The defaults that depend on what was given. */
+static void settle_defaults(struct options *options, uint64_t given)
+{
+	bool gpt = options->model == MODEL_GPT;
+	double lr = !gpt || is_tiny(options) ? 1e-3 : 6e-4;
+
+	if (!is_given(given, OPT_OPTIMIZER) && gpt)
+		options->optimizer = OPTIMIZER_ADAMW;
+	if (!is_given(given, OPT_LR))
+		options->lr = gpt && options->optimizer == OPTIMIZER_SGD ?
+			      0.1 : lr;
+	if (!is_given(given, OPT_SCHEDULE) && gpt)
+		options->schedule = SCHEDULE_COSINE;
+	if (!is_given(given, OPT_MIN_LR) &&
+	    options->schedule == SCHEDULE_COSINE)
+		options->min_lr = options->lr / 10;
+	if (!is_given(given, OPT_WARMUP) && gpt)
+		options->warmup = options->steps < 1000 ?
+				  options->steps / 10 : 100;
+	if (!is_given(given, OPT_DECAY) && gpt &&
+	    options->optimizer == OPTIMIZER_ADAMW)
+		options->decay = 0.1;
+	if (!is_given(given, OPT_CLIP) && gpt)
+		options->clip = 1;
+}
+
+int options_settle(struct options *options, uint64_t given,
+		   struct ddp_error *error)
+{
+	if (settle_model(options, given, error) < 0)
+		return -1;
+	settle_defaults(options, given);
+	if (refuse_idle(options, given, error) < 0)
+		return -1;
+	if (options->min_lr > options->lr)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--min-lr %g "
+				     "is above --lr, %g; choose a smaller one",
+				     options->min_lr, options->lr);
+	if (options->warmup && options->warmup >= options->steps)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--warmup %"
+				     PRIu64 " is not below --steps, %" PRIu64
+				     "; choose a smaller one", options->warmup,
+				     options->steps);
+	return 0;
+}
+
+/* Of a power of two and the next one, the one that is nearer to number. */
+static uint64_t nearest_power(uint64_t number)
+{
+	uint64_t power = 1;
+
+	while (2 * power <= number)
+		power *= 2;
+	return number - power < 2 * power - number ? power : 2 * power;
+}
+
+static int complete_granules(struct options *options, uint64_t ranks,
+			     struct ddp_error *error)
+{
+	uint64_t granule = options->granule, granules, nearest;
+
+	if (ranks & (ranks - 1))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--deterministic needs a number of ranks "
+				     "that is a power of two, not %" PRIu64
+				     "; start %" PRIu64 " of them", ranks,
+				     nearest_power(ranks));
+	options->batch = granule;
+	if (!options->global_batch)
+		options->global_batch = granule * (ranks < 8 ? 8 : ranks);
+	granules = options->global_batch / granule;
+	if (options->global_batch % granule == 0 && granules >= ranks &&
+	    (granules & (granules - 1)) == 0)
+		return 0;
+	nearest = nearest_power(granules ? granules : 1);
+	nearest = nearest < ranks ? ranks : nearest;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--global-batch %"
+			     PRIu64 " is not what --deterministic needs, "
+			     "--granule %" PRIu64 " times a power of two that "
+			     "is at least the number of ranks, %" PRIu64 "; "
+			     "use --global-batch %" PRIu64,
+			     options->global_batch, granule, ranks,
+			     nearest * granule);
+}
+
+/* The multiple of unit that is nearest to number, and not 0. */
+static uint64_t nearest_multiple(uint64_t number, uint64_t unit)
+{
+	uint64_t multiple = (number + unit / 2) / unit;
+
+	return (multiple ? multiple : 1) * unit;
+}
+
+static int complete_batches(struct options *options, uint64_t ranks,
+			    struct ddp_error *error)
+{
+	uint64_t total = options->global_batch, batch = options->batch;
+
+	if (batch && total && total % (batch * ranks))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--global-batch %" PRIu64 " is not a "
+				     "multiple of --batch %" PRIu64 " times %"
+				     PRIu64 " ranks; use --global-batch %"
+				     PRIu64, total, batch, ranks,
+				     nearest_multiple(total, batch * ranks));
+	if (total % ranks)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--global-batch %" PRIu64 " does not "
+				     "divide among %" PRIu64 " ranks; use "
+				     "--global-batch %" PRIu64, total, ranks,
+				     nearest_multiple(total, ranks));
+	if (!batch) {
+		batch = options->model == MODEL_TOY ? 64 :
+			is_tiny(options) ? 16 : 8;
+		while (total / ranks % batch)
+			batch--;
+	}
+	options->batch = batch;
+	options->global_batch = total ? total : batch * ranks;
+	return 0;
+}
+
+int options_complete(struct options *options, int ranks,
+		     struct ddp_error *error)
+{
+	return options->deterministic ?
+	       complete_granules(options, (uint64_t)ranks, error) :
+	       complete_batches(options, (uint64_t)ranks, error);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of ddp-train, a row each. */
+/* The rows of the options, between options.c and options_table.c alone. */
 #ifndef DDP_TRAIN_OPTIONS_TABLE_H
 #define DDP_TRAIN_OPTIONS_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct ddp_error;
-struct options;
+#include "options.h"
 
 /* One that others' defaults follow comes before them. */
 enum option_name {
@@ -61,8 +56,5 @@ extern const struct option_row option_rows[OPTIONS];
  */
 int options_settle(struct options *options, uint64_t given,
 		   struct ddp_error *error);
-
-/* The states of a run with these options, or-ed. */
-unsigned options_state(const struct options *options);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "clock.h"
 #include "layout/error.h"
-#include "log.h"
 #include "report.h"
 
 enum { LINE_MAX_BYTES = 320 };
@@ -31,7 +30,8 @@ struct straggler {
 
 struct report {
 	struct report_plan plan;
-	struct log log;
+	FILE *log;			/* NULL: none */
+	bool begun;			/* the log has a line of this run */
 	bool terminal;
 	int shown;			/* columns of the line that is to be
 					   rewritten; 0: none is */
@@ -54,6 +54,17 @@ static int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+static int open_log(struct report *report, struct ddp_error *error)
+{
+	/* Emptied by the first line: a start that is refused loses none. */
+	report->log = fopen(report->plan.log, "ae");
+	if (report->log)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot write --log %s: "
+			     "%s; name a file that you may write",
+			     report->plan.log, strerror(errno));
+}
+
 int report_open(struct report **report, const struct report_plan *plan,
 		struct ddp_error *error)
 {
@@ -66,9 +77,9 @@ int report_open(struct report **report, const struct report_plan *plan,
 			      "report on %d ranks", plan->ranks);
 		goto fail;
 	}
-	if (plan->log && log_open(&new->log, plan->log, error) < 0)
-		goto fail;
 	new->plan = *plan;
+	if (plan->log && open_log(new, error) < 0)
+		goto fail;
 	new->terminal = terminal_width() > 0;
 	new->stragglers = stragglers;
 	*report = new;
@@ -87,7 +98,8 @@ void report_close(struct report *report)
 		putchar('\n');
 		fflush(stdout);
 	}
-	log_close(&report->log);
+	if (report->log)
+		fclose(report->log);
 	free(report->stragglers);
 	free(report);
 }
@@ -240,14 +252,85 @@ static void count(struct report *report, const struct report_step *step)
 	snprintf(slowest->host, sizeof(slowest->host), "%s", step->host);
 }
 
+static void log_begin(struct report *report, uint64_t step)
+{
+	/* What is no regular file has nothing to be emptied of. */
+	if (!report->begun && ftruncate(fileno(report->log), 0) < 0)
+		errno = 0;
+	report->begun = true;
+	fprintf(report->log, "{\"step\":%" PRIu64, step);
+}
+
+/* With 17 digits any double reads back exactly. */
+static void log_number(FILE *log, const char *name, double value, int digits)
+{
+	if (isfinite(value))
+		fprintf(log, ",\"%s\":%.*g", name, digits, value);
+	else
+		fprintf(log, ",\"%s\":null", name);
+}
+
+/* A node's name; in none is what JSON would want escaped. */
+static void log_host(FILE *log, const char *host)
+{
+	fputs(",\"host\":\"", log);
+	for (; *host; host++)
+		if ((unsigned char)*host >= ' ' && !strchr("\"\\", *host))
+			fputc(*host, log);
+	fputc('"', log);
+}
+
+static int log_end(struct report *report, struct ddp_error *error)
+{
+	fputs("}\n", report->log);
+	if (fflush(report->log) == 0 && !ferror(report->log))
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot write --log %s: "
+			     "%s; make room there or name another file",
+			     report->plan.log, strerror(errno));
+}
+
+static int log_step(struct report *report, const struct report_step *step,
+		    struct ddp_error *error)
+{
+	FILE *log = report->log;
+
+	if (!log)
+		return 0;
+	log_begin(report, step->step);
+	log_number(log, "loss", step->loss, 17);
+	log_number(log, "lr", step->lr, 17);
+	log_number(log, "norm", step->norm, 17);
+	fprintf(log, ",\"skipped\":%s,\"samples\":%" PRIu64,
+		step->skipped ? "true" : "false",
+		step->step * report->plan.samples);
+	log_number(log, "seconds", report->seconds, 9);
+	log_number(log, "exposed", step->exposed, 9);
+	log_number(log, "waited", step->waited, 9);
+	log_number(log, "busy", step->busy, 9);
+	log_number(log, "slowest_busy", step->slowest_busy, 9);
+	fprintf(log, ",\"slowest\":%d", step->slowest);
+	log_host(log, step->host);
+	return log_end(report, error);
+}
+
+static int log_eval(struct report *report, uint64_t step, double loss,
+		    struct ddp_error *error)
+{
+	if (!report->log)
+		return 0;
+	log_begin(report, step);
+	log_number(report->log, "eval_loss", loss, 17);
+	return log_end(report, error);
+}
+
 int report_step(struct report *report, const struct report_step *step,
 		struct ddp_error *error)
 {
 	char line[LINE_MAX_BYTES] = "";
 
 	count(report, step);
-	if (log_step(&report->log, step, step->step * report->plan.samples,
-		     report->seconds, error) < 0)
+	if (log_step(report, step, error) < 0)
 		return -1;
 	if (!is_due(report, step))
 		return 0;
@@ -281,7 +364,7 @@ int report_eval(struct report *report, uint64_t step, double loss,
 
 	add(line, "step %" PRIu64 "  eval loss %.4f", step,
 	    isnan(loss) ? (double)NAN : loss);
-	if (log_eval(&report->log, step, loss, error) < 0)
+	if (log_eval(report, step, loss, error) < 0)
 		return -1;
 	return say(report, line, error);
 }

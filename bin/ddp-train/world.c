@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
 #include <limits.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "collective.h"
 #include "config.h"
+#include "layout/cpuset.h"
 #include "layout/error.h"
 #include "world.h"
+
+enum { COLUMNS = 6, CELL = ROLL_CELL };
+
+static const char titles[COLUMNS][CELL] = {
+	"rank", "host", "node", "local", "gpus", "cpus"
+};
+
+/* What a rank tells the others. */
+struct entry {
+	char cells[COLUMNS][CELL];
+	char settings[ROLL_SETTINGS];
+	struct ddp_error error;
+};
 
 /* What srun --ddp said; -1 where it said nothing. */
 struct environment {
@@ -78,8 +97,9 @@ static const struct collective_table *choose(enum backend backend, int size,
 	return NULL;
 }
 
-static int compare(const struct collective *collective,
-		   const struct environment *said, struct ddp_error *error)
+static int compare_environment(const struct collective *collective,
+			       const struct environment *said,
+			       struct ddp_error *error)
 {
 	const char *name = collective->table->name;
 
@@ -127,5 +147,169 @@ int world_open(struct collective *collective, enum backend backend,
 	*quiet = has_speaker(collective, &said);
 	if (bad || !collective->table)
 		return -1;
-	return compare(collective, &said, error);
+	return compare_environment(collective, &said, error);
+}
+
+static void fill_text(char *cell, const char *text)
+{
+	if (snprintf(cell, CELL, "%s", text) >= CELL)
+		strcpy(cell + CELL - 4, "...");
+}
+
+static void fill_variable(char *cell, const char *name)
+{
+	const char *text = getenv(name);
+
+	fill_text(cell, !text ? "-" : !*text ? "none" : text);
+}
+
+/* The CPUs that this process may run on, as 0-3,8. */
+static void fill_cpus(char *cell)
+{
+	struct ddp_cpuset set = { 0 };
+	char text[DDP_CPUSET_TEXT_SIZE] = "-";
+
+	if (sched_getaffinity(0, sizeof(set), (cpu_set_t *)&set) == 0)
+		ddp_cpuset_format(&set, text, sizeof(text));
+	fill_text(cell, text);
+}
+
+static void fill(struct entry *entry, int rank, const char *settings,
+		 const struct ddp_error *error)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(entry->cells[0], CELL, "%d", rank);
+	fill_text(entry->cells[1], host);
+	fill_variable(entry->cells[2], "NODE_RANK");
+	fill_variable(entry->cells[3], "LOCAL_RANK");
+	fill_variable(entry->cells[4], "CUDA_VISIBLE_DEVICES");
+	fill_cpus(entry->cells[5]);
+	snprintf(entry->settings, sizeof(entry->settings), "%s", settings);
+	entry->error = *error;
+}
+
+static void print_row(const char cells[COLUMNS][CELL], const int *widths)
+{
+	printf("%*s", widths[0], cells[0]);
+	for (int i = 1; i < COLUMNS; i++)
+		printf("  %-*s", i < COLUMNS - 1 ? widths[i] : 0, cells[i]);
+	putchar('\n');
+}
+
+static void print_table(const struct entry *entries, int size)
+{
+	int widths[COLUMNS];
+
+	for (int i = 0; i < COLUMNS; i++) {
+		widths[i] = (int)strlen(titles[i]);
+		for (int rank = 0; rank < size; rank++) {
+			int width = (int)strlen(entries[rank].cells[i]);
+
+			if (width > widths[i])
+				widths[i] = width;
+		}
+	}
+	print_row(titles, widths);
+	for (int rank = 0; rank < size; rank++)
+		print_row(entries[rank].cells, widths);
+}
+
+static bool same_error(const struct ddp_error *a, const struct ddp_error *b)
+{
+	return a->code == b->code && strcmp(a->text, b->text) == 0;
+}
+
+/* The first rank's error; without its name where all ranks say the same. */
+static int find_error(const struct entry *entries, int size,
+		      struct ddp_error *error)
+{
+	int first = 0, same = 0;
+
+	while (first < size && entries[first].error.code == DDP_ERROR_NONE)
+		first++;
+	if (first == size)
+		return 0;
+	for (int rank = 0; rank < size; rank++)
+		same += same_error(&entries[rank].error,
+				   &entries[first].error);
+	if (same == size)
+		*error = entries[first].error;
+	else
+		ddp_error_set(error, entries[first].error.code,
+			      "rank %d on %s: %s", first,
+			      entries[first].cells[1],
+			      entries[first].error.text);
+	return -1;
+}
+
+/* The first rank whose settings differ from rank 0's, and the first line. */
+static int compare_settings(const struct entry *entries, int size,
+			    struct ddp_error *error)
+{
+	for (int rank = 1; rank < size; rank++) {
+		const char *had = entries[rank].settings;
+		const char *wanted = entries[0].settings;
+		size_t i = 0;
+
+		if (strcmp(had, wanted) == 0)
+			continue;
+		while (had[i] == wanted[i])
+			i++;
+		while (i > 0 && had[i - 1] != '\n')
+			i--;
+		had += i;
+		wanted += i;
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "rank %d on %s "
+				     "has %.*s, but rank 0 has %.*s; start "
+				     "every rank with the same options and "
+				     "data", rank, entries[rank].cells[1],
+				     (int)strcspn(had, "\n"), had,
+				     (int)strcspn(wanted, "\n"), wanted);
+	}
+	return 0;
+}
+
+/* Every rank's entry, the caller's to free. */
+static struct entry *gather(struct collective *collective,
+			    const char *settings, const struct ddp_error *mine)
+{
+	struct entry own = { 0 };
+	struct entry *all = calloc((size_t)collective->size, sizeof(*all));
+
+	/* The others wait for this rank, and could not be told otherwise. */
+	if (!all)
+		collective->table->abort(collective, "no memory for the table "
+					 "of ranks");
+	fill(&own, collective->rank, settings, mine);
+	collective->table->agree(collective, &own, all, sizeof(own));
+	return all;
+}
+
+int roll_call(struct collective *collective, const char *settings,
+	      const struct ddp_error *mine, char (*hosts)[ROLL_CELL],
+	      struct ddp_error *error)
+{
+	struct entry *all = gather(collective, settings, mine);
+	int result = find_error(all, collective->size, error);
+
+	if (result == 0)
+		result = compare_settings(all, collective->size, error);
+	if (result == 0 && collective->rank == 0)
+		print_table(all, collective->size);
+	for (int rank = 0; rank < collective->size; rank++)
+		strcpy(hosts[rank], all[rank].cells[1]);
+	free(all);
+	return result;
+}
+
+int roll_errors(struct collective *collective, const struct ddp_error *mine,
+		struct ddp_error *error)
+{
+	struct entry *all = gather(collective, "", mine);
+	int result = find_error(all, collective->size, error);
+
+	free(all);
+	return result;
 }

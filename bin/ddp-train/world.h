@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ranks train together, and whether the environment agrees. */
+/*
+ * Who takes part: the ranks that train together, whether the environment
+ * agrees, and the roll call, by which every rank learns whether all are well.
+ */
 #ifndef DDP_TRAIN_WORLD_H
 #define DDP_TRAIN_WORLD_H
 
@@ -10,6 +13,8 @@
 struct collective;
 struct ddp_error;
 
+enum { ROLL_CELL = 128, ROLL_SETTINGS = 1024 };
+
 /*
  * Choose a backend, open it, and compare it with RANK and WORLD_SIZE.
  * Returns 0, or -1 with error set; collective->table may be open even then,
@@ -19,5 +24,26 @@ struct ddp_error;
  */
 int world_open(struct collective *collective, enum backend backend,
 	       bool *quiet, struct ddp_error *error);
+
+/*
+ * Tell all ranks where this one runs, with which settings, and what went wrong
+ * so far (code DDP_ERROR_NONE: nothing); collective.  Settings are what
+ * options_describe() writes, and more such lines, shorter than ROLL_SETTINGS.
+ *
+ * Returns 0, on rank 0 with the table of ranks on stdout, on all with each
+ * rank's host in hosts[size]; or -1 on every rank with the same error, which
+ * names the first rank concerned: an error of its own, or the first setting
+ * that is not rank 0's.
+ */
+int roll_call(struct collective *collective, const char *settings,
+	      const struct ddp_error *mine, char (*hosts)[ROLL_CELL],
+	      struct ddp_error *error);
+
+/*
+ * What went wrong on any rank, told to all; collective.  Returns 0, or -1 on
+ * every rank with the same error, as roll_call().
+ */
+int roll_errors(struct collective *collective, const struct ddp_error *mine,
+		struct ddp_error *error);
 
 #endif

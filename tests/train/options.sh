@@ -174,20 +174,24 @@ test_options_of_ranks()
 {
 	needs_worlds 'other options on a rank' || return 0
 	end='start every rank with the same options and data'
+	size=$(wc -c <"$text")
+	head -c 3000 "$text" >short
 	while IFS='|' read -r had wanted first second; do
 		# shellcheck disable=SC2086 # several arguments in one field
 		refuses "names a rank with $had" 1 \
 			"$(uname -n) has $had, but rank 0 has $wanted; $end" \
 			mpirun -n 1 "$train" $first : -n 1 "$train" $second
 	done <<-END
-	--deterministic|no --deterministic|--global-batch 8|--deterministic
-	no --drop-last|--drop-last|--data $text --drop-last|--data $text
+	--deterministic on|--deterministic off|--global-batch 8|--deterministic
+	--drop-last off|--drop-last on|--data $text --drop-last|--data $text
 	--lr 0.25|--lr 0.001|--steps 3|--steps 3 --lr .25
+	--lr 0.1000000000000001|--lr 0.1|--lr 0.1|--lr 0.1000000000000001
 	--global-batch 32|--global-batch 256|--batch 16 --global-batch 256|--batch 16
 	--bucket-mib 0.25|--bucket-mib 25||--bucket-mib 0.25
 	--overlap off|--overlap on||--overlap off
 	--model gpt|--model toy||--data $text
 	--preset 10M|--preset tiny|--data $text|--data $text --preset 10M
+	--data of 3000 bytes|--data of $size bytes|--data $text|--data short
 	END
 	refuses 'names the first rank that differs' 1 'rank 2 on' \
 		mpirun -n 2 "$train" : -n 2 "$train" --seed 2

@@ -230,10 +230,6 @@ test_trouble()
 	refused 'another option on a rank is named' 1 '--steps 5' \
 		1 mpirun -n 1 "$train" --log kept : -n 1 "$train" --steps 5
 	equal 'and the log stays as it was' 'of another run' "$(cat kept)"
-	head -c 3000 "$text" >short
-	refused 'other data on a rank are named' 1 '3000' \
-		1 mpirun -n 1 "$train" --data "$text" : \
-		-n 1 "$train" --data short
 	refused "rank 0's unwritable log ends all" 1 '--log .' \
 		2 "$train" --log .
 	ranks 2 "$train" --log /dev/full
@@ -255,4 +251,10 @@ test_trouble()
 		grep -q 'no longer a number at step [0-9]*, first on rank 0 on' \
 			err && test "$(grep -c '^ddp-train: ' err)" -eq 1
 	result $? 'a loss that diverges ends all, with step and rank'
+	ranks 2 "$train" --data "$text" --lr 1e4 --clip 0 --steps 30
+	test "$status" -eq 1 &&
+		grep '^ddp-train: ' err | grep -qx "ddp-train: the$(
+			) gradient is no longer a number at step [0-9]*;$(
+			) choose a smaller --lr"
+	result $? 'so does a gradient, which is no one rank'\''s'
 }
