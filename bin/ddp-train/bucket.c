@@ -55,9 +55,6 @@ static void start(struct buckets *buckets)
 	int event = buckets->started % DEVICE_EVENTS;
 	struct bucket *bucket = &buckets->list[buckets->started++];
 
-	if (buckets->complete)
-		buckets->complete(buckets->context, bucket->begin,
-				  bucket->end);
 	device->table->record(device, event, QUEUE_COMPUTE);
 	bucket->ticket = collective->table->start(collective, ALL_REDUCE,
 						  bucket->begin,
@@ -81,10 +78,8 @@ void buckets_finish(struct buckets *buckets)
 
 	while (buckets->started < buckets->count)
 		start(buckets);
-	for (int i = 0; i < buckets->count; i++) {
+	for (int i = 0; i < buckets->count; i++)
 		collective->table->wait(collective, buckets->list[i].ticket,
 					QUEUE_COMPUTE);
-		buckets->list[i].ticket = 0;
-	}
 	buckets->started = 0;
 }

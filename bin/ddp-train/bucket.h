@@ -18,7 +18,7 @@ enum { BUCKET_FIRST_BYTES = 1 << 20 };
 
 struct bucket {
 	size_t begin, end;		/* floats of the gradient */
-	uint64_t ticket;		/* 0: not started in this step */
+	uint64_t ticket;		/* of this step, once started */
 };
 
 struct buckets {
@@ -28,13 +28,6 @@ struct buckets {
 	struct bucket *list;
 	int count;
 	int started;			/* of this step */
-
-	/*
-	 * Before a bucket is started, for its floats begin .. end - 1: what
-	 * must be enqueued first.  NULL: nothing.
-	 */
-	void (*complete)(void *context, size_t begin, size_t end);
-	void *context;
 };
 
 /*

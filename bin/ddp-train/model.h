@@ -50,6 +50,7 @@ struct backward {
 	void *context;
 };
 
+/* One piece of memory, for free(). */
 struct model {
 	const char *name;		/* "gpt", "toy" */
 	struct model_shape shape;	/* complete; toy: all 0 */
@@ -66,17 +67,13 @@ struct model {
 
 	/*
 	 * loss = scale * sum over the batch's sequences of the mean loss of
-	 * their tokens; grad = its gradient.  loss is device memory.
+	 * their tokens; grad = its gradient.  loss is device memory.  grad
+	 * NULL: the loss alone, and of backward only scale is read; not toy.
 	 */
 	void (*gradient)(const struct model *model, struct device *device,
 			 const float *param, const struct batch *batch,
 			 const struct backward *backward, float *grad,
 			 double *loss);
-
-	/* The same loss alone.  NULL for toy. */
-	void (*evaluate)(const struct model *model, struct device *device,
-			 const float *param, const struct batch *batch,
-			 double scale, double *loss);
 
 	/*
 	 * logits[sequences * context][vocab], device memory; targets are not
@@ -96,9 +93,6 @@ struct model *gpt_create(const struct model_shape *shape, int sequences,
 			 struct ddp_error *error);
 struct model *toy_create(uint64_t seed, struct ddp_error *error);
 
-/* Accepts NULL. */
-void model_destroy(struct model *model);
-
 /* Floats up to a multiple of DEVICE_ALIGN bytes. */
 static inline uint64_t model_pad(uint64_t floats)
 {
@@ -109,12 +103,25 @@ static inline uint64_t model_pad(uint64_t floats)
  * Set offset and count of each tensor from rows and columns, one after the
  * other; returns the floats that they take, padding included.
  */
-size_t model_lay_out(struct tensor *tensors, int count);
+static inline size_t model_lay_out(struct tensor *tensors, int count)
+{
+	uint64_t end = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct tensor *tensor = &tensors[i];
+
+		tensor->offset = (size_t)end;
+		tensor->count = (size_t)tensor->rows * (size_t)tensor->columns;
+		end += model_pad(tensor->count);
+	}
+	return (size_t)end;
+}
 
 /*
- * Complete shape from the preset ("tiny", "10M", "124M", "774M") and check
- * what its fields are together: that heads divide the width, that nothing
- * overflows.  Returns 0, or -1 with error naming the option to change.
+ * Complete shape, of fields up to 65536, from the preset ("tiny", "10M",
+ * "124M", "774M") and check what its fields are together: that heads divide
+ * the width, that nothing overflows.  Returns 0, or -1 with error naming the
+ * option to change.
  */
 int gpt_complete_shape(struct model_shape *shape, const char *preset,
 		       struct ddp_error *error);

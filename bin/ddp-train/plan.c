@@ -46,22 +46,21 @@ static void print_step(const struct trainer *trainer)
 
 static void print_memories(const struct trainer *trainer)
 {
-	const struct model *model = trainer->model;
-	double param = (double)model->param_count * sizeof(float);
+	double param = (double)trainer->model->param_count * sizeof(float);
 	double moments = param * trainer_moments(trainer->options);
 	double partial = param * trainer->level_count;
-	double work = 0;
+	double all = 0;
 
 	for (int space = 0; space < SPACES; space++)
-		work += (double)model->bytes[space];
+		all += (double)trainer->bytes[space];
 	printf("memory of a rank:\n");
 	print_memory("gradients, in shared memory", param);
 	print_memory("parameters, in shared memory", param);
 	print_memory("optimizer", moments);
 	if (partial > 0)
 		print_memory("partial sums of gradients", partial);
-	print_memory("activations and workspace", work);
-	print_memory("in all", 2 * param + moments + partial + work);
+	print_memory("activations and workspace", all - moments - partial);
+	print_memory("in all", 2 * param + all);
 }
 
 /* Buckets first .. last, of equal length. */

@@ -8,13 +8,86 @@
 #include "model.h"
 #include "trainer.h"
 
-static int count_ones(unsigned int x)
+/*
+ * Where chunks are summed by a tree, those that meet first are computed one
+ * after the other: in bit-reversed order.
+ */
+static int chunk_index(const struct trainer *trainer, int order)
 {
-	int ones = 0;
+	int index = 0;
 
-	for (; x; x &= x - 1)
-		ones++;
-	return ones;
+	if (!trainer->options->deterministic)
+		return order;
+	for (int bit = 1; bit < trainer->chunks; bit <<= 1) {
+		index = 2 * index + (order & 1);
+		order >>= 1;
+	}
+	return index;
+}
+
+/* The position in the step of a chunk's i-th sequence. */
+static uint64_t position(const struct trainer *trainer, int chunk, int i)
+{
+	const struct options *options = trainer->options;
+	uint64_t rank = (uint64_t)trainer->collective->rank;
+	uint64_t size = (uint64_t)trainer->collective->size;
+	uint64_t granules = options->global_batch / options->granule;
+
+	if (options->deterministic)
+		return rank + (uint64_t)chunk * size + (uint64_t)i * granules;
+	return rank + ((uint64_t)chunk * (uint64_t)trainer->chunk +
+		       (uint64_t)i) * size;
+}
+
+static uint64_t sample(const struct trainer *trainer, uint64_t step,
+		       uint64_t position)
+{
+	const struct sampler *sampler = &trainer->sampler;
+	uint64_t length;
+
+	if (!trainer->data->bytes)
+		return (step - 1) * trainer->options->global_batch + position;
+	length = sampler_length(sampler);
+	return sampler_index(sampler, (step - 1) / length, position,
+			     (step - 1) % length);
+}
+
+/* Sequence s is tokens s * context ..; its targets are one further on. */
+static void load(struct trainer *trainer, int count, struct batch *batch)
+{
+	struct device *device = &trainer->device;
+	size_t context = trainer->model->shape.context;
+	size_t half = (size_t)trainer->chunk * context;
+	size_t bytes = (size_t)count * context * sizeof(int32_t);
+
+	*batch = (struct batch){
+		.sequences = count, .samples = trainer->samples,
+		.tokens = trainer->tokens, .targets = trainer->targets
+	};
+	if (!trainer->data->bytes)
+		return;
+	for (int i = 0; i < count; i++) {
+		uint64_t first = trainer->samples[i] * context;
+		int32_t *tokens = trainer->read + (size_t)i * context;
+
+		data_read(trainer->data, first, context, tokens);
+		data_read(trainer->data, first + 1, context, tokens + half);
+	}
+	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens,
+			    trainer->read, bytes);
+	device->table->copy(device, QUEUE_COMPUTE, trainer->targets,
+			    trainer->read + half, bytes);
+}
+
+static void load_chunk(struct trainer *trainer, uint64_t step, int order,
+		       struct batch *batch)
+{
+	int chunk = chunk_index(trainer, order);
+
+	for (int i = 0; i < trainer->chunk; i++)
+		trainer->samples[i] = sample(trainer, step,
+					     position(trainer, chunk, i));
+	load(trainer, trainer->chunk, batch);
 }
 
 /* Add the levels above `to` down into it, the highest first. */
@@ -29,17 +102,18 @@ static void add_levels(struct trainer *trainer, int from, int to,
 				   end - begin);
 }
 
-/* A bucket of the last chunk: what all chunks have of it becomes their sum. */
-static void complete(void *context, size_t begin, size_t end)
+/*
+ * After each operator of the last chunk: what all chunks have of the gradient
+ * up to `end` becomes their sum, and goes its way.
+ */
+static void progress(void *context, size_t end)
 {
 	struct trainer *trainer = context;
 
-	add_levels(trainer, trainer->level_count, 0, begin, end);
-}
-
-static void progress(void *context, size_t end)
-{
-	buckets_progress(context, end);
+	add_levels(trainer, trainer->level_count, 0, trainer->summed, end);
+	trainer->summed = end;
+	trainer->computed = clock_seconds();
+	buckets_progress(&trainer->buckets, end);
 }
 
 /* The gradient of the chunk that is `order`-th in the computation. */
@@ -47,25 +121,25 @@ static void chunk_gradient(struct trainer *trainer, uint64_t step, int order)
 {
 	bool last = order == trainer->chunks - 1;
 	bool tree = trainer->options->deterministic;
-	int level = tree ? count_ones((unsigned int)order) : 0;
-	/* Of the levels, as many fold as order ends in ones. */
-	int fold = tree ? level - count_ones((unsigned int)order + 1) + 1 : 0;
+	int level = tree ? __builtin_popcount((unsigned int)order) : 0;
 	struct backward backward = {
 		.scale = 1 / (double)trainer->options->global_batch,
 		.accumulate = !tree && order > 0,
 		.progress = last ? progress : NULL,
-		.context = &trainer->buckets
+		.context = trainer
 	};
 	struct batch batch;
 
-	trainer_load(trainer, step, order, &batch);
+	load_chunk(trainer, step, order, &batch);
 	trainer->model->gradient(trainer->model, &trainer->device,
 				 trainer->param, &batch, &backward,
 				 trainer->levels[level],
 				 trainer->losses +
-				 trainer_chunk_index(trainer, order));
+				 chunk_index(trainer, order));
+	/* Of the levels, as many fold as order ends in ones. */
 	if (!last)
-		add_levels(trainer, level, level - fold, 0,
+		add_levels(trainer, level,
+			   __builtin_popcount((unsigned int)order + 1) - 1, 0,
 			   trainer->model->param_count);
 }
 
@@ -73,16 +147,14 @@ void trainer_gradient(struct trainer *trainer, uint64_t step,
 		      struct share *share)
 {
 	struct device *device = &trainer->device;
-	double begin = clock_seconds(), computed;
+	double begin = clock_seconds();
 
-	trainer->buckets.complete = trainer->level_count ? complete : NULL;
-	trainer->buckets.context = trainer;
+	trainer->summed = 0;
 	for (int order = 0; order < trainer->chunks; order++)
 		chunk_gradient(trainer, step, order);
-	computed = clock_seconds();
 	buckets_finish(&trainer->buckets);
-	share->busy = computed - begin;
-	share->exposed = clock_seconds() - computed;
+	share->busy = trainer->computed - begin;
+	share->exposed = clock_seconds() - trainer->computed;
 	device_fetch(device, trainer->host_losses, trainer->losses,
 		     (size_t)trainer->chunks * sizeof(double));
 	share->loss = fold_doubles(trainer->host_losses, trainer->chunks);
@@ -161,4 +233,50 @@ void trainer_update(struct trainer *trainer, uint64_t step, double norm)
 	trainer->updates++;
 	for (int i = 0; i < model->tensor_count; i++)
 		update_tensor(trainer, &model->tensors[i], step, scale);
+}
+
+/* The part of the mean loss that one chunk of held-out sequences has. */
+static double chunk_loss(struct trainer *trainer, uint64_t first)
+{
+	uint64_t left = trainer->held_out - first;
+	int count = left < (uint64_t)trainer->chunk ? (int)left :
+						      trainer->chunk;
+	struct device *device = &trainer->device;
+	struct backward backward = {
+		.scale = 1 / (double)trainer->held_out
+	};
+	struct batch batch;
+
+	for (int i = 0; i < count; i++)
+		trainer->samples[i] = trainer->sampler.samples + first +
+				      (uint64_t)i;
+	load(trainer, count, &batch);
+	trainer->model->gradient(trainer->model, device, trainer->param,
+				 &batch, &backward, NULL, trainer->losses);
+	device_fetch(device, trainer->host_losses, trainer->losses,
+		     sizeof(double));
+	return trainer->host_losses[0];
+}
+
+/* The ranks take chunks in turn, and all add them up in the same order. */
+double trainer_evaluate(struct trainer *trainer)
+{
+	struct collective *collective = trainer->collective;
+	uint64_t chunk = (uint64_t)trainer->chunk;
+	uint64_t turn = chunk * (uint64_t)collective->size;
+	struct share *shares = trainer->shares;
+	double sum = 0;
+
+	for (uint64_t begin = 0; begin < trainer->held_out; begin += turn) {
+		uint64_t first = begin + chunk * (uint64_t)collective->rank;
+		struct share mine = { 0 };
+
+		if (first < trainer->held_out)
+			mine.loss = chunk_loss(trainer, first);
+		collective->table->agree(collective, &mine, shares,
+					 sizeof(mine));
+		for (int rank = 0; rank < collective->size; rank++)
+			sum += shares[rank].loss;
+	}
+	return sum;
 }

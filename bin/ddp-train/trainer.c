@@ -67,18 +67,16 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 	return trainer->model ? 0 : -1;
 }
 
-/* A region of an arena: its place now, its address once the arena is there. */
-struct region {
-	void *pointer;			/* of the pointer to set */
-	enum device_space space;
-	size_t bytes, begin;
-};
-
-static void take(struct region *region, size_t *bytes)
+/* More of a space; NULL until there is an arena. */
+static void *take(struct trainer *trainer, enum device_space space,
+		  size_t bytes)
 {
-	region->begin = bytes[region->space];
-	bytes[region->space] += (region->bytes + DEVICE_ALIGN - 1) /
-				DEVICE_ALIGN * DEVICE_ALIGN;
+	char *arena = trainer->device.arena[space];
+	size_t begin = trainer->bytes[space];
+
+	trainer->bytes[space] += (bytes + DEVICE_ALIGN - 1) / DEVICE_ALIGN *
+				 DEVICE_ALIGN;
+	return arena && bytes > 0 ? arena + begin : NULL;
 }
 
 /* OMP_NUM_THREADS is a number, or a list of which the first one is ours. */
@@ -90,40 +88,6 @@ static int count_threads(void)
 	return threads >= 1 && threads <= MOST_THREADS ? (int)threads : 1;
 }
 
-/*
- * Open the device with an arena of the model's memory and the trainer's; where
- * there is to be a plan alone, it need not fit into this machine.
- */
-static int open_device(struct trainer *trainer, struct region *regions,
-		       int count, struct ddp_error *error)
-{
-	struct device *device = &trainer->device;
-	struct model *model = trainer->model;
-	size_t bytes[SPACES];
-	int threads = trainer->options->deterministic ? 1 : count_threads();
-
-	for (int space = 0; space < SPACES; space++)
-		bytes[space] = (model->bytes[space] + DEVICE_ALIGN - 1) /
-			       DEVICE_ALIGN * DEVICE_ALIGN;
-	for (int i = 0; i < count; i++)
-		take(&regions[i], bytes);
-	if (trainer->options->plan)
-		return 0;
-	if (device->table->open(device, bytes, threads, error) < 0)
-		return -1;
-	for (int space = 0; space < SPACES; space++)
-		model->memory[space] = device->arena[space];
-	for (int i = 0; i < count; i++)
-		if (regions[i].bytes) {
-			char *address = device->arena[regions[i].space] +
-					regions[i].begin;
-
-			/* Pointers to different types look alike. */
-			memcpy(regions[i].pointer, &address, sizeof(address));
-		}
-	return 0;
-}
-
 int trainer_moments(const struct options *options)
 {
 	if (options->optimizer == OPTIMIZER_ADAMW)
@@ -131,10 +95,12 @@ int trainer_moments(const struct options *options)
 	return options->momentum > 0 ? 1 : 0;
 }
 
-static int create_memory(struct trainer *trainer, struct ddp_error *error)
+/* Where everything lies in the arenas, and so how large they are to be. */
+static void lay_out(struct trainer *trainer)
 {
 	const struct options *options = trainer->options;
-	const struct model *model = trainer->model;
+	struct model *model = trainer->model;
+	size_t ranks = (size_t)trainer->collective->size;
 	size_t param = model->param_count * sizeof(float);
 	size_t tokens = (size_t)trainer->chunk * model->shape.context *
 			sizeof(int32_t);
@@ -142,27 +108,51 @@ static int create_memory(struct trainer *trainer, struct ddp_error *error)
 	size_t blocks = (model->param_count / DEVICE_BLOCK + 1) *
 			sizeof(double);
 	int moments = trainer_moments(options);
-	size_t logits = options->sample ? model->shape.context *
-			model->shape.vocab * sizeof(float) : 0;
-	struct region regions[10 + MAX_LEVELS] = {
-		{ &trainer->tokens, SPACE_DEVICE, tokens, 0 },
-		{ &trainer->targets, SPACE_DEVICE, tokens, 0 },
-		{ &trainer->losses, SPACE_DEVICE, losses, 0 },
-		{ &trainer->blocks, SPACE_DEVICE, blocks, 0 },
-		{ &trainer->logits, SPACE_DEVICE, logits, 0 },
-		{ &trainer->v, SPACE_DEVICE, moments > 0 ? param : 0, 0 },
-		{ &trainer->m, SPACE_DEVICE, moments > 1 ? param : 0, 0 },
-		{ &trainer->read, SPACE_STAGING, 2 * tokens, 0 },
-		{ &trainer->host_losses, SPACE_STAGING, losses, 0 },
-		{ &trainer->host_blocks, SPACE_STAGING, blocks, 0 },
-	};
-	int count = 10;
 
+	for (int space = 0; space < SPACES; space++) {
+		trainer->bytes[space] = 0;
+		model->memory[space] = take(trainer, space,
+					    model->bytes[space]);
+	}
+	trainer->tokens = take(trainer, SPACE_DEVICE, tokens);
+	trainer->targets = take(trainer, SPACE_DEVICE, tokens);
+	trainer->losses = take(trainer, SPACE_DEVICE, losses);
+	trainer->blocks = take(trainer, SPACE_DEVICE, blocks);
+	if (options->sample)
+		trainer->logits = take(trainer, SPACE_DEVICE,
+				       model->shape.context *
+				       model->shape.vocab * sizeof(float));
+	if (moments > 0)
+		trainer->v = take(trainer, SPACE_DEVICE, param);
+	if (moments > 1)
+		trainer->m = take(trainer, SPACE_DEVICE, param);
 	for (int level = 1; level <= trainer->level_count; level++)
-		regions[count++] = (struct region){
-			&trainer->levels[level], SPACE_DEVICE, param, 0
-		};
-	return open_device(trainer, regions, count, error);
+		trainer->levels[level] = take(trainer, SPACE_DEVICE, param);
+	trainer->read = take(trainer, SPACE_STAGING, 2 * tokens);
+	trainer->host_losses = take(trainer, SPACE_STAGING, losses);
+	trainer->host_blocks = take(trainer, SPACE_STAGING, blocks);
+	trainer->piece = take(trainer, SPACE_STAGING, PIECE * sizeof(float));
+	trainer->samples = take(trainer, SPACE_HOST, (size_t)trainer->chunk *
+				sizeof(*trainer->samples));
+	trainer->shares = take(trainer, SPACE_HOST,
+			       ranks * sizeof(*trainer->shares));
+	trainer->rank_losses = take(trainer, SPACE_HOST,
+				    ranks * sizeof(*trainer->rank_losses));
+}
+
+/* Where there is to be a plan alone, it need not fit into this machine. */
+static int create_memory(struct trainer *trainer, struct ddp_error *error)
+{
+	struct device *device = &trainer->device;
+	int threads = trainer->options->deterministic ? 1 : count_threads();
+
+	lay_out(trainer);
+	if (trainer->options->plan)
+		return 0;
+	if (device->table->open(device, trainer->bytes, threads, error) < 0)
+		return -1;
+	lay_out(trainer);
+	return 0;
 }
 
 struct trainer *trainer_create(const struct options *options,
@@ -172,8 +162,7 @@ struct trainer *trainer_create(const struct options *options,
 {
 	uint64_t chunk = options->deterministic ? options->granule :
 						  options->batch;
-	struct trainer *trainer = calloc(1, sizeof(*trainer) +
-					 chunk * sizeof(uint64_t));
+	struct trainer *trainer = calloc(1, sizeof(*trainer));
 
 	if (!trainer) {
 		out_of_memory(error);
@@ -189,28 +178,14 @@ struct trainer *trainer_create(const struct options *options,
 	if (options->deterministic)
 		while (1 << trainer->level_count < trainer->chunks)
 			trainer->level_count++;
-	if (trainer->device.table->abi != DEVICE_ABI) {
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "the device %s is of "
-			      "ABI %u, not %d; build it anew",
-			      trainer->device.table->name,
-			      (unsigned int)trainer->device.table->abi,
-			      DEVICE_ABI);
-		goto fail;
-	}
 	if (create_model(trainer, error) < 0 ||
 	    (data->bytes && divide_data(trainer, error) < 0) ||
 	    create_memory(trainer, error) < 0)
 		goto fail;
-	trainer->piece = malloc(PIECE * sizeof(*trainer->piece));
-	trainer->shares = calloc((size_t)collective->size,
-				 sizeof(*trainer->shares));
-	trainer->rank_losses = calloc((size_t)collective->size,
-				      sizeof(*trainer->rank_losses));
 	trainer->buckets.collective = collective;
 	trainer->buckets.device = &trainer->device;
 	trainer->buckets.overlap = options->overlap;
-	if (trainer->piece && trainer->shares && trainer->rank_losses &&
-	    buckets_create(&trainer->buckets, trainer->model->param_count,
+	if (buckets_create(&trainer->buckets, trainer->model->param_count,
 			   options->bucket_bytes) == 0)
 		return trainer;
 	out_of_memory(error);
@@ -284,9 +259,6 @@ void trainer_destroy(struct trainer *trainer)
 	buckets_destroy(&trainer->buckets);
 	if (trainer->device.state)
 		trainer->device.table->close(&trainer->device);
-	model_destroy(trainer->model);
-	free(trainer->piece);
-	free(trainer->shares);
-	free(trainer->rank_losses);
+	free(trainer->model);
 	free(trainer);
 }

@@ -41,14 +41,21 @@ struct trainer {
 	struct device device;
 	struct sampler sampler;
 	struct buckets buckets;
+	size_t bytes[SPACES];		/* of the arenas, the model's part too */
 
 	int chunk;			/* sequences computed at once */
 	int chunks;			/* of a rank and step */
 	uint64_t held_out;		/* sequences at the data's end */
 	uint64_t updates;		/* made so far */
 
+	/* Of the last chunk of a step. */
+	size_t summed;			/* floats of level 0 that hold what all
+					   levels have */
+	double computed;		/* when its last operator had ended */
+
 	/*
-	 * Device memory.  Level 0 is the gradient in the collective's buffer;
+	 * Device memory.  Level 0 is the gradient in the collective's buffer,
+	 * with the parameters behind it;
 	 * where chunks are summed by a tree the other levels hold partial
 	 * sums: chunk c, in the order of computation, is written to the level
 	 * that has as many below it as c has ones in binary.
@@ -66,9 +73,9 @@ struct trainer {
 	int32_t *read;			/* [2][chunk][context] */
 	double *host_losses, *host_blocks;
 	float *piece;			/* [PIECE]: on the way to the device */
+	uint64_t *samples;		/* [chunk] */
 	struct share *shares;		/* [ranks]: what agree() gives */
 	double *rank_losses;		/* [ranks] */
-	uint64_t samples[];		/* [chunk] */
 };
 
 /*
@@ -109,17 +116,6 @@ double trainer_norm(struct trainer *trainer);
 /* Clip by norm, and take step `step`. */
 void trainer_update(struct trainer *trainer, uint64_t step, double norm);
 
-/* batch.c: the chunk that is `order`-th in the computation. */
-int trainer_chunk_index(const struct trainer *trainer, int order);
-
-/* Its batch, which is valid until the next one is loaded. */
-void trainer_load(struct trainer *trainer, uint64_t step, int order,
-		  struct batch *batch);
-
-/* The sequences first .. first + count - 1 of the data, count <= chunk. */
-void trainer_load_held_out(struct trainer *trainer, uint64_t first, int count,
-			   struct batch *batch);
-
 /* check.c: a hash of this rank's parameters. */
 uint64_t trainer_hash(struct trainer *trainer);
 
@@ -130,7 +126,7 @@ uint64_t trainer_hash(struct trainer *trainer);
 int trainer_check_reduce(struct trainer *trainer, struct ddp_error *mine,
 			 struct ddp_error *error);
 
-/* evaluate.c: mean loss of the held-out sequences.  Collective. */
+/* Mean loss of the held-out sequences.  Collective. */
 double trainer_evaluate(struct trainer *trainer);
 
 /* Print `count` bytes that the model would write, to stdout. */

@@ -2,27 +2,34 @@
 /*
  * The buckets, with a FAKE collective and a FAKE device.  The collective is
  * slow: a poll moves a set number of floats, one ticket after the other, as a
- * link would; the device only notes its calls.  What both and the hook were
- * asked is written down in order, one line of history a call, and compared
- * with what bucket.h and collective.h promise.  Speaks TAP.
+ * link would; the device only notes its calls.  What both were asked is written
+ * down in order, one line of history a call, and compared with what bucket.h
+ * and collective.h promise.  Speaks TAP.
  */
+#define _GNU_SOURCE
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bucket.h"
 #include "collective.h"
 #include "device.h"
+#include "layout/error.h"
+#include "model.h"
+#include "options.h"
+#include "trainer.h"
 
 enum { MIB = 262144 };			/* floats */
 enum { HISTORY = 4096 };
 
-enum kind { COMPLETE, RECORD, START, POLL, WAIT, OTHER };
+enum kind { RECORD, START, POLL, WAIT, OTHER };
 
 struct call {
 	enum kind kind;
-	size_t begin, end;		/* COMPLETE, START: of the gradient */
+	size_t begin, end;		/* START: of the gradient */
 	int event;			/* RECORD, START */
 	uint64_t ticket;		/* START, WAIT */
 	size_t ready;			/* floats that were final */
@@ -62,15 +69,6 @@ static struct call *note(enum kind kind)
 	call->kind = kind;
 	call->ready = play->ready;
 	return call;
-}
-
-static void fake_complete(void *context, size_t begin, size_t end)
-{
-	struct call *call = note(COMPLETE);
-
-	play->wrong |= context != play;
-	call->begin = begin;
-	call->end = end;
 }
 
 static void fake_record(struct device *device, int event,
@@ -157,8 +155,6 @@ static void begin(size_t count, size_t bytes, bool overlap, size_t speed)
 	play->buckets.device = &play->device;
 	play->buckets.collective = &play->collective;
 	play->buckets.overlap = overlap;
-	play->buckets.complete = fake_complete;
-	play->buckets.context = play;
 }
 
 static void end(void)
@@ -197,7 +193,7 @@ static int completed(void)
 }
 
 /*
- * Each bucket: its hook, its event, its start, in this order, once, after its
+ * Each bucket: its event, its start, in this order, once, after its
  * last float; the ranges follow each other without a gap from 0 to count, the
  * first of `first` floats and the others of `length`.
  */
@@ -210,11 +206,9 @@ static bool starts_are_right(size_t count, size_t first, size_t length)
 
 		if (call->kind != START)
 			continue;
-		if (i < 2 || call[-1].kind != RECORD ||
-		    call[-1].event != call->event ||
-		    call[-2].kind != COMPLETE || call[-2].begin != at ||
-		    call->begin != at || call->end != call[-2].end ||
-		    call->end > call[-2].ready)
+		if (i < 1 || call[-1].kind != RECORD ||
+		    call[-1].event != call->event || call->begin != at ||
+		    call->end > call->ready)
 			return false;
 		want = want < count - at ? want : count - at;
 		if (call->end != at + want)
@@ -298,7 +292,7 @@ static void test_without_overlap(void)
 {
 	begin(64 * MIB, 4 << 20, false, MIB);
 	backward(64 * MIB, 64);
-	ok(play->tickets == 0 && count_calls(COMPLETE) == 0,
+	ok(play->tickets == 0,
 	   "without overlap nothing begins before finish()");
 	buckets_finish(&play->buckets);
 	ok(starts_are_right(64 * MIB, MIB, 4 * MIB) && waits_are_right(),
@@ -348,14 +342,48 @@ static void test_steps(void)
 	end();
 }
 
-static void test_without_hook(void)
+/* A link on which it takes 30 ms to begin. */
+static uint64_t late_start(struct collective *collective,
+			   enum collective_op op, size_t offset, size_t count,
+			   enum collective_type type, int event)
 {
-	begin(2 * MIB, 1 << 20, true, MIB);
-	play->buckets.complete = NULL;
-	backward(2 * MIB, 2);
-	buckets_finish(&play->buckets);
-	ok(count_calls(START) == 2 && count_calls(COMPLETE) == 0 &&
-	   waits_are_right(), "without a hook");
+	usleep(30000);
+	return fake_start(collective, op, offset, count, type, event);
+}
+
+/* What communication takes is none of the time that the rank computes. */
+static void test_exposed(bool overlap)
+{
+	static const struct collective_table late = {
+		.abi = COLLECTIVE_ABI, .name = "fake", .start = late_start,
+		.poll = fake_poll, .wait = fake_wait
+	};
+	static const struct data no_data;
+	static float memory[2][1024];
+	char *argv[] = { "buckets", "--overlap", overlap ? "on" : "off", NULL };
+	struct options options;
+	struct ddp_error error;
+	struct share share;
+	struct trainer *trainer;
+
+	begin(1, 1 << 20, overlap, MIB);
+	play->collective.table = &late;
+	play->collective.size = 1;
+	optind = 1;
+	if (options_parse(&options, 3, argv, &error) < 0 ||
+	    options_complete(&options, 1, &error) < 0)
+		abort();
+	trainer = trainer_create(&options, &play->collective, &no_data,
+				 &error);
+	if (!trainer || trainer->model->param_count > 1024)
+		abort();
+	trainer->levels[0] = memory[0];
+	trainer->param = memory[1];
+	trainer_gradient(trainer, 1, &share);
+	ok(play->tickets == 1 && share.exposed >= 0.03,
+	   overlap ? "what the last bucket takes is exposed" :
+		     "and without overlap");
+	trainer_destroy(trainer);
 	end();
 }
 
@@ -366,7 +394,8 @@ int main(void)
 	test_without_overlap();
 	test_leaps();
 	test_steps();
-	test_without_hook();
+	test_exposed(true);
+	test_exposed(false);
 	printf("1..%d\n", tests);
 	return failures != 0;
 }

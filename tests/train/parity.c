@@ -253,8 +253,10 @@ static void compute_once(struct test *test)
 			    test->logits);
 	put(test, test->logits, (size_t)header->sequences *
 	    (size_t)header->context * (size_t)header->vocab);
-	test->model->evaluate(test->model, &test->device, test->param, &batch,
-			      1.0 / header->sequences, test->loss);
+	test->model->gradient(test->model, &test->device, test->param, &batch,
+			      &(struct backward){ .scale = 1.0 /
+						  header->sequences },
+			      NULL, test->loss);
 	put_double(test, *test->loss);
 	gradient(test, 0, header->sequences, false);
 	put_tensors(test, test->grad);
@@ -322,6 +324,6 @@ int main(int argc, char **argv)
 	if (fclose(test.out) != 0)
 		die("the output", "cannot be written");
 	device_cpu.close(&test.device);
-	model_destroy(test.model);
+	free(test.model);
 	return 0;
 }

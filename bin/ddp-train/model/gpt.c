@@ -40,25 +40,9 @@ static const struct {
 	[GPT_SHRINK + 1] = { "mlp.c_proj.bias", 0, 1 }
 };
 
-static int check_fields(const struct model_shape *shape,
-			struct ddp_error *error)
+static int check_heads(const struct model_shape *shape,
+		       struct ddp_error *error)
 {
-	const struct {
-		const char *name;
-		uint64_t value;
-	} fields[] = {
-		{ "layers", shape->layers }, { "heads", shape->heads },
-		{ "width", shape->width }, { "context", shape->context },
-		{ "vocab", shape->vocab }
-	};
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-		if (fields[i].value > GPT_MOST)
-			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-					     "--%s %" PRIu64 " is above %d; "
-					     "choose a smaller number",
-					     fields[i].name, fields[i].value,
-					     GPT_MOST);
 	if (shape->width % shape->heads)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--heads %"
 				     PRIu64 " does not divide --width %" PRIu64
@@ -122,7 +106,7 @@ int gpt_complete_shape(struct model_shape *shape, const char *preset,
 	full.width = either(shape->width, full.width);
 	full.context = either(shape->context, full.context);
 	full.vocab = either(shape->vocab, full.vocab);
-	if (check_fields(&full, error) < 0 || check_tensors(&full, error) < 0)
+	if (check_heads(&full, error) < 0 || check_tensors(&full, error) < 0)
 		return -1;
 	*shape = full;
 	return 0;
@@ -265,8 +249,8 @@ static void complete(struct gpt *gpt, int sequences,
 	model->param_count = model_lay_out(gpt->tensors, model->tensor_count);
 	floats = plan(gpt, (uint64_t)sequences,
 		      device->work_bytes(&shape) / sizeof(float) + 1);
-	/* At most GPT_MOST layers of some 11 tensors that check_batch let
-	   pass: no overflow. */
+	/* At most 65536 layers of some 11 tensors that check_batch let pass:
+	   no overflow. */
 	model->bytes[SPACE_DEVICE] = (size_t)floats * sizeof(float);
 }
 
@@ -288,8 +272,7 @@ struct model *gpt_create(const struct model_shape *shape, int sequences,
 	gpt->model = (struct model){
 		.name = "gpt", .shape = *shape,
 		.tensor_count = tensors, .init = gpt_init,
-		.gradient = gpt_gradient, .evaluate = gpt_evaluate,
-		.logits = gpt_logits
+		.gradient = gpt_gradient, .logits = gpt_logits
 	};
 	gpt->layers = (int)shape->layers;
 	gpt->heads = (int)shape->heads;

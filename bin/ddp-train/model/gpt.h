@@ -11,8 +11,6 @@
 
 #include "model.h"
 
-enum { GPT_MOST = 65536 };	/* of layers, heads, width, context, vocab */
-
 /* The tensors of a layer, in the order of PyTorch; bias follows weight. */
 enum gpt_part {
 	GPT_NORM_1,
@@ -75,9 +73,6 @@ static inline int gpt_tensor(const struct gpt *gpt, int i)
 void gpt_gradient(const struct model *model, struct device *device,
 		  const float *param, const struct batch *batch,
 		  const struct backward *backward, float *grad, double *loss);
-void gpt_evaluate(const struct model *model, struct device *device,
-		  const float *param, const struct batch *batch, double scale,
-		  double *loss);
 void gpt_logits(const struct model *model, struct device *device,
 		const float *param, const struct batch *batch, float *logits);
 

@@ -11,8 +11,8 @@ struct pass {
 	const float *param;
 	const struct batch *batch;
 	int rows;
-	const struct backward *backward;	/* NULL: forward alone */
-	float *grad;
+	const struct backward *backward;
+	float *grad;			/* NULL: forward alone */
 };
 
 static struct pass begin(const struct model *model, struct device *device,
@@ -159,7 +159,7 @@ static void progress(const struct pass *pass, int i)
 static void classify(const struct pass *pass, double scale, double *loss)
 {
 	const struct gpt *gpt = pass->gpt;
-	bool back = pass->backward;
+	bool back = pass->grad;
 
 	pass->run->classifier(pass->device, &(struct op_classifier){
 		.rows = pass->rows, .width = gpt->width, .vocab = gpt->vocab,
@@ -271,6 +271,8 @@ void gpt_gradient(const struct model *model, struct device *device,
 	pass.grad = grad;
 	forward(&pass);
 	classify(&pass, backward->scale, loss);
+	if (!grad)
+		return;
 	progress(&pass, model->tensor_count);
 	/* Nothing flows past the final norm. */
 	pass.run->fill(device, dx, 0, (size_t)pass.rows * (size_t)gpt->width);
@@ -285,16 +287,6 @@ void gpt_gradient(const struct model *model, struct device *device,
 		.accumulate = backward->accumulate
 	});
 	progress(&pass, 0);
-}
-
-void gpt_evaluate(const struct model *model, struct device *device,
-		  const float *param, const struct batch *batch, double scale,
-		  double *loss)
-{
-	struct pass pass = begin(model, device, param, batch);
-
-	forward(&pass);
-	classify(&pass, scale, loss);
 }
 
 void gpt_logits(const struct model *model, struct device *device,
