@@ -7,9 +7,7 @@
 #include "mpi/state.h"
 
 enum {
-	MESSAGE = 1 << 19,	/* floats; more where a ticket has so many that
-				   it would be more than CHUNKS of them */
-	CHUNKS = 256,
+	CHUNKS = 256,		/* of a ticket, at most */
 	TAGGED = 64,		/* tickets: TAGGED * CHUNKS * 2 tags are as
 				   many as every MPI has */
 	BLOCK = 4096,		/* floats that stay in the L1 cache */

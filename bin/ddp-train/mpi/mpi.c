@@ -32,14 +32,18 @@ static void mpi_abort(struct collective *collective, const char *text)
 }
 
 /*
- * Between two polls the link has only what the kernel holds of the messages:
- * of a TCP connection, often 4 MiB, less than goes out while the backward pass
- * is in an operator.  So Open MPI gets more connections to each peer, unless
- * the user has said how many.  Other MPIs do not look at this.
+ * Between two polls nobody answers: a message that goes only once its receiver
+ * has agreed waits for two of them, each an operator long.  So Open MPI is to
+ * send ours over TCP at once, unless the user has said from which size it asks
+ * first.  Other MPIs do not look at this.
  */
-static void ask_connections(void)
+static void send_at_once(void)
 {
-	setenv("OMPI_MCA_btl_tcp_links", "4", 0);
+	char bytes[32];
+
+	snprintf(bytes, sizeof(bytes), "%zu", MESSAGE * sizeof(float) +
+		 MESSAGE_HEADER);
+	setenv("OMPI_MCA_btl_tcp_eager_limit", bytes, 0);
 }
 
 static int mpi_open(struct collective *collective, struct ddp_error *error)
@@ -48,7 +52,7 @@ static int mpi_open(struct collective *collective, struct ddp_error *error)
 	int provided;
 
 	(void)error;
-	ask_connections();
+	send_at_once();
 	/* One thread calls MPI; that oneDNN has others is no matter to it. */
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
 	if (!mpi)

@@ -27,6 +27,12 @@
 
 struct ddp_error;
 
+enum {
+	MESSAGE = 1 << 17,		/* floats; more where a slice would
+					   have very many */
+	MESSAGE_HEADER = 4096		/* bytes that suffice for MPI's own */
+};
+
 enum count { READY, DONE, COUNTS };
 
 struct counter {		/* alone in its cache line */
