@@ -41,7 +41,7 @@ struct trainer {
 	struct device device;
 	struct sampler sampler;
 	struct buckets buckets;
-	size_t bytes[SPACES];		/* of the arenas, the model's part too */
+	size_t bytes[SPACES];		/* of the arenas, with the model's */
 
 	int chunk;			/* sequences computed at once */
 	int chunks;			/* of a rank and step */
