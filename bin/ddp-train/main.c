@@ -25,7 +25,7 @@
 #include "world.h"
 
 struct run {
-	struct options options;
+	struct options options, asked;	/* complete; as they were given */
 	struct collective collective;
 	struct data data;
 	struct trainer *trainer;
@@ -71,6 +71,7 @@ static int open_report(struct run *run, struct ddp_error *error)
 /* Everything that can fail on one rank alone comes before the roll call. */
 static int prepare(struct run *run, struct ddp_error *error)
 {
+	run->asked = run->options;
 	if (options_complete(&run->options, run->collective.size, error) < 0 ||
 	    open_data(run, error) < 0)
 		return -1;
@@ -225,16 +226,18 @@ static int train(struct run *run, struct ddp_error *error)
 	return 0;
 }
 
-/* What must be the same on all ranks, the data's size too. */
+/* What must be the same on all ranks: first the data, for others follow it. */
 static void describe(struct run *run, char *text, size_t size)
 {
-	const struct options *options = &run->options;
-	size_t length = options_describe(options, text, size);
+	const struct options *options = &run->asked;
+	size_t length = (size_t)snprintf(text, size, "--%s ",
+					 options->format == DATA_TOKENS ?
+					 "tokens" : "data");
 
 	length += (size_t)snprintf(text + length, size - length,
-				   "--%s of %zu bytes\n",
-				   options->format == DATA_TOKENS ? "tokens" :
-				   "data", run->data.size);
+				   options->data ? "of %zu bytes\n" : "-\n",
+				   run->data.size);
+	length += options_describe(options, text + length, size - length);
 	if (length >= size)
 		run->collective.table->abort(&run->collective, "no room for "
 					     "the options that are compared");

@@ -230,8 +230,12 @@ static size_t describe(const struct option_row *row, const void *field,
 		words = *(const char *const *)field;
 		break;
 	case WHOLE:
-		return (size_t)snprintf(text, size, "--%s %" PRIu64 "\n", name,
-					*(const uint64_t *)field);
+		if (*(const uint64_t *)field >= row->min)
+			return (size_t)snprintf(text, size, "--%s %" PRIu64
+						"\n", name,
+						*(const uint64_t *)field);
+		words = "-";
+		break;
 	default:
 		number = row->kind != MIB ? *(const double *)field :
 			 (double)*(const uint64_t *)field / (1 << 20);

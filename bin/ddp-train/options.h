@@ -72,8 +72,8 @@ int options_complete(struct options *options, int ranks,
 
 /*
  * Every option that must be the same on all ranks, as lines "--name value" in
- * a fixed order, into text[size]: a flag is on or off, a text that was not
- * given is "-", and numbers read back exactly.  Returns their length, or size
+ * a fixed order, into text[size]: a flag is on or off, what was left open is
+ * "-", and numbers read back exactly.  Returns their length, or size
  * where text is too small for them.
  */
 size_t options_describe(const struct options *options, char *text,

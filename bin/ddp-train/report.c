@@ -141,6 +141,12 @@ static void add_duration(char *line, double seconds)
 		    s % 86400 / 3600);
 }
 
+/* printf() writes the sign of one that has it. */
+static double unsigned_nan(double number)
+{
+	return isnan(number) ? (double)NAN : number;
+}
+
 static double share(double part, double whole)
 {
 	return whole > 0 ? part / whole : 0;
@@ -184,7 +190,7 @@ static void compose(const struct report *report, char *line,
 	int digits = snprintf(NULL, 0, "%" PRIu64, plan->steps);
 
 	add(line, "step %*" PRIu64 "/%" PRIu64 "  loss %.4f%s  ", digits,
-	    step->step, plan->steps, step->loss,
+	    step->step, plan->steps, unsigned_nan(step->loss),
 	    step->skipped ? " skipped" : "");
 	if (!report->terminal)
 		add(line, "lr %.2e  ", step->lr);
@@ -363,7 +369,7 @@ int report_eval(struct report *report, uint64_t step, double loss,
 	char line[LINE_MAX_BYTES] = "";
 
 	add(line, "step %" PRIu64 "  eval loss %.4f", step,
-	    isnan(loss) ? (double)NAN : loss);
+	    unsigned_nan(loss));
 	if (log_eval(report, step, loss, error) < 0)
 		return -1;
 	return say(report, line, error);

@@ -36,10 +36,15 @@ static int divide_data(struct trainer *trainer, struct ddp_error *error)
 		if (trainer->held_out == 0)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 					     "--eval-every holds a tenth of "
-					     "the data out, but %s has only %"
-					     PRIu64 " sequences of --context "
-					     "%" PRIu64 "; name a larger file",
-					     options->data, count, context);
+					     "the data out, but a tenth of "
+					     "the %" PRIu64 " sequences of "
+					     "--context %" PRIu64 " in %s is "
+					     "less than %s%" PRIu64 "; name a "
+					     "larger file", count, context,
+					     options->data,
+					     options->deterministic ?
+					     "--granule " : "",
+					     options->granule);
 	}
 	*sampler = (struct sampler){
 		.samples = count - trainer->held_out,

@@ -186,10 +186,11 @@ test_options_of_ranks()
 	--drop-last off|--drop-last on|--data $text --drop-last|--data $text
 	--lr 0.25|--lr 0.001|--steps 3|--steps 3 --lr .25
 	--lr 0.1000000000000001|--lr 0.1|--lr 0.1|--lr 0.1000000000000001
-	--global-batch 32|--global-batch 256|--batch 16 --global-batch 256|--batch 16
+	--global-batch -|--global-batch 256|--batch 16 --global-batch 256|--batch 16
+	--global-batch 4|--global-batch -||--global-batch 4
 	--bucket-mib 0.25|--bucket-mib 25||--bucket-mib 0.25
 	--overlap off|--overlap on||--overlap off
-	--model gpt|--model toy||--data $text
+	--data of $size bytes|--data -||--data $text
 	--preset 10M|--preset tiny|--data $text|--data $text --preset 10M
 	--data of 3000 bytes|--data of $size bytes|--data $text|--data short
 	END

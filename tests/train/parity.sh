@@ -44,7 +44,8 @@ test_parity()
 	equal 'and fails then' 3 "$status"
 }
 
-# Tensors of 2^31 numbers and more, each refused for the option that made it.
+# Tensors of 2^31 numbers and more, each refused for the option that made it,
+# and too little to hold out.
 test_shapes()
 {
 	refuses_each 2 <<-END
@@ -52,5 +53,7 @@ test_shapes()
 	choose a smaller --context|--data $text --context 65536 --width 8192
 	--context times --vocab|--tokens $text --context 32768 --vocab 65536
 	choose a smaller --batch|--data $text --batch 65536 --context 512
+	is less than 1; name a larger|--data $text --context 8192 --eval-every 1
+	is less than --granule 64; name a larger|--data $text --deterministic --granule 64 --eval-every 1
 	END
 }
