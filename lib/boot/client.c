@@ -214,8 +214,8 @@ struct question {
 
 /*
  * What is at hand, as it is after a fence; PMIX_OPTIONAL waits for nobody.
- * PMIx_Get_nb loses the memory of each such answer (4.2), so it is only for what
- * a server must be asked for. Returns whether wait has ended by it.
+ * PMIx_Get_nb loses the memory of each such answer (4.2), so it is only for
+ * what a server must be asked for. Returns whether wait has ended by it.
  */
 static bool get_local(struct ddp_client *client, const pmix_proc_t *proc,
 		      const char *key, struct ddp_wait *wait)

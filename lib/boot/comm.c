@@ -56,8 +56,8 @@ static void groups_take(const struct ddp_call *call,
 {
 	unsigned int i;
 
-	/* The caller's may be shorter than that of a later version, so it is not
-	 * cleared as a whole. */
+	/* The caller's may be shorter than that of a later version, so it is
+	 * not cleared as a whole. */
 	comms->world = comms->node = comms->cross = NULL;
 	for (i = 0; i < call->team_count; i++) {
 		if (call->teams[i].group == DDP_GROUP_WORLD)

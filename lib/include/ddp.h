@@ -13,9 +13,9 @@
  * once with the same error.
  *
  * A rank that dies ends them all under srun --kill-on-bad-exit, which srun
- * --ddp sets. Without, Slurm still kills most steps of which a process has died,
- * or called _exit, after its first ddp_job_create; but not where ranks of its
- * node were waiting in a collective: these get an error at once, and should
+ * --ddp sets. Without, Slurm still kills most steps of which a process has
+ * died, or called _exit, after its first ddp_job_create; but not where ranks of
+ * its node were waiting in a collective: these get an error at once, and should
  * call ddp_abort, as those on other nodes have only their deadline. PMIx is
  * left when the program exits, by exit or return from main, and not before: a
  * rank that exits with an error tells nobody, so call ddp_abort instead. A rank
@@ -107,8 +107,8 @@ uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank);
 int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		      void *all, struct ddp_error *error);
 
-/* Collective: returns 0 when all ranks have called it, or -1, also where one has
- * died instead. Costs what ddp_job_allgather costs. */
+/* Collective: returns 0 when all ranks have called it, or -1, also where one
+ * has died instead. Costs what ddp_job_allgather costs. */
 int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error);
 
 /*

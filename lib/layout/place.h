@@ -5,8 +5,8 @@
  *
  * GPUs. L ranks that see the same G GPUs divide them:
  *   L = G	one each.
- *   L < G	groups of neighbours in the order given, G/L in each; where L does
- *		not divide G the first G mod L groups have one more.
+ *   L < G	groups of neighbours in the order given, G/L in each; where L
+ *		does not divide G the first G mod L groups have one more.
  *   L > G	refused, unless sharing is allowed: then L/G ranks have the same
  *		one, the first L mod G GPUs (when all is equal) one more.
  * Which rank has which is chosen such that the sum of distances between the
