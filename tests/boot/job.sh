@@ -55,12 +55,12 @@ shows()
 }
 
 # lines WANTED NAME: what the last step's ranks said. A second that was waited
-# may have been followed by one of asking who is missing.
+# may have been followed by one of asking who is missing, and all takes longer
+# on a busy machine; PMIx's own deadlines are of half a minute and more.
 lines()
 {
-	sed 's/after 0\.[0-9]/at once/; s/after 1\.[0-9]/after 1-2 s/
-		s/after 2\.[01]/after 1-2 s/; s/waited 1\.0[0-9]* s/waited 1 s/' \
-		out | sort >had
+	sed 's/after 0\.[0-9]/at once/; s/after [1-9]\.[0-9]/after a second/
+		s/waited [1-9][.0-9]* s/waited 1 s/' out | sort >had
 	printf '%s\n' "$1" >wanted
 	diff wanted had >why
 	result $? "$2"
@@ -124,7 +124,7 @@ cc -shared -fPIC $(sed -n 's/^PMIX_CFLAGS = //p' "$build/config.mak") \
 	"$here/slow_commit.c" -o slow.so || exit 1
 call two --export=ALL,LD_PRELOAD="$scratch/slow.so" ./job create=1000 barrier
 lines "$(for r in 0 1 2 3; do
-	echo "$r barrier: PMIX after 1-2 s: this node's PMIx server has not" \
+	echo "$r barrier: PMIX after a second: this node's PMIx server has not" \
 		'taken the record in time'
 done)" 'a server that does not answer holds nobody up'
 
@@ -138,20 +138,20 @@ late()
 stalled=', although every rank has handed in its record: one has stalled after '
 stalled="${stalled}that, or PMIx has, and which cannot be told"
 call two ./job create=1000 !3:barrier @3:sleep=2600
-lines "$(late '0 1 2' barrier 'after 1-2 s' ' for rank 3 on n2')" \
+lines "$(late '0 1 2' barrier 'after a second' ' for rank 3 on n2')" \
 	'who has never come is named'
 call two ./job create=1000 many=4 barrier !0,1:gather !0,1:barrier \
 	@0,1:sleep=2600
 lines "$(late 2 barrier 'at once' ' for ranks 0-1 on n1'
-	late 2 gather 'after 1-2 s' ' for ranks 0-1 on n1'
+	late 2 gather 'after a second' ' for ranks 0-1 on n1'
 	late 3 barrier 'at once' ' for ranks 0-1 on n1'
-	late 3 gather 'after 1-2 s' ' for ranks 0-1 on n1')" \
+	late 3 gather 'after a second' ' for ranks 0-1 on n1')" \
 	'so is who came earlier, and the job has ended'
 call two ./job create=1000 barrier !1:barrier @1:commit @1:sleep=2600
-lines "$(late '0 2 3' barrier 'after 1-2 s' "$stalled")" \
+lines "$(late '0 2 3' barrier 'after a second' "$stalled")" \
 	'who has stalled is not guessed'
 call two ./job !2:create=1000 !2:barrier @2:sleep=2600
-lines "$(late '0 1 3' barrier 'after 1-2 s' ' for rank 2 on n2')" \
+lines "$(late '0 1 3' barrier 'after a second' ' for rank 2 on n2')" \
 	'who has not even joined is named'
 call two ./job create=1000 !3:barrier @3:sleep=2600 !3:destroy !3:create
 grep ' create:' out >spent
@@ -194,7 +194,7 @@ step 'and without, if those who notice call ddp_abort' 9 \
 	'ddp_abort: rank 3 on n2: the world has ended' $off ./job create \
 	barrier @2:sleep=300 @2:kill barrier @3:abort=9 sleep=60000
 call two $off ./job @2:kill create=1000 barrier
-lines "$(late '0 1 3' barrier 'after 1-2 s' ' for rank 2 on n2')" \
+lines "$(late '0 1 3' barrier 'after a second' ' for rank 2 on n2')" \
 	'a death before the job leaves the deadline'
 step 'or --kill-on-bad-exit' killed '' $on ./job @2:kill create barrier
 begin=$(date +%s)
