@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,10 @@
 #include "data.h"
 #include "layout/error.h"
 
-enum { MAGIC = 20240520, VERSION = 1, HEADER_BYTES = 1024 };
+enum {
+	MAGIC = 20240520, VERSION = 1, HEADER_BYTES = 1024,
+	SUM_PIECE = 4096, SUM_PIECES = 256
+};
 
 static const char *const names[] = {
 	[DATA_BYTES] = "--data", [DATA_TOKENS] = "--tokens"
@@ -25,28 +29,29 @@ static const char *const names[] = {
 static struct {
 	const unsigned char *begin, *end;
 	const char *name, *path;
+	data_end *end_run;
+	void *context;
 } mapped;
 
-static void say(const char *text)
-{
-	if (write(STDERR_FILENO, text, strlen(text)) < 0)
-		_exit(1);
-}
-
 /* The file is not what was checked; said where no error can be. */
-static _Noreturn void end_run(const char *what)
+static void end_run(const char *what)
 {
-	say("ddp-train: ");
-	say(mapped.name);
-	say(" ");
-	say(mapped.path);
-	say(" ");
-	say(what);
-	say("\n");
-	_exit(1);
+	char text[PATH_MAX + 512];
+
+	snprintf(text, sizeof(text), "%s %s %s", mapped.name, mapped.path,
+		 what);
+	mapped.end_run(mapped.context, text);
 }
 
-/* Reading a page that the file no longer has raises SIGBUS. */
+static void end_shrunk(void)
+{
+	end_run("shrank while it was read; leave the file alone during a run");
+}
+
+/*
+ * Reading a page that the file no longer has raises SIGBUS.  It is the reader
+ * who is interrupted, here: what the reader may call, this may.
+ */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	const unsigned char *address = info->si_addr;
@@ -56,7 +61,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 		signal(number, SIG_DFL);
 		return;
 	}
-	end_run("shrank while it was read; leave the file alone during a run");
+	end_shrunk();
 }
 
 /* Open path for reading and learn its size; -1 with error set. */
@@ -155,7 +160,7 @@ static int check(struct data *data, uint64_t min_tokens,
 }
 
 /* Reads of it that fail from now on are the file's fault. */
-static void watch(const struct data *data)
+static void watch(const struct data *data, data_end *end, void *context)
 {
 	struct sigaction action = {
 		.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO
@@ -165,11 +170,14 @@ static void watch(const struct data *data)
 	mapped.end = data->bytes + data->size;
 	mapped.name = names[data->format];
 	mapped.path = data->path;
+	mapped.end_run = end;
+	mapped.context = context;
 	sigaction(SIGBUS, &action, NULL);
 }
 
 int data_open(struct data *data, const char *path, enum data_format format,
-	      uint64_t min_tokens, struct ddp_error *error)
+	      uint64_t min_tokens, data_end *end, void *context,
+	      struct ddp_error *error)
 {
 	struct data opened = { .format = format, .path = path };
 	struct stat status;
@@ -188,7 +196,7 @@ int data_open(struct data *data, const char *path, enum data_format format,
 				     "%s: %s", names[format], path,
 				     strerror(errno));
 	opened.bytes = bytes;
-	watch(&opened);
+	watch(&opened, end, context);
 	if (check(&opened, min_tokens, error) < 0) {
 		data_close(&opened);
 		return -1;
@@ -258,6 +266,36 @@ void data_read(const struct data *data, uint64_t first, size_t count,
 				"other nodes'; give every node the same file "
 				"and leave it alone during a run");
 	}
+}
+
+uint64_t data_sum(const struct data *data)
+{
+	size_t pieces = (data->size + SUM_PIECE - 1) / SUM_PIECE;
+	size_t most = pieces < SUM_PIECES ? pieces : SUM_PIECES;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < most; i++) {
+		/* The last of them is the last one of the file. */
+		size_t piece = most == 1 ? 0 : i * (pieces - 1) / (most - 1);
+		size_t begin = piece * SUM_PIECE;
+		size_t end = data->size - begin < SUM_PIECE ? data->size :
+							begin + SUM_PIECE;
+
+		for (; begin < end; begin++)
+			hash = (hash ^ data->bytes[begin]) *
+			       UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
+void data_check_size(const struct data *data)
+{
+	struct stat status;
+
+	if (data->bytes && stat(data->path, &status) == 0 &&
+	    status.st_dev == data->device && status.st_ino == data->inode &&
+	    (size_t)status.st_size < data->size)
+		end_shrunk();
 }
 
 bool data_is(const struct data *data, const char *path)

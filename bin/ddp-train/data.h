@@ -29,14 +29,22 @@ struct data {
 };
 
 /*
+ * Says text, one sentence that names the file, and ends the run with exit code
+ * 1; does not return.
+ */
+typedef void data_end(void *context, const char *text);
+
+/*
  * Map the file at path and check its kind, its header and its length; it must
  * hold at least min_tokens.  Returns 0, or -1 with error set and data
- * untouched.  A file that shrinks while it is mapped ends the process with one
- * sentence; path is borrowed for it until data_close().  One file may be open
- * at a time.
+ * untouched.  Where the file turns out not to be what was checked, end is
+ * called with context: where it has shrunk (also from a handler of SIGBUS, in
+ * the thread that reads) or has other tokens.  path is borrowed until
+ * data_close().  One file may be open at a time.
  */
 int data_open(struct data *data, const char *path, enum data_format format,
-	      uint64_t min_tokens, struct ddp_error *error);
+	      uint64_t min_tokens, data_end *end, void *context,
+	      struct ddp_error *error);
 
 /*
  * Whether part `part` of `parts` equal parts has only tokens below vocab.
@@ -48,10 +56,22 @@ int data_check(struct data *data, uint64_t vocab, int part, int parts,
 /*
  * Tokens first .. first + count - 1, which must be there and were checked; one
  * past the vocabulary, as the file has changed since or was checked by another
- * rank, whose file is another, ends the process with one sentence.
+ * rank, whose file is another, ends the run.
  */
 void data_read(const struct data *data, uint64_t first, size_t count,
 	       int32_t *tokens);
+
+/*
+ * FNV-1a, of 64 bits, of the bytes: of all up to 1 MiB, of a longer file of 256
+ * pieces of 4 KiB that are spread over it.
+ */
+uint64_t data_sum(const struct data *data);
+
+/*
+ * Ends the run if the file has shrunk: what is missing of the last page reads
+ * as zeros and raises nothing.  Accepts data that is not open.
+ */
+void data_check_size(const struct data *data);
 
 /* Whether path names the file that is open; false where none is. */
 bool data_is(const struct data *data, const char *path);

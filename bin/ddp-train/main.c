@@ -6,11 +6,14 @@
  * whole; every rank takes the same step.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "collective.h"
@@ -35,6 +38,20 @@ struct run {
 	bool quiet;			/* another process says the error */
 };
 
+/* The file is bad on this rank, at a moment when the others do not listen. */
+static void end_for_data(void *context, const char *text)
+{
+	struct run *run = context;
+	struct collective *collective = &run->collective;
+	char host[ROLL_CELL] = "", line[PATH_MAX + 640];
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(line, sizeof(line), "rank %d on %s: %s", collective->rank,
+		 host, text);
+	collective->table->abort(collective, collective->size > 1 ? line :
+								    text);
+}
+
 static int open_data(struct run *run, struct ddp_error *error)
 {
 	const struct options *options = &run->options;
@@ -43,7 +60,8 @@ static int open_data(struct run *run, struct ddp_error *error)
 	if (!options->data)
 		return 0;
 	if (data_open(&run->data, options->data, options->format,
-		      options->shape.context + 1, error) < 0)
+		      options->shape.context + 1, end_for_data, run,
+		      error) < 0)
 		return -1;
 	return data_check(&run->data, options->shape.vocab, collective->rank,
 			  collective->size, error);
@@ -103,13 +121,17 @@ static void agree(struct run *run, const struct share *mine)
 				     run->trainer->shares, sizeof(*mine));
 }
 
-/* Whether all have the same parameters after a step; the same on each rank. */
+/*
+ * Whether all have the same parameters after a step; the same on each rank.
+ * Where the data has shrunk it ends the run.
+ */
 static int compare_parameters(struct run *run, uint64_t step,
 			      struct ddp_error *error)
 {
 	const struct share *shares = run->trainer->shares;
 	struct share mine = { .hash = trainer_hash(run->trainer) };
 
+	data_check_size(&run->data);
 	agree(run, &mine);
 	for (int rank = 1; rank < run->collective.size; rank++)
 		if (shares[rank].hash != shares[0].hash)
@@ -234,9 +256,11 @@ static void describe(struct run *run, char *text, size_t size)
 					 options->format == DATA_TOKENS ?
 					 "tokens" : "data");
 
-	length += (size_t)snprintf(text + length, size - length,
-				   options->data ? "of %zu bytes\n" : "-\n",
-				   run->data.size);
+	length += (size_t)(options->data ?
+		snprintf(text + length, size - length, "of %zu bytes, "
+			 "checksum %016" PRIx64 "\n", run->data.size,
+			 data_sum(&run->data)) :
+		snprintf(text + length, size - length, "-\n"));
 	length += options_describe(options, text + length, size - length);
 	if (length >= size)
 		run->collective.table->abort(&run->collective, "no room for "
@@ -259,7 +283,10 @@ static void print_begin(const struct run *run)
 	       run->opened - run->begun);
 }
 
-/* What follows the meeting of the ranks; the same result on each of them. */
+/*
+ * What follows the meeting of the ranks; the same result on each of them, but
+ * that rank 0's output may fail at the very end.
+ */
 static int work(struct run *run, const struct ddp_error *mine,
 		struct ddp_error *error)
 {
@@ -293,6 +320,17 @@ static int work(struct run *run, const struct ddp_error *mine,
 			     "cannot write the standard output");
 }
 
+/* Lest a file that is opened become a standard stream that was closed. */
+static void hold_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct run run = { .begun = clock_seconds() };
@@ -300,6 +338,7 @@ int main(int argc, char **argv)
 	int usable = options_parse(&run.options, argc, argv, &mine) == 0;
 	int failed = 1;
 
+	hold_streams();
 	if (run.options.help || run.options.version) {
 		if (run.options.help)
 			options_print_help(stdout);

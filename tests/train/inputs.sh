@@ -134,6 +134,18 @@ test_files()
 	call timeout 60 sh -c '"$0" >/dev/full' "$train"
 	test "$status" -eq 1 && grep -q 'cannot write the standard output' err
 	result $? "ends when the output's disk is full"
+	# shellcheck disable=SC2016
+	call timeout 60 sh -c '"$0" --steps 3 --log log >&-' "$train"
+	test "$status" -eq 1 &&
+		grep -q 'cannot write the standard output' err &&
+		test "$(grep -vc '^{' log)" -eq 0
+	result $? 'ends when the output is closed, which the log is not put for'
+	echo before >own
+	timeout 60 "$train" --log own >>own 2>err
+	equal 'refuses a log that is its own output' \
+		"2 before ddp-train: --log own is the file of the standard $(
+		)output, which it would replace; name another file" \
+		"$? $(cat own) $(cat err)"
 	test_large_files
 	needs_worlds 'ranks check their parts of the tokens' || return 0
 	refuses 'the rank whose part has the token says so' 1 'rank 1 on' \
@@ -198,9 +210,11 @@ test_large_files()
 	rm large
 }
 
-# shrinks OPTION FILE ARGUMENTS...: FILE is emptied under a running trainer
+# shrinks SIZE OPTION FILE ARGUMENTS...: FILE is cut under a running trainer
 shrinks()
 {
+	shrinks_to=$1
+	shift
 	shrinks_what="$1 $2"
 	: >out
 	timeout 60 "$train" "$@" --steps 1000000 >out 2>err &
@@ -210,9 +224,9 @@ shrinks()
 		sleep 0.1
 		tries=$((tries + 1))
 	done
-	: >"$2"
+	truncate -s "$shrinks_to" "$2"
 	wait $pid
-	equal "ends when $shrinks_what shrinks" "1 ddp-train: $shrinks_what$(
+	equal "ends when $shrinks_what shrinks to $shrinks_to bytes" "1 ddp-train: $shrinks_what$(
 		) shrank while it was read; leave the file alone during a run" \
 		"$? $(cat err)"
 }
@@ -220,9 +234,12 @@ shrinks()
 test_shrinking_file()
 {
 	cp "$text" shrinking
-	shrinks --data shrinking
+	shrinks 0 --data shrinking
+	# Within its last page, where nothing but the size tells.
+	head -c 5000 "$text" >shrinking
+	shrinks 4500 --data shrinking --check-every 1
 	make_token_files
-	shrinks --tokens tokens --vocab 256
+	shrinks 0 --tokens tokens --vocab 256
 }
 
 not_checked="a token past the vocabulary that was not there when it was $(
@@ -249,20 +266,23 @@ test_changing_file()
 }
 
 # Each rank checks its half of its own file: rank 1 alone has the bad tokens,
-# and in the half that rank 0 checks.
+# in the half that rank 0 checks and, of 766 pages, in those that the checksum
+# leaves out: it has every third.
 test_differing_files()
 {
 	needs_worlds 'files that are not the same' || return 0
-	make_token_files
-	bad=$((2 * (size / 4)))
-	{ header 20240520 1 "$size"; head -c $bad body | tr '\000-\377' '\377'
-		tail -c +$((bad + 1)) body; } >differing
-	call timeout 60 mpirun -n 1 "$train" --tokens tokens --vocab 256 \
+	head -c 4096 /dev/zero >page
+	{ cat page page | tr '\000' '\377'; cat page; } >pages
+	{ header 20240520 1 1568256; head -c 3136512 /dev/zero; } >same
+	{ head -c 4096 same; for _ in $(seq 127); do cat pages; done
+		tail -c +1564673 same; } >differing
+	equal 'the files are of one size' "$(wc -c <same)" "$(wc -c <differing)"
+	call timeout 60 mpirun -n 1 "$train" --tokens same --vocab 256 \
 		--steps 100 : -n 1 "$train" --tokens differing --vocab 256 \
 		--steps 100
 	equal "ends when a rank's tokens are not those that were checked" \
-		"1 ddp-train: --tokens differing has $not_checked" \
-		"$status $(grep '^ddp-train: ' err)"
+		"1 ddp-train: rank 1 on $(uname -n): --tokens differing has $(
+		)$not_checked" "$status $(grep '^ddp-train: ' err)"
 }
 
 test_environment()
@@ -274,6 +294,7 @@ test_environment()
 	done <<-END
 	there are 4 ranks but --backend self|WORLD_SIZE=4|--backend self
 	there are 2 ranks but --backend self|OMPI_COMM_WORLD_SIZE=2|--backend self
+	there are 2 ranks but --backend self|SLURM_STEP_NUM_TASKS=2|--backend self
 	RANK is 2 but|RANK=2|
 	RANK is 'x'|RANK=x|
 	RANK is '-1'|RANK=-1|--backend self

@@ -110,6 +110,7 @@ test_options_together()
 	--min-lr is where|--min-lr 1e-4
 	--min-lr 0.1 is above --lr, 0.01|--data $text --min-lr 0.1 --lr 0.01
 	--warmup 100 is not below --steps, 100|--warmup 100
+	--eval-every 11 is above --steps, 10|--data $text --eval-every 11 --steps 10
 	--granule is of --deterministic|--granule 2
 	--batch does not go with --deterministic|--deterministic --batch 4
 	--heads 5 does not divide --width 64|--data $text --heads 5
@@ -169,6 +170,18 @@ test_rates()
 		--data "$text" --steps 20 --batch 1
 }
 
+# checksum FILE: FNV-1a, by its definition
+checksum()
+{
+	"$python" - "$1" <<-END
+	import sys
+	h = 0xcbf29ce484222325
+	for byte in open(sys.argv[1], "rb").read():
+	    h = (h ^ byte) * 0x100000001b3 % 2 ** 64
+	print(f"{h:016x}")
+	END
+}
+
 # Options that are not the same on all ranks are named, and the ranks.
 test_options_of_ranks()
 {
@@ -176,6 +189,9 @@ test_options_of_ranks()
 	end='start every rank with the same options and data'
 	size=$(wc -c <"$text")
 	head -c 3000 "$text" >short
+	# The last byte is another.
+	{ head -c $((size - 1)) "$text"; echo .; } | head -c "$size" >other
+	sum=$(checksum "$text") cut=$(checksum short) other=$(checksum other)
 	while IFS='|' read -r had wanted first second; do
 		# shellcheck disable=SC2086 # several arguments in one field
 		refuses "names a rank with $had" 1 \
@@ -190,9 +206,10 @@ test_options_of_ranks()
 	--global-batch 4|--global-batch -||--global-batch 4
 	--bucket-mib 0.25|--bucket-mib 25||--bucket-mib 0.25
 	--overlap off|--overlap on||--overlap off
-	--data of $size bytes|--data -||--data $text
+	--data of $size bytes, checksum $sum|--data -||--data $text
+	--data of $size bytes, checksum $other|--data of $size bytes, checksum $sum|--data $text|--data other
 	--preset 10M|--preset tiny|--data $text|--data $text --preset 10M
-	--data of 3000 bytes|--data of $size bytes|--data $text|--data short
+	--data of 3000 bytes, checksum $cut|--data of $size bytes, checksum $sum|--data $text|--data short
 	END
 	refuses 'names the first rank that differs' 1 'rank 2 on' \
 		mpirun -n 2 "$train" : -n 2 "$train" --seed 2
