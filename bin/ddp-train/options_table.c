@@ -241,6 +241,12 @@ int options_settle(struct options *options, uint64_t given,
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--min-lr %g "
 				     "is above --lr, %g; choose a smaller one",
 				     options->min_lr, options->lr);
+	if (options->eval_every > options->steps)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--eval-every %" PRIu64 " is above "
+				     "--steps, %" PRIu64 "; choose a smaller "
+				     "one", options->eval_every,
+				     options->steps);
 	if (options->warmup && options->warmup >= options->steps)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--warmup %"
 				     PRIu64 " is not below --steps, %" PRIu64

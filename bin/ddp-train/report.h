@@ -6,11 +6,11 @@
  * JSON object a line and step in the log.  Rank 0's alone.
  *
  * Of a step the log has "step", "loss", "lr", "norm", "skipped", "samples" (of
- * all ranks and steps so far), "seconds" (of all steps so far: evaluation is
- * not in them), and of this step, in seconds, "exposed", "waited", "busy" and
- * "slowest_busy", then "slowest" (a rank) and "host".  Of an evaluation it has
- * "step" and "eval_loss".  A number that is not finite is null; losses, lr and
- * norm read back exactly.
+ * all ranks and steps so far), "seconds" (of all steps so far: evaluation and
+ * the comparison of parameters are not in them), and of this step, in seconds,
+ * "exposed", "waited", "busy" and "slowest_busy", then "slowest" (a rank) and
+ * "host".  Of an evaluation it has "step" and "eval_loss".  A number that is
+ * not finite is null; losses, lr and norm read back exactly.
  *
  * The last line leaves the first step out of its rates, as it warms up, if
  * there are more than two.  Exposed is the sum of "exposed" over that of the

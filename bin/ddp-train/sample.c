@@ -51,7 +51,7 @@ void trainer_sample(struct trainer *trainer, uint64_t count)
 	int32_t *text = trainer->read;
 
 	text[0] = '\n';
-	for (uint64_t i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < count && !ferror(stdout); i++) {
 		int byte = next_token(trainer, length, i);
 
 		if (length == context)

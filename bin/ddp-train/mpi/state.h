@@ -140,7 +140,7 @@ void exchange_begin(struct exchange *exchange, const struct ticket *ticket);
 /* Whether this rank's part of the ticket is done; never blocks. */
 bool exchange_poll(struct exchange *exchange);
 
-/* Without a ticket: let MPI send what it may still hold back. */
+/* Without a ticket: let MPI take in what has come, lest its sender wait. */
 void exchange_idle(const struct exchange *exchange);
 
 void exchange_free(struct exchange *exchange);
