@@ -288,12 +288,20 @@ uint64_t data_sum(const struct data *data)
 	return hash;
 }
 
+/* Whether path names the file that is open, and then what it is now. */
+static bool look_at(const struct data *data, const char *path,
+		    struct stat *status)
+{
+	return data->bytes && stat(path, status) == 0 &&
+	       status->st_dev == data->device &&
+	       status->st_ino == data->inode;
+}
+
 void data_check_size(const struct data *data)
 {
 	struct stat status;
 
-	if (data->bytes && stat(data->path, &status) == 0 &&
-	    status.st_dev == data->device && status.st_ino == data->inode &&
+	if (look_at(data, data->path, &status) &&
 	    (size_t)status.st_size < data->size)
 		end_shrunk();
 }
@@ -302,8 +310,7 @@ bool data_is(const struct data *data, const char *path)
 {
 	struct stat status;
 
-	return data->bytes && stat(path, &status) == 0 &&
-	       status.st_dev == data->device && status.st_ino == data->inode;
+	return look_at(data, path, &status);
 }
 
 void data_close(struct data *data)

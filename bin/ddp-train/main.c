@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -67,9 +68,31 @@ static int open_data(struct run *run, struct ddp_error *error)
 			  collective->size, error);
 }
 
+/* What --log would replace of what is in use, or NULL. */
+static const char *log_replaces(const struct run *run)
+{
+	static const char *const streams[] = {
+		"the file of the standard output",
+		"the file of the standard error"
+	};
+	const char *path = run->options.log;
+	struct stat log, stream;
+
+	if (data_is(&run->data, path))
+		return "the training data";
+	if (stat(path, &log) < 0 || !S_ISREG(log.st_mode))
+		return NULL;
+	for (int i = 0; i < 2; i++)
+		if (fstat(STDOUT_FILENO + i, &stream) == 0 &&
+		    stream.st_dev == log.st_dev && stream.st_ino == log.st_ino)
+			return streams[i];
+	return NULL;
+}
+
 static int open_report(struct run *run, struct ddp_error *error)
 {
 	const struct options *options = &run->options;
+	const char *in_use;
 	struct report_plan plan = {
 		.log = options->log, .steps = options->steps,
 		.samples = options->global_batch,
@@ -79,10 +102,11 @@ static int open_report(struct run *run, struct ddp_error *error)
 
 	if (run->collective.rank != 0 || options->plan)
 		return 0;
-	if (options->log && data_is(&run->data, options->log))
+	in_use = options->log ? log_replaces(run) : NULL;
+	if (in_use)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--log %s is "
-				     "the training data, which it would "
-				     "replace", options->log);
+				     "%s, which it would replace; name "
+				     "another file", options->log, in_use);
 	return report_open(&run->report, &plan, error);
 }
 
@@ -252,15 +276,15 @@ static int train(struct run *run, struct ddp_error *error)
 static void describe(struct run *run, char *text, size_t size)
 {
 	const struct options *options = &run->asked;
-	size_t length = (size_t)snprintf(text, size, "--%s ",
-					 options->format == DATA_TOKENS ?
-					 "tokens" : "data");
+	char data[80] = "-";
+	size_t length;
 
-	length += (size_t)(options->data ?
-		snprintf(text + length, size - length, "of %zu bytes, "
-			 "checksum %016" PRIx64 "\n", run->data.size,
-			 data_sum(&run->data)) :
-		snprintf(text + length, size - length, "-\n"));
+	if (options->data)
+		snprintf(data, sizeof(data), "of %zu bytes, checksum %016"
+			 PRIx64, run->data.size, data_sum(&run->data));
+	length = (size_t)snprintf(text, size, "--%s %s\n",
+				  options->format == DATA_TOKENS ? "tokens" :
+				  "data", data);
 	length += options_describe(options, text + length, size - length);
 	if (length >= size)
 		run->collective.table->abort(&run->collective, "no room for "

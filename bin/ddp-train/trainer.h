@@ -55,10 +55,10 @@ struct trainer {
 
 	/*
 	 * Device memory.  Level 0 is the gradient in the collective's buffer,
-	 * with the parameters behind it;
-	 * where chunks are summed by a tree the other levels hold partial
-	 * sums: chunk c, in the order of computation, is written to the level
-	 * that has as many below it as c has ones in binary.
+	 * with the parameters behind it; where chunks are summed by a tree the
+	 * other levels hold partial sums: chunk c, in the order of
+	 * computation, is written to the level that has as many below it as c
+	 * has ones in binary.
 	 */
 	float *param;
 	float *levels[MAX_LEVELS];

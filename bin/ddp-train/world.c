@@ -72,7 +72,8 @@ static const struct collective_table *choose(enum backend backend, int size,
 	if (backend == BACKEND_SELF) {
 		const char *others = getenv("OMPI_COMM_WORLD_SIZE");
 
-		others = others ? others : tasks;
+		if (!others)
+			others = tasks;
 		if (size < 1 && others)
 			size = (int)strtol(others, NULL, 10);
 		if (size <= 1)

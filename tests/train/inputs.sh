@@ -226,9 +226,9 @@ shrinks()
 	done
 	truncate -s "$shrinks_to" "$2"
 	wait $pid
-	equal "ends when $shrinks_what shrinks to $shrinks_to bytes" "1 ddp-train: $shrinks_what$(
-		) shrank while it was read; leave the file alone during a run" \
-		"$? $(cat err)"
+	equal "ends when $shrinks_what shrinks to $shrinks_to bytes" \
+		"1 ddp-train: $shrinks_what shrank while it was read; leave $(
+		)the file alone during a run" "$? $(cat err)"
 }
 
 test_shrinking_file()
