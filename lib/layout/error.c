@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "layout/text.h"
+
 int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 		  const char *format, ...)
 {
@@ -16,5 +18,6 @@ int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 	va_start(args, format);
 	vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
+	ddp_text_quote(error->text);
 	return -1;
 }

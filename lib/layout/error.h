@@ -10,8 +10,8 @@
 
 /*
  * Fill error (NULL: do nothing) from a printf format; text that is too long
- * is cut, and native is 0. Returns -1 always, so that callers can return its
- * result.
+ * is cut, what is not printable in it becomes '?' (see ddp_text_quote), and
+ * native is 0. Returns -1 always, so that callers can return its result.
  */
 int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 		  const char *format, ...)

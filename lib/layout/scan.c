@@ -52,20 +52,17 @@ int ddp_scan_word(const char *what, const char *text, const char *const *words,
 			     "%s '%.64s' is not one of %s", what, text, known);
 }
 
-/* The bytes around at; what a terminal might act upon becomes a '?'. */
+/* The bytes around at. */
 static void quote(char *out, size_t size, const char *text, const char *at)
 {
 	const char *from = text;
-	size_t length, i;
+	size_t length;
 
 	if (at - text > QUOTE_BEFORE)
 		from = at - QUOTE_BEFORE;
 	length = (size_t)(at - from) + strnlen(at, QUOTE_AFTER);
 	snprintf(out, size, "%s%.*s%s", from > text ? "..." : "",
 		 (int)length, from, from[length] != '\0' ? "..." : "");
-	for (i = 0; out[i] != '\0'; i++)
-		if (out[i] < ' ' || out[i] > '~')
-			out[i] = '?';
 }
 
 int ddp_scan_error(struct ddp_error *error, const char *what, const char *text,

@@ -44,6 +44,16 @@ void ddp_text_pad(struct ddp_text *text, size_t count)
 	ddp_text_add(text, "%*s", (int)count, "");
 }
 
+char *ddp_text_quote(char *text)
+{
+	char *at;
+
+	for (at = text; *at != '\0'; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	return text;
+}
+
 char *ddp_text_finish(struct ddp_text *text)
 {
 	char *data;

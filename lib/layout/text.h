@@ -21,6 +21,14 @@ void ddp_text_add(struct ddp_text *text, const char *format, ...)
 /* As many spaces. */
 void ddp_text_pad(struct ddp_text *text, size_t count);
 
+/*
+ * Make text that others wrote safe to print: in place, each byte that is not
+ * printable ASCII becomes a '?', so that it can neither begin a line that looks
+ * like somebody else's message nor reach the terminal as an escape sequence.
+ * Returns text.
+ */
+char *ddp_text_quote(char *text);
+
 /* The whole text, never NULL unless memory was short; the caller frees it. */
 char *ddp_text_finish(struct ddp_text *text);
 

@@ -27,3 +27,14 @@ Test(error, is_cut)
 	ddp_error_set(&error, DDP_ERROR_ARGUMENT, "%1000d", 1);
 	cr_expect_eq(strlen(error.text), sizeof(error.text) - 1);
 }
+
+/* What others wrote can neither end the line nor command the terminal. */
+Test(error, is_one_printable_line)
+{
+	struct ddp_error error;
+
+	ddp_error_set(&error, DDP_ERROR_ARGUMENT, "'%s' is not a word",
+		      "a\nsrun: error: b\r\t\033[31m\x7f\x9b\xc3\xa4~");
+	cr_expect_str_eq(error.text, "'a?srun: error: b???[31m????~' is not "
+			 "a word");
+}
