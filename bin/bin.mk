@@ -51,7 +51,7 @@ BENCH_SRC := $(filter-out %/mpi.c,$(BENCH_SRC)) \
 endif
 ifeq ($(HAVE_PMIX),yes)
 BENCH_SRC := $(filter-out %/no_nccl.c,$(BENCH_SRC))
-BENCH_LIB := obj/lib/libddp_boot.a
+BENCH_LIB := obj/lib/libddp.a
 else
 BENCH_SRC := $(filter-out %/nccl.c %/device.c,$(BENCH_SRC)) \
 	$(srcdir)/bin/ddp-bench/no_nccl.c

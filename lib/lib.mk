@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The pure core: one archive that the plugin, the tools and the tests link; and
-# what knows hwloc, whose users link HWLOC_LIBS; and libddp, which links PMIx
-# and nothing else that a node might lack.
+# what knows hwloc, whose users link HWLOC_LIBS; and libddp, which is lib/job
+# and lib/nccl, and links PMIx and nothing else that a node might lack.
 LAYOUT_SRC := $(sort $(wildcard $(srcdir)/lib/layout/*.c))
 LAYOUT_OBJ := $(LAYOUT_SRC:$(srcdir)/%.c=obj/%.o)
 
@@ -18,17 +18,18 @@ endif
 obj/lib/topo/%.o: PART_CFLAGS = -fPIC -fvisibility=hidden $(HWLOC_CFLAGS)
 obj/lib/libddp_topo.a: $(TOPO_OBJ)
 
-# The archive is for tests of what the shared library does not show.
-BOOT_SRC := $(sort $(wildcard $(srcdir)/lib/boot/*.c))
-BOOT_OBJ := $(BOOT_SRC:$(srcdir)/%.c=obj/%.o)
-BOOT_MAP := $(srcdir)/lib/libddp.map
-obj/lib/boot/%.o: PART_CFLAGS = -fPIC -pthread
-obj/lib/boot/client.o: PART_CFLAGS = -fPIC -pthread $(PMIX_CFLAGS)
-obj/lib/libddp_boot.a: $(BOOT_OBJ)
+# The archive is for the tools, and for tests of what the shared library does
+# not show.
+DDP_SRC := $(sort $(wildcard $(srcdir)/lib/job/*.c $(srcdir)/lib/nccl/*.c))
+DDP_OBJ := $(DDP_SRC:$(srcdir)/%.c=obj/%.o)
+DDP_MAP := $(srcdir)/lib/libddp.map
+obj/lib/job/%.o obj/lib/nccl/%.o: PART_CFLAGS = -fPIC -pthread
+obj/lib/job/client.o: PART_CFLAGS = -fPIC -pthread $(PMIX_CFLAGS)
+obj/lib/libddp.a: $(DDP_OBJ)
 
-obj/lib/libddp.so.0: $(BOOT_OBJ) obj/lib/libddp_layout.a $(BOOT_MAP)
+obj/lib/libddp.so.0: $(DDP_OBJ) obj/lib/libddp_layout.a $(DDP_MAP)
 	$(call quiet,LD) $(link) -shared -Wl,-soname,libddp.so.0 \
-		-Wl,-z,defs -Wl,-z,nodelete -Wl,--version-script=$(BOOT_MAP) \
+		-Wl,-z,defs -Wl,-z,nodelete -Wl,--version-script=$(DDP_MAP) \
 		$(PMIX_LIBS) -ldl -pthread $(LIBS)
 obj/lib/libddp.so: obj/lib/libddp.so.0
 	$(call quiet,LN) ln -sf libddp.so.0 $@

@@ -10,10 +10,10 @@ ifneq ($(HAVE_HWLOC),yes)
 UNIT_SRC := $(filter-out %/test_topo.c,$(UNIT_SRC))
 endif
 ifeq ($(HAVE_PMIX),yes)
-BOOT_LIB := obj/lib/libddp_boot.a
+DDP_LIB := obj/lib/libddp.a
 else
-UNIT_SRC := $(filter-out $(patsubst $(srcdir)/lib/boot/%.c, \
-	$(srcdir)/tests/unit/test_%.c,$(BOOT_SRC)),$(UNIT_SRC))
+UNIT_SRC := $(filter-out $(patsubst %.c,$(srcdir)/tests/unit/test_%.c, \
+	$(notdir $(DDP_SRC))),$(UNIT_SRC))
 endif
 UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
 SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
@@ -23,7 +23,7 @@ FUZZ_FLAGS = -g -O1 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all
 
 obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
-obj/tests/unit/unit: $(UNIT_OBJ) $(TOPO_LIB) $(BOOT_LIB) \
+obj/tests/unit/unit: $(UNIT_OBJ) $(TOPO_LIB) $(DDP_LIB) \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(HWLOC_LIBS) \
 		$(PMIX_LIBS) -ldl -pthread $(LIBS)
@@ -44,7 +44,7 @@ obj/tests/bench/pairs: obj/tests/bench/pairs.o
 	$(call quiet,LD) $(link) $(LIBS)
 
 obj/tests/bench/exchange.o: PART_CFLAGS = $(PMIX_CFLAGS)
-obj/tests/bench/exchange: obj/tests/bench/exchange.o obj/lib/libddp_boot.a \
+obj/tests/bench/exchange: obj/tests/bench/exchange.o obj/lib/libddp.a \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
@@ -52,18 +52,18 @@ obj/tests/bench/stopwatch.o: PART_CFLAGS = -fPIC $(SLURM_CFLAGS)
 obj/tests/bench/stopwatch.so: obj/tests/bench/stopwatch.o
 	$(call quiet,LD) $(link) -shared $(LIBS)
 
-obj/tests/boot/job: obj/tests/boot/job.o obj/lib/libddp_boot.a \
+obj/tests/boot/job: obj/tests/boot/job.o obj/lib/libddp.a \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 obj/tests/boot/job_mpi.o: PART_CFLAGS = $(MPI_CFLAGS) -DDDP_TEST_MPI
 obj/tests/boot/job_mpi.o: $(srcdir)/tests/boot/job.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
-obj/tests/boot/job_mpi: obj/tests/boot/job_mpi.o obj/lib/libddp_boot.a \
+obj/tests/boot/job_mpi: obj/tests/boot/job_mpi.o obj/lib/libddp.a \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(PMIX_LIBS) $(MPI_LIBS) -ldl -pthread $(LIBS)
 
-TSAN_OBJ := $(patsubst $(srcdir)/%.c,obj/tsan/%.o,$(BOOT_SRC) $(LAYOUT_SRC) \
+TSAN_OBJ := $(patsubst $(srcdir)/%.c,obj/tsan/%.o,$(DDP_SRC) $(LAYOUT_SRC) \
 	$(srcdir)/tests/boot/threads.c)
 obj/tsan/%.o: PART_CFLAGS = -fsanitize=thread $(PMIX_CFLAGS)
 obj/tsan/%.o: $(srcdir)/%.c config.mak

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "backend.h"
-#include "boot/nccl.h"
 #include "device.h"
+#include "nccl/library.h"
 #include "world.h"
 
 #define TIMEOUT_S 300

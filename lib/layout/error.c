@@ -21,3 +21,10 @@ int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 	ddp_text_quote(error->text);
 	return -1;
 }
+
+int ddp_error_native(struct ddp_error *error, int native)
+{
+	if (error != NULL)
+		error->native = native;
+	return -1;
+}

@@ -17,4 +17,8 @@ int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 		  const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Set the native code of an error (NULL: do nothing) that ddp_error_set has
+ * filled. Returns -1 always. */
+int ddp_error_native(struct ddp_error *error, int native);
+
 #endif

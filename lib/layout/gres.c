@@ -106,7 +106,7 @@ static int request_parse(const struct parser *parser, const char *text,
 		if (!type_is_valid(text, length))
 			return fail(parser, text, "a number or type of GPUs");
 	}
-	if (request->count > DDP_GPUS_MAX)
+	if (request->count > DDP_GRES_MAX)
 		return fail(parser, count, "at most 65535 GPUs");
 	return 0;
 }
@@ -190,7 +190,7 @@ static int list_count(struct parser *parser, uint32_t *gpus)
 	}
 	for (i = 0; i < parser->request_count; i++)
 		sum += parser->requests[i].count;
-	if (sum > DDP_GPUS_MAX)
+	if (sum > DDP_GRES_MAX)
 		return fail(parser, parser->text, "at most 65535 GPUs");
 	*gpus = (uint32_t)sum;
 	return 0;

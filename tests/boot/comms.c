@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "boot/nccl.h"
+#include "nccl/library.h"
 
 static struct ddp_job *job;
 static struct ddp_nccl_options options;

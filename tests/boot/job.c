@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank of a test. Its arguments are done in order, by all ranks; after "@2,5:"
- * by these alone, after "!2,5:" by all but these:
+ * A rank of a test. Its arguments are done in order, by all ranks; after
+ * "@2,5:" by these alone, after "!2,5:" by all but these:
  *
  *   create[=MS] pmix[=MS] single[=MS]  a job, with that timeout
  *   destroy barrier
@@ -29,7 +29,7 @@
 #include <mpi.h>
 #endif
 
-#include "boot/state.h"
+#include "job/job_struct.h"
 
 static struct ddp_job *job;
 static uint32_t asked_rank;	/* before there is a job */
@@ -159,6 +159,7 @@ static int job_forge(const char *what, struct ddp_error *error)
 
 	gathered++;
 	job->round++;
+	ddp_record_key(&id, 0, keys[0]);
 	if (strcmp(what, "rank") == 0)
 		id.rank++;
 	else if (strcmp(what, "round") == 0)
@@ -170,7 +171,6 @@ static int job_forge(const char *what, struct ddp_error *error)
 		slot[4]++;
 	else if (strcmp(what, "damage") == 0)
 		slot[DDP_RECORD_HEAD] ^= 1;
-	ddp_exchange_key(job, 0, keys[0]);
 	if (ddp_client_publish(job->client, keys, slot, sizes,
 			       ddp_job_deadline(job, 0), error))
 		return -1;

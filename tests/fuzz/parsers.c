@@ -169,7 +169,7 @@ static void fuzz_gres(int (*count)(const char *, uint32_t *,
 		check_refusal(&error);
 		check(gpus == 99999);
 	} else {
-		check(gpus <= DDP_GPUS_MAX);
+		check(gpus <= DDP_GRES_MAX);
 	}
 }
 
@@ -254,14 +254,14 @@ static void fuzz_request(char *text)
 		return;
 	request_read(text, &request);
 	rc = ddp_request_gpus(&request, &gpus, &error);
-	check(rc == 0 ? gpus <= DDP_GPUS_MAX : gpus == 99999);
+	check(rc == 0 ? gpus <= DDP_GRES_MAX : gpus == 99999);
 	check(rc == 0 || error.text[0] != '\0');
 	if (ddp_request_gpus_per_node(&request, share, sizeof(share), NULL) ||
 	    !request.gpus)
 		check(share[0] == '\0');
 	rc = ddp_request_fill(&request, &fill, &error);
 	check(rc == 0 || !request.ntasks);
-	check(fill.ntasks_per_node <= DDP_GPUS_MAX);
+	check(fill.ntasks_per_node <= DDP_GRES_MAX);
 	if (request.ntasks_per_node || request.ntasks_per_gpu)
 		check(rc == 0 && !fill.nodes && !fill.ntasks &&
 		      !fill.ntasks_per_node);

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "boot/card.h"
+#include "nccl/card.h"
 
 static struct ddp_card card(void)
 {
 	struct ddp_card made = {
 		.asked = 1, .ranks_per_root = 128, .nccl = 22809,
-		.gpu_kind = DDP_GPU_UUID,
+		.gpu_kind = DDP_GPU_ID_UUID,
 	};
 
 	memset(made.gpu, 0x10, sizeof(made.gpu));
@@ -44,7 +44,7 @@ Test(card, keeps_what_is_written)
 	cr_expect_eq(read.native, -100);
 	cr_expect_str_eq(read.text, "no GPU");
 	cr_expect_eq(read.nccl, 22809);
-	cr_expect_eq(read.gpu_kind, DDP_GPU_UUID);
+	cr_expect_eq(read.gpu_kind, DDP_GPU_ID_UUID);
 	cr_expect_eq(memcmp(read.gpu, made.gpu, sizeof(made.gpu)), 0);
 	cr_expect_eq(read.id_count, 3);
 	cr_expect_eq(memcmp(read.ids, made.ids, sizeof(made.ids)), 0);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "boot/census.h"
+#include "nccl/census.h"
 
 /* Two ranks on each of n1, n2, ... */
 static const char *host(const void *of, uint32_t rank)
@@ -29,7 +29,7 @@ static struct ddp_card card(uint32_t rank)
 {
 	struct ddp_card made = {
 		.asked = 1, .ranks_per_root = 128, .nccl = 22809,
-		.gpu_kind = DDP_GPU_UUID,
+		.gpu_kind = DDP_GPU_ID_UUID,
 	};
 
 	memset(made.gpu, 0x10, sizeof(made.gpu));
@@ -83,7 +83,7 @@ Test(census, passes_those_that_fit)
 	expect(cards, 1, NOBODY, "-", "");
 	/* who needs none has none */
 	cards[2].nccl = cards[3].nccl = 0;
-	cards[2].gpu_kind = cards[3].gpu_kind = DDP_GPU_NONE;
+	cards[2].gpu_kind = cards[3].gpu_kind = DDP_GPU_ID_NONE;
 	expect(cards, 4, NOBODY, "----", "");
 }
 
@@ -204,7 +204,7 @@ Test(census, knows_a_bus_id_by_its_node)
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		cards[i].gpu_kind = DDP_GPU_BUS;
+		cards[i].gpu_kind = DDP_GPU_ID_BUS;
 		memset(cards[i].gpu, 0, sizeof(cards[i].gpu));
 		snprintf((char *)cards[i].gpu, sizeof(cards[i].gpu),
 			 "0000:%02d:00.0", i % 2);
@@ -247,14 +247,14 @@ Test(census, finds_what_pairs_show)
 		for (i = 0; i < COUNT; i++) {
 			cards[i] = card((uint32_t)rand() % 200);
 			if (rand() % 4 == 0)
-				cards[i].gpu_kind = DDP_GPU_BUS;
+				cards[i].gpu_kind = DDP_GPU_ID_BUS;
 			teams[i] = (uint32_t)rand() % 2;
 			for (k = 0; k < i; k++)
 				shared |= teams[i] == teams[k] &&
 					cards[i].gpu_kind ==
 					cards[k].gpu_kind &&
 					cards[i].gpu[15] == cards[k].gpu[15] &&
-					(cards[i].gpu_kind == DDP_GPU_UUID ||
+					(cards[i].gpu_kind == DDP_GPU_ID_UUID ||
 					 i / 2 == k / 2);
 			ddp_census_add(census, teams[i], &cards[i]);
 		}

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "boot/launch.h"
+#include "job/launch.h"
 
 #define RANKS 8
 

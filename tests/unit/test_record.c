@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "boot/record.h"
 #include "ddp.h"
+#include "job/record.h"
 
 #define ROOM (2 * DDP_RECORD_SLOT + DDP_RECORD_MAX)
 

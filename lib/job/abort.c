@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of all ranks, with one line that says why. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job/job_struct.h"
+#include "job/thread.h"
+
+#define WRITE_MS 1000		/* for a line to stderr */
+
+/* As much as fits of "ddp_abort: rank 3 on n2: sentence", one line. */
+__attribute__((format(printf, 4, 0))) static void
+line_format(char *line, size_t room, const struct ddp_job *job,
+	    const char *format, va_list args)
+{
+	size_t length;
+	char *at;
+
+	if (job != NULL)
+		snprintf(line, room, "ddp_abort: rank %u on %s: ",
+			 job->self.rank, job->self.host);
+	else
+		snprintf(line, room, "ddp_abort: ");
+	length = strlen(line);
+	vsnprintf(line + length, room - 1 - length, format, args);
+	for (at = line; *at != '\0'; at++)
+		if (*at == '\n' || *at == '\r')
+			*at = ' ';
+	while (at > line && at[-1] == ' ')
+		at--;
+	strcpy(at, "\n");
+}
+
+/* In a thread that has all signals blocked, SIGPIPE too. */
+static void line_write(void *state)
+{
+	const char *line = state;
+	size_t length = strlen(line), done = 0;
+	ssize_t wrote;
+
+	while (done < length) {
+		wrote = write(STDERR_FILENO, line + done, length - done);
+		if (wrote > 0)
+			done += (size_t)wrote;
+		else if (wrote == 0 || errno != EINTR)
+			break;
+	}
+}
+
+/* The line outlives a write that does not end: ddp_abort never returns. */
+static void line_keep(void *state)
+{
+	(void)state;
+}
+
+void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
+{
+	char line[1024];	/* the thread may need it until _exit */
+	va_list args;
+
+	if (code < 1 || code > 255)
+		code = 1;
+	va_start(args, format);
+	line_format(line, sizeof(line), job, format, args);
+	va_end(args);
+	ddp_thread_run(line_write, line_keep, line, ddp_clock_ms() + WRITE_MS);
+	if (job != NULL && job->client != NULL && job->process == getpid())
+		ddp_client_abort(code, line);
+	_exit(code);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * For whom an exchange has waited in vain.
+ */
+#include "job/absent.h"
+
+#include <stdlib.h>
+
+#include "job/job_struct.h"
+#include "job/wait.h"
+#include "layout/text.h"
+
+#define ASK_MS 1000		/* to find out who has not come */
+#define ASK_ALL_MAX 1024	/* ranks of which each asks for all others; of
+				 * more only rank 0 does */
+#define NAMED_MAX 8		/* in an error's text */
+
+/* Ask for a key of all ranks at once. */
+static void ask_all(const struct ddp_job *job, const uint32_t *ranks,
+		    uint32_t count, const char *key, struct ddp_wait **answers)
+{
+	int64_t deadline = ddp_clock_ms() + ASK_MS / 2;
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		answers[i] = ddp_client_get_begin(job->client, ranks[i], key,
+						  false);
+	for (i = 0; i < count; i++)
+		if (answers[i] != NULL)
+			ddp_wait_until(answers[i], deadline);
+}
+
+/* Whether what is there for a rank, if anything, is its record of this
+ * exchange. */
+static bool answer_take(const struct ddp_job *job, uint32_t rank,
+			struct ddp_wait *answer)
+{
+	struct ddp_record_id id = ddp_job_record_id(job, rank);
+	size_t length, size;
+	void *slot = ddp_client_get_end(answer, &length, 0, NULL);
+	bool is_here = slot != NULL &&
+		       ddp_record_open(slot, length, &id, &size, NULL) == 0;
+
+	free(slot);
+	return is_here;
+}
+
+/*
+ * Find out which ranks have handed in their record, by what their servers have
+ * of them now. A server that knows a remote rank's older values answers with
+ * them, unless it is asked for a key that it does not know: then it fetches all
+ * of the rank's. So the first time ask for nothing.
+ */
+static void roll_call(const struct ddp_job *job, const uint32_t *ranks,
+		      uint32_t count, bool *here)
+{
+	struct ddp_wait **answers = calloc(count, sizeof(*answers));
+	struct ddp_record_id id = ddp_job_record_id(job, job->self.rank);
+	char key[32];
+	uint32_t i;
+
+	if (answers == NULL)
+		return;
+	ask_all(job, ranks, count, "ddp.none", answers);
+	for (i = 0; i < count; i++)
+		if (answers[i] != NULL)
+			ddp_wait_drop(answers[i]);
+	ddp_record_key(&id, 0, key);
+	ask_all(job, ranks, count, key, answers);
+	for (i = 0; i < count; i++)
+		here[ranks[i]] = answer_take(job, ranks[i], answers[i]);
+	free(answers);
+}
+
+/* The ranks to ask about: all others, or those of this node. Returns how many.
+ */
+static uint32_t roll_list(const struct ddp_job *job, bool all, uint32_t *ranks)
+{
+	uint32_t rank, count = 0;
+
+	for (rank = 0; rank < job->size; rank++)
+		if (rank != job->self.rank && (all || job->self.node_rank ==
+					       ddp_job_node_of(job, rank)))
+			ranks[count++] = rank;
+	return count;
+}
+
+/* "rank 3 on n1, ranks 5-7 on n2 and 4 more" */
+static void absent_format(const struct ddp_job *job, const uint32_t *ranks,
+			  uint32_t count, const bool *here,
+			  struct ddp_text *text)
+{
+	uint32_t absent = 0, runs = 0, named = 0, i, last;
+
+	for (i = 0; i < count; i++) {
+		if (here[ranks[i]])
+			continue;
+		for (last = i; last + 1 < count && !here[ranks[last + 1]] &&
+		     ranks[last + 1] == ranks[last] + 1 &&
+		     ddp_job_node_of(job, ranks[last + 1]) ==
+		     ddp_job_node_of(job, ranks[i]); last++)
+			;
+		absent += last - i + 1;
+		if (runs++ < NAMED_MAX) {
+			named = absent;
+			ddp_text_add(text, "%s%s %u", runs > 1 ? ", " : "",
+				     last > i ? "ranks" : "rank", ranks[i]);
+			if (last > i)
+				ddp_text_add(text, "-%u", ranks[last]);
+			ddp_text_add(text, " on %s",
+				     ddp_job_host(job, ranks[i]));
+		}
+		i = last;
+	}
+	if (absent > named)
+		ddp_text_add(text, " and %u more", absent - named);
+}
+
+/* The ranks that have not come, as text; "" where all have. NULL: no memory. */
+static char *absent_find(const struct ddp_job *job, bool all)
+{
+	uint32_t *ranks = calloc(job->size, sizeof(*ranks)), count;
+	bool *here = calloc(job->size, sizeof(*here));
+	struct ddp_text text = { 0 };
+
+	if (ranks == NULL || here == NULL) {
+		free(ranks);
+		free(here);
+		return NULL;
+	}
+	count = roll_list(job, all, ranks);
+	roll_call(job, ranks, count, here);
+	absent_format(job, ranks, count, here, &text);
+	free(ranks);
+	free(here);
+	return ddp_text_finish(&text);
+}
+
+void ddp_absent_explain(const struct ddp_job *job, int64_t waited_ms,
+			struct ddp_error *why)
+{
+	bool all = job->size <= ASK_ALL_MAX || job->self.rank == 0;
+	char *absent = absent_find(job, all);
+	double s = (double)waited_ms / 1000;
+	int digits = s < 100 && waited_ms % 1000 != 0;
+
+	if (absent != NULL && absent[0] != '\0')
+		ddp_error_set(why, DDP_ERROR_TIMEOUT, "waited %.*f s for %s",
+			      digits, s, absent);
+	else if (all)
+		ddp_error_set(why, DDP_ERROR_TIMEOUT, "waited %.*f s, although "
+			      "every rank has handed in its record: one has "
+			      "stalled after that, or PMIx has, and which "
+			      "cannot be told", digits, s);
+	else
+		ddp_error_set(why, DDP_ERROR_TIMEOUT, "waited %.*f s for a "
+			      "rank on another node than %s; rank 0 names it",
+			      digits, s, job->self.host);
+	free(absent);
+}

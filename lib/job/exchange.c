@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records put and got, and the collectives made of that alone. */
+#include "job/exchange.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/absent.h"
+#include "job/job_struct.h"
+
+/* Jobs of this process that had an exchange: those that had none must not
+ * count, or two with the same keys could follow each other. */
+static atomic_uint sessions;
+
+/* Write this rank's record of the next round. */
+static int own_write(struct ddp_job *job, const void *record, size_t size,
+		     struct ddp_error *error)
+{
+	struct ddp_record_id id;
+	size_t room;
+	void *own;
+
+	if (size > DDP_RECORD_MAX)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "a record of "
+				     "%zu bytes is larger than %d", size,
+				     DDP_RECORD_MAX);
+	room = DDP_RECORD_SLOT + ddp_record_copy_size(size);
+	if (room > job->own_room) {
+		own = realloc(job->own, room);
+		if (own == NULL)
+			return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of "
+					     "memory for a record");
+		job->own = own;
+		job->own_room = room;
+	}
+	if (job->round++ == 0 && job->client != NULL)
+		job->session = ++sessions;
+	id = ddp_job_record_id(job, job->self.rank);
+	ddp_record_write(job->own, &id, record, size);
+	job->own_copy = room - DDP_RECORD_SLOT;
+	return 0;
+}
+
+static int own_put(struct ddp_job *job, int64_t deadline,
+		   struct ddp_error *error)
+{
+	struct ddp_record_id id = ddp_job_record_id(job, job->self.rank);
+	size_t sizes[2] = { DDP_RECORD_SLOT, job->own_copy };
+	char keys[2][32];
+
+	ddp_record_key(&id, 0, keys[0]);
+	ddp_record_key(&id, job->own_copy, keys[1]);
+	return ddp_client_publish(job->client, keys, job->own, sizes, deadline,
+				  error);
+}
+
+int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
+		     int64_t deadline, struct ddp_error *error)
+{
+	int64_t begin = ddp_clock_ms();
+	struct ddp_error why;
+
+	if (own_write(job, record, size, error))
+		return -1;
+	if (job->client == NULL)
+		return 0;
+	if (own_put(job, deadline, &why) == 0) {
+		if (ddp_client_fence(job->client, deadline, &why) == 0)
+			return 0;
+		if (why.code == DDP_ERROR_TIMEOUT)
+			ddp_absent_explain(job, ddp_clock_ms() - begin, &why);
+	}
+	return ddp_job_fail(job, &why, error);
+}
+
+/* A rank's slot, or a copy, for the caller to free. */
+static void *value_get(struct ddp_job *job, uint32_t rank, size_t copy,
+		       size_t *size, int64_t deadline,
+		       struct ddp_error *error)
+{
+	struct ddp_record_id id = ddp_job_record_id(job, rank);
+	struct ddp_error why;
+	char key[32];
+	void *bytes;
+
+	ddp_record_key(&id, copy, key);
+	bytes = ddp_client_get_end(
+		ddp_client_get_begin(job->client, rank, key, false), size,
+		deadline, &why);
+	if (bytes != NULL)
+		return bytes;
+	if (why.code == DDP_ERROR_TIMEOUT)
+		ddp_job_fail(job, &why, NULL);
+	else if (why.code == DDP_ERROR_PEER)
+		ddp_error_set(&why, DDP_ERROR_PEER, "rank %u on %s has not "
+			      "taken part in this collective: it has died, or "
+			      "has called fewer of them, or created fewer jobs",
+			      rank, ddp_job_host(job, rank));
+	if (error != NULL)
+		*error = why;
+	return NULL;
+}
+
+static int room_check(uint32_t rank, size_t size, size_t room,
+		      struct ddp_error *error)
+{
+	return size <= room ? 0 :
+		ddp_error_set(error, DDP_ERROR_PEER, "rank %u has given %zu "
+			      "bytes where at most %zu are expected", rank,
+			      size, room);
+}
+
+static int own_get(struct ddp_job *job, void *buffer, size_t room,
+		   size_t *size, struct ddp_error *error)
+{
+	struct ddp_record_id id = ddp_job_record_id(job, job->self.rank);
+	size_t length = job->own_copy;
+	char *own = job->own;
+
+	if (length > 0)
+		own += DDP_RECORD_SLOT;
+	else
+		length = DDP_RECORD_SLOT;
+	if (ddp_record_open(own, length, &id, size, error) ||
+	    room_check(id.rank, *size, room, error))
+		return -1;
+	return ddp_record_read(own, length, buffer, error);
+}
+
+static int other_get(struct ddp_job *job, uint32_t rank, void *buffer,
+		     size_t room, size_t *size, int64_t deadline,
+		     struct ddp_error *error)
+{
+	struct ddp_record_id id = ddp_job_record_id(job, rank);
+	size_t length, copy;
+	void *value;
+	int rc = -1;
+
+	value = value_get(job, rank, 0, &length, deadline, error);
+	if (value == NULL || ddp_record_open(value, length, &id, size, error) ||
+	    room_check(rank, *size, room, error))
+		goto out;
+	copy = ddp_record_copy_size(*size);
+	if (copy > 0) {
+		free(value);
+		value = value_get(job, rank, copy, &length, deadline, error);
+		if (value == NULL ||
+		    ddp_record_open(value, length, &id, size, error))
+			goto out;
+	}
+	rc = ddp_record_read(value, length, buffer, error);
+out:
+	free(value);
+	return rc;
+}
+
+int ddp_exchange_get(struct ddp_job *job, uint32_t rank, void *buffer,
+		     size_t room, size_t *size, int64_t deadline,
+		     struct ddp_error *error)
+{
+	if (rank >= job->size)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "there is no "
+				     "rank %u in a job of %u", rank,
+				     job->size);
+	if (rank == job->self.rank)
+		return own_get(job, buffer, room, size, error);
+	return other_get(job, rank, buffer, room, size, deadline, error);
+}
+
+/* Where a record of known size should have a copy, that saves to ask its slot.
+ * Returns whether it was there. */
+static bool copy_get(struct ddp_job *job, uint32_t rank, size_t size,
+		     void *buffer)
+{
+	struct ddp_record_id id = ddp_job_record_id(job, rank);
+	size_t copy = ddp_record_copy_size(size), length, held;
+	bool is_right;
+	char key[32];
+	void *value;
+
+	if (copy == 0 || rank == job->self.rank)
+		return false;
+	ddp_record_key(&id, copy, key);
+	value = ddp_client_get_end(
+		ddp_client_get_begin(job->client, rank, key, true), &length, 0,
+		NULL);
+	is_right = value != NULL &&
+		ddp_record_open(value, length, &id, &held, NULL) == 0 &&
+		held == size &&
+		ddp_record_read(value, length, buffer, NULL) == 0;
+	free(value);
+	return is_right;
+}
+
+/* Read the records of all, which must be as large as this rank's. */
+static int records_read(struct ddp_job *job, size_t size, char *all,
+			int64_t deadline, struct ddp_error *error)
+{
+	size_t length;
+	uint32_t rank;
+
+	for (rank = 0; rank < job->size; rank++) {
+		if (copy_get(job, rank, size, all + rank * size))
+			continue;
+		if (ddp_exchange_get(job, rank, all + rank * size, size,
+				     &length, deadline, error))
+			return -1;
+		if (length != size)
+			return ddp_error_set(error, DDP_ERROR_PEER, "rank %u "
+					     "on %s has given %zu bytes, this "
+					     "rank %zu", rank,
+					     ddp_job_host(job, rank), length,
+					     size);
+	}
+	return 0;
+}
+
+int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
+		      void *all, struct ddp_error *error)
+{
+	int64_t deadline = ddp_job_deadline(job, 0);
+	int rc;
+
+	if (size == 0)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "there is nothing to gather");
+	if (ddp_job_begin(job, deadline, error))
+		return -1;
+	rc = ddp_exchange_put(job, mine, size, deadline, error);
+	if (rc == 0)
+		rc = records_read(job, size, all, deadline, error);
+	ddp_job_end(job);
+	return rc;
+}
+
+/*
+ * A fence can succeed without a rank that has died (SLURM_PMIX_FENCE=ring), so
+ * that everybody's empty record is what tells.
+ */
+int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error)
+{
+	int64_t deadline = ddp_job_deadline(job, 0);
+	size_t size;
+	uint32_t rank;
+	char none;
+	int rc;
+
+	if (ddp_job_begin(job, deadline, error))
+		return -1;
+	rc = ddp_exchange_put(job, NULL, 0, deadline, error);
+	for (rank = 0; rank < job->size && rc == 0; rank++)
+		rc = ddp_exchange_get(job, rank, &none, 0, &size, deadline,
+				      error);
+	ddp_job_end(job);
+	return rc;
+}

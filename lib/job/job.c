@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A job, from joining it to leaving it, and whose turn it is in it. */
+#define _GNU_SOURCE
+#include "job/job.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "job/job_struct.h"
+#include "job/launch.h"
+#include "job/wait.h"
+
+#define TIMEOUT_MS 300000
+#define SIZE_MAX_SANE 4096	/* of options; more is not a size */
+
+/* A process has one PMIx, and so one job at a time. */
+static atomic_flag taken = ATOMIC_FLAG_INIT;
+
+/* A fence that some ranks are in for ever spoils all that come after. */
+static bool spent;
+
+static bool is_spent(struct ddp_error *error)
+{
+	if (spent)
+		ddp_error_set(error, DDP_ERROR_PMIX, "an earlier job of this "
+			      "process ended while its ranks were out of step: "
+			      "PMIx serves this program no more");
+	return spent;
+}
+
+int64_t ddp_job_deadline(const struct ddp_job *job, int32_t timeout_ms)
+{
+	if (timeout_ms == 0)
+		timeout_ms = job != NULL ? job->timeout_ms : TIMEOUT_MS;
+	return timeout_ms < 0 ? DDP_CLOCK_NEVER : ddp_clock_ms() + timeout_ms;
+}
+
+/* Copy what the caller knows of the options; refuse what only it knows. */
+static int options_read(const struct ddp_job_options *given,
+			struct ddp_job_options *options,
+			struct ddp_error *error)
+{
+	const char *bytes = (const char *)given;
+	size_t i;
+
+	*options = (struct ddp_job_options){ .size = sizeof(*options) };
+	if (given != NULL) {
+		if (given->size < sizeof(given->size) ||
+		    given->size > SIZE_MAX_SANE)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"the size of the job's options is not set");
+		for (i = sizeof(*options); i < given->size; i++)
+			if (bytes[i] != 0)
+				return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					"the job's options have one that this "
+					"libddp, " DDP_VERSION ", is too old "
+					"for");
+		memcpy(options, given, given->size < sizeof(*options) ?
+		       given->size : sizeof(*options));
+	}
+	if (options->launch != DDP_LAUNCH_AUTO &&
+	    options->launch != DDP_LAUNCH_PMIX &&
+	    options->launch != DDP_LAUNCH_SINGLE)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%d is no way "
+				     "to find a job", (int)options->launch);
+	if (options->timeout_ms == 0)
+		options->timeout_ms = TIMEOUT_MS;
+	return 0;
+}
+
+/* Whether to use PMIx: 1, 0, or -1 where the launch is not as it was asked. */
+static int launch_choose(enum ddp_launch launch, struct ddp_error *error)
+{
+	if (launch == DDP_LAUNCH_SINGLE)
+		return 0;
+	if (ddp_client_offered())
+		return 1;
+	if (launch == DDP_LAUNCH_PMIX)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "no launcher "
+				     "offers PMIx to this process: start it "
+				     "with srun --mpi=pmix, or with srun "
+				     "--ddp");
+	return ddp_launch_is_alone(error);
+}
+
+/* Ask PMIx for the host of every rank. */
+static struct ddp_layout *layout_ask(struct ddp_job *job, uint32_t size,
+				     int64_t deadline, struct ddp_error *error)
+{
+	char **names = calloc(size, sizeof(*names));
+	struct ddp_layout *layout = NULL;
+	uint32_t rank;
+
+	if (names == NULL) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM,
+			      "out of memory for a job of %u ranks", size);
+		return NULL;
+	}
+	for (rank = 0; rank < size; rank++) {
+		names[rank] = ddp_client_get_host(job->client, rank, deadline,
+						  error);
+		if (names[rank] == NULL)
+			break;
+	}
+	if (rank == size)
+		layout = ddp_launch_named(names, size, error);
+	while (rank > 0)
+		free(names[--rank]);
+	free(names);
+	return layout;
+}
+
+/* Place all ranks, and check it against what PMIx says of this one. */
+static int layout_find(struct ddp_job *job,
+		       const struct ddp_client_facts *facts, int64_t deadline,
+		       struct ddp_error *error)
+{
+	if (facts->size == UINT32_MAX || facts->size == 0)
+		return ddp_error_set(error, DDP_ERROR_PMIX, "the launcher's "
+				     "PMIx does not say how many ranks there "
+				     "are");
+	if (facts->node_list != NULL && facts->mapping != NULL)
+		job->layout = ddp_launch_mapped(facts->node_list,
+						facts->mapping, facts->size,
+						error);
+	else
+		job->layout = layout_ask(job, facts->size, deadline, error);
+	if (job->layout == NULL ||
+	    ddp_layout_get(job->layout, facts->rank, &job->self, error))
+		return -1;
+	if ((facts->local_rank != UINT32_MAX &&
+	     facts->local_rank != job->self.local_rank) ||
+	    (facts->local_size != UINT32_MAX &&
+	     facts->local_size != job->self.local_world_size))
+		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx "
+				     "contradicts itself: rank %u is local "
+				     "rank %u of %u on %s, but by its map of "
+				     "the job %u of %u", facts->rank,
+				     facts->local_rank, facts->local_size,
+				     job->self.host, job->self.local_rank,
+				     job->self.local_world_size);
+	return 0;
+}
+
+static int join_pmix(struct ddp_job *job, int64_t deadline,
+		     struct ddp_error *error)
+{
+	struct ddp_client_facts facts;
+	int rc;
+
+	job->client = ddp_client_open(deadline, error);
+	if (job->client == NULL ||
+	    ddp_client_get_facts(job->client, deadline, &facts, error))
+		return -1;
+	rc = layout_find(job, &facts, deadline, error);
+	free(facts.node_list);
+	free(facts.mapping);
+	return rc;
+}
+
+static int join_single(struct ddp_job *job, struct ddp_error *error)
+{
+	char host[DDP_HOSTNAME_MAX + 1] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	job->layout = ddp_launch_single(host[0] != '\0' ? host : "localhost",
+					error);
+	return job->layout == NULL ? -1 :
+		ddp_layout_get(job->layout, 0, &job->self, error);
+}
+
+struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
+			       struct ddp_error *error)
+{
+	struct ddp_job_options options;
+	struct ddp_job *job;
+	int pmix, rc;
+
+	if (options_read(given, &options, error))
+		return NULL;
+	pmix = launch_choose(options.launch, error);
+	if (pmix < 0)
+		return NULL;
+	if (atomic_flag_test_and_set(&taken)) {
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "this process has a "
+			      "job already: destroy that one first");
+		return NULL;
+	}
+	job = calloc(1, sizeof(*job));
+	if (job == NULL) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM,
+			      "out of memory for a job");
+		atomic_flag_clear(&taken);
+		return NULL;
+	}
+	job->process = getpid();
+	pthread_mutex_init(&job->lock, NULL);
+	ddp_wait_create_cond(&job->idle);
+	job->timeout_ms = options.timeout_ms;
+	if (!pmix)
+		rc = join_single(job, error);
+	else if (is_spent(error))
+		rc = -1;
+	else
+		rc = join_pmix(job, ddp_job_deadline(job, 0), error);
+	if (rc != 0) {
+		ddp_job_destroy(job);
+		return NULL;
+	}
+	job->size = ddp_layout_world_size(job->layout);
+	return job;
+}
+
+void ddp_job_destroy(struct ddp_job *job)
+{
+	if (job == NULL)
+		return;
+	ddp_layout_destroy(job->layout);
+	pthread_cond_destroy(&job->idle);
+	pthread_mutex_destroy(&job->lock);
+	free(job->own);
+	free(job);
+	atomic_flag_clear(&taken);
+}
+
+uint32_t ddp_job_rank(const struct ddp_job *job)
+{
+	return job->self.rank;
+}
+
+uint32_t ddp_job_size(const struct ddp_job *job)
+{
+	return job->size;
+}
+
+uint32_t ddp_job_local_rank(const struct ddp_job *job)
+{
+	return job->self.local_rank;
+}
+
+uint32_t ddp_job_local_size(const struct ddp_job *job)
+{
+	return job->self.local_world_size;
+}
+
+uint32_t ddp_job_node_rank(const struct ddp_job *job)
+{
+	return job->self.node_rank;
+}
+
+uint32_t ddp_job_node_count(const struct ddp_job *job)
+{
+	return ddp_layout_node_count(job->layout);
+}
+
+const char *ddp_job_host(const struct ddp_job *job, uint32_t rank)
+{
+	struct ddp_rank place;
+
+	return ddp_layout_get(job->layout, rank, &place, NULL) ? NULL :
+		place.host;
+}
+
+uint32_t ddp_job_node_of(const struct ddp_job *job, uint32_t rank)
+{
+	struct ddp_rank place;
+
+	return ddp_layout_get(job->layout, rank, &place, NULL) ? UINT32_MAX :
+		place.node_rank;
+}
+
+uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank)
+{
+	struct ddp_rank place;
+
+	return ddp_layout_get(job->layout, rank, &place, NULL) ? UINT32_MAX :
+		place.local_rank;
+}
+
+struct ddp_record_id ddp_job_record_id(const struct ddp_job *job, uint32_t rank)
+{
+	return (struct ddp_record_id){ job->session, job->round, rank };
+}
+
+/* ---- one collective at a time */
+
+int ddp_job_begin(struct ddp_job *job, int64_t deadline,
+		  struct ddp_error *error)
+{
+	bool in_time = true;
+	int rc = -1;
+
+	if (job->process != getpid())
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "this process "
+				     "is a child of a rank: a child of fork "
+				     "has no job");
+	pthread_mutex_lock(&job->lock);
+	while (job->busy && !job->ended && in_time)
+		in_time = ddp_wait_cond(&job->idle, &job->lock, deadline);
+	if (job->ended) {
+		if (error != NULL)
+			*error = job->why;
+	} else if (job->busy) {
+		ddp_error_set(error, DDP_ERROR_TIMEOUT, "another thread's "
+			      "collective of this job has not ended in time");
+	} else {
+		job->busy = true;
+		rc = 0;
+	}
+	pthread_mutex_unlock(&job->lock);
+	return rc;
+}
+
+void ddp_job_end(struct ddp_job *job)
+{
+	pthread_mutex_lock(&job->lock);
+	job->busy = false;
+	pthread_cond_signal(&job->idle);
+	pthread_mutex_unlock(&job->lock);
+}
+
+int ddp_job_fail(struct ddp_job *job, const struct ddp_error *why,
+		 struct ddp_error *error)
+{
+	pthread_mutex_lock(&job->lock);
+	job->ended = true;
+	job->why = *why;
+	spent = true;
+	pthread_cond_broadcast(&job->idle);
+	pthread_mutex_unlock(&job->lock);
+	if (error != NULL)
+		*error = *why;
+	return -1;
+}
+
+const char *ddp_version(void)
+{
+	return DDP_VERSION;
+}

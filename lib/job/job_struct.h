@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A job from inside: what job.c, exchange.c, absent.c and abort.c share.
+ */
+#ifndef DDP_JOB_JOB_STRUCT_H
+#define DDP_JOB_JOB_STRUCT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "job/client.h"
+#include "job/job.h"
+#include "job/record.h"
+#include "layout/layout.h"
+
+struct ddp_job {
+	struct ddp_client *client;	/* NULL: one process */
+	pid_t process;			/* not a child of it by fork */
+	struct ddp_layout *layout;
+	struct ddp_rank self;
+	uint32_t size;
+	int32_t timeout_ms;		/* below 0: none */
+
+	pthread_mutex_t lock;		/* of what is below */
+	pthread_cond_t idle;
+	bool busy;			/* a collective is under way, to whose
+					 * thread the fields below belong */
+	bool ended;			/* by this error */
+	struct ddp_error why;
+	uint32_t session, round;	/* 0 before the first exchange */
+	void *own;			/* this rank's record of the round */
+	size_t own_copy, own_room;	/* bytes behind its slot; allocated */
+};
+
+/* Whose record of the present exchange is meant. */
+struct ddp_record_id ddp_job_record_id(const struct ddp_job *job,
+				       uint32_t rank);
+
+/* End the job by an error. Returns -1. */
+int ddp_job_fail(struct ddp_job *job, const struct ddp_error *why,
+		 struct ddp_error *error);
+
+#endif

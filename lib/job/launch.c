@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which rank is on which node, from what launchers say. */
+#define _GNU_SOURCE
+#include "job/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/mapping.h"
+#include "layout/scan.h"
+
+/* A rank among those of its host, for sorting. */
+struct named {
+	const char *name;
+	uint32_t rank;
+};
+
+/* The number in a variable; 0 if there is none. */
+static uint64_t variable_number(const char *name)
+{
+	const char *at = getenv(name);
+	uint64_t number;
+
+	if (at == NULL || ddp_scan_number(&at, 0, UINT32_MAX, &number) ||
+	    *at != '\0')
+		return 0;
+	return number;
+}
+
+int ddp_launch_is_alone(struct ddp_error *error)
+{
+	static const struct {
+		const char *variable, *remedy;
+	} launchers[] = {
+		{ "SLURM_STEP_NUM_TASKS",
+		  "start it with srun --mpi=pmix, or with srun --ddp" },
+		{ "OMPI_COMM_WORLD_SIZE", "this mpirun is built without PMIx" },
+		{ "PMI_SIZE", "start it with a launcher that has PMIx, such "
+		  "as srun --mpi=pmix" },
+	};
+	uint64_t tasks;
+	size_t i;
+
+	for (i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+		tasks = variable_number(launchers[i].variable);
+		if (tasks > 1)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"this is one of %llu tasks (%s), but without "
+				"PMIx they cannot find each other: %s",
+				(unsigned long long)tasks,
+				launchers[i].variable, launchers[i].remedy);
+	}
+	return 0;
+}
+
+/* Place ranks on the hosts that rank_hosts has for them. */
+static struct ddp_layout *layout_create(const struct ddp_hostlist *hosts,
+					const uint32_t *rank_hosts,
+					uint32_t ranks,
+					struct ddp_error *error)
+{
+	struct ddp_layout_params params = {
+		.hosts = hosts,
+		.distribution = DDP_DISTRIBUTION_ARBITRARY,
+		.rank_hosts = rank_hosts,
+	};
+	uint32_t *tasks = calloc(ddp_hostlist_count(hosts), sizeof(*tasks));
+	struct ddp_layout *layout;
+	uint32_t rank;
+
+	if (tasks == NULL) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM,
+			      "out of memory for a job of %u ranks", ranks);
+		return NULL;
+	}
+	for (rank = 0; rank < ranks; rank++)
+		tasks[rank_hosts[rank]]++;
+	params.tasks = tasks;
+	layout = ddp_layout_create(&params, error);
+	free(tasks);
+	return layout;
+}
+
+struct ddp_layout *ddp_launch_single(const char *host,
+				     struct ddp_error *error)
+{
+	char *name = (char *)host;
+
+	return ddp_launch_named(&name, 1, error);
+}
+
+struct ddp_layout *ddp_launch_mapped(const char *node_list,
+				     const char *mapping, uint32_t ranks,
+				     struct ddp_error *error)
+{
+	struct ddp_hostlist *hosts = ddp_hostlist_create(node_list, error);
+	struct ddp_layout *layout = NULL;
+	uint32_t *rank_hosts = NULL;
+
+	if (hosts != NULL)
+		rank_hosts = ddp_mapping_parse(mapping,
+					       ddp_hostlist_count(hosts),
+					       ranks, error);
+	if (rank_hosts != NULL)
+		layout = layout_create(hosts, rank_hosts, ranks, error);
+	free(rank_hosts);
+	ddp_hostlist_destroy(hosts);
+	return layout;
+}
+
+static int named_compare(const void *a, const void *b)
+{
+	const struct named *one = a, *other = b;
+	int order = strcmp(one->name, other->name);
+
+	return order != 0 ? order : (one->rank > other->rank) -
+		(one->rank < other->rank);
+}
+
+/* Number the hosts in the order of their names and list these. Returns the
+ * list, or NULL if memory is short. */
+static char *names_number(char *const *names, uint32_t ranks,
+			  uint32_t *rank_hosts)
+{
+	struct named *sorted = malloc(ranks * sizeof(*sorted));
+	uint32_t host = 0, i;
+	size_t size = 1;
+	char *list, *end;
+
+	for (i = 0; sorted != NULL && i < ranks; i++) {
+		sorted[i] = (struct named){ names[i], i };
+		size += strlen(names[i]) + 1;
+	}
+	list = malloc(size);
+	if (sorted == NULL || list == NULL) {
+		free(sorted);
+		free(list);
+		return NULL;
+	}
+	qsort(sorted, ranks, sizeof(*sorted), named_compare);
+	end = stpcpy(list, sorted[0].name);
+	for (i = 0; i < ranks; i++) {
+		if (i > 0 && strcmp(sorted[i].name, sorted[i - 1].name) != 0) {
+			end = stpcpy(stpcpy(end, ","), sorted[i].name);
+			host++;
+		}
+		rank_hosts[sorted[i].rank] = host;
+	}
+	free(sorted);
+	return list;
+}
+
+struct ddp_layout *ddp_launch_named(char *const *names, uint32_t ranks,
+				    struct ddp_error *error)
+{
+	uint32_t *rank_hosts = malloc(ranks * sizeof(*rank_hosts));
+	char *list = rank_hosts == NULL ? NULL :
+		names_number(names, ranks, rank_hosts);
+	struct ddp_hostlist *hosts = NULL;
+	struct ddp_layout *layout = NULL;
+
+	if (list == NULL)
+		ddp_error_set(error, DDP_ERROR_SYSTEM,
+			      "out of memory for a job of %u ranks", ranks);
+	else
+		hosts = ddp_hostlist_create(list, error);
+	if (hosts != NULL)
+		layout = layout_create(hosts, rank_hosts, ranks, error);
+	ddp_hostlist_destroy(hosts);
+	free(rank_hosts);
+	free(list);
+	return layout;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The clock by which deadlines are kept. */
+#define _POSIX_C_SOURCE 200809L
+#include "layout/clock.h"
+
+#include <time.h>
+
+int64_t ddp_clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The clock by which deadlines are kept: no change of the date moves it. */
+#ifndef DDP_LAYOUT_CLOCK_H
+#define DDP_LAYOUT_CLOCK_H
+
+#include <stdint.h>
+
+#define DDP_CLOCK_NEVER INT64_MAX	/* the deadline that never passes */
+
+/* Milliseconds of CLOCK_MONOTONIC. */
+int64_t ddp_clock_ms(void);
+
+#endif

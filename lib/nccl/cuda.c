@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The CUDA driver, looked up, and what it is asked. */
+#include "nccl/cuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CUDA_SUCCESS 0			/* of CUresult */
+#define CUDA_ERROR_NOT_READY 600
+
+/* A CUcontext is a void *, a CUdevice an int, a CUstream a void *. */
+static struct cuda {
+	int (*init)(unsigned int flags);
+	int (*get_context)(void **context);
+	int (*get_device)(int *device);
+	int (*get_uuid)(unsigned char *uuid, int device);
+	int (*get_bus_id)(char *text, int room, int device);
+	int (*query_stream)(void *stream);
+	int (*get_error)(int result, const char **text);
+} cuda;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char missing[256];		/* why cuda cannot be used; "" */
+
+static void *find(void *handle, const char *name, void *function)
+{
+	void *symbol = dlsym(handle, name);
+
+	memcpy(function, &symbol, sizeof(symbol));
+	return symbol;
+}
+
+static void look_up(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (lib == NULL) {
+		snprintf(missing, sizeof(missing), "no GPU: %s", dlerror());
+		return;
+	}
+	/* the older one would name a MIG instance by its GPU */
+	if (!find(lib, "cuDeviceGetUuid_v2", &cuda.get_uuid))
+		find(lib, "cuDeviceGetUuid", &cuda.get_uuid);
+	if (!find(lib, "cuInit", &cuda.init) ||
+	    !find(lib, "cuCtxGetCurrent", &cuda.get_context) ||
+	    !find(lib, "cuCtxGetDevice", &cuda.get_device) ||
+	    !find(lib, "cuDeviceGetPCIBusId", &cuda.get_bus_id) ||
+	    !find(lib, "cuStreamQuery", &cuda.query_stream) ||
+	    !find(lib, "cuGetErrorString", &cuda.get_error))
+		snprintf(missing, sizeof(missing),
+			 "libcuda.so.1 is not the one of a CUDA driver");
+}
+
+static int refuse(struct ddp_error *error, const char *call, int result)
+{
+	const char *text = NULL;
+
+	if (cuda.get_error(result, &text) != CUDA_SUCCESS || text == NULL)
+		text = "unknown error";
+	ddp_error_set(error, DDP_ERROR_CUDA, "%s: %s", call, text);
+	return ddp_error_native(error, result);
+}
+
+static int ready(struct ddp_error *error)
+{
+	int result;
+
+	pthread_once(&once, look_up);
+	if (*missing != '\0')
+		return ddp_error_set(error, DDP_ERROR_CUDA, "%s", missing);
+	result = cuda.init(0);
+	if (result != CUDA_SUCCESS)
+		return refuse(error, "no GPU: cuInit", result);
+	return 0;
+}
+
+static int gpu_identify(struct ddp_gpu_id *gpu, int device,
+			struct ddp_error *error)
+{
+	char text[32] = "";
+	int result;
+
+	if (cuda.get_uuid != NULL &&
+	    cuda.get_uuid(gpu->id, device) == CUDA_SUCCESS) {
+		gpu->kind = DDP_GPU_ID_UUID;
+		return 0;
+	}
+	result = cuda.get_bus_id(text, sizeof(text), device);
+	if (result != CUDA_SUCCESS)
+		return refuse(error, "cuDeviceGetPCIBusId", result);
+	text[sizeof(gpu->id) - 1] = '\0';
+	memcpy(gpu->id, text, sizeof(gpu->id));
+	gpu->kind = DDP_GPU_ID_BUS;
+	return 0;
+}
+
+int ddp_cuda_current(struct ddp_gpu_id *gpu, struct ddp_error *error)
+{
+	void *context = NULL;
+	int device, result;
+
+	memset(gpu, 0, sizeof(*gpu));
+	if (ready(error) != 0)
+		return -1;
+	result = cuda.get_context(&context);
+	if (result != CUDA_SUCCESS)
+		return refuse(error, "cuCtxGetCurrent", result);
+	if (context == NULL)
+		return ddp_error_set(error, DDP_ERROR_CUDA,
+				     "this thread has chosen no GPU: call "
+				     "cudaSetDevice first (before CUDA 12, "
+				     "cudaFree(0) after it)");
+	result = cuda.get_device(&device);
+	if (result != CUDA_SUCCESS)
+		return refuse(error, "cuCtxGetDevice", result);
+	return gpu_identify(gpu, device, error);
+}
+
+int ddp_cuda_query_stream(void *stream, struct ddp_error *error)
+{
+	int result;
+
+	if (ready(error) != 0)
+		return -1;
+	result = cuda.query_stream(stream);
+	if (result == CUDA_SUCCESS)
+		return 1;
+	if (result == CUDA_ERROR_NOT_READY)
+		return 0;
+	return refuse(error, "what was enqueued to the stream failed", result);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One communicator from its unique ids. */
+#include "nccl/init.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nccl/await.h"
+
+/* As every NCCL since 2.14 checks them (init.cc, parseCommConfig): of a config
+ * it takes the first size bytes, and what its version did not have yet from its
+ * own defaults. */
+#define CONFIG_MAGIC 0xcafebeef
+#define CONFIG_OLDEST 21400	/* the first that has "blocking" */
+#define CONFIG_SIZE (offsetof(ncclConfig_t, blocking) + sizeof(int))
+#define CONFIG_LARGEST 65536
+
+ncclConfig_t *ddp_init_config(const ncclConfig_t *config,
+			      struct ddp_error *error)
+{
+	static const ncclConfig_t least = {
+		CONFIG_SIZE, CONFIG_MAGIC, CONFIG_OLDEST, 0
+	};
+	ncclConfig_t *copy;
+	size_t size;
+
+	if (config == NULL)
+		config = &least;
+	size = config->size;
+	if (config->magic != CONFIG_MAGIC || config->version < CONFIG_OLDEST ||
+	    size < CONFIG_SIZE || size > CONFIG_LARGEST) {
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "the config was not "
+			      "set to NCCL_CONFIG_INITIALIZER");
+		return NULL;
+	}
+	copy = calloc(1, size > sizeof(*copy) ? size : sizeof(*copy));
+	if (copy == NULL) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory");
+		return NULL;
+	}
+	memcpy(copy, config, size);
+	copy->blocking = 0;
+	return copy;
+}
+
+static int start(const struct ddp_nccl *nccl, const struct ddp_roster *roster,
+		 ncclUniqueId *ids, ncclConfig_t *config, ncclComm_t *comm)
+{
+	int size = (int)roster->size, rank = (int)roster->rank;
+
+	if (roster->root_count > 1)
+		return nccl->init_scalable(comm, size, rank,
+					   (int)roster->root_count, ids,
+					   config);
+	return nccl->init_rank(comm, size, ids[0], rank, config);
+}
+
+int ddp_init_comm(const struct ddp_nccl *nccl, const struct ddp_roster *roster,
+		  ncclUniqueId *ids, ncclConfig_t *config, const char *name,
+		  int64_t deadline, ncclComm_t *comm, struct ddp_error *error)
+{
+	char what[96];
+	int result;
+
+	snprintf(what, sizeof(what), "the initialisation of the %s "
+		 "communicator of %u rank%s", name, roster->size,
+		 roster->size > 1 ? "s" : "");
+	*comm = NULL;
+	ddp_nccl_use();
+	result = start(nccl, roster, ids, config, comm);
+	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
+		ddp_nccl_error_set(error, nccl, what, result);
+	else
+		result = ddp_await_comm(nccl, *comm, what, deadline, error);
+	if (result == 0)
+		return 0;
+	/* NCCL returns on an error of cudaGetDevice inside its own group, which
+	 * would take in all later calls of this thread. Where that was not the
+	 * error, this one does nothing. */
+	if (result == DDP_NCCL_CUDA_ERROR && *comm == NULL)
+		nccl->group_end();
+	return -1;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One communicator from its ids: started without blocking, awaited with a
+ * deadline. */
+#ifndef DDP_NCCL_INIT_H
+#define DDP_NCCL_INIT_H
+
+#include <stdint.h>
+
+#include "nccl/library.h"
+#include "nccl/roster.h"
+
+/*
+ * A copy of what the caller passes on (NULL: NCCL's defaults), but without
+ * blocking; the caller frees it. NULL on errors.
+ */
+ncclConfig_t *ddp_init_config(const ncclConfig_t *config,
+			      struct ddp_error *error);
+
+/*
+ * Collective over the ranks of roster, which all have the same ids, one for
+ * each root. name, such as "world", is for errors. Returns 0; or -1 with what
+ * there is in *comm, for the caller to abort, or NULL.
+ */
+int ddp_init_comm(const struct ddp_nccl *nccl, const struct ddp_roster *roster,
+		  ncclUniqueId *ids, ncclConfig_t *config, const char *name,
+		  int64_t deadline, ncclComm_t *comm, struct ddp_error *error);
+
+#endif

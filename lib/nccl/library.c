@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NCCL, looked up in this process. */
+#define _GNU_SOURCE	/* dl_iterate_phdr, dladdr1, dlinfo */
+#include "nccl/library.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDS_KEPT 8
+#define PATH_SHOWN 90	/* its end; two fit in the text of a card */
+
+/* What this process knows of NCCL, which is one for all jobs and threads. */
+static struct {
+	pthread_mutex_t lock;
+	void *handle;			/* NULL: not found yet */
+	char path[PATH_MAX];
+	struct ddp_nccl table;
+	bool used;			/* it has read NCCL_HOSTID */
+	bool shares;			/* NCCL_HOSTID is this rank's alone */
+	unsigned int id_count;
+	ncclUniqueId ids[IDS_KEPT];	/* made, and never connected to */
+} nccl = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- the copies in the process */
+
+struct copies {
+	unsigned int count;
+	char path[2][PATH_MAX];
+};
+
+static int copies_add(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const char *name = strrchr(info->dlpi_name, '/');
+	struct copies *copies = data;
+
+	(void)size;
+	name = name != NULL ? name + 1 : info->dlpi_name;
+	if (strncmp(name, "libnccl.so", 10) != 0 ||
+	    (name[10] != '\0' && name[10] != '.'))
+		return 0;
+	if (copies->count < 2)
+		snprintf(copies->path[copies->count], PATH_MAX, "%s",
+			 info->dlpi_name);
+	copies->count++;
+	return 0;
+}
+
+/*
+ * A program that was linked with libnccl_static.a -rdynamic, or a library that
+ * contains NCCL and was loaded RTLD_GLOBAL. Beside a libnccl.so only the
+ * library counts: in a program the symbol can be an entry of its own PLT.
+ */
+static void inside_add(struct copies *copies)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, "ncclGetUniqueId"), *map = NULL;
+	const char *path;
+	Dl_info info;
+
+	if (symbol == NULL ||
+	    dladdr1(symbol, &info, &map, RTLD_DL_LINKMAP) == 0)
+		return;
+	path = ((const struct link_map *)map)->l_name;
+	if (copies->count == 0)
+		path = info.dli_fname;
+	else if (*path == '\0' || strcmp(path, copies->path[0]) == 0)
+		return;
+	snprintf(copies->path[copies->count++], PATH_MAX, "%s", path);
+}
+
+static void copies_find(struct copies *copies)
+{
+	copies->count = 0;
+	dl_iterate_phdr(copies_add, copies);
+	if (copies->count < 2)
+		inside_add(copies);
+}
+
+static const char *path_end(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
+}
+
+static int copies_check(const struct copies *copies, struct ddp_error *error)
+{
+	const char *a, *b;
+
+	if (copies->count < 2)
+		return 0;
+	a = path_end(copies->path[0]);
+	b = path_end(copies->path[1]);
+	return ddp_error_set(error, DDP_ERROR_NCCL,
+			     "two copies of NCCL are in one process, %s%s and "
+			     "%s%s: link and load the same",
+			     a > copies->path[0] ? "..." : "", a,
+			     b > copies->path[1] ? "..." : "", b);
+}
+
+/* ---- the table */
+
+static void *handle_open(const struct copies *copies, struct ddp_error *error)
+{
+	const char *named = getenv("DDP_NCCL_LIBRARY");
+	const char *path = named != NULL && *named != '\0' ? named :
+		"libnccl.so.2";
+	void *handle;
+
+	if (copies->count > 0) {
+		handle = dlopen(copies->path[0], RTLD_NOW | RTLD_NOLOAD);
+		/* the program itself has no name to be opened by */
+		return handle != NULL ? handle : dlopen(NULL, RTLD_NOW);
+	}
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (handle == NULL)
+		ddp_error_set(error, DDP_ERROR_NCCL, "no NCCL: %.200s%s",
+			      dlerror(), path == named ?
+			      " (DDP_NCCL_LIBRARY names it)" : "");
+	return handle;
+}
+
+/* Set a function pointer, which ISO C does not let a void pointer become. */
+static bool find(void *handle, const char *name, void *function)
+{
+	void *symbol = dlsym(handle, name);
+
+	memcpy(function, &symbol, sizeof(symbol));
+	return symbol != NULL;
+}
+
+static const char *table_fill(struct ddp_nccl *table, void *handle)
+{
+	const struct {
+		const char *name;
+		void *function;
+	} needed[] = {
+		{ "ncclGetVersion", &table->get_version },
+		{ "ncclGetUniqueId", &table->get_unique_id },
+		{ "ncclCommInitRankConfig", &table->init_rank },
+		{ "ncclCommGetAsyncError", &table->get_async_error },
+		{ "ncclCommFinalize", &table->finalize },
+		{ "ncclCommDestroy", &table->destroy },
+		{ "ncclCommAbort", &table->abort },
+		{ "ncclGroupEnd", &table->group_end },
+		{ "ncclGetErrorString", &table->get_error_string },
+		{ "ncclGetLastError", &table->get_last_error },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!find(handle, needed[i].name, needed[i].function))
+			return needed[i].name;
+	find(handle, "ncclCommInitRankScalable", &table->init_scalable);
+	return NULL;
+}
+
+static int table_check(struct ddp_nccl *table, void *handle,
+		       struct ddp_error *error)
+{
+	const char *missing = table_fill(table, handle);
+	int v = 0;
+
+	if (table->get_version != NULL && table->get_version(&v) == 0 &&
+	    v < DDP_NCCL_OLDEST)
+		return ddp_error_set(error, DDP_ERROR_NCCL,
+				     "%.200s is NCCL %d.%d.%d; 2.18 is the "
+				     "oldest that serves", table->path,
+				     v / 10000, v / 100 % 100, v % 100);
+	if (missing != NULL)
+		return ddp_error_set(error, DDP_ERROR_NCCL,
+				     "%.200s is no NCCL: it has no %s",
+				     table->path, missing);
+	table->version = v;
+	return 0;
+}
+
+static void path_find(void *handle, const struct copies *copies)
+{
+	struct link_map *map = NULL;
+
+	if (copies->count == 0 && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0)
+		snprintf(nccl.path, sizeof(nccl.path), "%s", map->l_name);
+	else
+		snprintf(nccl.path, sizeof(nccl.path), "%s", copies->path[0]);
+}
+
+static int look_up(const struct copies *copies, struct ddp_error *error)
+{
+	void *handle = handle_open(copies, error);
+
+	if (handle == NULL)
+		return -1;
+	path_find(handle, copies);
+	nccl.table = (struct ddp_nccl){ .path = nccl.path };
+	if (table_check(&nccl.table, handle, error) != 0) {
+		dlclose(handle);
+		return -1;
+	}
+	nccl.handle = handle;
+	return 0;
+}
+
+const struct ddp_nccl *ddp_nccl_get(struct ddp_error *error)
+{
+	struct copies copies;
+	int result;
+
+	pthread_mutex_lock(&nccl.lock);
+	copies_find(&copies);
+	result = copies_check(&copies, error);
+	if (result == 0 && nccl.handle == NULL)
+		result = look_up(&copies, error);
+	pthread_mutex_unlock(&nccl.lock);
+	return result == 0 ? &nccl.table : NULL;
+}
+
+const char *ddp_nccl_library(int *version, struct ddp_error *error)
+{
+	const struct ddp_nccl *found = ddp_nccl_get(error);
+
+	if (found == NULL)
+		return NULL;
+	if (version != NULL)
+		*version = found->version;
+	return found->path;
+}
+
+/* ---- its errors, ids and environment */
+
+int ddp_nccl_error_set(struct ddp_error *error, const struct ddp_nccl *found,
+		       const char *call, int result)
+{
+	const char *last = found->get_last_error(NULL);
+	int v = found->version;
+	char *at;
+
+	if (last == NULL)
+		last = "";
+	ddp_error_set(error, DDP_ERROR_NCCL,
+		      "NCCL %d.%d.%d, in %s: %s%s%.120s%s", v / 10000,
+		      v / 100 % 100, v % 100, call,
+		      found->get_error_string(result),
+		      *last != '\0' ? " (" : "", last,
+		      *last != '\0' ? ")" : "");
+	if (error != NULL)
+		while ((at = strpbrk(error->text, "\r\n")) != NULL)
+			*at = ' ';
+	return ddp_error_native(error, result);
+}
+
+int ddp_nccl_id_take(const struct ddp_nccl *found, ncclUniqueId *id,
+		     struct ddp_error *error)
+{
+	int result = 0;
+
+	pthread_mutex_lock(&nccl.lock);
+	if (nccl.id_count > 0)
+		*id = nccl.ids[--nccl.id_count];
+	else
+		result = found->get_unique_id(id);
+	pthread_mutex_unlock(&nccl.lock);
+	if (result != 0)
+		return ddp_nccl_error_set(error, found, "ncclGetUniqueId",
+					  result);
+	return 0;
+}
+
+void ddp_nccl_id_return(const ncclUniqueId *id)
+{
+	pthread_mutex_lock(&nccl.lock);
+	if (nccl.id_count < IDS_KEPT)
+		nccl.ids[nccl.id_count++] = *id;
+	pthread_mutex_unlock(&nccl.lock);
+}
+
+void ddp_nccl_use(void)
+{
+	pthread_mutex_lock(&nccl.lock);
+	nccl.used = true;
+	pthread_mutex_unlock(&nccl.lock);
+}
+
+int ddp_nccl_share_gpu(uint32_t rank, struct ddp_error *error)
+{
+	char text[32];
+	int result = 0;
+
+	pthread_mutex_lock(&nccl.lock);
+	if (!nccl.shares && nccl.used) {
+		result = ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				       "share_gpu must be set when the first "
+				       "communicator is made: NCCL reads "
+				       "NCCL_HOSTID only then");
+	} else if (!nccl.shares) {
+		snprintf(text, sizeof(text), "ddp-rank-%u", rank);
+		setenv("NCCL_HOSTID", text, 0);
+		nccl.shares = true;
+	}
+	pthread_mutex_unlock(&nccl.lock);
+	return result;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A call that makes communicators: this rank's card, all ranks' cards, NCCL. */
+#include "nccl/setup.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/exchange.h"
+#include "job/job.h"
+#include "nccl/cuda.h"
+#include "nccl/destroy.h"
+#include "nccl/init.h"
+
+#define RANKS_PER_ROOT 128
+#define OPTIONS_MAX 4096		/* more than they will ever be */
+
+void ddp_setup_fail(struct ddp_setup *setup, const struct ddp_error *why)
+{
+	struct ddp_card *mine = &setup->mine;
+
+	if (mine->code != DDP_ERROR_NONE)
+		return;
+	mine->code = why->code;
+	mine->native = why->native;
+	snprintf(mine->text, sizeof(mine->text), "%.*s",
+		 (int)sizeof(mine->text) - 1, why->text);
+}
+
+int ddp_setup_options(const struct ddp_nccl_options *given,
+		      struct ddp_nccl_options *options, struct ddp_error *error)
+{
+	const char *bytes = (const char *)given;
+	size_t i;
+
+	*options = (struct ddp_nccl_options){ .size = sizeof(*options) };
+	if (given == NULL)
+		return 0;
+	if (given->size < sizeof(given->size) || given->size > OPTIONS_MAX)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "the size of the options is not set");
+	for (i = offsetof(struct ddp_nccl_options, reserved); i < given->size;
+	     i++)
+		if (bytes[i] != 0)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					     "the options have one that this "
+					     "libddp is too old for");
+	memcpy(options, given, given->size < sizeof(*options) ? given->size :
+	       sizeof(*options));
+	return 0;
+}
+
+int ddp_setup_begin(struct ddp_setup *setup, struct ddp_job *job,
+		    const struct ddp_nccl_options *options,
+		    struct ddp_error *error)
+{
+	struct ddp_error why = { 0 };
+
+	*setup = (struct ddp_setup){ .job = job };
+	if (ddp_setup_options(options, &setup->options, &why) != 0)
+		ddp_setup_fail(setup, &why);
+	setup->deadline = ddp_job_deadline(job, setup->options.timeout_ms);
+	setup->mine.ranks_per_root = setup->options.ranks_per_root;
+	if (setup->mine.ranks_per_root == 0)
+		setup->mine.ranks_per_root = RANKS_PER_ROOT;
+	setup->mine.share_gpu = setup->options.share_gpu != 0;
+	return ddp_job_begin(job, setup->deadline, error);
+}
+
+void ddp_setup_end(struct ddp_setup *setup)
+{
+	unsigned int i;
+
+	ddp_job_end(setup->job);
+	for (i = 0; i < setup->team_count; i++) {
+		ddp_roster_destroy(&setup->teams[i].roster);
+		free(setup->teams[i].ids);
+	}
+	free(setup->config);
+}
+
+/* ---- this rank */
+
+static int environment_check(struct ddp_error *error)
+{
+	const char *blocking = getenv("NCCL_COMM_BLOCKING");
+
+	if (getenv("NCCL_COMM_ID") != NULL)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "NCCL_COMM_ID is set, so that all "
+				     "communicators would meet at one address: "
+				     "unset it");
+	if (blocking != NULL && strtol(blocking, NULL, 0) == 1)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "NCCL_COMM_BLOCKING=1 is set, under which "
+				     "no deadline holds: unset it");
+	return 0;
+}
+
+static int gpu_find(struct ddp_card *mine, struct ddp_error *error)
+{
+	struct ddp_gpu_id gpu;
+
+	if (ddp_cuda_current(&gpu, error) != 0)
+		return -1;
+	mine->gpu_kind = gpu.kind;
+	memcpy(mine->gpu, gpu.id, sizeof(mine->gpu));
+	return 0;
+}
+
+void ddp_setup_prepare(struct ddp_setup *setup)
+{
+	struct ddp_error why = { 0 };
+	uint32_t rank = ddp_job_rank(setup->job);
+
+	setup->config = ddp_init_config(setup->options.config, &why);
+	if (setup->config == NULL || environment_check(&why) != 0)
+		goto fail;
+	setup->nccl = ddp_nccl_get(&why);
+	if (setup->nccl == NULL)
+		goto fail;
+	setup->mine.nccl = (uint32_t)setup->nccl->version;
+	if (gpu_find(&setup->mine, &why) != 0)
+		goto fail;
+	if (setup->options.share_gpu == 0 ||
+	    ddp_nccl_share_gpu(rank, &why) == 0)
+		return;
+fail:
+	ddp_setup_fail(setup, &why);
+}
+
+void ddp_setup_add(struct ddp_setup *setup, uint32_t group, const char *name,
+		   const uint32_t *color, const uint32_t *key)
+{
+	struct ddp_team *team = &setup->teams[setup->team_count];
+	uint32_t ranks_per_root = setup->mine.ranks_per_root;
+	struct ddp_error why = { 0 };
+
+	setup->team_count++;
+	team->group = group;
+	team->name = name;
+	if (setup->nccl == NULL || setup->nccl->init_scalable == NULL)
+		ranks_per_root = DDP_ONE_ROOT;
+	if (ddp_roster_create(&team->roster, ddp_job_size(setup->job), color,
+			      key, ddp_job_rank(setup->job), ranks_per_root,
+			      &why) != 0)
+		goto fail;
+	team->ids = calloc(team->roster.root_count + 1, sizeof(*team->ids));
+	if (team->ids != NULL)
+		return;
+	ddp_error_set(&why, DDP_ERROR_SYSTEM, "no memory for %u unique ids",
+		      team->roster.root_count);
+	ddp_roster_destroy(&team->roster);
+fail:
+	ddp_setup_fail(setup, &why);
+}
+
+static void id_make(struct ddp_setup *setup, uint32_t group, uint32_t root)
+{
+	struct ddp_card_id *id = &setup->mine.ids[setup->mine.id_count];
+	struct ddp_error why = { 0 };
+	ncclUniqueId made;
+
+	if (ddp_nccl_id_take(setup->nccl, &made, &why) != 0) {
+		ddp_setup_fail(setup, &why);
+		return;
+	}
+	id->group = group;
+	id->root = root;
+	memcpy(id->bytes, &made, sizeof(id->bytes));
+	setup->mine.id_count++;
+}
+
+/* A rank that cannot take part opens no listener. */
+static void ids_make(struct ddp_setup *setup)
+{
+	uint32_t me = ddp_job_rank(setup->job), root;
+	const struct ddp_team *team;
+	unsigned int i;
+
+	for (i = 0; i < setup->team_count; i++) {
+		team = &setup->teams[i];
+		for (root = 0; root < team->roster.root_count; root++)
+			if (team->roster.roots[root] == me &&
+			    setup->mine.code == DDP_ERROR_NONE)
+				id_make(setup, team->group, root);
+	}
+}
+
+/* Nobody has connected to them: nobody calls NCCL after a verdict against. */
+static void ids_return(struct ddp_setup *setup)
+{
+	ncclUniqueId id;
+
+	while (setup->mine.id_count > 0) {
+		setup->mine.id_count--;
+		memcpy(&id, setup->mine.ids[setup->mine.id_count].bytes,
+		       sizeof(id));
+		ddp_nccl_id_return(&id);
+	}
+}
+
+/* ---- all ranks */
+
+static const char *place_host(const void *of, uint32_t rank)
+{
+	return ddp_job_host(of, rank);
+}
+
+static uint32_t place_node(const void *of, uint32_t rank)
+{
+	return ddp_job_node_of(of, rank);
+}
+
+struct ddp_places ddp_setup_places(const struct ddp_job *job)
+{
+	return (struct ddp_places){ job, place_host, place_node };
+}
+
+/* The first id for a root counts; one that is all zeros is none. */
+static void id_keep(struct ddp_team *team, const struct ddp_card_id *id)
+{
+	static const ncclUniqueId none;
+	ncclUniqueId *kept = &team->ids[id->root];
+
+	if (memcmp(kept, &none, sizeof(none)) != 0 ||
+	    memcmp(id->bytes, &none, sizeof(none)) == 0)
+		return;
+	memcpy(kept, id->bytes, sizeof(*kept));
+	team->id_count++;
+}
+
+void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
+			const struct ddp_card *card)
+{
+	const struct ddp_card_id *id;
+	struct ddp_team *team;
+	unsigned int i;
+	uint32_t k;
+
+	for (k = 0; k < card->id_count; k++) {
+		id = &card->ids[k];
+		for (i = 0; i < setup->team_count; i++) {
+			team = &setup->teams[i];
+			if (team->group == id->group &&
+			    id->root < team->roster.root_count &&
+			    team->roster.roots[id->root] == rank)
+				id_keep(team, id);
+		}
+	}
+}
+
+/* An error of DDP_ERROR_PEER means that the rank is elsewhere in its program,
+ * which the census is to say. */
+static int cards_read(struct ddp_setup *setup, struct ddp_census *census,
+		      struct ddp_error *error)
+{
+	unsigned char bytes[DDP_CARD_MAX];
+	uint32_t rank, size = ddp_job_size(setup->job), team;
+	struct ddp_error why = { 0 };
+	struct ddp_card card;
+	size_t length;
+
+	for (rank = 0; rank < size; rank++) {
+		team = setup->colors != NULL ? setup->colors[rank] : 0;
+		if (ddp_exchange_get(setup->job, rank, bytes, sizeof(bytes),
+				     &length, setup->deadline, &why) != 0) {
+			length = 0;
+			if (why.code != DDP_ERROR_PEER) {
+				if (error != NULL)
+					*error = why;
+				return -1;
+			}
+		}
+		if (ddp_card_read(&card, bytes, length) != 0) {
+			ddp_census_add(census, team, NULL);
+			continue;
+		}
+		ddp_census_add(census, team, &card);
+		ddp_setup_keep_ids(setup, rank, &card);
+	}
+	return 0;
+}
+
+static int exchange(struct ddp_setup *setup, struct ddp_error *error)
+{
+	struct ddp_places places = ddp_setup_places(setup->job);
+	unsigned char bytes[DDP_CARD_MAX];
+	struct ddp_census *census;
+	int result;
+
+	if (ddp_exchange_put(setup->job, bytes,
+			     ddp_card_write(&setup->mine, bytes),
+			     setup->deadline, error) != 0)
+		return -1;
+	census = ddp_census_create(ddp_job_size(setup->job), &places, error);
+	if (census == NULL)
+		return -1;
+	result = cards_read(setup, census, error);
+	if (result == 0) {
+		result = ddp_census_check(census, &setup->mine, error);
+		if (result != 0)
+			ids_return(setup);
+	}
+	ddp_census_destroy(census);
+	return result;
+}
+
+static int team_init(const struct ddp_setup *setup, struct ddp_team *team,
+		     struct ddp_error *error)
+{
+	if (team->roster.size == 0)
+		return 0;
+	if (team->id_count != team->roster.root_count)
+		return ddp_error_set(error, DDP_ERROR_PEER, "%u of the %u "
+				     "unique ids of the %s communicator were "
+				     "not published",
+				     team->roster.root_count - team->id_count,
+				     team->roster.root_count, team->name);
+	return ddp_init_comm(setup->nccl, &team->roster, team->ids,
+			     setup->config, team->name, setup->deadline,
+			     &team->comm, error);
+}
+
+/* After an error: within one time for all of them. */
+static void teams_end(struct ddp_setup *setup)
+{
+	int64_t by = ddp_clock_ms() + DDP_NCCL_ABORT_MS;
+	unsigned int i = setup->team_count;
+
+	while (i-- > 0) {
+		ddp_destroy_quietly(setup->nccl, setup->teams[i].comm, by);
+		setup->teams[i].comm = NULL;
+	}
+}
+
+int ddp_setup_finish(struct ddp_setup *setup, struct ddp_error *error)
+{
+	unsigned int i;
+
+	ids_make(setup);
+	if (exchange(setup, error) != 0)
+		return -1;
+	for (i = 0; i < setup->team_count; i++)
+		if (team_init(setup, &setup->teams[i], error) != 0) {
+			teams_end(setup);
+			return -1;
+		}
+	return 0;
+}
