@@ -117,7 +117,7 @@ static int answer_parse(char *text, const char *job_id, uint32_t *gpus,
 			first = group;
 		else if (group != first)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-					     "job %s has %u GPUs on one node "
+					     "job %.64s has %u GPUs on one node "
 					     "and %u on another: say the "
 					     "number of tasks with -n",
 					     job_id, first, group);
@@ -134,8 +134,8 @@ int ddp_ask_gpus(const char *job_id, uint32_t *gpus, struct ddp_error *error)
 	if (!text)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "scontrol does not say how many GPUs job "
-				     "%s has: say the number of tasks with -n",
-				     job_id);
+				     "%.64s has: say the number of tasks with "
+				     "-n", job_id);
 	rc = answer_parse(text, job_id, gpus, error);
 	free(text);
 	return rc;

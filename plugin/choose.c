@@ -180,9 +180,10 @@ static void explain(const struct choice *choice)
 	struct ddp_text text = { 0 };
 
 	if (task->vars.rank.node_rank == 0)
-		ddp_text_add(&text, "slurm-ddp: master %s port %u: %s\n",
-			     task->vars.master_addr, task->vars.master_port,
-			     task->port_why);
+		ddp_text_add_quoted(&text, "slurm-ddp: master %.128s port %u: "
+				    "%s", task->vars.master_addr,
+				    task->vars.master_port, task->port_why);
+	ddp_text_add(&text, "%s", text.length > 0 ? "\n" : "");
 	ddp_text_add(&text, "%s", table ? table : "");
 	free(table);
 	say(ddp_text_finish(&text));
@@ -231,7 +232,7 @@ static void warn(const struct choice *choice)
 		return;
 	ddp_text_add(&text, "slurm-ddp: ");
 	if (rank->node_rank > 0)
-		ddp_text_add(&text, "on %s: ", rank->host);
+		ddp_text_add_quoted(&text, "on %s: ", rank->host);
 	ddp_text_add(&text, "%s\n", why);
 	say(ddp_text_finish(&text));
 }

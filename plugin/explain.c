@@ -5,6 +5,7 @@
  * there, before the tasks start.
  */
 #define _GNU_SOURCE
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,29 @@
 
 #include "layout/hostlist.h"
 #include "layout/port.h"
+#include "layout/text.h"
 #include "layout/vars.h"
 #include "plugin.h"
+
+enum { EXPORTED_MAX = 128 };	/* bytes of an exported value that are shown */
+
+/* Print one line. Host names and exported values in it were written by others. */
+static void say(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+static void say(const char *format, ...)
+{
+	va_list args;
+	char *line;
+
+	va_start(args, format);
+	if (vasprintf(&line, format, args) < 0)
+		line = NULL;
+	va_end(args);
+	if (line)
+		fprintf(stderr, "slurm-ddp: %s\n", ddp_text_quote(line));
+	free(line);
+}
 
 /* Whether one that the plugin filled in for some component. */
 static bool was_added(const char *name)
@@ -41,14 +63,14 @@ static const char *exported(const char *name)
 }
 
 /* Of a heterogeneous step Slurm shows srun one component, and any of them. */
-static void tasks_say(spank_t spank, bool heterogeneous)
+static void explain_tasks(spank_t spank, bool heterogeneous)
 {
 	const char *why = "Slurm's default";
 	uint32_t tasks, nodes;
 
 	if (heterogeneous) {
-		fprintf(stderr, "slurm-ddp: tasks of several components: the "
-			"nodes' tables show them\n");
+		say("tasks of several components: the nodes' tables show "
+		    "them");
 		return;
 	}
 	if (spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) ||
@@ -62,11 +84,11 @@ static void tasks_say(spank_t spank, bool heterogeneous)
 		why = "one a GPU, filled in";
 	else if (ddp_cli_get("ntasks-per-node"))
 		why = "as asked for";
-	fprintf(stderr, "slurm-ddp: tasks %u on %u node%s: %s\n", tasks, nodes,
-		nodes == 1 ? "" : "s", why);
+	say("tasks %u on %u node%s: %s", tasks, nodes, nodes == 1 ? "" : "s",
+	    why);
 }
 
-static void mpi_say(void)
+static void explain_mpi(void)
 {
 	const char *mpi = ddp_cli_get_default("mpi");
 	const char *why = "as asked for";
@@ -75,12 +97,11 @@ static void mpi_say(void)
 		why = "filled in";
 	else if (!ddp_cli_get("mpi"))
 		why = "this site's default";
-	fprintf(stderr, "slurm-ddp: MPI type %s: %s\n", mpi ? mpi : "unknown",
-		why);
+	say("MPI type %s: %s", mpi ? mpi : "unknown", why);
 }
 
 /* Rank 0's node, where it is the first of the list for certain. */
-static void master_say(const char *step, bool heterogeneous)
+static void explain_master(const char *step, bool heterogeneous)
 {
 	const char *users = exported("MASTER_ADDR"), *nodes, *order;
 	struct ddp_hostlist *hosts = NULL;
@@ -95,21 +116,21 @@ static void master_say(const char *step, bool heterogeneous)
 	if (list)
 		hosts = ddp_hostlist_create(list, NULL);
 	if (users)
-		fprintf(stderr, "slurm-ddp: master %s: MASTER_ADDR was "
-			"exported\n", users);
+		say("master %.*s: MASTER_ADDR was exported", EXPORTED_MAX,
+		    users);
 	else if (hosts)
-		fprintf(stderr, "slurm-ddp: master %s: rank 0's node, the "
-			"first of %s\n", ddp_hostlist_get(hosts, 0), list);
+		say("master %s: rank 0's node, the first of %s",
+		    ddp_hostlist_get(hosts, 0), list);
 	else
-		fprintf(stderr, "slurm-ddp: master: rank 0's node%s\n",
-			ddp_plugin.explain ? ", which says so below" : "");
+		say("master: rank 0's node%s", ddp_plugin.explain ?
+		    ", which says so below" : "");
 	ddp_hostlist_destroy(hosts);
 	free(list);
 }
 
 /* Slurm's id of the job is any component's, and the variable is the first's. */
-static void port_say(uint32_t job_id, uint32_t step_id, const char *step,
-		     bool heterogeneous)
+static void explain_port(uint32_t job_id, uint32_t step_id, const char *step,
+			 bool heterogeneous)
 {
 	const char *users = exported("MASTER_PORT"), *ports;
 	const char *leader = getenv("SLURM_JOB_ID");
@@ -120,23 +141,19 @@ static void port_say(uint32_t job_id, uint32_t step_id, const char *step,
 	ports = ddp_ask_word(step, "ResvPorts", &length);
 	snprintf(range, sizeof(range), "%.*s", length, ports);
 	if (ddp_plugin.port)
-		fprintf(stderr, "slurm-ddp: port %u: --ddp-port\n",
-			ddp_plugin.port);
+		say("port %u: --ddp-port", ddp_plugin.port);
 	else if (users)
-		fprintf(stderr, "slurm-ddp: port %s: MASTER_PORT was "
-			"exported\n", users);
+		say("port %.*s: MASTER_PORT was exported", EXPORTED_MAX,
+		    users);
 	else if (ddp_port_reserved(range, &port, NULL) == 0 && heterogeneous)
-		fprintf(stderr, "slurm-ddp: port: reserved by Slurm; rank 0's "
-			"node says which below\n");
+		say("port: reserved by Slurm; rank 0's node says which below");
 	else if (ddp_port_reserved(range, &port, NULL) == 0)
-		fprintf(stderr, "slurm-ddp: port %u: reserved by Slurm for "
-			"this step\n", port);
+		say("port %u: reserved by Slurm for this step", port);
 	else
-		fprintf(stderr, "slurm-ddp: port %u: from the job's and the "
-			"step's number\n",
-			ddp_port_derive(leader ? (uint32_t)atol(leader) :
-					job_id, step_id, ddp_plugin.port_first,
-					ddp_plugin.port_last));
+		say("port %u: from the job's and the step's number",
+		    ddp_port_derive(leader ? (uint32_t)atol(leader) : job_id,
+				    step_id, ddp_plugin.port_first,
+				    ddp_plugin.port_last));
 }
 
 void ddp_explain(spank_t spank, bool heterogeneous)
@@ -144,18 +161,18 @@ void ddp_explain(spank_t spank, bool heterogeneous)
 	uint32_t job_id, step_id;
 	char *step;
 
-	tasks_say(spank, heterogeneous);
-	mpi_say();
+	explain_tasks(spank, heterogeneous);
+	explain_mpi();
 	if (spank_get_item(spank, S_JOB_ID, &job_id) ||
 	    spank_get_item(spank, S_JOB_STEPID, &step_id)) {
 		slurm_error("slurm-ddp: Slurm does not tell srun of the step");
 		return;
 	}
 	step = ddp_ask_step(job_id, step_id);
-	master_say(step, heterogeneous);
-	port_say(job_id, step_id, step, heterogeneous);
+	explain_master(step, heterogeneous);
+	explain_port(job_id, step_id, step, heterogeneous);
 	free(step);
-	fprintf(stderr, "slurm-ddp: a rank that fails ends the step: %s\n",
-		ddp_rerun_added("SLURM_KILL_BAD_EXIT") ? "filled in" :
-		"unless --kill-on-bad-exit says otherwise");
+	say("a rank that fails ends the step: %s",
+	    ddp_rerun_added("SLURM_KILL_BAD_EXIT") ? "filled in" :
+	    "unless --kill-on-bad-exit says otherwise");
 }

@@ -30,7 +30,7 @@ static int port_choose(struct ddp_task *task, struct ddp_error *error)
 		task->port_why = "MASTER_PORT was exported";
 		return number && number <= UINT16_MAX ? 0 :
 			ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				      "MASTER_PORT=%s is not a port", users);
+				      "MASTER_PORT=%.64s is not a port", users);
 	}
 	/* The components of a heterogeneous step all get the merged list. */
 	task->port_why = "reserved by Slurm for this step";
@@ -56,7 +56,7 @@ int ddp_task_meet(struct ddp_task *task, struct ddp_error *error)
 	resolved = ddp_net_resolve(task->vars.master_addr, &address, &why) == 0;
 	if (!resolved && task->vars.node_count > 1)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "the master's name %s %s on %s: mend name "
+				     "the master's name %.64s %s on %s: mend name "
 				     "resolution there, or export another "
 				     "MASTER_ADDR",
 				     task->vars.master_addr, why.text,

@@ -64,7 +64,7 @@ static int parse_port(const char *text, struct ddp_error *error)
 	ddp_plugin.stray = "--ddp-port";
 	if (ddp_scan_number(&at, 1024, 65535, &port) < 0 || *at)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--ddp-port=%s: must be a port from 1024 "
+				     "--ddp-port=%.64s: must be a port from 1024 "
 				     "to 65535", text);
 	ddp_plugin.port = (uint16_t)port;
 	return 0;
@@ -208,7 +208,7 @@ static int key_parse(const char *text)
 		    keys[i].parse(text + length + 1, &why) == 0)
 			return 0;
 	return ddp_error_set(&bad_key, DDP_ERROR_ARGUMENT,
-			     "plugstack.conf: spank_ddp.so: %s: %s", text,
+			     "plugstack.conf: spank_ddp.so: %.128s: %s", text,
 			     why.text);
 }
 

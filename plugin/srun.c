@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "layout/text.h"
 #include "plugin.h"
 
 static uint32_t component;	/* whose turn it is; counts up */
@@ -25,7 +26,7 @@ void ddp_srun_refuse(const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	ddp_rerun_release();
-	slurm_error("slurm-ddp: %s", text);
+	slurm_error("slurm-ddp: %s", ddp_text_quote(text));
 	exit(1);
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "layout/text.h"
 #include "node.h"
 #include "plugin.h"
 #include "task.h"
@@ -48,10 +49,13 @@ __attribute__((noreturn)) static void task_refuse(const struct ddp_task *task,
 	const char *rank = ddp_task_getenv(task, "SLURM_PROCID");
 	const char *node = ddp_task_getenv(task, "SLURMD_NODENAME");
 	const char *local = ddp_task_getenv(task, "SLURM_LOCALID");
+	char text[1024];
 
+	snprintf(text, sizeof(text), "rank %.16s on %.255s: %s",
+		 rank ? rank : "?", node ? node : "?", why);
 	if (ddp_node_fail(!task->alike || !local || strcmp(local, "0") == 0))
-		dprintf(STDERR_FILENO, "slurm-ddp: rank %s on %s: %s\n",
-			rank ? rank : "?", node ? node : "?", why);
+		dprintf(STDERR_FILENO, "slurm-ddp: %s\n",
+			ddp_text_quote(text));
 	_exit(1);
 }
 

@@ -50,7 +50,7 @@ int ddp_task_getenv_number(const struct ddp_task *task, const char *name,
 	value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || value > UINT32_MAX)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "%s=%s is not a number", name, text);
+				     "%s=%.64s is not a number", name, text);
 	*number = (uint32_t)value;
 	return 0;
 }

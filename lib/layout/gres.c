@@ -243,7 +243,7 @@ int ddp_gpus_divide(const char *text, uint32_t nodes, char *share, size_t size,
 		return 0;
 	*share = '\0';
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-			     "--gpus=%s does not divide evenly over %u nodes: "
+			     "--gpus=%.64s does not divide evenly over %u nodes: "
 			     "ask for GPUs by --gpus-per-node, or say the "
 			     "number of tasks with -n", text, nodes);
 }

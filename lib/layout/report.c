@@ -28,7 +28,7 @@ static const char *const names[COLUMNS] = {
 
 static void add_list(struct ddp_text *out, uint32_t i, const char *item)
 {
-	ddp_text_add(out, "%s%s", i > 0 ? "," : "", *item ? item : "-");
+	ddp_text_add_quoted(out, "%s%s", i > 0 ? "," : "", *item ? item : "-");
 }
 
 static void add_models(struct ddp_text *out, const struct ddp_row *row)
@@ -72,15 +72,17 @@ static size_t add_cell(struct ddp_text *out, const struct ddp_row *row,
 
 	switch (column) {
 	case COLUMN_RANK: ddp_text_add(out, "%u", row->rank); break;
-	case COLUMN_NODE: ddp_text_add(out, "%s", row->node); break;
+	case COLUMN_NODE: ddp_text_add_quoted(out, "%s", row->node); break;
 	case COLUMN_LOCAL: ddp_text_add(out, "%u", row->local_rank); break;
-	case COLUMN_NUMA: ddp_text_add(out, "%s", row->numa); break;
-	case COLUMN_CPUS: ddp_text_add(out, "%s", row->cpus); break;
-	case COLUMN_INTERFACE: ddp_text_add(out, "%s", row->interface); break;
+	case COLUMN_NUMA: ddp_text_add_quoted(out, "%s", row->numa); break;
+	case COLUMN_CPUS: ddp_text_add_quoted(out, "%s", row->cpus); break;
+	case COLUMN_INTERFACE:
+		ddp_text_add_quoted(out, "%s", row->interface);
+		break;
 	case COLUMN_WHY:
 		for (i = 0; i < row->why_count; i++)
-			ddp_text_add(out, "%s%s", i > 0 ? "; " : "",
-				     row->why[i]);
+			ddp_text_add_quoted(out, "%s%s", i > 0 ? "; " : "",
+					    row->why[i]);
 		break;
 	default: add_gpus(out, row, column); break;
 	}
@@ -142,7 +144,7 @@ static void add_string(struct ddp_text *out, const char *string)
 		else if ((unsigned char)*at < ' ')
 			ddp_text_add(out, "\\u%04x", (unsigned char)*at);
 		else
-			ddp_text_add(out, "%c", *at);
+			ddp_text_add_quoted(out, "%c", *at);
 	}
 	ddp_text_add(out, "\"");
 }
@@ -215,13 +217,19 @@ char *ddp_report_env(const struct ddp_vars *vars, const char *visible)
 	char value[DDP_VARS_VALUE_SIZE];
 	size_t i;
 
-	ddp_text_add(&out, "# rank %u on %s\n", vars->rank.rank,
-		     vars->rank.host);
+	ddp_text_add_quoted(&out, "# rank %u on %s", vars->rank.rank,
+			    vars->rank.host);
 	for (i = 0; i < ddp_vars_count(); i++)
-		if (ddp_vars_format(i, vars, value, sizeof(value)) > 0)
-			ddp_text_add(&out, "%s=%s\n", ddp_vars_name(i), value);
-	if (*visible != '\0')
-		ddp_text_add(&out, "CUDA_DEVICE_ORDER=PCI_BUS_ID\n%s\n",
-			     visible);
+		if (ddp_vars_format(i, vars, value, sizeof(value)) > 0) {
+			ddp_text_add(&out, "\n");
+			ddp_text_add_quoted(&out, "%s=%s", ddp_vars_name(i),
+					    value);
+		}
+	ddp_text_add(&out, "\n");
+	if (*visible != '\0') {
+		ddp_text_add(&out, "CUDA_DEVICE_ORDER=PCI_BUS_ID\n");
+		ddp_text_add_quoted(&out, "%s", visible);
+		ddp_text_add(&out, "\n");
+	}
 	return ddp_text_finish(&out);
 }

@@ -45,11 +45,11 @@ struct ddp_row {
 };
 
 /*
- * Fill a row. gpus is what the placement's indexes count, view what the task
- * itself sees of it. interface NULL: the one nearest to the rank's first GPU,
- * as a program may use it; the plugin gives the one that it sets. Returns 0,
- * or -1 if the placement shows what view lacks or if memory is short; the
- * caller clears it.
+ * Fill a row, its strings made printable and cut to DDP_HOSTNAME_MAX bytes.
+ * gpus is what the placement's indexes count, view what the task itself sees
+ * of it. interface NULL: the one nearest to the rank's first GPU, as a program
+ * may use it; the plugin gives the one that it sets. Returns 0, or -1 if the
+ * placement shows what view lacks or if memory is short; the caller clears it.
  */
 int ddp_row_make(struct ddp_row *row, const struct ddp_rank *rank,
 		 const struct ddp_machine *machine,
@@ -69,6 +69,7 @@ int ddp_row_parse(const char *record, struct ddp_row *row,
 /*
  * A whole report as text, the caller's to free; NULL if memory is short. Rows
  * are printed in the order given. header: with the line of column names.
+ * Strings are made printable, as rows may come from an environment.
  */
 char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header);
 

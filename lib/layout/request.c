@@ -55,8 +55,9 @@ static int gpus_of_node(const struct ddp_request *request, uint32_t *gpus,
 	/* Of several types some might be replaced and some added. */
 	if (first && second && per_node[strspn(per_node, "0123456789")])
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--gpus-per-node=%s and --gres=%s both "
-				     "name GPUs: say all of them in one",
+				     "--gpus-per-node=%.64s and "
+				     "--gres=%.64s both name GPUs: say all of "
+				     "them in one",
 				     per_node, request->gres);
 	*gpus = second ? second : first;
 	return 0;
@@ -77,12 +78,12 @@ int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
 		return -1;
 	if (!nodes)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--gpus=%s does not say how many GPUs "
+				     "--gpus=%.64s does not say how many GPUs "
 				     "each node has: add -N NODES, or say the "
 				     "number of tasks with -n", request->gpus);
 	if (total % nodes)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--gpus=%s does not divide evenly over "
+				     "--gpus=%.64s does not divide evenly over "
 				     "%u nodes: ask for GPUs by "
 				     "--gpus-per-node, or say the number of "
 				     "tasks with -n", request->gpus, nodes);
@@ -158,7 +159,7 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 	if (!nodes_fixed(request->nodes) && (request->nodes || request->in_job))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "one task a GPU needs a fixed number of "
-				     "nodes, and %s%s leaves it open: say it "
+				     "nodes, and %s%.64s leaves it open: say it "
 				     "with -N NODES, or the number of tasks "
 				     "with -n", request->nodes ? "-N" :
 				     "--jobid without -N",

@@ -11,6 +11,15 @@
 #include "layout/scan.h"
 #include "layout/text.h"
 
+enum { FIELD_MAX = DDP_HOSTNAME_MAX };	/* bytes of a string, without NUL */
+
+/* A string that others wrote must not end its field, nor be long. */
+static void add_field(struct ddp_text *out, const char *string)
+{
+	ddp_text_add_quoted(out, "%.*s", FIELD_MAX, string);
+	ddp_text_add(out, "\t");
+}
+
 static void add_set(struct ddp_text *out, const struct ddp_cpuset *set)
 {
 	char *text = malloc(DDP_CPUSET_TEXT_SIZE);
@@ -72,24 +81,26 @@ int ddp_row_make(struct ddp_row *row, const struct ddp_rank *rank,
 	uint32_t i;
 	int rc;
 
-	ddp_text_add(&out, "%u\t%u\t%u\t%u\t%s\t", rank->rank, rank->node_rank,
+	ddp_text_add(&out, "%u\t%u\t%u\t%u\t", rank->rank, rank->node_rank,
 		     rank->local_rank,
-		     device_find(placement, rank->local_rank), rank->host);
+		     device_find(placement, rank->local_rank));
+	add_field(&out, rank->host);
 	add_visible(&out, gpus, view, placement);
 	ddp_machine_numas(machine, &placement->cpus, &numas);
 	add_set(&out, &placement->cpus);
 	add_set(&out, &numas);
-	ddp_text_add(&out, "%s\t%u\t", interface ? interface : gpu->interface,
-		     placement->gpu_count);
+	add_field(&out, interface ? interface : gpu->interface);
+	ddp_text_add(&out, "%u\t", placement->gpu_count);
 	for (i = 0; i < placement->gpu_count; i++) {
 		gpu = gpu_find(machine, gpus, placement, i);
-		ddp_text_add(&out, "%u\t%s\t%s\t",
-			     gpus->gpus[placement->gpus[i]].number,
-			     gpu->bus_id, gpu->model);
+		ddp_text_add(&out, "%u\t",
+			     gpus->gpus[placement->gpus[i]].number);
+		add_field(&out, gpu->bus_id);
+		add_field(&out, gpu->model);
 	}
 	ddp_text_add(&out, "%u\t", placement->why_count);
 	for (i = 0; i < placement->why_count; i++)
-		ddp_text_add(&out, "%s\t", placement->why[i]);
+		add_field(&out, placement->why[i]);
 	record = ddp_text_finish(&out);
 	if (record == NULL)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,

@@ -23,20 +23,44 @@ static bool text_grow(struct ddp_text *text, size_t length)
 	return true;
 }
 
+/* Returns what was added; "" where nothing could be. */
+static char *text_add(struct ddp_text *text, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+static char *text_add(struct ddp_text *text, const char *format, va_list args)
+{
+	static char nothing[1];
+	va_list again;
+	char *added;
+	int length;
+
+	va_copy(again, args);
+	length = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (text->failed || length < 0 || !text_grow(text, (size_t)length))
+		return nothing;
+	added = text->data + text->length;
+	vsnprintf(added, (size_t)length + 1, format, args);
+	text->length += (size_t)length;
+	return added;
+}
+
 void ddp_text_add(struct ddp_text *text, const char *format, ...)
 {
 	va_list args;
-	int length;
 
 	va_start(args, format);
-	length = vsnprintf(NULL, 0, format, args);
+	text_add(text, format, args);
 	va_end(args);
-	if (text->failed || length < 0 || !text_grow(text, (size_t)length))
-		return;
+}
+
+void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
+{
+	va_list args;
+
 	va_start(args, format);
-	vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
+	ddp_text_quote(text_add(text, format, args));
 	va_end(args);
-	text->length += (size_t)length;
 }
 
 void ddp_text_pad(struct ddp_text *text, size_t count)

@@ -18,6 +18,10 @@ struct ddp_text {
 void ddp_text_add(struct ddp_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The same, with what is added made printable by ddp_text_quote. */
+void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* As many spaces. */
 void ddp_text_pad(struct ddp_text *text, size_t count);
 

@@ -48,6 +48,22 @@ refused_by_srun()
 	END
 }
 
+# forges_nothing: what others wrote begins no line, nor an escape sequence
+forges_nothing()
+{
+	forged=$(printf 'a\n\033[31msrun: error: fake')
+	name="$word: a forged line in --ddp" \
+		refuses "--ddp 'a??[31msrun: error: fake' is not one of" \
+		srun "--ddp=$forged" true
+	call login env "MASTER_ADDR=$forged" srun --ddp=explain -w n1 true
+	grep -q 'master a??\[31msrun: error: fake: MASTER_ADDR was exp' err &&
+		! LC_ALL=C grep -q '[^ -~]\|^srun: error: fake' err
+	result $? "$word: a forged line in MASTER_ADDR"
+	name='a forged line in MASTER_PORT' refuses_ranks n1 \
+		"MASTER_PORT=a??[31msrun: error: fake is not" \
+		env "MASTER_PORT=$forged" srun --ddp -w n1
+}
+
 # refuses_ranks NODES WORDS CMD...: no rank runs on these nodes, and each rank
 # that is heard of is there and says one line with the words; the step ends,
 # ranks on other nodes included.
@@ -235,6 +251,7 @@ for word in optional required; do
 	release
 	refuses 'on one node and 1 on another' salloc -N2 --gpus=3 \
 		srun --ddp true
+	forges_nothing
 	refused_by_ranks
 	refused_for_the_port
 	refused_for_a_key

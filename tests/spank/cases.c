@@ -86,6 +86,15 @@ static bool output_fits(const struct spank_case *test,
 	return fits;
 }
 
+/* Nothing that others wrote, such as a variable, reaches a terminal raw. */
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text != '\n' && (*text < ' ' || *text > '~'))
+			return false;
+	return true;
+}
+
 static bool is_one_line(const char *text)
 {
 	const char *end = strchr(text, '\n');
@@ -143,6 +152,7 @@ void case_run(const struct spank_case *test)
 		 (unsigned int)outcome->took_ms);
 	/* None waits for a sibling that has said why it does not come. */
 	good = outcome->status == status && errors_fit(test, outcome) &&
+	       is_printable(outcome->err) &&
 	       outcome->took_ms < TOOK_MAX_MS &&
 	       output_fits(test, outcome, why, sizeof(why));
 	case_report(good, test->name, why);

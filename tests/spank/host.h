@@ -121,7 +121,7 @@ extern const char *cases_dir;	/* has full, nompi, bare, topo and bin */
 
 /* try.c: also without expectation: what a run left, until the next one. */
 struct outcome {
-	char out[65536], err[16384];
+	char out[1 << 20], err[16384];
 	unsigned int writes;		/* to stderr */
 	uint64_t took_ms;
 	int status;
@@ -148,6 +148,7 @@ void test_siblings(void);	/* test_siblings.c */
 void test_views(void);		/* test_views.c */
 void test_meeting(void);	/* test_meeting.c */
 void test_explain(void);	/* test_explain.c */
+void test_foreign(void);	/* test_foreign.c */
 void test_failures(void);	/* test_failures.c */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -182,7 +182,7 @@ const struct outcome *case_try(const struct spank_case *test)
 
 const char *outcome_get(const struct outcome *outcome, const char *name)
 {
-	static char value[8192];
+	static char value[1 << 18];
 	size_t length = strlen(name);
 	const char *line, *end;
 

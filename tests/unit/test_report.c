@@ -114,6 +114,50 @@ Test(report, env)
 	rows_clear(rows);
 }
 
+/* A row can come from an environment, in which anything may be. */
+Test(report, foreign_text_is_made_printable)
+{
+	struct ddp_row_gpu gpu = { 0, "b\n1", "m\033[2J" };
+	struct ddp_row row = {
+		.node = "n\n1", .visible = "", .cpus = "0\n", .numa = "\r",
+		.interface = "e\0337", .gpu_count = 1, .gpus = &gpu,
+		.why_count = 1, .why = { "w\ny" },
+	};
+
+	expect_text(ddp_report_table(&row, 1, false),
+"0     n?1   0      0    b?1     m?[2J  ?     0?    e?7        w?y\n");
+	expect_text(ddp_report_json(&row, 1, "a\377", 0),
+"{\"version\":1,\"ranks\":[\n"
+"{\"rank\":0,\"node\":\"n\\u000a1\",\"node_rank\":0,\"local_rank\":0,"
+"\"gpus\":[{\"index\":0,\"bus_id\":\"b\\u000a1\","
+"\"model\":\"m\\u001b[2J\"}],\"cpus\":\"0\\u000a\",\"numa\":\"\\u000d\","
+"\"interface\":\"e\\u001b7\",\"why\":[\"w\\u000ay\"]}],\n"
+"\"master\":{\"addr\":\"a?\",\"port\":null}}\n");
+}
+
+/* A tab ends a field of a record, so none may be in one. */
+Test(report, a_row_has_no_tab_in_it)
+{
+	struct ddp_machine *machine = machine_make(1, 1, 1, 1, 1);
+	struct ddp_rank rank = { .host = "n\t1" };
+	struct ddp_placement placement = { .why_count = 1, .why = { "a\tb" } };
+	struct ddp_view view = { .count = 0 };
+	struct ddp_row row;
+	char interface[1001];
+
+	memset(interface, 'x', sizeof(interface) - 1);
+	interface[0] = '\t';
+	interface[sizeof(interface) - 1] = '\0';
+	cr_assert_eq(ddp_row_make(&row, &rank, machine, &view, &view,
+				  &placement, interface, NULL), 0);
+	cr_expect_str_eq(row.node, "n?1");
+	cr_expect_str_eq(row.why[0], "a?b");
+	cr_expect_eq(strlen(row.interface), 255);
+	cr_expect_eq(row.interface[0], '?');
+	ddp_row_clear(&row);
+	ddp_machine_destroy(machine);
+}
+
 Test(report, record_is_reversible)
 {
 	struct ddp_row rows[2], read;
