@@ -55,8 +55,20 @@ static void memory_prefer(const struct ddp_task *task)
 	syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, NUMA_MAX + 1);
 }
 
+/* Set a variable, and write down that it was set. */
+static int export_recorded(struct ddp_task *task, const char *name,
+			   const char *value, char *record,
+			   struct ddp_error *error)
+{
+	if (ddp_vars_record_add(record, DDP_VARS_RECORD_SIZE, name, value) < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "%s is too long", name);
+	return ddp_task_setenv(task, name, value, error);
+}
+
 /* The one variable that orders GPUs, which then counts as the plugin does. */
-static int visible_set(struct ddp_task *task, struct ddp_error *error)
+static int visible_set(struct ddp_task *task, char *record,
+		       struct ddp_error *error)
 {
 	char *value = task->visible ? strchr(task->visible, '=') : NULL;
 
@@ -66,7 +78,8 @@ static int visible_set(struct ddp_task *task, struct ddp_error *error)
 	if (ddp_task_setenv(task, task->visible, value, error) < 0)
 		return -1;
 	return strcmp(task->visible, "CUDA_VISIBLE_DEVICES") != 0 ? 0 :
-		ddp_task_setenv(task, "CUDA_DEVICE_ORDER", "PCI_BUS_ID", error);
+		export_recorded(task, DDP_VARS_DEVICE_ORDER, "PCI_BUS_ID",
+				record, error);
 }
 
 /* srun's input variables that the plugin filled in are not the task's. */
@@ -100,27 +113,23 @@ static int var_export(struct ddp_task *task, size_t row, char *record,
 	if (ddp_vars_user_wins(row) && ddp_task_users(task, name) && !forced)
 		return 0;
 	has = ddp_vars_format(row, &task->vars, value, sizeof(value));
-	if (has == 0)		/* an outer step's is not for this one */
+	if (has == 0)		/* it is empty, which is not a value */
 		return ddp_task_setenv(task, name, NULL, error);
-	if (has < 0 || (ddp_vars_user_wins(row) &&
-	    ddp_vars_record_add(record, DDP_VARS_RECORD_SIZE, name,
-				value) < 0))
+	if (has < 0)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "%s is too long", name);
-	return ddp_task_setenv(task, name, value, error);
+	return export_recorded(task, name, value, record, error);
 }
 
-static int vars_export(struct ddp_task *task, struct ddp_error *error)
+static int vars_export(struct ddp_task *task, char *record,
+		       struct ddp_error *error)
 {
-	char record[DDP_VARS_RECORD_SIZE];
 	struct ddp_cpuset mask;
 	size_t row;
 
 	if (ddp_task_mask(&mask, error) < 0)
 		return -1;
 	task->vars.cpus = ddp_cpuset_count(&mask);
-	ddp_vars_record_begin(record, sizeof(record), task->job_id,
-			      task->step_id);
 	for (row = 0; row < ddp_vars_count(); row++)
 		if (var_export(task, row, record, error) < 0)
 			return -1;
@@ -129,10 +138,15 @@ static int vars_export(struct ddp_task *task, struct ddp_error *error)
 
 int ddp_task_apply(struct ddp_task *task, struct ddp_error *error)
 {
+	char record[DDP_VARS_RECORD_SIZE];
+
 	if (cpus_bind(&task->placement, error) < 0)
 		return -1;
 	memory_prefer(task);
-	if (visible_set(task, error) < 0 || vars_export(task, error) < 0 ||
+	ddp_vars_record_begin(record, sizeof(record), task->job_id,
+			      task->step_id);
+	if (visible_set(task, record, error) < 0 ||
+	    vars_export(task, record, error) < 0 ||
 	    ddp_task_setenv(task, DDP_PLAN, task->plan, error) < 0)
 		return -1;
 	return added_remove(task, error);

@@ -25,6 +25,8 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 	ddp_options_read(argc, argv);
 	if (lines++ > 0)
 		return 0;
+	if (context != S_CTX_REMOTE)
+		ddp_outer_remove();
 	if (context == S_CTX_LOCAL)
 		ddp_srun_init();
 	ddp_options_register(spank);

@@ -14,7 +14,6 @@
 #include "layout/hostlist.h"
 #include "layout/port.h"
 #include "layout/text.h"
-#include "layout/vars.h"
 #include "plugin.h"
 
 enum { EXPORTED_MAX = 128 };	/* bytes of an exported value that are shown */
@@ -52,14 +51,12 @@ static bool was_added(const char *name)
 	return ddp_rerun_added(name);
 }
 
-/* A variable that the user has exported, rather than an outer step. */
+/* A variable that the user has exported; NULL if it is not set, or empty. */
 static const char *exported(const char *name)
 {
 	const char *value = getenv(name);
 
-	return value && *value &&
-	       !ddp_vars_recorded(getenv(DDP_VARS_RECORD), name, value) ?
-		value : NULL;
+	return value && *value ? value : NULL;
 }
 
 /* Of a heterogeneous step Slurm shows srun one component, and any of them. */

@@ -61,6 +61,13 @@ void ddp_srun_refuse(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 
 /*
+ * outer.c: in srun, sbatch and salloc, before they read their command line:
+ * take out what an outer --ddp step has set in this environment, if there is
+ * one, which its DDP_SET tells.
+ */
+void ddp_outer_remove(void);
+
+/*
  * fill.c: what is filled in for what the user left open.
  */
 void ddp_fill_init(void);	/* before srun writes its own choice down */

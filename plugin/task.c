@@ -117,9 +117,7 @@ const char *ddp_task_users(const struct ddp_task *task, const char *name)
 {
 	const char *value = ddp_task_getenv(task, name);
 
-	return value && *value &&
-	       !ddp_vars_recorded(ddp_task_getenv(task, DDP_VARS_RECORD), name,
-				  value) ? value : NULL;
+	return value && *value ? value : NULL;
 }
 
 int ddp_task_environment(struct ddp_task *task, struct ddp_error *error)

@@ -56,7 +56,7 @@ const char *ddp_task_needenv(const struct ddp_task *task, const char *name,
 int ddp_task_getenv_number(const struct ddp_task *task, const char *name,
 			   uint32_t *number, struct ddp_error *error);
 
-/* The user's own value, not one that an outer --ddp step has left behind. */
+/* The user's own value; NULL where it is not set, or empty. */
 const char *ddp_task_users(const struct ddp_task *task, const char *name);
 
 /* value NULL: take it out. */

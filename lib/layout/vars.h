@@ -8,9 +8,9 @@
  *   GLOO_SOCKET_IFNAME NCCL_SOCKET_IFNAME			user's wins
  *
  * The names are those of torchrun, where a group is a node, and all ranks have
- * one role. A value of the last five that an outer step has set is not the
- * user's: what was set is written down in DDP_SET, and a variable that still
- * has the value written there is set anew.
+ * one role. What was set is written down in DDP_SET: where another step, or a
+ * job, is started from within this one, a variable that still has the value
+ * written there is not the user's, and is taken out.
  */
 #ifndef DDP_LAYOUT_VARS_H
 #define DDP_LAYOUT_VARS_H
@@ -47,10 +47,13 @@ bool ddp_vars_user_wins(size_t index);
 int ddp_vars_format(size_t index, const struct ddp_vars *vars, char *value,
 		    size_t size);
 
+/* Set to PCI_BUS_ID where the order of GPUs is set. No row of the table. */
+#define DDP_VARS_DEVICE_ORDER "CUDA_DEVICE_ORDER"
+
 /*
- * The record, one line: "job=12.3 MASTER_ADDR=n1 MASTER_PORT=23456". Begin it
- * with the job and step, add each user's-wins variable that was set, and put
- * it into the environment under this name.
+ * The record, one line: "job=12.3 RANK=0 MASTER_ADDR=n1 MASTER_PORT=23456".
+ * Begin it with the job and step, add each variable that was set, and put it
+ * into the environment under this name.
  */
 #define DDP_VARS_RECORD "DDP_SET"
 #define DDP_VARS_RECORD_SIZE 2048	/* holds every record and its NUL */

@@ -41,9 +41,33 @@ call login env dir=nested.plain srun -N2 -n4 -c4 --gres=gpu:2 sh -c "$inner"
 cp err plain.err
 call login env dir=nested.ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$inner"
 equal 'a plain srun in a task is as it is without --ddp outside' \
-	"$expected" "$(differ nested.plain nested.ddp)"
+	'' "$(differ nested.plain nested.ddp)"
 equal 'with the same tasks' "$(ls nested.plain)" "$(ls nested.ddp)"
 check 'and the same messages' cmp plain.err err
+rm -f nested.ddp/*
+second=$(printf '%s' "$inner" | sed 's/|| /&{ srun --overlap true; /
+	s/srun --overlap sh/srun --overlap --ddp=off sh/; s/$/; }/')
+call login env dir=nested.ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$second"
+equal 'so is a second one, with --ddp=off' \
+	'' "$(differ nested.plain nested.ddp)"
+equal 'with the same tasks' "$(ls nested.plain)" "$(ls nested.ddp)"
+
+# left: how many variables of a --ddp step a program sees
+# shellcheck disable=SC2086 # a list of words
+cat >left <<END
+#!/bin/sh
+env | grep -cE '^($(echo $ours | tr ' ' '|'))='
+END
+chmod 755 left
+while IFS='|' read -r name inner wanted; do
+	call login srun --ddp -n1 sh -c "$inner"
+	equal "in a --ddp step $name" "$wanted" "$(paste -sd' ' out)"
+done <<'END'
+a task sees them|./left|15
+a job that is submitted does not|sbatch -Q --wait -o batch.out left; cat batch.out|0
+nor one that is allocated|salloc -Q -n1 ./left|0
+what is changed in between stays|export RANK=7 MASTER_PORT=5; srun --overlap sh -c 'echo $RANK $MASTER_PORT $WORLD_SIZE'|7 5
+END
 
 # nested OUTER...: show by an srun --ddp in rank 0 of OUTER, after its own port
 nested()

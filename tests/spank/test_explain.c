@@ -57,7 +57,7 @@ static const struct spank_case step_cases[] = {
 	  SAY "port 29500: MASTER_PORT was exported\n" UNLESS },
 	{ .name = "those of an outer step are not the user's",
 	  .command = GIVEN "a", .env = "MASTER_ADDR=n9|MASTER_PORT=20000|"
-	  "DDP_SET=job=12.3 MASTER_ADDR=n9 MASTER_PORT=20000",
+	  "DDP_SET=job=12.3 RANK=1 MASTER_ADDR=n9 MASTER_PORT=20000",
 	  .err = ASKED SAY MASTER SAY PORT UNLESS },
 	{ .name = "--ddp-port", .command = GIVEN "--ddp-port=25000 a",
 	  .env = "MASTER_PORT=29500",

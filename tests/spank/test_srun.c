@@ -58,6 +58,58 @@ static const struct spank_case off_cases[] = {
 	  .want = "same" },
 };
 
+/* What a --ddp step has set for its task; the record is in DDP_SET. */
+#define OUTER_RANKS "RANK=3|LOCAL_RANK=1|WORLD_SIZE=4|LOCAL_WORLD_SIZE=2|" \
+	"NODE_RANK=1|GROUP_RANK=1|GROUP_WORLD_SIZE=2|ROLE_RANK=3|" \
+	"ROLE_WORLD_SIZE=4"
+#define OUTER_REST "MASTER_ADDR=n9|MASTER_PORT=20000|OMP_NUM_THREADS=4|" \
+	"GLOO_SOCKET_IFNAME=eth9|NCCL_SOCKET_IFNAME==eth9|" \
+	"CUDA_DEVICE_ORDER=PCI_BUS_ID|DDP_PLAN=3\t1"
+#define OUTER_RECORD "DDP_SET=job=12.3 CUDA_DEVICE_ORDER=PCI_BUS_ID RANK=3 " \
+	"LOCAL_RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 NODE_RANK=1 " \
+	"GROUP_RANK=1 GROUP_WORLD_SIZE=2 ROLE_RANK=3 ROLE_WORLD_SIZE=4 " \
+	"MASTER_ADDR=n9 MASTER_PORT=20000 OMP_NUM_THREADS=4 " \
+	"GLOO_SOCKET_IFNAME=eth9 NCCL_SOCKET_IFNAME==eth9"
+#define OUTER OUTER_RANKS "|" OUTER_REST "|" OUTER_RECORD
+#define NO_RANKS "-RANK|-LOCAL_RANK|-WORLD_SIZE|-LOCAL_WORLD_SIZE|" \
+	"-NODE_RANK|-GROUP_RANK|-GROUP_WORLD_SIZE|-ROLE_RANK|-ROLE_WORLD_SIZE"
+#define NO_REST "-MASTER_ADDR|-MASTER_PORT|-OMP_NUM_THREADS|" \
+	"-GLOO_SOCKET_IFNAME|-NCCL_SOCKET_IFNAME|-CUDA_DEVICE_ORDER|" \
+	"-DDP_PLAN|-DDP_SET"
+#define NOTHING NO_RANKS "|" NO_REST "|A=b|CUDA_VISIBLE_DEVICES=1,0|#items=0"
+
+static const struct spank_case outer_cases[] = {
+	{ .name = "a step within a --ddp step sees nothing of it",
+	  .command = "srun " STEP, .want = NOTHING "|#calls=5",
+	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER },
+	{ .name = "with --ddp=off", .command = "srun --ddp=off " STEP,
+	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER, .want = NOTHING },
+	{ .name = "with a bad plugstack.conf", .command = "srun " STEP,
+	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER, .want = NOTHING,
+	  .conf = LINE " speed=9\n" LINE },
+	{ .name = "with several components", .command = "srun " STEP " : -n1 b",
+	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER, .want = NOTHING },
+	{ .name = "an sbatch within it", .command = "sbatch -N2 s.sh",
+	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER, .want = NOTHING },
+	{ .name = "an salloc within it", .command = "salloc -N2",
+	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER, .want = NOTHING },
+	{ .name = "a step with --ddp within it", .want = FILLED "|"
+	  NO_REST, .command = "srun --ddp " STEP, .env = OUTER },
+	{ .name = "what the user has changed since stays",
+	  .command = "srun " STEP, .env = OUTER "|RANK=7|MASTER_PORT=20001|"
+	  "OMP_NUM_THREADS=|CUDA_DEVICE_ORDER=FASTEST_FIRST",
+	  .want = "RANK=7|MASTER_PORT=20001|OMP_NUM_THREADS=|"
+	  "CUDA_DEVICE_ORDER=FASTEST_FIRST|-MASTER_ADDR|-DDP_SET|-DDP_PLAN" },
+	{ .name = "and with --ddp it wins", .command = "srun --ddp " STEP,
+	  .env = OUTER "|MASTER_PORT=20001", .want = "MASTER_PORT=20001|"
+	  "-MASTER_ADDR|-DDP_SET" },
+	{ .name = "a record that says what no step sets",
+	  .command = "srun " STEP, .want = "A=b|PATH=/bin|-RANK",
+	  .env = "A=b|PATH=/bin|RANK=1|DDP_SET=A=b PATH=/bin RANK=1" },
+	{ .name = "without a record nothing is taken out",
+	  .command = "srun " STEP, .env = OUTER "|-DDP_SET", .want = "same" },
+};
+
 static const struct spank_case on_cases[] = {
 	{ .name = "--ddp", .command = "srun --ddp " STEP, .env = "A=b",
 	  .want = FILLED "|A=b" },
@@ -268,6 +320,7 @@ static const struct spank_case refused_cases[] = {
 void test_srun(void)
 {
 	cases_run(off_cases, COUNT(off_cases));
+	cases_run(outer_cases, COUNT(outer_cases));
 	cases_run(on_cases, COUNT(on_cases));
 	cases_run(noise_cases, COUNT(noise_cases));
 	cases_run(het_cases, COUNT(het_cases));

@@ -31,7 +31,10 @@
 	"ROLE_WORLD_SIZE=4"
 #define REST "MASTER_ADDR=n1|MASTER_PORT=24331|OMP_NUM_THREADS=1|" \
 	"GLOO_SOCKET_IFNAME=eth7"
-#define RECORD "DDP_SET=job=12.0 MASTER_ADDR=n1 MASTER_PORT=24331 " \
+#define RECORD_RANKS "DDP_SET=job=12.0 RANK=1 LOCAL_RANK=1 WORLD_SIZE=4 " \
+	"LOCAL_WORLD_SIZE=2 NODE_RANK=0 GROUP_RANK=0 GROUP_WORLD_SIZE=2 " \
+	"ROLE_RANK=1 ROLE_WORLD_SIZE=4"
+#define RECORD RECORD_RANKS " MASTER_ADDR=n1 MASTER_PORT=24331 " \
 	"OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7"
 #define LINE "optional spank_ddp.so"
 
@@ -85,22 +88,10 @@ static const struct spank_case value_cases[] = {
 		 "OMP_NUM_THREADS=3|GLOO_SOCKET_IFNAME=ib0|"
 		 "NCCL_SOCKET_IFNAME=ib", .want = RANKS "|MASTER_ADDR="
 	  "elsewhere|MASTER_PORT=29500|OMP_NUM_THREADS=3|GLOO_SOCKET_IFNAME="
-	  "ib0|NCCL_SOCKET_IFNAME=ib|DDP_SET=job=12.0" },
+	  "ib0|NCCL_SOCKET_IFNAME=ib|" RECORD_RANKS },
 	{ .name = "empty ones do not", .command = COMMAND,
 	  .env = BASE "|MASTER_ADDR=|MASTER_PORT=|OMP_NUM_THREADS=|"
 		 "GLOO_SOCKET_IFNAME=", .want = RANKS "|" REST },
-	{ .name = "an outer step's do not", .command = COMMAND,
-	  .env = BASE "|MASTER_ADDR=n9|MASTER_PORT=20000|OMP_NUM_THREADS=4|"
-		 "GLOO_SOCKET_IFNAME=eth9|NCCL_SOCKET_IFNAME==eth9|"
-		 "DDP_SET=job=12.3 MASTER_ADDR=n9 MASTER_PORT=20000 "
-		 "OMP_NUM_THREADS=4 GLOO_SOCKET_IFNAME=eth9 "
-		 "NCCL_SOCKET_IFNAME==eth9",
-	  .want = RANKS "|" REST "|" RECORD },
-	{ .name = "unless the user has changed them", .command = COMMAND,
-	  .env = BASE "|MASTER_ADDR=n9|MASTER_PORT=20001|OMP_NUM_THREADS=4|"
-		 "DDP_SET=job=12.3 MASTER_ADDR=n9 MASTER_PORT=20000 "
-		 "OMP_NUM_THREADS=44", .want = "MASTER_ADDR=n1|"
-	  "MASTER_PORT=20001|OMP_NUM_THREADS=4" },
 	{ .name = "what srun was given is taken out", .command = COMMAND,
 	  .env = BASE "|A=b|SLURM_MPI_TYPE=none|SLURM_X=1|SLURM_DDP_ADDED="
 		 "SLURM_MPI_TYPE SLURM_X SLURM_GONE", .want = RANKS
@@ -129,7 +120,7 @@ static const struct spank_case port_cases[] = {
 	  .want = "MASTER_PORT=29500" },
 	{ .name = "--ddp-port before that", .command = PORT("25000"),
 	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005-12007|MASTER_PORT=29500",
-	  .want = "MASTER_PORT=25000|DDP_SET=job=12.0 MASTER_ADDR=n1 "
+	  .want = "MASTER_PORT=25000|" RECORD_RANKS " MASTER_ADDR=n1 "
 		  "MASTER_PORT=25000 OMP_NUM_THREADS=1 "
 		  "GLOO_SOCKET_IFNAME=eth7" },
 	{ .name = "the later --ddp-port", .env = BASE,

@@ -140,10 +140,13 @@ Test(vars, record_holds_the_longest)
 	value[sizeof(value) - 1] = '\0';
 	cr_expect_eq(ddp_vars_record_begin(record, sizeof(record), UINT32_MAX,
 					   UINT32_MAX), 0);
+	cr_expect_eq(ddp_vars_record_add(record, sizeof(record),
+					 DDP_VARS_DEVICE_ORDER, "PCI_BUS_ID"),
+		     0);
+	/* Those that are always ours are numbers of 32 bits. */
 	for (i = 0; i < ddp_vars_count(); i++)
-		if (ddp_vars_user_wins(i))
-			cr_expect_eq(ddp_vars_record_add(record,
-							 sizeof(record),
-							 ddp_vars_name(i),
-							 value), 0);
+		cr_expect_eq(ddp_vars_record_add(record, sizeof(record),
+						 ddp_vars_name(i),
+						 ddp_vars_user_wins(i) ?
+						 value : "4294967295"), 0);
 }
