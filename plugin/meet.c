@@ -48,30 +48,33 @@ int ddp_task_meet(struct ddp_task *task, struct ddp_error *error)
 	const char *master = ddp_layout_master(task->layout);
 	struct ddp_address address;
 	struct ddp_error why;
-	bool resolved;
+	int reach;
 
 	task->vars.master_addr = users ? users : master;
 	if (port_choose(task, error) < 0)
 		return -1;
-	resolved = ddp_net_resolve(task->vars.master_addr, &address, &why) == 0;
-	if (!resolved && task->vars.node_count > 1)
+	/* Slurm's own name for a lone node need not resolve there. */
+	reach = ddp_net_resolve(task->vars.master_addr, &address, &why);
+	if (reach != 0 &&
+	    (task->vars.node_count > 1 || (users && reach < 0)))
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "the master's name %.64s %s on %s: mend name "
-				     "resolution there, or export another "
-				     "MASTER_ADDR",
+				     "the master's name %.64s %s on %s: %s",
 				     task->vars.master_addr, why.text,
-				     task->vars.rank.host);
+				     task->vars.rank.host, users ?
+				     "export another MASTER_ADDR, or none" :
+				     "fix name resolution there, or export "
+				     "another MASTER_ADDR");
 	if (*ddp_plugin.interface) {
 		/* "=" is NCCL's exact form; else eth1 matches eth10 too. */
 		snprintf(task->nccl_interface, sizeof(task->nccl_interface),
 			 "=%s", ddp_plugin.interface);
 		task->vars.nccl_interface = task->nccl_interface;
 		task->vars.interface = ddp_plugin.interface;
-	} else if (resolved && ddp_net_interface(&address, task->interface)) {
+	} else if (reach == 0 && ddp_net_interface(&address, task->interface)) {
 		task->vars.interface = task->interface;
 	}
 	if (task->rank == 0 &&
-	    (!users || (resolved && ddp_net_is_local(&address))) &&
+	    (!users || (reach >= 0 && ddp_net_is_local(&address))) &&
 	    ddp_net_port_free(task->vars.master_port, &why) < 0)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "%s on %s, where rank 0 is to listen: "

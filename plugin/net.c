@@ -11,41 +11,104 @@
 
 #include "net.h"
 
-static bool is_loopback(const struct sockaddr *address)
-{
-	const struct sockaddr_in *in4 = (const void *)address;
-	const struct sockaddr_in6 *in6 = (const void *)address;
+/* Who can reach an address; the lower the better. */
+enum reach {
+	REACH_ALL,
+	REACH_NODE,		/* this node alone */
+	REACH_NONE
+};
 
-	if (address->sa_family == AF_INET)
-		return ntohl(in4->sin_addr.s_addr) >> 24 == 127;
-	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+/* An IPv4 address that is written as an IPv6 one is an IPv4 address. */
+static void copy_address(struct ddp_address *address,
+			 const struct addrinfo *from)
+{
+	struct sockaddr_in *in4 = (void *)&address->storage;
+	struct sockaddr_in6 in6;
+
+	memset(address, 0, sizeof(*address));
+	memcpy(&address->storage, from->ai_addr, from->ai_addrlen);
+	address->length = from->ai_addrlen;
+	if (from->ai_family != AF_INET6)
+		return;
+	memcpy(&in6, &address->storage, sizeof(in6));
+	if (!IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+		return;
+	memset(&address->storage, 0, sizeof(address->storage));
+	in4->sin_family = AF_INET;
+	memcpy(&in4->sin_addr, &in6.sin6_addr.s6_addr[12], 4);
+	address->length = sizeof(*in4);
+}
+
+static enum reach find_reach4(uint32_t ip, const char **what)
+{
+	*what = "the wildcard address";
+	if (ip == INADDR_ANY)
+		return REACH_NODE;
+	*what = "loopback";
+	if (ip >> 24 == 127)
+		return REACH_NODE;
+	*what = "the broadcast address";
+	if (ip == INADDR_BROADCAST)
+		return REACH_NONE;
+	*what = "a multicast address";
+	if (IN_MULTICAST(ip))
+		return REACH_NONE;
+	*what = "an address of no host";
+	return ip >> 24 == 0 ? REACH_NONE : REACH_ALL;
+}
+
+/* what becomes what there is to say of the address. */
+static enum reach find_reach(const struct ddp_address *address,
+			     const char **what)
+{
+	const struct sockaddr_in *in4 = (const void *)&address->storage;
+	const struct sockaddr_in6 *in6 = (const void *)&address->storage;
+
+	if (address->storage.ss_family == AF_INET)
+		return find_reach4(ntohl(in4->sin_addr.s_addr), what);
+	*what = "the wildcard address";
+	if (IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
+		return REACH_NODE;
+	*what = "loopback";
+	if (IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr))
+		return REACH_NODE;
+	*what = "a multicast address";
+	return IN6_IS_ADDR_MULTICAST(&in6->sin6_addr) ? REACH_NONE : REACH_ALL;
 }
 
 int ddp_net_resolve(const char *name, struct ddp_address *address,
 		    struct ddp_error *error)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM }, *list, *item;
-	char text[NI_MAXHOST] = "loopback";
 	int rc = getaddrinfo(name, NULL, &hints, &list);
+	enum reach reach, best = REACH_NONE;
+	struct ddp_address one;
+	char text[NI_MAXHOST];
+	const char *what;
 
 	if (rc)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "does not resolve (%s)",
 				     rc == EAI_SYSTEM ? strerror(errno) :
 				     gai_strerror(rc));
-	for (item = list; item; item = item->ai_next)
-		if (!is_loopback(item->ai_addr))
-			break;
-	if (item) {
-		memcpy(&address->storage, item->ai_addr, item->ai_addrlen);
-		address->length = item->ai_addrlen;
-	} else {
-		getnameinfo(list->ai_addr, list->ai_addrlen, text,
-			    sizeof(text), NULL, 0, NI_NUMERICHOST);
+	for (item = list; item && best != REACH_ALL; item = item->ai_next) {
+		copy_address(&one, item);
+		reach = find_reach(&one, &what);
+		if (item != list && reach >= best)
+			continue;
+		best = reach;
+		*address = one;
+		if (best != REACH_ALL &&
+		    getnameinfo((struct sockaddr *)&one.storage, one.length,
+				text, sizeof(text), NULL, 0,
+				NI_NUMERICHOST) == 0)
+			ddp_error_set(error, DDP_ERROR_SYSTEM,
+				      "resolves to %s (%s)", what, text);
 	}
 	freeaddrinfo(list);
-	return item ? 0 : ddp_error_set(error, DDP_ERROR_SYSTEM,
-					"resolves to loopback (%s)", text);
+	if (best == REACH_ALL)
+		return 0;
+	return best == REACH_NODE ? 1 : -1;
 }
 
 static bool same_host(const struct sockaddr *a, const struct sockaddr *b)

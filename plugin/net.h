@@ -20,8 +20,10 @@ struct ddp_address {
 };
 
 /*
- * Resolve a name to the first of its addresses that is not loopback. Returns
- * 0, or -1 if the name does not resolve, or only to loopback.
+ * Resolve a name to the first of its addresses that other nodes can reach.
+ * Returns 0; 1 with the reason if it has none but this node can reach one,
+ * such as loopback; -1 with the reason if no node can, which is also where the
+ * name does not resolve.
  */
 int ddp_net_resolve(const char *name, struct ddp_address *address,
 		    struct ddp_error *error);

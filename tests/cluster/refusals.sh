@@ -111,6 +111,12 @@ refused_by_ranks()
 	name="$word: on one node it is no matter" world n1 \
 		env GLOO_SOCKET_IFNAME=eth0 srun --ddp -w n1 --gres=gpu:1
 	admin n1 umount /etc/hosts
+	for bad in 0.0.0.0 255.255.255.255 ::ffff:127.0.0.1 ff02::1; do
+		# shellcheck disable=SC2086
+		name="MASTER_ADDR=$bad" refuses_ranks 'n[12]' \
+			"the master's name $bad resolves to " \
+			env "MASTER_ADDR=$bad" $step
+	done
 	printf '%s\n' n2 n1 n1 n2 >hostfile
 	name='SLURM_HOSTFILE without pmix' refuses_ranks 'n[12]' '--mpi=pmix' \
 		env SLURM_HOSTFILE="$scratch/hostfile" srun --ddp --mpi=none -n4

@@ -2,8 +2,9 @@
 /*
  * A fake of the network that the plugin sees, so that names mean the same on
  * every machine: nN is 192.0.2.N, loop is the address that Debian gives a
- * machine of its own name, and no other name resolves. This machine is
- * 192.0.2.200 on eth7, beside lo and eth0. To bind a port is left as it is.
+ * machine of its own name, many is a name of several addresses, and no other
+ * name resolves but as a number. This machine is 192.0.2.200 on eth7, beside lo
+ * and eth0. To bind a port is left as it is.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -35,27 +36,52 @@ static const char *address_find(const char *name, char *text, size_t size)
 	return text;
 }
 
+/* With room for an address of either kind. */
+struct answer {
+	struct addrinfo item;
+	struct sockaddr_in in4;
+	struct sockaddr_in6 in6;
+};
+
+static bool answer_fill(struct answer *answer, const char *text)
+{
+	struct addrinfo *item = &answer->item;
+
+	if (inet_aton(text, &answer->in4.sin_addr)) {
+		item->ai_family = answer->in4.sin_family = AF_INET;
+		item->ai_addr = (struct sockaddr *)&answer->in4;
+		item->ai_addrlen = sizeof(answer->in4);
+		return true;
+	}
+	item->ai_family = answer->in6.sin6_family = AF_INET6;
+	item->ai_addr = (struct sockaddr *)&answer->in6;
+	item->ai_addrlen = sizeof(answer->in6);
+	return inet_pton(AF_INET6, text, &answer->in6.sin6_addr) == 1;
+}
+
 int getaddrinfo(const char *node, const char *service,
 		const struct addrinfo *hints, struct addrinfo **list)
 {
-	struct answer {
-		struct addrinfo item;
-		struct sockaddr_in address;
-	} *answer = calloc(1, sizeof(*answer));
+	static const char *const many[] = { "::1", "0.0.0.0", "192.0.2.7" };
+	struct answer *answers = calloc(COUNT(many), sizeof(*answers));
 	char text[64];
+	size_t i;
 
 	(void)service;
 	(void)hints;
-	answer->item.ai_family = answer->address.sin_family = AF_INET;
-	answer->item.ai_addr = (struct sockaddr *)&answer->address;
-	answer->item.ai_addrlen = sizeof(answer->address);
-	if (inet_pton(AF_INET, address_find(node, text, sizeof(text)),
-		      &answer->address.sin_addr) != 1) {
-		free(answer);
-		return EAI_NONAME;
+	*list = &answers[0].item;
+	if (strcmp(node, "many") == 0) {
+		for (i = 0; i < COUNT(many); i++) {
+			answer_fill(&answers[i], many[i]);
+			if (i > 0)
+				answers[i - 1].item.ai_next = &answers[i].item;
+		}
+		return 0;
 	}
-	*list = &answer->item;
-	return 0;
+	if (answer_fill(&answers[0], address_find(node, text, sizeof(text))))
+		return 0;
+	free(answers);
+	return EAI_NONAME;
 }
 
 void freeaddrinfo(struct addrinfo *list)

@@ -179,6 +179,66 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "Slurm runs it as" },
 };
 
+/* A MASTER_ADDR of the user's that names no host, or not for other nodes. */
+static void test_addresses(void)
+{
+	static const struct {
+		const char *address, *what;
+		bool alone;	/* good enough where there is one node */
+	} rows[] = {
+		{ "0.0.0.0", "the wildcard address (0.0.0.0)", true },
+		{ "0", "the wildcard address (0.0.0.0)", true },
+		{ "::", "the wildcard address (::)", true },
+		{ "::ffff:0.0.0.0", "the wildcard address (0.0.0.0)", true },
+		{ "127.0.0.1", "loopback (127.0.0.1)", true },
+		{ "127.255.3.4", "loopback (127.255.3.4)", true },
+		{ "::1", "loopback (::1)", true },
+		{ "::ffff:127.0.0.1", "loopback (127.0.0.1)", true },
+		{ "255.255.255.255", "the broadcast address (255.255.255.255)",
+		  false },
+		{ "::ffff:255.255.255.255", "the broadcast address (255.255."
+		  "255.255)", false },
+		{ "224.0.0.1", "a multicast address (224.0.0.1)", false },
+		{ "239.255.255.250", "a multicast address", false },
+		{ "::ffff:230.1.2.3", "a multicast address (230.1.2.3)",
+		  false },
+		{ "ff02::1", "a multicast address (ff02::1)", false },
+		{ "0.0.0.1", "an address of no host (0.0.0.1)", false },
+		{ "1", "an address of no host (0.0.0.1)", false },
+		{ "192.0.2.9", NULL, true },
+		{ "223.255.255.255", NULL, true },
+		{ "::ffff:192.0.2.9", NULL, true },
+		{ "fd00::9", NULL, true },
+		{ "many", NULL, true },
+	};
+	char name[96], env[640], refusal[96], want[64];
+	struct spank_case test = { .name = name, .env = env };
+	bool alone;
+	size_t i;
+
+	for (i = 0; i < 2 * COUNT(rows); i++) {
+		const char *what = rows[i / 2].what;
+
+		alone = i % 2;
+		snprintf(name, sizeof(name), "MASTER_ADDR=%s, %s",
+			 rows[i / 2].address, alone ? "one node" : "two nodes");
+		snprintf(env, sizeof(env), "%s%s|MASTER_ADDR=%s", RANK0,
+			 alone ? "|SLURM_STEP_NODELIST=n1|"
+			 "SLURM_STEP_TASKS_PER_NODE=2|SLURM_STEP_NUM_TASKS=2" :
+			 "", rows[i / 2].address);
+		snprintf(refusal, sizeof(refusal), "the master's name %s "
+			 "resolves to %s", rows[i / 2].address,
+			 what ? what : "");
+		snprintf(want, sizeof(want), "MASTER_ADDR=%s",
+			 rows[i / 2].address);
+		test.command = alone ? STEP("0 2 2") : COMMAND;
+		test.refusal = what && !(alone && rows[i / 2].alone) ?
+			refusal : NULL;
+		test.want = test.refusal ? NULL : want;
+		case_run(&test);
+	}
+}
+
 /* On one node the name need not resolve, and loopback is as good. */
 static const struct spank_case single_cases[] = {
 	{ .name = "one node of no known name",
@@ -192,6 +252,15 @@ static const struct spank_case single_cases[] = {
 	  "SLURM_STEP_TASKS_PER_NODE=2|"
 	  "SLURM_STEP_NUM_TASKS=2", .want = "MASTER_ADDR=loop|"
 	  "-GLOO_SOCKET_IFNAME", .command = STEP("0 2 2") },
+	{ .name = "one node, and a master of the user's that does not resolve",
+	  .env = BASE "|SLURM_STEP_NODELIST=n1|SLURM_STEP_TASKS_PER_NODE=2|"
+	  "SLURM_STEP_NUM_TASKS=2|SLURM_PROCID=0|SLURM_LOCALID=0|"
+	  "MASTER_ADDR=gone", .command = STEP("0 2 2"),
+	  .refusal = "the master's name gone does not resolve" },
+	/* As eth7 does for the same address written as one of IPv4. */
+	{ .name = "a master as an IPv4 address within IPv6", .env = BASE
+	  "|MASTER_ADDR=::ffff:192.0.2.9", .command = COMMAND,
+	  .want = "GLOO_SOCKET_IFNAME=eth7" },
 };
 
 /* What Slurm sets, taken out or mangled one at a time. */
@@ -281,6 +350,7 @@ void test_task(void)
 	cases_run(port_cases, COUNT(port_cases));
 	cases_run(single_cases, COUNT(single_cases));
 	cases_run(refused_cases, COUNT(refused_cases));
+	test_addresses();
 	test_broken();
 	test_held();
 }
