@@ -4,6 +4,11 @@
  * that nothing happens without --ddp. Job 13 has 2 GPUs on each node, 14 has
  * different ones, 15 is unknown, and 16 has none: see tests/spank/run.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+
 #include "host.h"
 
 #define POISON "slurm-ddp-plugin-missing-on-this-node"
@@ -317,8 +322,37 @@ static const struct spank_case refused_cases[] = {
 	  .command = "srun --ddp " STEP, .refusal = "say --ntasks-per-node" },
 };
 
+/*
+ * Hooks that run as root, or before all of root's privileges are given up.
+ * spank_ddp(8) says that there are no others than it names.
+ */
+static void test_hooks(void)
+{
+	static const char *const roots[] = {
+		"slurm_spank_job_prolog", "slurm_spank_job_epilog",
+		"slurm_spank_slurmd_exit", "slurm_spank_user_init",
+		"slurm_spank_task_init_privileged",
+		"slurm_spank_task_post_fork",
+	};
+	char path[PATH_MAX], name[96];
+	void *plugin;
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/full/spank_ddp.so", cases_dir);
+	plugin = dlopen(path, RTLD_LAZY);
+	case_report(plugin && dlsym(plugin, "slurm_spank_task_init"),
+		    "the plugin has a hook in tasks", path);
+	for (i = 0; i < COUNT(roots); i++) {
+		snprintf(name, sizeof(name), "and no %s", roots[i]);
+		case_report(plugin && !dlsym(plugin, roots[i]), name, "");
+	}
+	if (plugin)
+		dlclose(plugin);
+}
+
 void test_srun(void)
 {
+	test_hooks();
 	cases_run(off_cases, COUNT(off_cases));
 	cases_run(outer_cases, COUNT(outer_cases));
 	cases_run(on_cases, COUNT(on_cases));
