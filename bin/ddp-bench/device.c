@@ -4,7 +4,8 @@
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "nccl/symbols.h"
 
 #define CUDA_ERROR_NOT_READY 600
 #define STREAM_NON_BLOCKING 1
@@ -30,26 +31,23 @@ static struct {
 	int (*get_error)(int result, const char **text);
 } cuda;
 
-static const struct {
-	const char *name;
-	void *function;		/* where its address goes */
-} symbols[] = {
-	{ "cuInit", &cuda.init },
-	{ "cuDeviceGetCount", &cuda.count_devices },
-	{ "cuDeviceGet", &cuda.get_device },
-	{ "cuDeviceGetName", &cuda.get_name },
-	{ "cuDeviceGetPCIBusId", &cuda.get_bus_id },
-	{ "cuDevicePrimaryCtxRetain", &cuda.retain },
-	{ "cuDevicePrimaryCtxRelease_v2", &cuda.release },
-	{ "cuCtxSetCurrent", &cuda.set_current },
-	{ "cuMemAlloc_v2", &cuda.alloc },
-	{ "cuMemFree_v2", &cuda.free },
-	{ "cuMemcpyHtoD_v2", &cuda.put },
-	{ "cuMemcpyDtoH_v2", &cuda.get },
-	{ "cuStreamCreate", &cuda.create_stream },
-	{ "cuStreamDestroy_v2", &cuda.destroy_stream },
-	{ "cuStreamQuery", &cuda.query_stream },
-	{ "cuGetErrorString", &cuda.get_error }
+static const struct ddp_symbol symbols[] = {
+	{ "cuInit", &cuda.init, false },
+	{ "cuDeviceGetCount", &cuda.count_devices, false },
+	{ "cuDeviceGet", &cuda.get_device, false },
+	{ "cuDeviceGetName", &cuda.get_name, false },
+	{ "cuDeviceGetPCIBusId", &cuda.get_bus_id, false },
+	{ "cuDevicePrimaryCtxRetain", &cuda.retain, false },
+	{ "cuDevicePrimaryCtxRelease_v2", &cuda.release, false },
+	{ "cuCtxSetCurrent", &cuda.set_current, false },
+	{ "cuMemAlloc_v2", &cuda.alloc, false },
+	{ "cuMemFree_v2", &cuda.free, false },
+	{ "cuMemcpyHtoD_v2", &cuda.put, false },
+	{ "cuMemcpyDtoH_v2", &cuda.get, false },
+	{ "cuStreamCreate", &cuda.create_stream, false },
+	{ "cuStreamDestroy_v2", &cuda.destroy_stream, false },
+	{ "cuStreamQuery", &cuda.query_stream, false },
+	{ "cuGetErrorString", &cuda.get_error, false }
 };
 
 static int device = -1;
@@ -58,21 +56,18 @@ static void *stream;
 static int look_up(struct ddp_error *error)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	const char *missing;
 
 	if (lib == NULL)
 		return ddp_error_set(error, DDP_ERROR_CUDA, "there is no GPU "
 				     "for --backend nccl (%s); without one, "
 				     "choose --backend mpi", dlerror());
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
-		void *symbol = dlsym(lib, symbols[i].name);
-
-		if (symbol == NULL)
-			return ddp_error_set(error, DDP_ERROR_CUDA,
-					     "libcuda.so.1 has no %s: it is "
-					     "not that of a CUDA driver",
-					     symbols[i].name);
-		memcpy(symbols[i].function, &symbol, sizeof(symbol));
-	}
+	missing = ddp_symbols_find(lib, symbols,
+				   sizeof(symbols) / sizeof(*symbols));
+	if (missing != NULL)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "libcuda.so.1 has "
+				     "no %s: it is not that of a CUDA driver",
+				     missing);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "backend.h"
 #include "device.h"
 #include "nccl/library.h"
+#include "nccl/symbols.h"
 #include "world.h"
 
 #define TIMEOUT_S 300
@@ -33,17 +34,14 @@ static struct {
 	int (*group_start)(void);
 } nccl;
 
-static const struct {
-	const char *name;
-	void *function;
-} symbols[] = {
-	{ "ncclAllReduce", &nccl.all_reduce },
-	{ "ncclReduceScatter", &nccl.reduce_scatter },
-	{ "ncclAllGather", &nccl.all_gather },
-	{ "ncclBroadcast", &nccl.broadcast },
-	{ "ncclSend", &nccl.send },
-	{ "ncclRecv", &nccl.receive },
-	{ "ncclGroupStart", &nccl.group_start }
+static const struct ddp_symbol symbols[] = {
+	{ "ncclAllReduce", &nccl.all_reduce, false },
+	{ "ncclReduceScatter", &nccl.reduce_scatter, false },
+	{ "ncclAllGather", &nccl.all_gather, false },
+	{ "ncclBroadcast", &nccl.broadcast, false },
+	{ "ncclSend", &nccl.send, false },
+	{ "ncclRecv", &nccl.receive, false },
+	{ "ncclGroupStart", &nccl.group_start, false }
 };
 
 static struct ddp_job *job;
@@ -77,22 +75,19 @@ static int nccl_open(int *rank, int *size, struct ddp_error *error)
 
 static int look_up(struct ddp_error *error)
 {
+	const char *missing;
 	void *handle;
 
 	library = ddp_nccl_get(error);
 	if (library == NULL)
 		return -1;
 	handle = dlopen(library->path, RTLD_NOW | RTLD_NOLOAD);
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
-		void *symbol = handle != NULL ?
-			dlsym(handle, symbols[i].name) : NULL;
-
-		if (symbol == NULL)
-			return ddp_error_set(error, DDP_ERROR_NCCL, "%s has no "
-					     "%s", library->path,
-					     symbols[i].name);
-		memcpy(symbols[i].function, &symbol, sizeof(symbol));
-	}
+	missing = handle == NULL ? symbols[0].name :
+		ddp_symbols_find(handle, symbols,
+				 sizeof(symbols) / sizeof(*symbols));
+	if (missing != NULL)
+		return ddp_error_set(error, DDP_ERROR_NCCL, "%s has no %s",
+				     library->path, missing);
 	return 0;
 }
 

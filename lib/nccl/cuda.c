@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nccl/symbols.h"
+
 #define CUDA_SUCCESS 0			/* of CUresult */
 #define CUDA_ERROR_NOT_READY 600
 
@@ -23,33 +25,32 @@ static struct cuda {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char missing[256];		/* why cuda cannot be used; "" */
 
-static void *find(void *handle, const char *name, void *function)
-{
-	void *symbol = dlsym(handle, name);
-
-	memcpy(function, &symbol, sizeof(symbol));
-	return symbol;
-}
+/* The older of the two for a UUID would name a MIG instance by its GPU. */
+static const struct ddp_symbol symbols[] = {
+	{ "cuInit", &cuda.init, false },
+	{ "cuCtxGetCurrent", &cuda.get_context, false },
+	{ "cuCtxGetDevice", &cuda.get_device, false },
+	{ "cuDeviceGetUuid", &cuda.get_uuid, true },
+	{ "cuDeviceGetUuid_v2", &cuda.get_uuid, true },
+	{ "cuDeviceGetPCIBusId", &cuda.get_bus_id, false },
+	{ "cuStreamQuery", &cuda.query_stream, false },
+	{ "cuGetErrorString", &cuda.get_error, false },
+};
 
 static void look_up(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	const char *name;
 
-	if (lib == NULL) {
+	if (!lib) {
 		snprintf(missing, sizeof(missing), "no GPU: %s", dlerror());
 		return;
 	}
-	/* the older one would name a MIG instance by its GPU */
-	if (!find(lib, "cuDeviceGetUuid_v2", &cuda.get_uuid))
-		find(lib, "cuDeviceGetUuid", &cuda.get_uuid);
-	if (!find(lib, "cuInit", &cuda.init) ||
-	    !find(lib, "cuCtxGetCurrent", &cuda.get_context) ||
-	    !find(lib, "cuCtxGetDevice", &cuda.get_device) ||
-	    !find(lib, "cuDeviceGetPCIBusId", &cuda.get_bus_id) ||
-	    !find(lib, "cuStreamQuery", &cuda.query_stream) ||
-	    !find(lib, "cuGetErrorString", &cuda.get_error))
-		snprintf(missing, sizeof(missing),
-			 "libcuda.so.1 is not the one of a CUDA driver");
+	name = ddp_symbols_find(lib, symbols,
+				sizeof(symbols) / sizeof(symbols[0]));
+	if (name)
+		snprintf(missing, sizeof(missing), "libcuda.so.1 has no %s: "
+			 "it is not that of a CUDA driver", name);
 }
 
 static int refuse(struct ddp_error *error, const char *call, int result)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nccl/symbols.h"
+
 #define IDS_KEPT 8
 #define PATH_SHOWN 90	/* its end; two fit in the text of a card */
 
@@ -125,39 +127,24 @@ static void *handle_open(const struct copies *copies, struct ddp_error *error)
 	return handle;
 }
 
-/* Set a function pointer, which ISO C does not let a void pointer become. */
-static bool find(void *handle, const char *name, void *function)
-{
-	void *symbol = dlsym(handle, name);
-
-	memcpy(function, &symbol, sizeof(symbol));
-	return symbol != NULL;
-}
-
 static const char *table_fill(struct ddp_nccl *table, void *handle)
 {
-	const struct {
-		const char *name;
-		void *function;
-	} needed[] = {
-		{ "ncclGetVersion", &table->get_version },
-		{ "ncclGetUniqueId", &table->get_unique_id },
-		{ "ncclCommInitRankConfig", &table->init_rank },
-		{ "ncclCommGetAsyncError", &table->get_async_error },
-		{ "ncclCommFinalize", &table->finalize },
-		{ "ncclCommDestroy", &table->destroy },
-		{ "ncclCommAbort", &table->abort },
-		{ "ncclGroupEnd", &table->group_end },
-		{ "ncclGetErrorString", &table->get_error_string },
-		{ "ncclGetLastError", &table->get_last_error },
+	const struct ddp_symbol symbols[] = {
+		{ "ncclGetVersion", &table->get_version, false },
+		{ "ncclGetUniqueId", &table->get_unique_id, false },
+		{ "ncclCommInitRankConfig", &table->init_rank, false },
+		{ "ncclCommInitRankScalable", &table->init_scalable, true },
+		{ "ncclCommGetAsyncError", &table->get_async_error, false },
+		{ "ncclCommFinalize", &table->finalize, false },
+		{ "ncclCommDestroy", &table->destroy, false },
+		{ "ncclCommAbort", &table->abort, false },
+		{ "ncclGroupEnd", &table->group_end, false },
+		{ "ncclGetErrorString", &table->get_error_string, false },
+		{ "ncclGetLastError", &table->get_last_error, false },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (!find(handle, needed[i].name, needed[i].function))
-			return needed[i].name;
-	find(handle, "ncclCommInitRankScalable", &table->init_scalable);
-	return NULL;
+	return ddp_symbols_find(handle, symbols,
+				sizeof(symbols) / sizeof(symbols[0]));
 }
 
 static int table_check(struct ddp_nccl *table, void *handle,
