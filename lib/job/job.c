@@ -13,8 +13,10 @@
 #include "job/launch.h"
 #include "job/wait.h"
 
-#define TIMEOUT_MS 300000
-#define SIZE_MAX_SANE 4096	/* of options; more is not a size */
+enum {
+	TIMEOUT_MS = 300000,
+	OPTIONS_MAX = 4096	/* bytes; what says more has no size set */
+};
 
 /* A process has one PMIx, and so one job at a time. */
 static atomic_flag taken = ATOMIC_FLAG_INIT;
@@ -38,34 +40,46 @@ int64_t ddp_job_deadline(const struct ddp_job *job, int32_t timeout_ms)
 	return timeout_ms < 0 ? DDP_CLOCK_NEVER : ddp_clock_ms() + timeout_ms;
 }
 
-/* Copy what the caller knows of the options; refuse what only it knows. */
-static int options_read(const struct ddp_job_options *given,
+int ddp_job_read_options(const void *given, const char *name, void *options,
+			 size_t size, size_t known, struct ddp_error *error)
+{
+	const char *bytes = given;
+	size_t i, given_size = size;
+
+	memset(options, 0, size);
+	memcpy(options, &size, sizeof(size));
+	if (!given)
+		return 0;
+	memcpy(&given_size, given, sizeof(given_size));
+	if (given_size < sizeof(given_size) || given_size > OPTIONS_MAX)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "the size in "
+				     "struct %s is %zu: set it to "
+				     "sizeof(struct %s)", name, given_size,
+				     name);
+	for (i = known; i < given_size; i++)
+		if (bytes[i] != 0)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"byte %zu of struct %s is set, which libddp "
+				DDP_VERSION " does not know: zero the struct "
+				"first, or use a newer libddp", i, name);
+	memcpy(options, given, given_size < size ? given_size : size);
+	return 0;
+}
+
+static int read_options(const struct ddp_job_options *given,
 			struct ddp_job_options *options,
 			struct ddp_error *error)
 {
-	const char *bytes = (const char *)given;
-	size_t i;
-
-	*options = (struct ddp_job_options){ .size = sizeof(*options) };
-	if (given != NULL) {
-		if (given->size < sizeof(given->size) ||
-		    given->size > SIZE_MAX_SANE)
-			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				"the size of the job's options is not set");
-		for (i = sizeof(*options); i < given->size; i++)
-			if (bytes[i] != 0)
-				return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-					"the job's options have one that this "
-					"libddp, " DDP_VERSION ", is too old "
-					"for");
-		memcpy(options, given, given->size < sizeof(*options) ?
-		       given->size : sizeof(*options));
-	}
+	if (ddp_job_read_options(given, "ddp_job_options", options,
+				 sizeof(*options), sizeof(*options), error))
+		return -1;
 	if (options->launch != DDP_LAUNCH_AUTO &&
 	    options->launch != DDP_LAUNCH_PMIX &&
 	    options->launch != DDP_LAUNCH_SINGLE)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%d is no way "
-				     "to find a job", (int)options->launch);
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "launch is %d "
+				     "in struct ddp_job_options: set it to a "
+				     "value of enum ddp_launch",
+				     (int)options->launch);
 	if (options->timeout_ms == 0)
 		options->timeout_ms = TIMEOUT_MS;
 	return 0;
@@ -179,7 +193,7 @@ struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
 	struct ddp_job *job;
 	int pmix, rc;
 
-	if (options_read(given, &options, error))
+	if (read_options(given, &options, error))
 		return NULL;
 	pmix = launch_choose(options.launch, error);
 	if (pmix < 0)

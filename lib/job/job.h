@@ -12,11 +12,22 @@
 #ifndef DDP_JOB_JOB_H
 #define DDP_JOB_JOB_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ddp.h"
 #include "layout/clock.h"
 #include "layout/error.h"
+
+/*
+ * Read a struct of options that begins with its size (a size_t) and may come
+ * from another version of libddp. options, of size bytes, gets what is given,
+ * and zeros behind it; or zeros alone where given is NULL. A size that cannot
+ * be one, and any byte from known on that is not 0, are an error. name is that
+ * of the struct. Returns 0, or -1.
+ */
+int ddp_job_read_options(const void *given, const char *name, void *options,
+			 size_t size, size_t known, struct ddp_error *error);
 
 /*
  * When a call that begins now must have ended, on that clock. timeout_ms is as

@@ -14,7 +14,6 @@
 #include "nccl/init.h"
 
 #define RANKS_PER_ROOT 128
-#define OPTIONS_MAX 4096		/* more than they will ever be */
 
 void ddp_setup_fail(struct ddp_setup *setup, const struct ddp_error *why)
 {
@@ -28,29 +27,6 @@ void ddp_setup_fail(struct ddp_setup *setup, const struct ddp_error *why)
 		 (int)sizeof(mine->text) - 1, why->text);
 }
 
-int ddp_setup_options(const struct ddp_nccl_options *given,
-		      struct ddp_nccl_options *options, struct ddp_error *error)
-{
-	const char *bytes = (const char *)given;
-	size_t i;
-
-	*options = (struct ddp_nccl_options){ .size = sizeof(*options) };
-	if (given == NULL)
-		return 0;
-	if (given->size < sizeof(given->size) || given->size > OPTIONS_MAX)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "the size of the options is not set");
-	for (i = offsetof(struct ddp_nccl_options, reserved); i < given->size;
-	     i++)
-		if (bytes[i] != 0)
-			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-					     "the options have one that this "
-					     "libddp is too old for");
-	memcpy(options, given, given->size < sizeof(*options) ? given->size :
-	       sizeof(*options));
-	return 0;
-}
-
 int ddp_setup_begin(struct ddp_setup *setup, struct ddp_job *job,
 		    const struct ddp_nccl_options *options,
 		    struct ddp_error *error)
@@ -58,7 +34,10 @@ int ddp_setup_begin(struct ddp_setup *setup, struct ddp_job *job,
 	struct ddp_error why = { 0 };
 
 	*setup = (struct ddp_setup){ .job = job };
-	if (ddp_setup_options(options, &setup->options, &why) != 0)
+	if (ddp_job_read_options(options, "ddp_nccl_options", &setup->options,
+				 sizeof(setup->options),
+				 offsetof(struct ddp_nccl_options, reserved),
+				 &why))
 		ddp_setup_fail(setup, &why);
 	setup->deadline = ddp_job_deadline(job, setup->options.timeout_ms);
 	setup->mine.ranks_per_root = setup->options.ranks_per_root;

@@ -39,11 +39,6 @@ struct ddp_setup {
 	struct ddp_card mine;
 };
 
-/* What a caller gave, which may be of another version: NULL, shorter or longer.
- * Returns 0; or -1, and options are the defaults. */
-int ddp_setup_options(const struct ddp_nccl_options *given,
-		     struct ddp_nccl_options *options, struct ddp_error *error);
-
 /*
  * Begin a collective: read the options, which set the deadline, and wait for
  * other threads' collectives. ddp_setup_end must follow if this returns 0. On

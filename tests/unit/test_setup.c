@@ -1,77 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 
-#include <stddef.h>
 #include <string.h>
 
 #include "nccl/setup.h"
-
-#define RESERVED offsetof(struct ddp_nccl_options, reserved)
-
-/* Of the size that is said, with one byte set. */
-struct options_row {
-	size_t size, at;
-	char text[64];		/* wanted; "": they are read */
-};
-
-static char unset[] = "the size of the options is not set";
-static char later[] = "the options have one that this libddp is too old for";
-
-ParameterizedTestParameters(setup, options)
-{
-	static struct options_row table[] = {
-		{ 0, 200, "size" }, { sizeof(size_t) - 1, 200, "size" },
-		{ sizeof(size_t), 200, "" }, { RESERVED, RESERVED, "" },
-		{ sizeof(struct ddp_nccl_options), 200, "" },
-		{ sizeof(struct ddp_nccl_options), RESERVED, "later" },
-		{ sizeof(struct ddp_nccl_options), RESERVED + 3, "later" },
-		{ 100, 99, "later" }, { 100, 100, "" },
-		{ 4096, 4095, "later" }, { 4096, 8000, "" },
-		{ 4097, 200, "size" }, { (size_t)1 << 40, 200, "size" },
-		{ SIZE_MAX, 200, "size" },
-	};
-
-	return cr_make_param_array(struct options_row, table,
-				   sizeof(table) / sizeof(table[0]));
-}
-
-ParameterizedTest(struct options_row *row, setup, options)
-{
-	static union {
-		struct ddp_nccl_options options;
-		char bytes[8192];
-	} given;
-	struct ddp_nccl_options options;
-	struct ddp_error error = { 0 };
-	const char *text = strcmp(row->text, "size") == 0 ? unset : later;
-	int result;
-
-	given.options = (struct ddp_nccl_options){ .size = row->size,
-		.ranks_per_root = 7, .timeout_ms = 9 };
-	given.bytes[row->at] = 1;
-	result = ddp_setup_options(&given.options, &options, &error);
-	given.bytes[row->at] = 0;
-	cr_expect_eq(result, *row->text == '\0' ? 0 : -1);
-	cr_expect_str_eq(error.text, result == 0 ? "" : text);
-	cr_expect_eq(options.ranks_per_root,
-		     result == 0 && row->size > sizeof(size_t) ? 7 : 0);
-}
-
-Test(setup, options_have_no_padding)
-{
-	cr_expect_eq(sizeof(struct ddp_nccl_options),
-		     RESERVED + sizeof(uint32_t));
-}
-
-Test(setup, no_options_are_the_defaults)
-{
-	struct ddp_nccl_options options;
-
-	cr_expect_eq(ddp_setup_options(NULL, &options, NULL), 0);
-	cr_expect_eq(options.timeout_ms, 0);
-	cr_expect_null(options.config);
-}
 
 /* A card of the ids of group 1 with these roots, filled with 11, 12, ... */
 static struct ddp_card card(uint32_t a, uint32_t b, uint32_t c)
