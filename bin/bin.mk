@@ -29,18 +29,20 @@ obj/bin/ddp-train: $(TRAIN_OBJ) obj/lib/libddp_layout.a
 INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
 ifeq ($(HAVE_PMIX),yes)
 INFO_SRC := $(filter-out %/no_gather.c,$(INFO_SRC))
+INFO_LIB := obj/lib/libddp.a
 else
 INFO_SRC := $(filter-out %/gather.c,$(INFO_SRC)) \
 	$(srcdir)/bin/ddp-info/no_gather.c
 endif
 INFO_OBJ := $(sort $(INFO_SRC:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o))
 
-obj/bin/info/gather.o: PART_CFLAGS = $(PMIX_CFLAGS)
 obj/bin/info/%.o: $(srcdir)/bin/ddp-info/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
-obj/bin/ddp-info: $(INFO_OBJ) obj/lib/libddp_topo.a obj/lib/libddp_layout.a
-	$(call quiet,LD) $(link) $(HWLOC_LIBS) $(PMIX_LIBS) $(LIBS)
+obj/bin/ddp-info: $(INFO_OBJ) $(INFO_LIB) obj/lib/libddp_topo.a \
+		obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(HWLOC_LIBS) $(PMIX_LIBS) -ldl -pthread \
+		$(LIBS)
 
 BENCH_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-bench/*.c))
 ifeq ($(HAVE_MPI),yes)

@@ -199,7 +199,7 @@ while IFS='|' read -r words command; do
 	equal "$command ddp-info --gather: $words" '1 2 0' \
 		"$status $(grep -c "^ddp-info: .*$words" err) $(wc -l <out)"
 done <<END
-PMIx is not there .*use srun --mpi=pmix|srun --ddp --mpi=none -N2
+no launcher offers PMIx to this process: start it with srun --mpi=pmix|srun --ddp --mpi=none -N2
 no plan is in DDP_PLAN|srun --mpi=pmix -N2
 no plan is in DDP_PLAN|srun --mpi=none -n2
 END
