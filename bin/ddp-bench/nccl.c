@@ -164,7 +164,7 @@ static _Noreturn void fail(const char *call, int result)
 {
 	struct ddp_error error;
 
-	ddp_nccl_error_set(&error, library, call, result);
+	ddp_nccl_set_error(&error, library, call, result);
 	nccl_abort(error.text);
 }
 

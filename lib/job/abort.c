@@ -14,13 +14,13 @@
 
 /* As much as fits of "ddp_abort: rank 3 on n2: sentence", one line. */
 __attribute__((format(printf, 4, 0))) static void
-line_format(char *line, size_t room, const struct ddp_job *job,
+format_line(char *line, size_t room, const struct ddp_job *job,
 	    const char *format, va_list args)
 {
 	size_t length;
 	char *at;
 
-	if (job != NULL)
+	if (job)
 		snprintf(line, room, "ddp_abort: rank %u on %s: ",
 			 job->self.rank, job->self.host);
 	else
@@ -36,7 +36,7 @@ line_format(char *line, size_t room, const struct ddp_job *job,
 }
 
 /* In a thread that has all signals blocked, SIGPIPE too. */
-static void line_write(void *state)
+static void write_line(void *state)
 {
 	const char *line = state;
 	size_t length = strlen(line), done = 0;
@@ -52,7 +52,7 @@ static void line_write(void *state)
 }
 
 /* The line outlives a write that does not end: ddp_abort never returns. */
-static void line_keep(void *state)
+static void keep_line(void *state)
 {
 	(void)state;
 }
@@ -65,10 +65,10 @@ void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 	if (code < 1 || code > 255)
 		code = 1;
 	va_start(args, format);
-	line_format(line, sizeof(line), job, format, args);
+	format_line(line, sizeof(line), job, format, args);
 	va_end(args);
-	ddp_thread_run(line_write, line_keep, line, ddp_clock_ms() + WRITE_MS);
-	if (job != NULL && job->client != NULL && job->process == getpid())
+	ddp_thread_run(write_line, keep_line, line, ddp_clock_ms() + WRITE_MS);
+	if (job && job->client && job->process == getpid())
 		ddp_client_abort(code, line);
 	_exit(code);
 }

@@ -23,22 +23,22 @@ static void ask_all(const struct ddp_job *job, const uint32_t *ranks,
 	uint32_t i;
 
 	for (i = 0; i < count; i++)
-		answers[i] = ddp_client_get_begin(job->client, ranks[i], key,
-						  false);
+		answers[i] =
+			ddp_client_begin_get(job->client, ranks[i], key, false);
 	for (i = 0; i < count; i++)
-		if (answers[i] != NULL)
+		if (answers[i])
 			ddp_wait_until(answers[i], deadline);
 }
 
 /* Whether what is there for a rank, if anything, is its record of this
  * exchange. */
-static bool answer_take(const struct ddp_job *job, uint32_t rank,
+static bool take_answer(const struct ddp_job *job, uint32_t rank,
 			struct ddp_wait *answer)
 {
 	struct ddp_record_id id = ddp_job_record_id(job, rank);
 	size_t length, size;
-	void *slot = ddp_client_get_end(answer, &length, 0, NULL);
-	bool is_here = slot != NULL &&
+	void *slot = ddp_client_end_get(answer, &length, 0, NULL);
+	bool is_here = slot &&
 		       ddp_record_open(slot, length, &id, &size, NULL) == 0;
 
 	free(slot);
@@ -51,7 +51,7 @@ static bool answer_take(const struct ddp_job *job, uint32_t rank,
  * them, unless it is asked for a key that it does not know: then it fetches all
  * of the rank's. So the first time ask for nothing.
  */
-static void roll_call(const struct ddp_job *job, const uint32_t *ranks,
+static void call_roll(const struct ddp_job *job, const uint32_t *ranks,
 		      uint32_t count, bool *here)
 {
 	struct ddp_wait **answers = calloc(count, sizeof(*answers));
@@ -59,22 +59,22 @@ static void roll_call(const struct ddp_job *job, const uint32_t *ranks,
 	char key[32];
 	uint32_t i;
 
-	if (answers == NULL)
+	if (!answers)
 		return;
 	ask_all(job, ranks, count, "ddp.none", answers);
 	for (i = 0; i < count; i++)
-		if (answers[i] != NULL)
+		if (answers[i])
 			ddp_wait_drop(answers[i]);
 	ddp_record_key(&id, 0, key);
 	ask_all(job, ranks, count, key, answers);
 	for (i = 0; i < count; i++)
-		here[ranks[i]] = answer_take(job, ranks[i], answers[i]);
+		here[ranks[i]] = take_answer(job, ranks[i], answers[i]);
 	free(answers);
 }
 
 /* The ranks to ask about: all others, or those of this node. Returns how many.
  */
-static uint32_t roll_list(const struct ddp_job *job, bool all, uint32_t *ranks)
+static uint32_t list_roll(const struct ddp_job *job, bool all, uint32_t *ranks)
 {
 	uint32_t rank, count = 0;
 
@@ -86,7 +86,7 @@ static uint32_t roll_list(const struct ddp_job *job, bool all, uint32_t *ranks)
 }
 
 /* "rank 3 on n1, ranks 5-7 on n2 and 4 more" */
-static void absent_format(const struct ddp_job *job, const uint32_t *ranks,
+static void format_absent(const struct ddp_job *job, const uint32_t *ranks,
 			  uint32_t count, const bool *here,
 			  struct ddp_text *text)
 {
@@ -117,20 +117,20 @@ static void absent_format(const struct ddp_job *job, const uint32_t *ranks,
 }
 
 /* The ranks that have not come, as text; "" where all have. NULL: no memory. */
-static char *absent_find(const struct ddp_job *job, bool all)
+static char *find_absent(const struct ddp_job *job, bool all)
 {
 	uint32_t *ranks = calloc(job->size, sizeof(*ranks)), count;
 	bool *here = calloc(job->size, sizeof(*here));
 	struct ddp_text text = { 0 };
 
-	if (ranks == NULL || here == NULL) {
+	if (!ranks || !here) {
 		free(ranks);
 		free(here);
 		return NULL;
 	}
-	count = roll_list(job, all, ranks);
-	roll_call(job, ranks, count, here);
-	absent_format(job, ranks, count, here, &text);
+	count = list_roll(job, all, ranks);
+	call_roll(job, ranks, count, here);
+	format_absent(job, ranks, count, here, &text);
 	free(ranks);
 	free(here);
 	return ddp_text_finish(&text);
@@ -140,11 +140,11 @@ void ddp_absent_explain(const struct ddp_job *job, int64_t waited_ms,
 			struct ddp_error *why)
 {
 	bool all = job->size <= ASK_ALL_MAX || job->self.rank == 0;
-	char *absent = absent_find(job, all);
+	char *absent = find_absent(job, all);
 	double s = (double)waited_ms / 1000;
 	int digits = s < 100 && waited_ms % 1000 != 0;
 
-	if (absent != NULL && absent[0] != '\0')
+	if (absent && absent[0] != '\0')
 		ddp_error_set(why, DDP_ERROR_TIMEOUT, "waited %.*f s for %s",
 			      digits, s, absent);
 	else if (all)

@@ -44,60 +44,60 @@ struct publish {
 	char bytes[];
 };
 
-static int status_error(struct ddp_error *error, pmix_status_t status,
-			const char *what)
+static int set_status_error(struct ddp_error *error, pmix_status_t status,
+			    const char *what)
 {
 	ddp_error_set(error, DDP_ERROR_PMIX, "%s: PMIx says %s", what,
 		      PMIx_Error_string(status));
-	return ddp_error_native(error, status);
+	return ddp_error_set_native(error, status);
 }
 
-static int memory_error(struct ddp_error *error)
+static int set_memory_error(struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "out of memory for what PMIx is asked for");
 }
 
-static void call_init(void *state)
+static void run_init(void *state)
 {
 	struct call *call = state;
 
 	call->status = PMIx_Init(&call->self, NULL, 0);
 }
 
-static void call_finalize(void *state)
+static void run_finalize(void *state)
 {
 	struct call *call = state;
 
 	call->status = PMIx_Finalize(NULL, 0);
 }
 
-static void call_abort(void *state)
+static void run_abort(void *state)
 {
 	struct call *call = state;
 
 	call->status = PMIx_Abort(call->code, call->text, NULL, 0);
 }
 
-bool ddp_client_offered(void)
+bool ddp_client_is_offered(void)
 {
 	return getenv("PMIX_NAMESPACE") != NULL && getenv("PMIX_RANK") != NULL;
 }
 
 /* Returns who this process is, for the caller to free; NULL on error. */
-static struct call *server_join(int64_t deadline, struct ddp_error *error)
+static struct call *join_server(int64_t deadline, struct ddp_error *error)
 {
 	struct call *call = calloc(1, sizeof(*call));
 
-	if (call == NULL) {
-		memory_error(error);
-	} else if (ddp_thread_run(call_init, free, call, deadline)) {
+	if (!call) {
+		set_memory_error(error);
+	} else if (ddp_thread_run(run_init, free, call, deadline)) {
 		ddp_error_set(error, DDP_ERROR_TIMEOUT, "the launcher's PMIx "
 			      "server does not answer");
 		given_up = true;
 		call = NULL;
 	} else if (call->status != PMIX_SUCCESS) {
-		status_error(error, call->status, "cannot join the job "
+		set_status_error(error, call->status, "cannot join the job "
 			     "through the PMIx that the environment names "
 			     "(PMIX_NAMESPACE; is it that of an earlier "
 			     "launch?)");
@@ -108,34 +108,33 @@ static struct call *server_join(int64_t deadline, struct ddp_error *error)
 }
 
 /* Leave PMIx. A child of fork runs this too, but has not joined. */
-static void server_leave(void)
+static void leave_server(void)
 {
 	struct call *call;
 
-	if (opened == NULL || opened->process != getpid())
+	if (!opened || opened->process != getpid())
 		return;
 	call = calloc(1, sizeof(*call));
-	if (call != NULL && ddp_thread_run(call_finalize, free, call,
-					   ddp_clock_ms() + SERVER_MS) == 0)
+	if (call && ddp_thread_run(run_finalize, free, call,
+				   ddp_clock_ms() + SERVER_MS) == 0)
 		free(call);
 }
 
-static struct ddp_client *client_open(int64_t deadline,
-				      struct ddp_error *error)
+static struct ddp_client *open_client(int64_t deadline, struct ddp_error *error)
 {
 	struct ddp_client *client = calloc(1, sizeof(*client));
 	struct call *call;
 	bool yes = true;
 
-	if (client != NULL)
+	if (client)
 		client->worker = ddp_worker_create();
-	if (client == NULL || client->worker == NULL) {
+	if (!client || !client->worker) {
 		free(client);
-		memory_error(error);
+		set_memory_error(error);
 		return NULL;
 	}
-	call = server_join(deadline, error);
-	if (call == NULL) {
+	call = join_server(deadline, error);
+	if (!call) {
 		free(client);
 		return NULL;
 	}
@@ -154,10 +153,10 @@ struct ddp_client *ddp_client_open(int64_t deadline, struct ddp_error *error)
 		ddp_error_set(error, DDP_ERROR_PMIX, "the launcher's PMIx "
 			      "server did not answer before: it serves this "
 			      "program no more");
-	} else if (opened == NULL) {
-		opened = client_open(deadline, error);
-		if (opened != NULL)
-			atexit(server_leave);
+	} else if (!opened) {
+		opened = open_client(deadline, error);
+		if (opened)
+			atexit(leave_server);
 	} else if (opened->process != getpid()) {
 		ddp_error_set(error, DDP_ERROR_ARGUMENT, "this process is a "
 			      "child of a rank that has joined the job: only "
@@ -171,32 +170,31 @@ void ddp_client_abort(int code, const char *text)
 {
 	struct call *call = calloc(1, sizeof(*call));
 
-	if (call == NULL)
+	if (!call)
 		return;
 	call->code = code;
 	strncpy(call->text, text, sizeof(call->text) - 1);
-	if (ddp_thread_run(call_abort, free, call,
-			   ddp_clock_ms() + SERVER_MS) == 0)
+	if (!ddp_thread_run(run_abort, free, call, ddp_clock_ms() + SERVER_MS))
 		free(call);
 }
 
-static void op_ended(pmix_status_t status, void *data)
+static void end_op(pmix_status_t status, void *data)
 {
 	ddp_wait_end(data, status, PMIX_UNDEF, NULL, 0);
 }
 
 /* The value belongs to PMIx, and only until this returns. */
-static void get_ended(pmix_status_t status, pmix_value_t *value, void *data)
+static void end_get(pmix_status_t status, pmix_value_t *value, void *data)
 {
 	pmix_status_t is_number;
 	uint32_t number = 0;
 
-	if (status != PMIX_SUCCESS || value == NULL) {
+	if (status != PMIX_SUCCESS || !value) {
 		ddp_wait_end(data, status, PMIX_UNDEF, NULL, 0);
 	} else if (value->type == PMIX_BYTE_OBJECT) {
 		ddp_wait_end(data, status, value->type, value->data.bo.bytes,
 			     value->data.bo.size);
-	} else if (value->type == PMIX_STRING && value->data.string != NULL) {
+	} else if (value->type == PMIX_STRING && value->data.string) {
 		ddp_wait_end(data, status, value->type, value->data.string,
 			     strlen(value->data.string) + 1);
 	} else {
@@ -224,24 +222,23 @@ static bool get_local(struct ddp_client *client, const pmix_proc_t *proc,
 
 	if (PMIx_Get(proc, key, &client->local, 1, &value) != PMIX_SUCCESS)
 		return false;
-	get_ended(PMIX_SUCCESS, value, wait);
+	end_get(PMIX_SUCCESS, value, wait);
 	PMIX_VALUE_RELEASE(value);
 	return true;
 }
 
-struct ddp_wait *ddp_client_get_begin(struct ddp_client *client,
-				      uint32_t rank, const char *key,
-				      bool local)
+struct ddp_wait *ddp_client_begin_get(struct ddp_client *client, uint32_t rank,
+				      const char *key, bool local)
 {
 	struct ddp_wait *wait = ddp_wait_create();
 	struct question *question;
 	pmix_status_t status;
 
-	if (wait == NULL)
+	if (!wait)
 		return NULL;
 	wait->question = question = calloc(1, sizeof(*question));
-	if (question == NULL) {
-		get_ended(PMIX_ERR_NOMEM, NULL, wait);
+	if (!question) {
+		end_get(PMIX_ERR_NOMEM, NULL, wait);
 		return wait;
 	}
 	question->proc = client->self;
@@ -252,9 +249,9 @@ struct ddp_wait *ddp_client_get_begin(struct ddp_client *client,
 	status = PMIX_ERR_NOT_FOUND;
 	if (!local)
 		status = PMIx_Get_nb(&question->proc, question->key, NULL, 0,
-				     get_ended, wait);
+				     end_get, wait);
 	if (status != PMIX_SUCCESS)
-		get_ended(status, NULL, wait);
+		end_get(status, NULL, wait);
 	return wait;
 }
 
@@ -262,14 +259,14 @@ struct ddp_wait *ddp_client_get_begin(struct ddp_client *client,
  * Take a value of a type from what was begun, which goes. Returns 1, without an
  * error, where nobody knows it. The bytes are the caller's to free.
  */
-static int value_take(struct ddp_wait *wait, const char *what, int type,
+static int take_value(struct ddp_wait *wait, const char *what, int type,
 		      void **bytes, size_t *size, int64_t deadline,
 		      struct ddp_error *error)
 {
 	int rc = 0;
 
-	if (wait == NULL)
-		return memory_error(error);
+	if (!wait)
+		return set_memory_error(error);
 	if (!ddp_wait_until(wait, deadline)) {
 		rc = ddp_error_set(error, DDP_ERROR_TIMEOUT, "PMIx has not "
 				   "handed out %s in time", what);
@@ -277,9 +274,9 @@ static int value_take(struct ddp_wait *wait, const char *what, int type,
 		   wait->status == PMIX_ERR_PROC_ENTRY_NOT_FOUND) {
 		rc = 1;
 	} else if (wait->status != PMIX_SUCCESS || wait->type != type) {
-		rc = status_error(error, wait->status, what);
-	} else if (wait->bytes == NULL) {
-		rc = memory_error(error);
+		rc = set_status_error(error, wait->status, what);
+	} else if (!wait->bytes) {
+		rc = set_memory_error(error);
 	} else {
 		*bytes = wait->bytes;
 		*size = wait->size;
@@ -290,27 +287,25 @@ static int value_take(struct ddp_wait *wait, const char *what, int type,
 }
 
 /* A text of the job or of a rank; NULL without an error if nobody knows it. */
-static int text_get(struct ddp_client *client, uint32_t rank, const char *key,
+static int get_text(struct ddp_client *client, uint32_t rank, const char *key,
 		    int64_t deadline, char **text, struct ddp_error *error)
 {
 	void *bytes = NULL;
 	size_t size;
-	int rc = value_take(ddp_client_get_begin(client, rank, key,
-						  false), key,
+	int rc = take_value(ddp_client_begin_get(client, rank, key, false), key,
 			    PMIX_STRING, &bytes, &size, deadline, error);
 
 	*text = bytes;
 	return rc < 0 ? -1 : 0;
 }
 
-static int number_get(struct ddp_client *client, uint32_t rank,
-		      const char *key, int64_t deadline, uint32_t *number,
+static int get_number(struct ddp_client *client, uint32_t rank, const char *key,
+		      int64_t deadline, uint32_t *number,
 		      struct ddp_error *error)
 {
 	void *bytes = NULL;
 	size_t size;
-	int rc = value_take(ddp_client_get_begin(client, rank, key,
-						  false), key,
+	int rc = take_value(ddp_client_begin_get(client, rank, key, false), key,
 			    PMIX_UINT32, &bytes, &size, deadline, error);
 
 	*number = rc == 0 ? *(uint32_t *)bytes : UINT32_MAX;
@@ -325,15 +320,15 @@ int ddp_client_get_facts(struct ddp_client *client, int64_t deadline,
 	uint32_t self = client->self.rank, all = PMIX_RANK_WILDCARD;
 
 	*facts = (struct ddp_client_facts){ .rank = self };
-	if (number_get(client, all, PMIX_JOB_SIZE, deadline, &facts->size,
+	if (get_number(client, all, PMIX_JOB_SIZE, deadline, &facts->size,
 		       error) ||
-	    number_get(client, all, PMIX_LOCAL_SIZE, deadline,
+	    get_number(client, all, PMIX_LOCAL_SIZE, deadline,
 		       &facts->local_size, error) ||
-	    number_get(client, self, PMIX_LOCAL_RANK, deadline,
+	    get_number(client, self, PMIX_LOCAL_RANK, deadline,
 		       &facts->local_rank, error) ||
-	    text_get(client, all, PMIX_NODE_LIST, deadline, &facts->node_list,
+	    get_text(client, all, PMIX_NODE_LIST, deadline, &facts->node_list,
 		     error) ||
-	    text_get(client, all, PMIX_ANL_MAP, deadline, &facts->mapping,
+	    get_text(client, all, PMIX_ANL_MAP, deadline, &facts->mapping,
 		     error)) {
 		free(facts->node_list);
 		return -1;
@@ -346,14 +341,14 @@ char *ddp_client_get_host(struct ddp_client *client, uint32_t rank,
 {
 	char *host;
 
-	if (text_get(client, rank, PMIX_HOSTNAME, deadline, &host, error) == 0
-	    && host == NULL)
+	if (get_text(client, rank, PMIX_HOSTNAME, deadline, &host, error) == 0
+	    && !host)
 		ddp_error_set(error, DDP_ERROR_PMIX, "the launcher's PMIx "
 			      "does not say on which host rank %u is", rank);
 	return host;
 }
 
-static void publish_work(void *state)
+static void run_publish(void *state)
 {
 	struct publish *publish = state;
 	pmix_value_t value = { .type = PMIX_BYTE_OBJECT };
@@ -382,16 +377,17 @@ int ddp_client_publish(struct ddp_client *client, const char keys[2][32],
 					 sizes[1]);
 	int rc;
 
-	if (publish == NULL)
-		return memory_error(error);
+	if (!publish)
+		return set_memory_error(error);
 	memcpy(publish->keys, keys, sizeof(publish->keys));
 	memcpy(publish->sizes, sizes, sizeof(publish->sizes));
 	memcpy(publish->bytes, bytes, sizes[0] + sizes[1]);
-	if (ddp_worker_run(client->worker, publish_work, publish, deadline))
+	if (ddp_worker_run(client->worker, run_publish, publish, deadline))
 		return ddp_error_set(error, DDP_ERROR_PMIX, "this node's PMIx "
 				     "server has not taken the record in time");
 	rc = publish->status == PMIX_SUCCESS ? 0 :
-		status_error(error, publish->status, "cannot publish a record");
+		set_status_error(error, publish->status,
+				 "cannot publish a record");
 	free(publish);
 	return rc;
 }
@@ -403,30 +399,30 @@ int ddp_client_fence(struct ddp_client *client, int64_t deadline,
 	pmix_status_t status;
 	int rc = 0;
 
-	if (wait == NULL)
-		return memory_error(error);
-	status = PMIx_Fence_nb(&client->all, 1, &client->collect, 1, op_ended,
+	if (!wait)
+		return set_memory_error(error);
+	status = PMIx_Fence_nb(&client->all, 1, &client->collect, 1, end_op,
 			       wait);
 	if (status == PMIX_OPERATION_SUCCEEDED)
-		op_ended(PMIX_SUCCESS, wait);
+		end_op(PMIX_SUCCESS, wait);
 	else if (status != PMIX_SUCCESS)
-		op_ended(status, wait);
+		end_op(status, wait);
 	if (!ddp_wait_until(wait, deadline))
 		rc = ddp_error_set(error, DDP_ERROR_TIMEOUT,
 				   "not all ranks have come in time");
 	else if (wait->status != PMIX_SUCCESS)
-		rc = status_error(error, wait->status, "the fence of all "
+		rc = set_status_error(error, wait->status, "the fence of all "
 				  "ranks has failed");
 	ddp_wait_drop(wait);
 	return rc;
 }
 
-void *ddp_client_get_end(struct ddp_wait *wait, size_t *size, int64_t deadline,
+void *ddp_client_end_get(struct ddp_wait *wait, size_t *size, int64_t deadline,
 			 struct ddp_error *error)
 {
 	void *bytes = NULL;
 
-	if (value_take(wait, "a rank's record", PMIX_BYTE_OBJECT, &bytes, size,
+	if (take_value(wait, "a rank's record", PMIX_BYTE_OBJECT, &bytes, size,
 		       deadline, error) > 0)
 		ddp_error_set(error, DDP_ERROR_PEER, "a rank has written "
 			      "nothing for this exchange");

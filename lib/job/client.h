@@ -29,7 +29,7 @@ struct ddp_client_facts {
 };
 
 /* Whether a launcher offers PMIx to this process. */
-bool ddp_client_offered(void);
+bool ddp_client_is_offered(void);
 
 /*
  * Join, unless this process has; NULL on error. The same client serves all jobs
@@ -64,10 +64,9 @@ int ddp_client_fence(struct ddp_client *client, int64_t deadline,
  * A rank's bytes, for the caller to free; NULL on error. Any number may be
  * begun before the first is ended. local: only if they are at hand.
  */
-struct ddp_wait *ddp_client_get_begin(struct ddp_client *client,
-				      uint32_t rank, const char *key,
-				      bool local);
-void *ddp_client_get_end(struct ddp_wait *wait, size_t *size, int64_t deadline,
+struct ddp_wait *ddp_client_begin_get(struct ddp_client *client, uint32_t rank,
+				      const char *key, bool local);
+void *ddp_client_end_get(struct ddp_wait *wait, size_t *size, int64_t deadline,
 			 struct ddp_error *error);
 
 /* End all ranks; returns if PMIx does not within 5 s. */

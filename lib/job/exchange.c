@@ -15,7 +15,7 @@
 static atomic_uint sessions;
 
 /* Write this rank's record of the next round. */
-static int own_write(struct ddp_job *job, const void *record, size_t size,
+static int write_own(struct ddp_job *job, const void *record, size_t size,
 		     struct ddp_error *error)
 {
 	struct ddp_record_id id;
@@ -26,16 +26,16 @@ static int own_write(struct ddp_job *job, const void *record, size_t size,
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "a record of "
 				     "%zu bytes is larger than %d", size,
 				     DDP_RECORD_MAX);
-	room = DDP_RECORD_SLOT + ddp_record_copy_size(size);
+	room = DDP_RECORD_SLOT + ddp_record_get_copy_size(size);
 	if (room > job->own_room) {
 		own = realloc(job->own, room);
-		if (own == NULL)
+		if (!own)
 			return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of "
 					     "memory for a record");
 		job->own = own;
 		job->own_room = room;
 	}
-	if (job->round++ == 0 && job->client != NULL)
+	if (job->round++ == 0 && job->client)
 		job->session = ++sessions;
 	id = ddp_job_record_id(job, job->self.rank);
 	ddp_record_write(job->own, &id, record, size);
@@ -43,7 +43,7 @@ static int own_write(struct ddp_job *job, const void *record, size_t size,
 	return 0;
 }
 
-static int own_put(struct ddp_job *job, int64_t deadline,
+static int put_own(struct ddp_job *job, int64_t deadline,
 		   struct ddp_error *error)
 {
 	struct ddp_record_id id = ddp_job_record_id(job, job->self.rank);
@@ -62,11 +62,11 @@ int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
 	int64_t begin = ddp_clock_ms();
 	struct ddp_error why;
 
-	if (own_write(job, record, size, error))
+	if (write_own(job, record, size, error))
 		return -1;
-	if (job->client == NULL)
+	if (!job->client)
 		return 0;
-	if (own_put(job, deadline, &why) == 0) {
+	if (put_own(job, deadline, &why) == 0) {
 		if (ddp_client_fence(job->client, deadline, &why) == 0)
 			return 0;
 		if (why.code == DDP_ERROR_TIMEOUT)
@@ -76,9 +76,8 @@ int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
 }
 
 /* A rank's slot, or a copy, for the caller to free. */
-static void *value_get(struct ddp_job *job, uint32_t rank, size_t copy,
-		       size_t *size, int64_t deadline,
-		       struct ddp_error *error)
+static void *get_value(struct ddp_job *job, uint32_t rank, size_t copy,
+		       size_t *size, int64_t deadline, struct ddp_error *error)
 {
 	struct ddp_record_id id = ddp_job_record_id(job, rank);
 	struct ddp_error why;
@@ -86,10 +85,10 @@ static void *value_get(struct ddp_job *job, uint32_t rank, size_t copy,
 	void *bytes;
 
 	ddp_record_key(&id, copy, key);
-	bytes = ddp_client_get_end(
-		ddp_client_get_begin(job->client, rank, key, false), size,
+	bytes = ddp_client_end_get(
+		ddp_client_begin_get(job->client, rank, key, false), size,
 		deadline, &why);
-	if (bytes != NULL)
+	if (bytes)
 		return bytes;
 	if (why.code == DDP_ERROR_TIMEOUT)
 		ddp_job_fail(job, &why, NULL);
@@ -98,12 +97,12 @@ static void *value_get(struct ddp_job *job, uint32_t rank, size_t copy,
 			      "taken part in this collective: it has died, or "
 			      "has called fewer of them, or created fewer jobs",
 			      rank, ddp_job_host(job, rank));
-	if (error != NULL)
+	if (error)
 		*error = why;
 	return NULL;
 }
 
-static int room_check(uint32_t rank, size_t size, size_t room,
+static int check_room(uint32_t rank, size_t size, size_t room,
 		      struct ddp_error *error)
 {
 	return size <= room ? 0 :
@@ -112,8 +111,8 @@ static int room_check(uint32_t rank, size_t size, size_t room,
 			      size, room);
 }
 
-static int own_get(struct ddp_job *job, void *buffer, size_t room,
-		   size_t *size, struct ddp_error *error)
+static int get_own(struct ddp_job *job, void *buffer, size_t room, size_t *size,
+		   struct ddp_error *error)
 {
 	struct ddp_record_id id = ddp_job_record_id(job, job->self.rank);
 	size_t length = job->own_copy;
@@ -124,12 +123,12 @@ static int own_get(struct ddp_job *job, void *buffer, size_t room,
 	else
 		length = DDP_RECORD_SLOT;
 	if (ddp_record_open(own, length, &id, size, error) ||
-	    room_check(id.rank, *size, room, error))
+	    check_room(id.rank, *size, room, error))
 		return -1;
 	return ddp_record_read(own, length, buffer, error);
 }
 
-static int other_get(struct ddp_job *job, uint32_t rank, void *buffer,
+static int get_other(struct ddp_job *job, uint32_t rank, void *buffer,
 		     size_t room, size_t *size, int64_t deadline,
 		     struct ddp_error *error)
 {
@@ -138,16 +137,15 @@ static int other_get(struct ddp_job *job, uint32_t rank, void *buffer,
 	void *value;
 	int rc = -1;
 
-	value = value_get(job, rank, 0, &length, deadline, error);
-	if (value == NULL || ddp_record_open(value, length, &id, size, error) ||
-	    room_check(rank, *size, room, error))
+	value = get_value(job, rank, 0, &length, deadline, error);
+	if (!value || ddp_record_open(value, length, &id, size, error) ||
+	    check_room(rank, *size, room, error))
 		goto out;
-	copy = ddp_record_copy_size(*size);
+	copy = ddp_record_get_copy_size(*size);
 	if (copy > 0) {
 		free(value);
-		value = value_get(job, rank, copy, &length, deadline, error);
-		if (value == NULL ||
-		    ddp_record_open(value, length, &id, size, error))
+		value = get_value(job, rank, copy, &length, deadline, error);
+		if (!value || ddp_record_open(value, length, &id, size, error))
 			goto out;
 	}
 	rc = ddp_record_read(value, length, buffer, error);
@@ -165,17 +163,17 @@ int ddp_exchange_get(struct ddp_job *job, uint32_t rank, void *buffer,
 				     "rank %u in a job of %u", rank,
 				     job->size);
 	if (rank == job->self.rank)
-		return own_get(job, buffer, room, size, error);
-	return other_get(job, rank, buffer, room, size, deadline, error);
+		return get_own(job, buffer, room, size, error);
+	return get_other(job, rank, buffer, room, size, deadline, error);
 }
 
 /* Where a record of known size should have a copy, that saves to ask its slot.
  * Returns whether it was there. */
-static bool copy_get(struct ddp_job *job, uint32_t rank, size_t size,
+static bool get_copy(struct ddp_job *job, uint32_t rank, size_t size,
 		     void *buffer)
 {
 	struct ddp_record_id id = ddp_job_record_id(job, rank);
-	size_t copy = ddp_record_copy_size(size), length, held;
+	size_t copy = ddp_record_get_copy_size(size), length, held;
 	bool is_right;
 	char key[32];
 	void *value;
@@ -183,10 +181,10 @@ static bool copy_get(struct ddp_job *job, uint32_t rank, size_t size,
 	if (copy == 0 || rank == job->self.rank)
 		return false;
 	ddp_record_key(&id, copy, key);
-	value = ddp_client_get_end(
-		ddp_client_get_begin(job->client, rank, key, true), &length, 0,
+	value = ddp_client_end_get(
+		ddp_client_begin_get(job->client, rank, key, true), &length, 0,
 		NULL);
-	is_right = value != NULL &&
+	is_right = value &&
 		ddp_record_open(value, length, &id, &held, NULL) == 0 &&
 		held == size &&
 		ddp_record_read(value, length, buffer, NULL) == 0;
@@ -195,14 +193,14 @@ static bool copy_get(struct ddp_job *job, uint32_t rank, size_t size,
 }
 
 /* Read the records of all, which must be as large as this rank's. */
-static int records_read(struct ddp_job *job, size_t size, char *all,
+static int read_records(struct ddp_job *job, size_t size, char *all,
 			int64_t deadline, struct ddp_error *error)
 {
 	size_t length;
 	uint32_t rank;
 
 	for (rank = 0; rank < job->size; rank++) {
-		if (copy_get(job, rank, size, all + rank * size))
+		if (get_copy(job, rank, size, all + rank * size))
 			continue;
 		if (ddp_exchange_get(job, rank, all + rank * size, size,
 				     &length, deadline, error))
@@ -230,7 +228,7 @@ int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		return -1;
 	rc = ddp_exchange_put(job, mine, size, deadline, error);
 	if (rc == 0)
-		rc = records_read(job, size, all, deadline, error);
+		rc = read_records(job, size, all, deadline, error);
 	ddp_job_end(job);
 	return rc;
 }

@@ -36,7 +36,7 @@ static bool is_spent(struct ddp_error *error)
 int64_t ddp_job_deadline(const struct ddp_job *job, int32_t timeout_ms)
 {
 	if (timeout_ms == 0)
-		timeout_ms = job != NULL ? job->timeout_ms : TIMEOUT_MS;
+		timeout_ms = job ? job->timeout_ms : TIMEOUT_MS;
 	return timeout_ms < 0 ? DDP_CLOCK_NEVER : ddp_clock_ms() + timeout_ms;
 }
 
@@ -86,11 +86,11 @@ static int read_options(const struct ddp_job_options *given,
 }
 
 /* Whether to use PMIx: 1, 0, or -1 where the launch is not as it was asked. */
-static int launch_choose(enum ddp_launch launch, struct ddp_error *error)
+static int choose_launch(enum ddp_launch launch, struct ddp_error *error)
 {
 	if (launch == DDP_LAUNCH_SINGLE)
 		return 0;
-	if (ddp_client_offered())
+	if (ddp_client_is_offered())
 		return 1;
 	if (launch == DDP_LAUNCH_PMIX)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "no launcher "
@@ -101,14 +101,14 @@ static int launch_choose(enum ddp_launch launch, struct ddp_error *error)
 }
 
 /* Ask PMIx for the host of every rank. */
-static struct ddp_layout *layout_ask(struct ddp_job *job, uint32_t size,
+static struct ddp_layout *ask_layout(struct ddp_job *job, uint32_t size,
 				     int64_t deadline, struct ddp_error *error)
 {
 	char **names = calloc(size, sizeof(*names));
 	struct ddp_layout *layout = NULL;
 	uint32_t rank;
 
-	if (names == NULL) {
+	if (!names) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM,
 			      "out of memory for a job of %u ranks", size);
 		return NULL;
@@ -116,11 +116,11 @@ static struct ddp_layout *layout_ask(struct ddp_job *job, uint32_t size,
 	for (rank = 0; rank < size; rank++) {
 		names[rank] = ddp_client_get_host(job->client, rank, deadline,
 						  error);
-		if (names[rank] == NULL)
+		if (!names[rank])
 			break;
 	}
 	if (rank == size)
-		layout = ddp_launch_named(names, size, error);
+		layout = ddp_launch_place_named(names, size, error);
 	while (rank > 0)
 		free(names[--rank]);
 	free(names);
@@ -128,7 +128,7 @@ static struct ddp_layout *layout_ask(struct ddp_job *job, uint32_t size,
 }
 
 /* Place all ranks, and check it against what PMIx says of this one. */
-static int layout_find(struct ddp_job *job,
+static int find_layout(struct ddp_job *job,
 		       const struct ddp_client_facts *facts, int64_t deadline,
 		       struct ddp_error *error)
 {
@@ -136,13 +136,13 @@ static int layout_find(struct ddp_job *job,
 		return ddp_error_set(error, DDP_ERROR_PMIX, "the launcher's "
 				     "PMIx does not say how many ranks there "
 				     "are");
-	if (facts->node_list != NULL && facts->mapping != NULL)
-		job->layout = ddp_launch_mapped(facts->node_list,
-						facts->mapping, facts->size,
-						error);
+	if (facts->node_list && facts->mapping)
+		job->layout = ddp_launch_place_mapped(facts->node_list,
+						      facts->mapping,
+						      facts->size, error);
 	else
-		job->layout = layout_ask(job, facts->size, deadline, error);
-	if (job->layout == NULL ||
+		job->layout = ask_layout(job, facts->size, deadline, error);
+	if (!job->layout ||
 	    ddp_layout_get(job->layout, facts->rank, &job->self, error))
 		return -1;
 	if ((facts->local_rank != UINT32_MAX &&
@@ -166,10 +166,10 @@ static int join_pmix(struct ddp_job *job, int64_t deadline,
 	int rc;
 
 	job->client = ddp_client_open(deadline, error);
-	if (job->client == NULL ||
+	if (!job->client ||
 	    ddp_client_get_facts(job->client, deadline, &facts, error))
 		return -1;
-	rc = layout_find(job, &facts, deadline, error);
+	rc = find_layout(job, &facts, deadline, error);
 	free(facts.node_list);
 	free(facts.mapping);
 	return rc;
@@ -180,9 +180,9 @@ static int join_single(struct ddp_job *job, struct ddp_error *error)
 	char host[DDP_HOSTNAME_MAX + 1] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	job->layout = ddp_launch_single(host[0] != '\0' ? host : "localhost",
-					error);
-	return job->layout == NULL ? -1 :
+	job->layout = ddp_launch_place_single(*host ? host : "localhost",
+					      error);
+	return !job->layout ? -1 :
 		ddp_layout_get(job->layout, 0, &job->self, error);
 }
 
@@ -195,7 +195,7 @@ struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
 
 	if (read_options(given, &options, error))
 		return NULL;
-	pmix = launch_choose(options.launch, error);
+	pmix = choose_launch(options.launch, error);
 	if (pmix < 0)
 		return NULL;
 	if (atomic_flag_test_and_set(&taken)) {
@@ -204,7 +204,7 @@ struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
 		return NULL;
 	}
 	job = calloc(1, sizeof(*job));
-	if (job == NULL) {
+	if (!job) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM,
 			      "out of memory for a job");
 		atomic_flag_clear(&taken);
@@ -230,7 +230,7 @@ struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
 
 void ddp_job_destroy(struct ddp_job *job)
 {
-	if (job == NULL)
+	if (!job)
 		return;
 	ddp_layout_destroy(job->layout);
 	pthread_cond_destroy(&job->idle);
@@ -315,7 +315,7 @@ int ddp_job_begin(struct ddp_job *job, int64_t deadline,
 	while (job->busy && !job->ended && in_time)
 		in_time = ddp_wait_cond(&job->idle, &job->lock, deadline);
 	if (job->ended) {
-		if (error != NULL)
+		if (error)
 			*error = job->why;
 	} else if (job->busy) {
 		ddp_error_set(error, DDP_ERROR_TIMEOUT, "another thread's "
@@ -345,7 +345,7 @@ int ddp_job_fail(struct ddp_job *job, const struct ddp_error *why,
 	spent = true;
 	pthread_cond_broadcast(&job->idle);
 	pthread_mutex_unlock(&job->lock);
-	if (error != NULL)
+	if (error)
 		*error = *why;
 	return -1;
 }

@@ -16,12 +16,12 @@ struct named {
 };
 
 /* The number in a variable; 0 if there is none. */
-static uint64_t variable_number(const char *name)
+static uint64_t get_variable(const char *name)
 {
 	const char *at = getenv(name);
 	uint64_t number;
 
-	if (at == NULL || ddp_scan_number(&at, 0, UINT32_MAX, &number) ||
+	if (!at || ddp_scan_number(&at, 0, UINT32_MAX, &number) ||
 	    *at != '\0')
 		return 0;
 	return number;
@@ -42,7 +42,7 @@ int ddp_launch_is_alone(struct ddp_error *error)
 	size_t i;
 
 	for (i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-		tasks = variable_number(launchers[i].variable);
+		tasks = get_variable(launchers[i].variable);
 		if (tasks > 1)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				"this is one of %llu tasks (%s), but without "
@@ -54,10 +54,9 @@ int ddp_launch_is_alone(struct ddp_error *error)
 }
 
 /* Place ranks on the hosts that rank_hosts has for them. */
-static struct ddp_layout *layout_create(const struct ddp_hostlist *hosts,
+static struct ddp_layout *create_layout(const struct ddp_hostlist *hosts,
 					const uint32_t *rank_hosts,
-					uint32_t ranks,
-					struct ddp_error *error)
+					uint32_t ranks, struct ddp_error *error)
 {
 	struct ddp_layout_params params = {
 		.hosts = hosts,
@@ -68,7 +67,7 @@ static struct ddp_layout *layout_create(const struct ddp_hostlist *hosts,
 	struct ddp_layout *layout;
 	uint32_t rank;
 
-	if (tasks == NULL) {
+	if (!tasks) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM,
 			      "out of memory for a job of %u ranks", ranks);
 		return NULL;
@@ -81,34 +80,33 @@ static struct ddp_layout *layout_create(const struct ddp_hostlist *hosts,
 	return layout;
 }
 
-struct ddp_layout *ddp_launch_single(const char *host,
-				     struct ddp_error *error)
+struct ddp_layout *ddp_launch_place_single(const char *host,
+					   struct ddp_error *error)
 {
 	char *name = (char *)host;
 
-	return ddp_launch_named(&name, 1, error);
+	return ddp_launch_place_named(&name, 1, error);
 }
 
-struct ddp_layout *ddp_launch_mapped(const char *node_list,
-				     const char *mapping, uint32_t ranks,
-				     struct ddp_error *error)
+struct ddp_layout *ddp_launch_place_mapped(const char *node_list,
+					   const char *mapping, uint32_t ranks,
+					   struct ddp_error *error)
 {
 	struct ddp_hostlist *hosts = ddp_hostlist_create(node_list, error);
 	struct ddp_layout *layout = NULL;
 	uint32_t *rank_hosts = NULL;
 
-	if (hosts != NULL)
-		rank_hosts = ddp_mapping_parse(mapping,
-					       ddp_hostlist_count(hosts),
-					       ranks, error);
-	if (rank_hosts != NULL)
-		layout = layout_create(hosts, rank_hosts, ranks, error);
+	if (hosts)
+		rank_hosts = ddp_mapping_parse(
+			mapping, ddp_hostlist_count(hosts), ranks, error);
+	if (rank_hosts)
+		layout = create_layout(hosts, rank_hosts, ranks, error);
 	free(rank_hosts);
 	ddp_hostlist_destroy(hosts);
 	return layout;
 }
 
-static int named_compare(const void *a, const void *b)
+static int compare_named(const void *a, const void *b)
 {
 	const struct named *one = a, *other = b;
 	int order = strcmp(one->name, other->name);
@@ -119,7 +117,7 @@ static int named_compare(const void *a, const void *b)
 
 /* Number the hosts in the order of their names and list these. Returns the
  * list, or NULL if memory is short. */
-static char *names_number(char *const *names, uint32_t ranks,
+static char *number_names(char *const *names, uint32_t ranks,
 			  uint32_t *rank_hosts)
 {
 	struct named *sorted = malloc(ranks * sizeof(*sorted));
@@ -127,17 +125,17 @@ static char *names_number(char *const *names, uint32_t ranks,
 	size_t size = 1;
 	char *list, *end;
 
-	for (i = 0; sorted != NULL && i < ranks; i++) {
+	for (i = 0; sorted && i < ranks; i++) {
 		sorted[i] = (struct named){ names[i], i };
 		size += strlen(names[i]) + 1;
 	}
 	list = malloc(size);
-	if (sorted == NULL || list == NULL) {
+	if (!sorted || !list) {
 		free(sorted);
 		free(list);
 		return NULL;
 	}
-	qsort(sorted, ranks, sizeof(*sorted), named_compare);
+	qsort(sorted, ranks, sizeof(*sorted), compare_named);
 	end = stpcpy(list, sorted[0].name);
 	for (i = 0; i < ranks; i++) {
 		if (i > 0 && strcmp(sorted[i].name, sorted[i - 1].name) != 0) {
@@ -150,22 +148,22 @@ static char *names_number(char *const *names, uint32_t ranks,
 	return list;
 }
 
-struct ddp_layout *ddp_launch_named(char *const *names, uint32_t ranks,
-				    struct ddp_error *error)
+struct ddp_layout *ddp_launch_place_named(char *const *names, uint32_t ranks,
+					  struct ddp_error *error)
 {
 	uint32_t *rank_hosts = malloc(ranks * sizeof(*rank_hosts));
-	char *list = rank_hosts == NULL ? NULL :
-		names_number(names, ranks, rank_hosts);
+	char *list = !rank_hosts ? NULL :
+		number_names(names, ranks, rank_hosts);
 	struct ddp_hostlist *hosts = NULL;
 	struct ddp_layout *layout = NULL;
 
-	if (list == NULL)
+	if (!list)
 		ddp_error_set(error, DDP_ERROR_SYSTEM,
 			      "out of memory for a job of %u ranks", ranks);
 	else
 		hosts = ddp_hostlist_create(list, error);
-	if (hosts != NULL)
-		layout = layout_create(hosts, rank_hosts, ranks, error);
+	if (hosts)
+		layout = create_layout(hosts, rank_hosts, ranks, error);
 	ddp_hostlist_destroy(hosts);
 	free(rank_hosts);
 	free(list);

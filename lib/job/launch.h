@@ -19,17 +19,17 @@
 int ddp_launch_is_alone(struct ddp_error *error);
 
 /* One rank, on the host of that name. */
-struct ddp_layout *ddp_launch_single(const char *host,
-				     struct ddp_error *error);
+struct ddp_layout *ddp_launch_place_single(const char *host,
+					   struct ddp_error *error);
 
 /* From the list of nodes, and the process mapping on it (layout/mapping.h), of
  * a job of so many ranks. */
-struct ddp_layout *ddp_launch_mapped(const char *node_list,
-				     const char *mapping, uint32_t ranks,
-				     struct ddp_error *error);
+struct ddp_layout *ddp_launch_place_mapped(const char *node_list,
+					   const char *mapping, uint32_t ranks,
+					   struct ddp_error *error);
 
 /* From the name of each rank's host; the same name is the same host. */
-struct ddp_layout *ddp_launch_named(char *const *names, uint32_t ranks,
-				    struct ddp_error *error);
+struct ddp_layout *ddp_launch_place_named(char *const *names, uint32_t ranks,
+					  struct ddp_error *error);
 
 #endif

@@ -18,7 +18,7 @@ enum {
 
 static const char magic[4] = { 'D', 'D', 'P', 'R' };
 
-static void number_write(unsigned char *at, uint32_t number)
+static void write_number(unsigned char *at, uint32_t number)
 {
 	int i;
 
@@ -26,13 +26,13 @@ static void number_write(unsigned char *at, uint32_t number)
 		at[i] = (unsigned char)(number >> 8 * i);
 }
 
-static uint32_t number_read(const unsigned char *at)
+static uint32_t read_number(const unsigned char *at)
 {
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-		(uint32_t)at[3] << 24;
+	       (uint32_t)at[3] << 24;
 }
 
-static uint32_t sum_add(uint32_t sum, const void *data, size_t count)
+static uint32_t add_sum(uint32_t sum, const void *data, size_t count)
 {
 	const unsigned char *bytes = data;
 	size_t i;
@@ -50,7 +50,7 @@ void ddp_record_key(const struct ddp_record_id *id, size_t copy_size,
 }
 
 /* Powers of 2 behind the head, so that there are few. */
-size_t ddp_record_copy_size(size_t size)
+size_t ddp_record_get_copy_size(size_t size)
 {
 	size_t room = 256;
 
@@ -61,32 +61,32 @@ size_t ddp_record_copy_size(size_t size)
 	return DDP_RECORD_HEAD + room;
 }
 
-static uint32_t record_sum(const unsigned char *head, const void *bytes,
+static uint32_t sum_record(const unsigned char *head, const void *bytes,
 			   size_t size)
 {
-	return sum_add(sum_add(2166136261u, head, AT_SUM), bytes, size);
+	return add_sum(add_sum(2166136261u, head, AT_SUM), bytes, size);
 }
 
-static void head_write(unsigned char *head, const struct ddp_record_id *id,
+static void write_head(unsigned char *head, const struct ddp_record_id *id,
 		       const void *bytes, size_t size)
 {
 	memcpy(head, magic, sizeof(magic));
-	number_write(head + AT_VERSION, DDP_RECORD_VERSION);
-	number_write(head + AT_SESSION, id->session);
-	number_write(head + AT_ROUND, id->round);
-	number_write(head + AT_RANK, id->rank);
-	number_write(head + AT_SIZE, (uint32_t)size);
-	number_write(head + AT_SUM, record_sum(head, bytes, size));
+	write_number(head + AT_VERSION, DDP_RECORD_VERSION);
+	write_number(head + AT_SESSION, id->session);
+	write_number(head + AT_ROUND, id->round);
+	write_number(head + AT_RANK, id->rank);
+	write_number(head + AT_SIZE, (uint32_t)size);
+	write_number(head + AT_SUM, sum_record(head, bytes, size));
 }
 
 void ddp_record_write(void *out, const struct ddp_record_id *id,
 		      const void *bytes, size_t size)
 {
-	size_t copy_size = ddp_record_copy_size(size), share = size;
+	size_t copy_size = ddp_record_get_copy_size(size), share = size;
 	unsigned char *slot = out, *copy = slot + DDP_RECORD_SLOT;
 
 	memset(slot, 0, DDP_RECORD_SLOT + copy_size);
-	head_write(slot, id, bytes, size);
+	write_head(slot, id, bytes, size);
 	if (copy_size > 0) {
 		share = DDP_RECORD_SLOT - DDP_RECORD_HEAD;
 		memcpy(copy, slot, DDP_RECORD_HEAD);
@@ -96,19 +96,19 @@ void ddp_record_write(void *out, const struct ddp_record_id *id,
 		memcpy(slot + DDP_RECORD_HEAD, bytes, share);
 }
 
-static int damage_error(uint32_t rank, struct ddp_error *error)
+static int set_damage_error(uint32_t rank, struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_PMIX, "rank %u's record was "
 			     "damaged on its way through PMIx", rank);
 }
 
 /* Whether it is the one that was asked for. */
-static int id_check(const unsigned char *head, const struct ddp_record_id *id,
+static int check_id(const unsigned char *head, const struct ddp_record_id *id,
 		    struct ddp_error *error)
 {
-	uint32_t rank = number_read(head + AT_RANK);
-	uint32_t session = number_read(head + AT_SESSION);
-	uint32_t round = number_read(head + AT_ROUND);
+	uint32_t rank = read_number(head + AT_RANK);
+	uint32_t session = read_number(head + AT_SESSION);
+	uint32_t round = read_number(head + AT_ROUND);
 
 	if (rank != id->rank)
 		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx handed out "
@@ -138,20 +138,20 @@ int ddp_record_open(const void *bytes, size_t length,
 		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx handed out "
 				     "%zu bytes that are no record as rank "
 				     "%u's", length, id->rank);
-	version = number_read(head + AT_VERSION);
+	version = read_number(head + AT_VERSION);
 	if (version != DDP_RECORD_VERSION)
 		return ddp_error_set(error, DDP_ERROR_PEER, "rank %u writes "
 				     "records of version %u, this rank of %u: "
 				     "all must use the same libddp", id->rank,
 				     version, DDP_RECORD_VERSION);
 	if (length < DDP_RECORD_SLOT)
-		return damage_error(id->rank, error);
-	if (id_check(head, id, error))
+		return set_damage_error(id->rank, error);
+	if (check_id(head, id, error))
 		return -1;
-	held = number_read(head + AT_SIZE);
-	if (held > DDP_RECORD_MAX ||
-	    (length != DDP_RECORD_SLOT && length != ddp_record_copy_size(held)))
-		return damage_error(id->rank, error);
+	held = read_number(head + AT_SIZE);
+	if (held > DDP_RECORD_MAX || (length != DDP_RECORD_SLOT &&
+				      length != ddp_record_get_copy_size(held)))
+		return set_damage_error(id->rank, error);
 	*size = held;
 	return 0;
 }
@@ -160,12 +160,12 @@ int ddp_record_read(const void *bytes, size_t length, void *buffer,
 		    struct ddp_error *error)
 {
 	const unsigned char *head = bytes;
-	uint32_t size = number_read(head + AT_SIZE);
+	uint32_t size = read_number(head + AT_SIZE);
 
 	if (length < DDP_RECORD_HEAD + size ||
-	    number_read(head + AT_SUM) !=
-	    record_sum(head, head + DDP_RECORD_HEAD, size))
-		return damage_error(number_read(head + AT_RANK), error);
+	    read_number(head + AT_SUM) !=
+		    sum_record(head, head + DDP_RECORD_HEAD, size))
+		return set_damage_error(read_number(head + AT_RANK), error);
 	if (size > 0)
 		memcpy(buffer, head + DDP_RECORD_HEAD, size);
 	return 0;

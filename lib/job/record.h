@@ -44,7 +44,7 @@ void ddp_record_key(const struct ddp_record_id *id, size_t copy_size,
 
 /* Bytes of the copy of a record of size (up to DDP_RECORD_MAX), or 0 where the
  * slot is enough. */
-size_t ddp_record_copy_size(size_t size);
+size_t ddp_record_get_copy_size(size_t size);
 
 /* Write a slot, and behind it the copy. bytes may be NULL if size is 0. */
 void ddp_record_write(void *out, const struct ddp_record_id *id,

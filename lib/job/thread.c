@@ -11,7 +11,7 @@
 #include "job/wait.h"
 
 /* Start a thread that no signal is delivered to. */
-static int thread_start(pthread_t *thread, void *(*start)(void *argument),
+static int start_thread(pthread_t *thread, void *(*start)(void *argument),
 			void *argument)
 {
 	sigset_t all, before;
@@ -35,25 +35,25 @@ struct run {
 	void *state;
 };
 
-static struct run *run_create(void)
+static struct run *create_run(void)
 {
 	struct run *run = calloc(1, sizeof(*run));
 
-	if (run == NULL)
+	if (!run)
 		return NULL;
 	pthread_mutex_init(&run->lock, NULL);
 	ddp_wait_create_cond(&run->changed);
 	return run;
 }
 
-static void run_destroy(struct run *run)
+static void destroy_run(struct run *run)
 {
 	pthread_cond_destroy(&run->changed);
 	pthread_mutex_destroy(&run->lock);
 	free(run);
 }
 
-static void *run_main(void *argument)
+static void *do_run(void *argument)
 {
 	struct run *run = argument;
 	bool left;
@@ -66,13 +66,13 @@ static void *run_main(void *argument)
 	pthread_mutex_unlock(&run->lock);
 	if (left) {
 		run->drop(run->state);
-		run_destroy(run);
+		destroy_run(run);
 	}
 	return NULL;
 }
 
 /* Returns whether the work has ended; if not, it is the thread's own. */
-static bool run_wait(struct run *run, int64_t deadline)
+static bool wait_run(struct run *run, int64_t deadline)
 {
 	bool ended, in_time = true;
 
@@ -88,27 +88,27 @@ static bool run_wait(struct run *run, int64_t deadline)
 int ddp_thread_run(void (*work)(void *state), void (*drop)(void *state),
 		   void *state, int64_t deadline)
 {
-	struct run *run = run_create();
+	struct run *run = create_run();
 	pthread_t thread;
 
-	if (run == NULL) {
+	if (!run) {
 		work(state);
 		return 0;
 	}
 	run->work = work;
 	run->drop = drop;
 	run->state = state;
-	if (thread_start(&thread, run_main, run) != 0) {
-		run_destroy(run);
+	if (start_thread(&thread, do_run, run) != 0) {
+		destroy_run(run);
 		work(state);
 		return 0;
 	}
-	if (!run_wait(run, deadline)) {
+	if (!wait_run(run, deadline)) {
 		pthread_detach(thread);
 		return -1;
 	}
 	pthread_join(thread, NULL);
-	run_destroy(run);
+	destroy_run(run);
 	return 0;
 }
 
@@ -122,7 +122,7 @@ struct ddp_worker {
 	void *state;
 };
 
-static void *worker_main(void *argument)
+static void *do_work(void *argument)
 {
 	struct ddp_worker *worker = argument;
 
@@ -144,12 +144,12 @@ struct ddp_worker *ddp_worker_create(void)
 	struct ddp_worker *worker = calloc(1, sizeof(*worker));
 	pthread_t thread;
 
-	if (worker == NULL)
+	if (!worker)
 		return NULL;
 	pthread_mutex_init(&worker->lock, NULL);
 	pthread_cond_init(&worker->asked, NULL);
 	ddp_wait_create_cond(&worker->ended);
-	if (thread_start(&thread, worker_main, worker) == 0) {
+	if (start_thread(&thread, do_work, worker) == 0) {
 		pthread_detach(thread);
 		return worker;
 	}

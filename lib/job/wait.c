@@ -37,7 +37,7 @@ struct ddp_wait *ddp_wait_create(void)
 {
 	struct ddp_wait *wait = calloc(1, sizeof(*wait));
 
-	if (wait == NULL)
+	if (!wait)
 		return NULL;
 	pthread_mutex_init(&wait->lock, NULL);
 	ddp_wait_create_cond(&wait->ended);
@@ -63,9 +63,9 @@ static void drop_locked(struct ddp_wait *wait)
 void ddp_wait_end(struct ddp_wait *wait, int status, int type,
 		  const void *bytes, size_t size)
 {
-	void *copy = bytes != NULL ? malloc(size > 0 ? size : 1) : NULL;
+	void *copy = bytes ? malloc(size > 0 ? size : 1) : NULL;
 
-	if (copy != NULL)
+	if (copy)
 		memcpy(copy, bytes, size);
 	pthread_mutex_lock(&wait->lock);
 	wait->status = status;

@@ -22,7 +22,7 @@ int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 	return -1;
 }
 
-int ddp_error_native(struct ddp_error *error, int native)
+int ddp_error_set_native(struct ddp_error *error, int native)
 {
 	if (error != NULL)
 		error->native = native;

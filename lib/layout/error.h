@@ -19,6 +19,6 @@ int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 
 /* Set the native code of an error (NULL: do nothing) that ddp_error_set has
  * filled. Returns -1 always. */
-int ddp_error_native(struct ddp_error *error, int native);
+int ddp_error_set_native(struct ddp_error *error, int native);
 
 #endif

@@ -38,7 +38,7 @@ int ddp_await_comm(const struct ddp_nccl *nccl, ncclComm_t comm,
 		if (state == DDP_NCCL_SUCCESS)
 			return 0;
 		if (state != DDP_NCCL_IN_PROGRESS)
-			return ddp_nccl_error_set(error, nccl, what, state);
+			return ddp_nccl_set_error(error, nccl, what, state);
 		if (ddp_clock_ms() >= deadline)
 			return ddp_error_set(error, DDP_ERROR_TIMEOUT,
 					     "%s was not done in time: a rank "
@@ -52,17 +52,17 @@ int ddp_await_comm(const struct ddp_nccl *nccl, ncclComm_t comm,
  * In this order: a call that is still in progress in a communicator without
  * blocking has not reached the stream yet, which is then idle too early.
  */
-static int wait_once(const struct ddp_nccl *nccl, ncclComm_t comm,
+static int look_once(const struct ddp_nccl *nccl, ncclComm_t comm,
 		     cudaStream_t stream, struct ddp_error *error)
 {
 	int state = DDP_NCCL_SUCCESS, result = 0, done;
 
-	if (comm != NULL)
+	if (comm)
 		result = nccl->get_async_error(comm, &state);
 	if (result != DDP_NCCL_SUCCESS)
 		state = result;
 	if (state != DDP_NCCL_SUCCESS && state != DDP_NCCL_IN_PROGRESS)
-		return ddp_nccl_error_set(error, nccl, "a collective", state);
+		return ddp_nccl_set_error(error, nccl, "a collective", state);
 	done = ddp_cuda_query_stream(stream, error);
 	return done < 0 ? -1 : done > 0 && state == DDP_NCCL_SUCCESS;
 }
@@ -77,13 +77,13 @@ int ddp_nccl_wait(ncclComm_t comm, cudaStream_t stream, int32_t timeout_ms,
 	unsigned int round = 0;
 	int done;
 
-	if (comm != NULL) {
+	if (comm) {
 		nccl = ddp_nccl_get(error);
-		if (nccl == NULL)
+		if (!nccl)
 			return -1;
 	}
 	for (;;) {
-		done = wait_once(nccl, comm, stream, error);
+		done = look_once(nccl, comm, stream, error);
 		if (done != 0)
 			return done > 0 ? 0 : -1;
 		if (ddp_clock_ms() >= deadline)
@@ -92,5 +92,5 @@ int ddp_nccl_wait(ncclComm_t comm, cudaStream_t stream, int32_t timeout_ms,
 	}
 	return ddp_error_set(error, DDP_ERROR_TIMEOUT, "waited %.*f s for a "
 			     "stream%s", given < 100000, (double)given / 1000,
-			     comm != NULL ? ": abort the communicator" : "");
+			     comm ? ": abort the communicator" : "");
 }

@@ -52,7 +52,7 @@ size_t ddp_card_write(const struct ddp_card *card, unsigned char *buffer)
 	return (size_t)(end + ids - buffer);
 }
 
-static bool sound(const struct head *head, size_t size)
+static bool is_sound(const struct head *head, size_t size)
 {
 	return head->magic == CARD_MAGIC && head->version == CARD_VERSION &&
 		head->code <= DDP_ERROR_CUDA &&
@@ -71,7 +71,7 @@ int ddp_card_read(struct ddp_card *card, const unsigned char *bytes,
 	if (size < sizeof(head))
 		return -1;
 	memcpy(&head, bytes, sizeof(head));
-	if (!sound(&head, size))
+	if (!is_sound(&head, size))
 		return -1;
 	card->asked = head.asked;
 	card->ranks_per_root = head.ranks_per_root;

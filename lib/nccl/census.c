@@ -45,9 +45,9 @@ struct ddp_census *ddp_census_create(uint32_t size,
 {
 	struct ddp_census *census = calloc(1, sizeof(*census));
 
-	if (census != NULL)
+	if (census)
 		census->users = malloc(size * sizeof(*census->users));
-	if (census == NULL || census->users == NULL) {
+	if (!census || !census->users) {
 		free(census);
 		ddp_error_set(error, DDP_ERROR_SYSTEM,
 			      "no memory to compare %u ranks", size);
@@ -60,7 +60,7 @@ struct ddp_census *ddp_census_create(uint32_t size,
 
 void ddp_census_destroy(struct ddp_census *census)
 {
-	if (census == NULL)
+	if (!census)
 		return;
 	free(census->users);
 	free(census);
@@ -118,7 +118,7 @@ static void user_add(struct ddp_census *census, uint32_t team,
 void ddp_census_add(struct ddp_census *census, uint32_t team,
 		    const struct ddp_card *card)
 {
-	if (card == NULL) {
+	if (!card) {
 		list_add(&census->strays, census->added++);
 		return;
 	}
@@ -161,7 +161,7 @@ static const char *host(const struct ddp_census *census, uint32_t rank)
 {
 	const char *name = census->places.host(census->places.of, rank);
 
-	return name != NULL ? name : "an unknown host";
+	return name ? name : "an unknown host";
 }
 
 /* "rank 1 on n1, rank 3 on n2 and 5 other ranks", or "all 4 ranks" */
@@ -238,7 +238,7 @@ static int refuse_failed(const struct ddp_census *census,
 			      "%s: %s (%u other ranks failed too)",
 			      names(census, &first, &who),
 			      census->failure.text, census->failed.count - 1);
-	if (error != NULL && mine->code != DDP_ERROR_NONE) {
+	if (error && mine->code != DDP_ERROR_NONE) {
 		error->code = mine->code;
 		error->native = mine->native;
 	}
@@ -323,14 +323,14 @@ static int refuse_sharers(struct ddp_census *census, struct ddp_error *error)
 			gpu = &users[i];
 		}
 	}
-	if (gpu == NULL)
+	if (!gpu)
 		return 0;
 	gpu_format(gpu, text, sizeof(text));
 	ddp_error_set(error, DDP_ERROR_ARGUMENT,
 		      "%s use the same GPU, %s: each rank must choose its own, "
 		      "as by cudaSetDevice(local rank)",
 		      names(census, &told, &who), text);
-	if (error != NULL && shared > 1)
+	if (error && shared > 1)
 		say(error->text, sizeof(error->text),
 		    " (%u more GPU%s shared)", shared - 1,
 		    shared > 2 ? "s are" : " is");

@@ -10,13 +10,13 @@
 static int refuse_null(const void *job, const void *comm,
 		       struct ddp_error *error)
 {
-	if (job != NULL && comm != NULL)
+	if (job && comm)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "no %s was given",
-			     job == NULL ? "job" : "place for a communicator");
+			     !job ? "job" : "place for a communicator");
 }
 
-static int no_memory(struct ddp_setup *setup)
+static int fail_memory(struct ddp_setup *setup)
 {
 	struct ddp_error why = { 0 };
 
@@ -28,14 +28,14 @@ static int no_memory(struct ddp_setup *setup)
 
 /* ---- world, node and cross */
 
-static void groups_add(struct ddp_setup *setup)
+static void add_groups(struct ddp_setup *setup)
 {
 	uint32_t size = ddp_job_size(setup->job), rank;
 	uint32_t *node = malloc(size * sizeof(*node));
 	uint32_t *local = malloc(size * sizeof(*local));
 
-	if (node == NULL || local == NULL) {
-		no_memory(setup);
+	if (!node || !local) {
+		fail_memory(setup);
 		goto done;
 	}
 	for (rank = 0; rank < size; rank++) {
@@ -53,7 +53,7 @@ done:
 	free(local);
 }
 
-static void groups_take(const struct ddp_setup *setup,
+static void take_groups(const struct ddp_setup *setup,
 			struct ddp_nccl_comms *comms)
 {
 	unsigned int i;
@@ -93,10 +93,10 @@ int ddp_nccl_create(struct ddp_job *job, unsigned int groups,
 	if (setup.mine.code == DDP_ERROR_NONE)
 		ddp_setup_prepare(&setup);
 	if (setup.mine.code == DDP_ERROR_NONE)
-		groups_add(&setup);
+		add_groups(&setup);
 	result = ddp_setup_finish(&setup, error);
 	if (result == 0)
-		groups_take(&setup, comms);
+		take_groups(&setup, comms);
 	ddp_setup_end(&setup);
 	return result;
 }
@@ -111,7 +111,7 @@ struct wish {
 };
 
 /* 0, or 1 where it is no wish; -1 where it could not be read. */
-static int wish_get(struct ddp_setup *setup, uint32_t rank, struct wish *wish,
+static int get_wish(struct ddp_setup *setup, uint32_t rank, struct wish *wish,
 		    struct ddp_error *error)
 {
 	struct ddp_error why = { 0 };
@@ -120,7 +120,7 @@ static int wish_get(struct ddp_setup *setup, uint32_t rank, struct wish *wish,
 
 	if (ddp_exchange_get(setup->job, rank, bytes, sizeof(bytes), &length,
 			     setup->deadline, &why) != 0) {
-		if (error != NULL)
+		if (error)
 			*error = why;
 		return why.code == DDP_ERROR_PEER ? 1 : -1;
 	}
@@ -134,10 +134,10 @@ static int wish_get(struct ddp_setup *setup, uint32_t rank, struct wish *wish,
  * Learn every rank's color and key. What only this rank cannot read goes into
  * its card; where some rank is in another call, all see it, and end here: -1.
  */
-static int wishes_read(struct ddp_setup *setup, uint32_t *colors,
+static int read_wishes(struct ddp_setup *setup, uint32_t *colors,
 		       uint32_t *keys, struct ddp_error *error)
 {
-	struct ddp_places places = ddp_setup_places(setup->job);
+	struct ddp_places places = ddp_setup_get_places(setup->job);
 	struct ddp_card blank = { 0 };
 	struct ddp_error why = { 0 };
 	struct ddp_census *census;
@@ -146,24 +146,24 @@ static int wishes_read(struct ddp_setup *setup, uint32_t *colors,
 	int result = 0;
 
 	census = ddp_census_create(ddp_job_size(setup->job), &places, &why);
-	for (rank = 0; census != NULL && rank < ddp_job_size(setup->job);
+	for (rank = 0; census && rank < ddp_job_size(setup->job);
 	     rank++) {
-		result = wish_get(setup, rank, &wish, &why);
+		result = get_wish(setup, rank, &wish, &why);
 		if (result < 0)
 			break;
 		ddp_census_add(census, 0, result == 0 ? &blank : NULL);
 		colors[rank] = wish.color;
 		keys[rank] = wish.key;
 	}
-	if (census == NULL || result < 0)
+	if (!census || result < 0)
 		ddp_setup_fail(setup, &why);
-	result = census == NULL || result < 0 ? 0 :
+	result = !census || result < 0 ? 0 :
 		ddp_census_check(census, &blank, error);
 	ddp_census_destroy(census);
 	return result;
 }
 
-static int wishes_exchange(struct ddp_setup *setup, uint32_t color,
+static int exchange_wishes(struct ddp_setup *setup, uint32_t color,
 			   uint32_t key, uint32_t *colors, uint32_t *keys,
 			   struct ddp_error *error)
 {
@@ -172,9 +172,9 @@ static int wishes_exchange(struct ddp_setup *setup, uint32_t color,
 	if (ddp_exchange_put(setup->job, &wish, sizeof(wish), setup->deadline,
 			     error) != 0)
 		return -1;
-	if (colors == NULL || keys == NULL)
-		no_memory(setup);
-	else if (wishes_read(setup, colors, keys, error) != 0)
+	if (!colors || !keys)
+		fail_memory(setup);
+	else if (read_wishes(setup, colors, keys, error) != 0)
 		return -1;
 	if (color != DDP_COLOR_NONE && setup->mine.code == DDP_ERROR_NONE)
 		ddp_setup_prepare(setup);
@@ -197,7 +197,7 @@ int ddp_nccl_split(struct ddp_job *job, uint32_t color, uint32_t key,
 	setup.mine.asked = DDP_GROUP_SPLIT;
 	colors = calloc(ddp_job_size(job), sizeof(*colors));
 	keys = calloc(ddp_job_size(job), sizeof(*keys));
-	result = wishes_exchange(&setup, color, key, colors, keys, error);
+	result = exchange_wishes(&setup, color, key, colors, keys, error);
 	setup.colors = colors;
 	if (result == 0)
 		result = ddp_setup_finish(&setup, error);

@@ -57,13 +57,13 @@ static int refuse(struct ddp_error *error, const char *call, int result)
 {
 	const char *text = NULL;
 
-	if (cuda.get_error(result, &text) != CUDA_SUCCESS || text == NULL)
+	if (cuda.get_error(result, &text) != CUDA_SUCCESS || !text)
 		text = "unknown error";
 	ddp_error_set(error, DDP_ERROR_CUDA, "%s: %s", call, text);
-	return ddp_error_native(error, result);
+	return ddp_error_set_native(error, result);
 }
 
-static int ready(struct ddp_error *error)
+static int make_ready(struct ddp_error *error)
 {
 	int result;
 
@@ -76,13 +76,13 @@ static int ready(struct ddp_error *error)
 	return 0;
 }
 
-static int gpu_identify(struct ddp_gpu_id *gpu, int device,
+static int identify_gpu(struct ddp_gpu_id *gpu, int device,
 			struct ddp_error *error)
 {
 	char text[32] = "";
 	int result;
 
-	if (cuda.get_uuid != NULL &&
+	if (cuda.get_uuid &&
 	    cuda.get_uuid(gpu->id, device) == CUDA_SUCCESS) {
 		gpu->kind = DDP_GPU_ID_UUID;
 		return 0;
@@ -96,18 +96,18 @@ static int gpu_identify(struct ddp_gpu_id *gpu, int device,
 	return 0;
 }
 
-int ddp_cuda_current(struct ddp_gpu_id *gpu, struct ddp_error *error)
+int ddp_cuda_get_current(struct ddp_gpu_id *gpu, struct ddp_error *error)
 {
 	void *context = NULL;
 	int device, result;
 
 	memset(gpu, 0, sizeof(*gpu));
-	if (ready(error) != 0)
+	if (make_ready(error) != 0)
 		return -1;
 	result = cuda.get_context(&context);
 	if (result != CUDA_SUCCESS)
 		return refuse(error, "cuCtxGetCurrent", result);
-	if (context == NULL)
+	if (!context)
 		return ddp_error_set(error, DDP_ERROR_CUDA,
 				     "this thread has chosen no GPU: call "
 				     "cudaSetDevice first (before CUDA 12, "
@@ -115,14 +115,14 @@ int ddp_cuda_current(struct ddp_gpu_id *gpu, struct ddp_error *error)
 	result = cuda.get_device(&device);
 	if (result != CUDA_SUCCESS)
 		return refuse(error, "cuCtxGetDevice", result);
-	return gpu_identify(gpu, device, error);
+	return identify_gpu(gpu, device, error);
 }
 
 int ddp_cuda_query_stream(void *stream, struct ddp_error *error)
 {
 	int result;
 
-	if (ready(error) != 0)
+	if (make_ready(error) != 0)
 		return -1;
 	result = cuda.query_stream(stream);
 	if (result == CUDA_SUCCESS)

@@ -18,7 +18,7 @@ struct ddp_gpu_id {
 
 /* An error where there is none, or where the thread has not chosen one.
  * Returns 0, or -1. */
-int ddp_cuda_current(struct ddp_gpu_id *gpu, struct ddp_error *error);
+int ddp_cuda_get_current(struct ddp_gpu_id *gpu, struct ddp_error *error);
 
 /* 1: all that was enqueued is done; 0: not yet; -1: an error. */
 int ddp_cuda_query_stream(void *stream, struct ddp_error *error);

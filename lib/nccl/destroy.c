@@ -17,31 +17,31 @@ struct end {
 	struct ddp_error error;
 };
 
-static void end_drop(void *state)
+static void drop_end(void *state)
 {
 	free(state);
 }
 
 /* Returns 0; or -1, with an error: the work's own, or that it has not ended. */
-static int end_run(void (*work)(void *state), const struct ddp_nccl *nccl,
+static int run_end(void (*work)(void *state), const struct ddp_nccl *nccl,
 		   ncclComm_t comm, int64_t deadline, int64_t bound,
 		   struct ddp_error *error)
 {
 	struct end *end = calloc(1, sizeof(*end));
 	int result;
 
-	if (end == NULL)
+	if (!end)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory");
 	end->nccl = nccl;
 	end->comm = comm;
 	end->deadline = deadline;
 	if (nccl->version < DDP_NCCL_ANY_THREAD)
 		work(end);
-	else if (ddp_thread_run(work, end_drop, end, bound) != 0)
+	else if (ddp_thread_run(work, drop_end, end, bound) != 0)
 		return ddp_error_set(error, DDP_ERROR_TIMEOUT,
 				     "NCCL does not end the communicator");
 	result = end->result;
-	if (result != 0 && error != NULL)
+	if (result != 0 && error)
 		*error = end->error;
 	free(end);
 	return result;
@@ -49,26 +49,26 @@ static int end_run(void (*work)(void *state), const struct ddp_nccl *nccl,
 
 /* ---- abort */
 
-static void abort_work(void *state)
+static void run_abort(void *state)
 {
 	struct end *end = state;
 	int result = end->nccl->abort(end->comm);
 
 	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
-		end->result = ddp_nccl_error_set(&end->error, end->nccl,
+		end->result = ddp_nccl_set_error(&end->error, end->nccl,
 						 "ncclCommAbort", result);
 }
 
 int ddp_destroy_abort(const struct ddp_nccl *nccl, ncclComm_t comm,
 		      int64_t deadline, struct ddp_error *error)
 {
-	return end_run(abort_work, nccl, comm, deadline, deadline, error);
+	return run_end(run_abort, nccl, comm, deadline, deadline, error);
 }
 
 void ddp_destroy_quietly(const struct ddp_nccl *nccl, ncclComm_t comm,
 			 int64_t by)
 {
-	if (comm != NULL)
+	if (comm)
 		ddp_destroy_abort(nccl, comm, by, NULL);
 }
 
@@ -76,10 +76,10 @@ int ddp_nccl_abort(ncclComm_t comm, struct ddp_error *error)
 {
 	const struct ddp_nccl *nccl;
 
-	if (comm == NULL)
+	if (!comm)
 		return 0;
 	nccl = ddp_nccl_get(error);
-	if (nccl == NULL)
+	if (!nccl)
 		return -1;
 	return ddp_destroy_abort(nccl, comm, ddp_job_deadline(NULL, 0), error);
 }
@@ -96,12 +96,12 @@ static int finalize(const struct end *end, struct ddp_error *error)
 		return -1;
 	result = end->nccl->finalize(end->comm);
 	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
-		return ddp_nccl_error_set(error, end->nccl, what, result);
+		return ddp_nccl_set_error(error, end->nccl, what, result);
 	return ddp_await_comm(end->nccl, end->comm, what, end->deadline, error);
 }
 
 /* All in one thread, as NCCL before 2.27 wants it. */
-static void destroy_work(void *state)
+static void run_destroy(void *state)
 {
 	struct end *end = state;
 	int result;
@@ -113,7 +113,7 @@ static void destroy_work(void *state)
 	}
 	result = end->nccl->destroy(end->comm);
 	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
-		end->result = ddp_nccl_error_set(&end->error, end->nccl,
+		end->result = ddp_nccl_set_error(&end->error, end->nccl,
 						 "ncclCommDestroy", result);
 }
 
@@ -123,12 +123,12 @@ int ddp_nccl_destroy(ncclComm_t comm, int32_t timeout_ms,
 	int64_t deadline = ddp_job_deadline(NULL, timeout_ms);
 	const struct ddp_nccl *nccl;
 
-	if (comm == NULL)
+	if (!comm)
 		return 0;
 	nccl = ddp_nccl_get(error);
-	if (nccl == NULL)
+	if (!nccl)
 		return -1;
-	return end_run(destroy_work, nccl, comm, deadline,
+	return run_end(run_destroy, nccl, comm, deadline,
 		       deadline == DDP_CLOCK_NEVER ? deadline :
 		       deadline + DDP_NCCL_ABORT_MS, error);
 }

@@ -16,16 +16,15 @@
 #define CONFIG_SIZE (offsetof(ncclConfig_t, blocking) + sizeof(int))
 #define CONFIG_LARGEST 65536
 
-ncclConfig_t *ddp_init_config(const ncclConfig_t *config,
-			      struct ddp_error *error)
+ncclConfig_t *ddp_init_copy_config(const ncclConfig_t *config,
+				   struct ddp_error *error)
 {
-	static const ncclConfig_t least = {
-		CONFIG_SIZE, CONFIG_MAGIC, CONFIG_OLDEST, 0
-	};
+	static const ncclConfig_t least = { CONFIG_SIZE, CONFIG_MAGIC,
+					    CONFIG_OLDEST, 0 };
 	ncclConfig_t *copy;
 	size_t size;
 
-	if (config == NULL)
+	if (!config)
 		config = &least;
 	size = config->size;
 	if (config->magic != CONFIG_MAGIC || config->version < CONFIG_OLDEST ||
@@ -35,7 +34,7 @@ ncclConfig_t *ddp_init_config(const ncclConfig_t *config,
 		return NULL;
 	}
 	copy = calloc(1, size > sizeof(*copy) ? size : sizeof(*copy));
-	if (copy == NULL) {
+	if (!copy) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory");
 		return NULL;
 	}
@@ -44,8 +43,9 @@ ncclConfig_t *ddp_init_config(const ncclConfig_t *config,
 	return copy;
 }
 
-static int start(const struct ddp_nccl *nccl, const struct ddp_roster *roster,
-		 ncclUniqueId *ids, ncclConfig_t *config, ncclComm_t *comm)
+static int start_comm(const struct ddp_nccl *nccl,
+		      const struct ddp_roster *roster, ncclUniqueId *ids,
+		      ncclConfig_t *config, ncclComm_t *comm)
 {
 	int size = (int)roster->size, rank = (int)roster->rank;
 
@@ -67,10 +67,10 @@ int ddp_init_comm(const struct ddp_nccl *nccl, const struct ddp_roster *roster,
 		 "communicator of %u rank%s", name, roster->size,
 		 roster->size > 1 ? "s" : "");
 	*comm = NULL;
-	ddp_nccl_use();
-	result = start(nccl, roster, ids, config, comm);
+	ddp_nccl_note_use();
+	result = start_comm(nccl, roster, ids, config, comm);
 	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
-		ddp_nccl_error_set(error, nccl, what, result);
+		ddp_nccl_set_error(error, nccl, what, result);
 	else
 		result = ddp_await_comm(nccl, *comm, what, deadline, error);
 	if (result == 0)
@@ -78,7 +78,7 @@ int ddp_init_comm(const struct ddp_nccl *nccl, const struct ddp_roster *roster,
 	/* NCCL returns on an error of cudaGetDevice inside its own group, which
 	 * would take in all later calls of this thread. Where that was not the
 	 * error, this one does nothing. */
-	if (result == DDP_NCCL_CUDA_ERROR && *comm == NULL)
+	if (result == DDP_NCCL_CUDA_ERROR && !*comm)
 		nccl->group_end();
 	return -1;
 }

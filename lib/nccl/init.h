@@ -13,8 +13,8 @@
  * A copy of what the caller passes on (NULL: NCCL's defaults), but without
  * blocking; the caller frees it. NULL on errors.
  */
-ncclConfig_t *ddp_init_config(const ncclConfig_t *config,
-			      struct ddp_error *error);
+ncclConfig_t *ddp_init_copy_config(const ncclConfig_t *config,
+				   struct ddp_error *error);
 
 /*
  * Collective over the ranks of roster, which all have the same ids, one for

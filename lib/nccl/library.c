@@ -36,13 +36,13 @@ struct copies {
 	char path[2][PATH_MAX];
 };
 
-static int copies_add(struct dl_phdr_info *info, size_t size, void *data)
+static int add_copy(struct dl_phdr_info *info, size_t size, void *data)
 {
 	const char *name = strrchr(info->dlpi_name, '/');
 	struct copies *copies = data;
 
 	(void)size;
-	name = name != NULL ? name + 1 : info->dlpi_name;
+	name = name ? name + 1 : info->dlpi_name;
 	if (strncmp(name, "libnccl.so", 10) != 0 ||
 	    (name[10] != '\0' && name[10] != '.'))
 		return 0;
@@ -58,14 +58,13 @@ static int copies_add(struct dl_phdr_info *info, size_t size, void *data)
  * contains NCCL and was loaded RTLD_GLOBAL. Beside a libnccl.so only the
  * library counts: in a program the symbol can be an entry of its own PLT.
  */
-static void inside_add(struct copies *copies)
+static void add_inside(struct copies *copies)
 {
 	void *symbol = dlsym(RTLD_DEFAULT, "ncclGetUniqueId"), *map = NULL;
 	const char *path;
 	Dl_info info;
 
-	if (symbol == NULL ||
-	    dladdr1(symbol, &info, &map, RTLD_DL_LINKMAP) == 0)
+	if (!symbol || dladdr1(symbol, &info, &map, RTLD_DL_LINKMAP) == 0)
 		return;
 	path = ((const struct link_map *)map)->l_name;
 	if (copies->count == 0)
@@ -75,29 +74,29 @@ static void inside_add(struct copies *copies)
 	snprintf(copies->path[copies->count++], PATH_MAX, "%s", path);
 }
 
-static void copies_find(struct copies *copies)
+static void find_copies(struct copies *copies)
 {
 	copies->count = 0;
-	dl_iterate_phdr(copies_add, copies);
+	dl_iterate_phdr(add_copy, copies);
 	if (copies->count < 2)
-		inside_add(copies);
+		add_inside(copies);
 }
 
-static const char *path_end(const char *path)
+static const char *get_path_end(const char *path)
 {
 	size_t length = strlen(path);
 
 	return length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
 }
 
-static int copies_check(const struct copies *copies, struct ddp_error *error)
+static int check_copies(const struct copies *copies, struct ddp_error *error)
 {
 	const char *a, *b;
 
 	if (copies->count < 2)
 		return 0;
-	a = path_end(copies->path[0]);
-	b = path_end(copies->path[1]);
+	a = get_path_end(copies->path[0]);
+	b = get_path_end(copies->path[1]);
 	return ddp_error_set(error, DDP_ERROR_NCCL,
 			     "two copies of NCCL are in one process, %s%s and "
 			     "%s%s: link and load the same",
@@ -107,27 +106,27 @@ static int copies_check(const struct copies *copies, struct ddp_error *error)
 
 /* ---- the table */
 
-static void *handle_open(const struct copies *copies, struct ddp_error *error)
+static void *open_handle(const struct copies *copies, struct ddp_error *error)
 {
 	const char *named = getenv("DDP_NCCL_LIBRARY");
-	const char *path = named != NULL && *named != '\0' ? named :
+	const char *path = named && *named != '\0' ? named :
 		"libnccl.so.2";
 	void *handle;
 
 	if (copies->count > 0) {
 		handle = dlopen(copies->path[0], RTLD_NOW | RTLD_NOLOAD);
 		/* the program itself has no name to be opened by */
-		return handle != NULL ? handle : dlopen(NULL, RTLD_NOW);
+		return handle ? handle : dlopen(NULL, RTLD_NOW);
 	}
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (handle == NULL)
+	if (!handle)
 		ddp_error_set(error, DDP_ERROR_NCCL, "no NCCL: %.200s%s",
 			      dlerror(), path == named ?
 			      " (DDP_NCCL_LIBRARY names it)" : "");
 	return handle;
 }
 
-static const char *table_fill(struct ddp_nccl *table, void *handle)
+static const char *fill_table(struct ddp_nccl *table, void *handle)
 {
 	const struct ddp_symbol symbols[] = {
 		{ "ncclGetVersion", &table->get_version, false },
@@ -147,19 +146,19 @@ static const char *table_fill(struct ddp_nccl *table, void *handle)
 				sizeof(symbols) / sizeof(symbols[0]));
 }
 
-static int table_check(struct ddp_nccl *table, void *handle,
+static int check_table(struct ddp_nccl *table, void *handle,
 		       struct ddp_error *error)
 {
-	const char *missing = table_fill(table, handle);
+	const char *missing = fill_table(table, handle);
 	int v = 0;
 
-	if (table->get_version != NULL && table->get_version(&v) == 0 &&
+	if (table->get_version && table->get_version(&v) == 0 &&
 	    v < DDP_NCCL_OLDEST)
 		return ddp_error_set(error, DDP_ERROR_NCCL,
 				     "%.200s is NCCL %d.%d.%d; 2.18 is the "
 				     "oldest that serves", table->path,
 				     v / 10000, v / 100 % 100, v % 100);
-	if (missing != NULL)
+	if (missing)
 		return ddp_error_set(error, DDP_ERROR_NCCL,
 				     "%.200s is no NCCL: it has no %s",
 				     table->path, missing);
@@ -167,7 +166,7 @@ static int table_check(struct ddp_nccl *table, void *handle,
 	return 0;
 }
 
-static void path_find(void *handle, const struct copies *copies)
+static void find_path(void *handle, const struct copies *copies)
 {
 	struct link_map *map = NULL;
 
@@ -179,13 +178,13 @@ static void path_find(void *handle, const struct copies *copies)
 
 static int look_up(const struct copies *copies, struct ddp_error *error)
 {
-	void *handle = handle_open(copies, error);
+	void *handle = open_handle(copies, error);
 
-	if (handle == NULL)
+	if (!handle)
 		return -1;
-	path_find(handle, copies);
+	find_path(handle, copies);
 	nccl.table = (struct ddp_nccl){ .path = nccl.path };
-	if (table_check(&nccl.table, handle, error) != 0) {
+	if (check_table(&nccl.table, handle, error) != 0) {
 		dlclose(handle);
 		return -1;
 	}
@@ -199,9 +198,9 @@ const struct ddp_nccl *ddp_nccl_get(struct ddp_error *error)
 	int result;
 
 	pthread_mutex_lock(&nccl.lock);
-	copies_find(&copies);
-	result = copies_check(&copies, error);
-	if (result == 0 && nccl.handle == NULL)
+	find_copies(&copies);
+	result = check_copies(&copies, error);
+	if (result == 0 && !nccl.handle)
 		result = look_up(&copies, error);
 	pthread_mutex_unlock(&nccl.lock);
 	return result == 0 ? &nccl.table : NULL;
@@ -211,23 +210,23 @@ const char *ddp_nccl_library(int *version, struct ddp_error *error)
 {
 	const struct ddp_nccl *found = ddp_nccl_get(error);
 
-	if (found == NULL)
+	if (!found)
 		return NULL;
-	if (version != NULL)
+	if (version)
 		*version = found->version;
 	return found->path;
 }
 
 /* ---- its errors, ids and environment */
 
-int ddp_nccl_error_set(struct ddp_error *error, const struct ddp_nccl *found,
+int ddp_nccl_set_error(struct ddp_error *error, const struct ddp_nccl *found,
 		       const char *call, int result)
 {
 	const char *last = found->get_last_error(NULL);
 	int v = found->version;
 	char *at;
 
-	if (last == NULL)
+	if (!last)
 		last = "";
 	ddp_error_set(error, DDP_ERROR_NCCL,
 		      "NCCL %d.%d.%d, in %s: %s%s%.120s%s", v / 10000,
@@ -235,13 +234,13 @@ int ddp_nccl_error_set(struct ddp_error *error, const struct ddp_nccl *found,
 		      found->get_error_string(result),
 		      *last != '\0' ? " (" : "", last,
 		      *last != '\0' ? ")" : "");
-	if (error != NULL)
+	if (error)
 		while ((at = strpbrk(error->text, "\r\n")) != NULL)
 			*at = ' ';
-	return ddp_error_native(error, result);
+	return ddp_error_set_native(error, result);
 }
 
-int ddp_nccl_id_take(const struct ddp_nccl *found, ncclUniqueId *id,
+int ddp_nccl_take_id(const struct ddp_nccl *found, ncclUniqueId *id,
 		     struct ddp_error *error)
 {
 	int result = 0;
@@ -253,12 +252,12 @@ int ddp_nccl_id_take(const struct ddp_nccl *found, ncclUniqueId *id,
 		result = found->get_unique_id(id);
 	pthread_mutex_unlock(&nccl.lock);
 	if (result != 0)
-		return ddp_nccl_error_set(error, found, "ncclGetUniqueId",
+		return ddp_nccl_set_error(error, found, "ncclGetUniqueId",
 					  result);
 	return 0;
 }
 
-void ddp_nccl_id_return(const ncclUniqueId *id)
+void ddp_nccl_return_id(const ncclUniqueId *id)
 {
 	pthread_mutex_lock(&nccl.lock);
 	if (nccl.id_count < IDS_KEPT)
@@ -266,7 +265,7 @@ void ddp_nccl_id_return(const ncclUniqueId *id)
 	pthread_mutex_unlock(&nccl.lock);
 }
 
-void ddp_nccl_use(void)
+void ddp_nccl_note_use(void)
 {
 	pthread_mutex_lock(&nccl.lock);
 	nccl.used = true;

@@ -43,7 +43,7 @@ struct ddp_nccl {
 const struct ddp_nccl *ddp_nccl_get(struct ddp_error *error);
 
 /* Fill error from what an NCCL function named call returned. Returns -1. */
-int ddp_nccl_error_set(struct ddp_error *error, const struct ddp_nccl *nccl,
+int ddp_nccl_set_error(struct ddp_error *error, const struct ddp_nccl *nccl,
 		       const char *call, int result);
 
 /*
@@ -51,16 +51,16 @@ int ddp_nccl_error_set(struct ddp_error *error, const struct ddp_nccl *nccl,
  * will, give it back: its listener then serves the next call, as NCCL has no
  * way to close it. By any thread. Take returns 0, or -1.
  */
-int ddp_nccl_id_take(const struct ddp_nccl *nccl, ncclUniqueId *id,
+int ddp_nccl_take_id(const struct ddp_nccl *nccl, ncclUniqueId *id,
 		     struct ddp_error *error);
-void ddp_nccl_id_return(const ncclUniqueId *id);
+void ddp_nccl_return_id(const ncclUniqueId *id);
 
 /*
  * Let ranks share a GPU: give this one an NCCL_HOSTID, unless the user has set
- * it. An error after ddp_nccl_use, which comes before a communicator is made:
- * NCCL reads the variable once. Returns 0, or -1.
+ * it. An error after ddp_nccl_note_use, which comes before a communicator is
+ * made: NCCL reads the variable once. Returns 0, or -1.
  */
 int ddp_nccl_share_gpu(uint32_t rank, struct ddp_error *error);
-void ddp_nccl_use(void);
+void ddp_nccl_note_use(void);
 
 #endif

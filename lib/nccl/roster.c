@@ -11,7 +11,7 @@ struct member {
 	uint32_t key, rank;
 };
 
-static int members_compare(const void *left, const void *right)
+static int compare_members(const void *left, const void *right)
 {
 	const struct member *a = left, *b = right;
 
@@ -22,7 +22,7 @@ static int members_compare(const void *left, const void *right)
 
 static bool same(const uint32_t *color, uint32_t rank, uint32_t me)
 {
-	return color == NULL || color[rank] == color[me];
+	return !color || color[rank] == color[me];
 }
 
 uint32_t ddp_roster_get_first(uint32_t root, uint32_t roots, uint32_t size)
@@ -32,7 +32,7 @@ uint32_t ddp_roster_get_first(uint32_t root, uint32_t roots, uint32_t size)
 	return root * (size / roots) + (root < longer ? root : longer);
 }
 
-static uint32_t members_count(uint32_t count, const uint32_t *color,
+static uint32_t count_members(uint32_t count, const uint32_t *color,
 			      uint32_t me)
 {
 	uint32_t rank, found = 0;
@@ -43,7 +43,7 @@ static uint32_t members_count(uint32_t count, const uint32_t *color,
 }
 
 /* In most groups the keys rise with the ranks: nothing is to be sorted then. */
-static void members_fill(struct member *members, uint32_t count,
+static void fill_members(struct member *members, uint32_t count,
 			 const uint32_t *color, const uint32_t *key,
 			 uint32_t me)
 {
@@ -53,14 +53,14 @@ static void members_fill(struct member *members, uint32_t count,
 	for (rank = 0; rank < count; rank++) {
 		if (!same(color, rank, me))
 			continue;
-		members[found].key = key != NULL ? key[rank] : 0;
+		members[found].key = key ? key[rank] : 0;
 		members[found].rank = rank;
 		if (found > 0 && members[found].key < members[found - 1].key)
 			sorted = false;
 		found++;
 	}
 	if (!sorted)
-		qsort(members, found, sizeof(*members), members_compare);
+		qsort(members, found, sizeof(*members), compare_members);
 }
 
 int ddp_roster_create(struct ddp_roster *roster, uint32_t count,
@@ -71,19 +71,19 @@ int ddp_roster_create(struct ddp_roster *roster, uint32_t count,
 	uint32_t i, size, first;
 
 	*roster = (struct ddp_roster){ 0 };
-	if (color != NULL && color[me] == UINT32_MAX)
+	if (color && color[me] == UINT32_MAX)
 		return 0;
-	size = members_count(count, color, me);
+	size = count_members(count, color, me);
 	roster->root_count = (size - 1) / ranks_per_root + 1;
 	roster->roots = malloc(roster->root_count * sizeof(*roster->roots));
 	members = malloc(size * sizeof(*members));
-	if (roster->roots == NULL || members == NULL) {
+	if (!roster->roots || !members) {
 		free(members);
 		ddp_roster_destroy(roster);
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "no memory for a group of %u ranks", size);
 	}
-	members_fill(members, count, color, key, me);
+	fill_members(members, count, color, key, me);
 	roster->size = size;
 	while (members[roster->rank].rank != me)
 		roster->rank++;

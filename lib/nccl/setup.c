@@ -61,7 +61,7 @@ void ddp_setup_end(struct ddp_setup *setup)
 
 /* ---- this rank */
 
-static int environment_check(struct ddp_error *error)
+static int check_environment(struct ddp_error *error)
 {
 	const char *blocking = getenv("NCCL_COMM_BLOCKING");
 
@@ -70,18 +70,18 @@ static int environment_check(struct ddp_error *error)
 				     "NCCL_COMM_ID is set, so that all "
 				     "communicators would meet at one address: "
 				     "unset it");
-	if (blocking != NULL && strtol(blocking, NULL, 0) == 1)
+	if (blocking && strtol(blocking, NULL, 0) == 1)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "NCCL_COMM_BLOCKING=1 is set, under which "
 				     "no deadline holds: unset it");
 	return 0;
 }
 
-static int gpu_find(struct ddp_card *mine, struct ddp_error *error)
+static int find_gpu(struct ddp_card *mine, struct ddp_error *error)
 {
 	struct ddp_gpu_id gpu;
 
-	if (ddp_cuda_current(&gpu, error) != 0)
+	if (ddp_cuda_get_current(&gpu, error) != 0)
 		return -1;
 	mine->gpu_kind = gpu.kind;
 	memcpy(mine->gpu, gpu.id, sizeof(mine->gpu));
@@ -93,14 +93,14 @@ void ddp_setup_prepare(struct ddp_setup *setup)
 	struct ddp_error why = { 0 };
 	uint32_t rank = ddp_job_rank(setup->job);
 
-	setup->config = ddp_init_config(setup->options.config, &why);
-	if (setup->config == NULL || environment_check(&why) != 0)
+	setup->config = ddp_init_copy_config(setup->options.config, &why);
+	if (!setup->config || check_environment(&why) != 0)
 		goto fail;
 	setup->nccl = ddp_nccl_get(&why);
-	if (setup->nccl == NULL)
+	if (!setup->nccl)
 		goto fail;
 	setup->mine.nccl = (uint32_t)setup->nccl->version;
-	if (gpu_find(&setup->mine, &why) != 0)
+	if (find_gpu(&setup->mine, &why) != 0)
 		goto fail;
 	if (setup->options.share_gpu == 0 ||
 	    ddp_nccl_share_gpu(rank, &why) == 0)
@@ -119,14 +119,14 @@ void ddp_setup_add(struct ddp_setup *setup, uint32_t group, const char *name,
 	setup->team_count++;
 	team->group = group;
 	team->name = name;
-	if (setup->nccl == NULL || setup->nccl->init_scalable == NULL)
+	if (!setup->nccl || !setup->nccl->init_scalable)
 		ranks_per_root = DDP_ONE_ROOT;
 	if (ddp_roster_create(&team->roster, ddp_job_size(setup->job), color,
 			      key, ddp_job_rank(setup->job), ranks_per_root,
 			      &why) != 0)
 		goto fail;
 	team->ids = calloc(team->roster.root_count + 1, sizeof(*team->ids));
-	if (team->ids != NULL)
+	if (team->ids)
 		return;
 	ddp_error_set(&why, DDP_ERROR_SYSTEM, "no memory for %u unique ids",
 		      team->roster.root_count);
@@ -135,13 +135,13 @@ fail:
 	ddp_setup_fail(setup, &why);
 }
 
-static void id_make(struct ddp_setup *setup, uint32_t group, uint32_t root)
+static void make_id(struct ddp_setup *setup, uint32_t group, uint32_t root)
 {
 	struct ddp_card_id *id = &setup->mine.ids[setup->mine.id_count];
 	struct ddp_error why = { 0 };
 	ncclUniqueId made;
 
-	if (ddp_nccl_id_take(setup->nccl, &made, &why) != 0) {
+	if (ddp_nccl_take_id(setup->nccl, &made, &why) != 0) {
 		ddp_setup_fail(setup, &why);
 		return;
 	}
@@ -152,7 +152,7 @@ static void id_make(struct ddp_setup *setup, uint32_t group, uint32_t root)
 }
 
 /* A rank that cannot take part opens no listener. */
-static void ids_make(struct ddp_setup *setup)
+static void make_ids(struct ddp_setup *setup)
 {
 	uint32_t me = ddp_job_rank(setup->job), root;
 	const struct ddp_team *team;
@@ -163,12 +163,12 @@ static void ids_make(struct ddp_setup *setup)
 		for (root = 0; root < team->roster.root_count; root++)
 			if (team->roster.roots[root] == me &&
 			    setup->mine.code == DDP_ERROR_NONE)
-				id_make(setup, team->group, root);
+				make_id(setup, team->group, root);
 	}
 }
 
 /* Nobody has connected to them: nobody calls NCCL after a verdict against. */
-static void ids_return(struct ddp_setup *setup)
+static void return_ids(struct ddp_setup *setup)
 {
 	ncclUniqueId id;
 
@@ -176,29 +176,29 @@ static void ids_return(struct ddp_setup *setup)
 		setup->mine.id_count--;
 		memcpy(&id, setup->mine.ids[setup->mine.id_count].bytes,
 		       sizeof(id));
-		ddp_nccl_id_return(&id);
+		ddp_nccl_return_id(&id);
 	}
 }
 
 /* ---- all ranks */
 
-static const char *place_host(const void *of, uint32_t rank)
+static const char *get_host(const void *of, uint32_t rank)
 {
 	return ddp_job_host(of, rank);
 }
 
-static uint32_t place_node(const void *of, uint32_t rank)
+static uint32_t get_node(const void *of, uint32_t rank)
 {
 	return ddp_job_node_of(of, rank);
 }
 
-struct ddp_places ddp_setup_places(const struct ddp_job *job)
+struct ddp_places ddp_setup_get_places(const struct ddp_job *job)
 {
-	return (struct ddp_places){ job, place_host, place_node };
+	return (struct ddp_places){ job, get_host, get_node };
 }
 
 /* The first id for a root counts; one that is all zeros is none. */
-static void id_keep(struct ddp_team *team, const struct ddp_card_id *id)
+static void keep_id(struct ddp_team *team, const struct ddp_card_id *id)
 {
 	static const ncclUniqueId none;
 	ncclUniqueId *kept = &team->ids[id->root];
@@ -225,14 +225,14 @@ void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
 			if (team->group == id->group &&
 			    id->root < team->roster.root_count &&
 			    team->roster.roots[id->root] == rank)
-				id_keep(team, id);
+				keep_id(team, id);
 		}
 	}
 }
 
 /* An error of DDP_ERROR_PEER means that the rank is elsewhere in its program,
  * which the census is to say. */
-static int cards_read(struct ddp_setup *setup, struct ddp_census *census,
+static int read_cards(struct ddp_setup *setup, struct ddp_census *census,
 		      struct ddp_error *error)
 {
 	unsigned char bytes[DDP_CARD_MAX];
@@ -242,12 +242,12 @@ static int cards_read(struct ddp_setup *setup, struct ddp_census *census,
 	size_t length;
 
 	for (rank = 0; rank < size; rank++) {
-		team = setup->colors != NULL ? setup->colors[rank] : 0;
+		team = setup->colors ? setup->colors[rank] : 0;
 		if (ddp_exchange_get(setup->job, rank, bytes, sizeof(bytes),
 				     &length, setup->deadline, &why) != 0) {
 			length = 0;
 			if (why.code != DDP_ERROR_PEER) {
-				if (error != NULL)
+				if (error)
 					*error = why;
 				return -1;
 			}
@@ -264,7 +264,7 @@ static int cards_read(struct ddp_setup *setup, struct ddp_census *census,
 
 static int exchange(struct ddp_setup *setup, struct ddp_error *error)
 {
-	struct ddp_places places = ddp_setup_places(setup->job);
+	struct ddp_places places = ddp_setup_get_places(setup->job);
 	unsigned char bytes[DDP_CARD_MAX];
 	struct ddp_census *census;
 	int result;
@@ -274,19 +274,19 @@ static int exchange(struct ddp_setup *setup, struct ddp_error *error)
 			     setup->deadline, error) != 0)
 		return -1;
 	census = ddp_census_create(ddp_job_size(setup->job), &places, error);
-	if (census == NULL)
+	if (!census)
 		return -1;
-	result = cards_read(setup, census, error);
+	result = read_cards(setup, census, error);
 	if (result == 0) {
 		result = ddp_census_check(census, &setup->mine, error);
 		if (result != 0)
-			ids_return(setup);
+			return_ids(setup);
 	}
 	ddp_census_destroy(census);
 	return result;
 }
 
-static int team_init(const struct ddp_setup *setup, struct ddp_team *team,
+static int init_team(const struct ddp_setup *setup, struct ddp_team *team,
 		     struct ddp_error *error)
 {
 	if (team->roster.size == 0)
@@ -303,7 +303,7 @@ static int team_init(const struct ddp_setup *setup, struct ddp_team *team,
 }
 
 /* After an error: within one time for all of them. */
-static void teams_end(struct ddp_setup *setup)
+static void end_teams(struct ddp_setup *setup)
 {
 	int64_t by = ddp_clock_ms() + DDP_NCCL_ABORT_MS;
 	unsigned int i = setup->team_count;
@@ -318,12 +318,12 @@ int ddp_setup_finish(struct ddp_setup *setup, struct ddp_error *error)
 {
 	unsigned int i;
 
-	ids_make(setup);
+	make_ids(setup);
 	if (exchange(setup, error) != 0)
 		return -1;
 	for (i = 0; i < setup->team_count; i++)
-		if (team_init(setup, &setup->teams[i], error) != 0) {
-			teams_end(setup);
+		if (init_team(setup, &setup->teams[i], error) != 0) {
+			end_teams(setup);
 			return -1;
 		}
 	return 0;

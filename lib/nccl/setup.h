@@ -69,6 +69,6 @@ void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
 			const struct ddp_card *card);
 
 /* Where the ranks of a job run. */
-struct ddp_places ddp_setup_places(const struct ddp_job *job);
+struct ddp_places ddp_setup_get_places(const struct ddp_job *job);
 
 #endif

@@ -63,8 +63,8 @@ ParameterizedTestParameters(launch, mapped)
 ParameterizedTest(struct mapped_row *row, launch, mapped)
 {
 	struct ddp_error error = { 0 };
-	struct ddp_layout *layout = ddp_launch_mapped(row->nodes, row->mapping,
-						      row->ranks, &error);
+	struct ddp_layout *layout = ddp_launch_place_mapped(
+		row->nodes, row->mapping, row->ranks, &error);
 
 	if (row->wanted[0] != '\0') {
 		layout_expect(layout, row->wanted, &error);
@@ -104,15 +104,16 @@ ParameterizedTest(struct named_row *row, launch, named)
 
 	for (i = 0; i < row->ranks; i++)
 		names[i] = row->names[i];
-	layout_expect(ddp_launch_named(names, row->ranks, &error), row->wanted,
-		      &error);
+	layout_expect(ddp_launch_place_named(names, row->ranks, &error),
+		      row->wanted, &error);
 }
 
 Test(launch, single)
 {
 	struct ddp_error error = { 0 };
 
-	layout_expect(ddp_launch_single("me", &error), "me/0/0/1", &error);
+	layout_expect(ddp_launch_place_single("me", &error), "me/0/0/1",
+		      &error);
 }
 
 struct alone_row {

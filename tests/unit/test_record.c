@@ -66,7 +66,7 @@ ParameterizedTest(struct size_row *row, record, sizes)
 		bytes[i] = (unsigned char)(i * 31 + i / 256);
 	memset(out, 0xee, sizeof(out));
 	memset(back, 0xaa, sizeof(back));
-	cr_assert_eq(ddp_record_copy_size(row->size), row->copy);
+	cr_assert_eq(ddp_record_get_copy_size(row->size), row->copy);
 	ddp_record_write(out, &id, bytes, row->size);
 	cr_expect_eq(out[DDP_RECORD_SLOT + row->copy], 0xee);
 	cr_assert_eq(ddp_record_open(out, DDP_RECORD_SLOT, &id, &size, &error),
