@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of all ranks, with one line that says why. */
+/* ddp_abort: end all ranks, with one line that says why. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
@@ -9,10 +9,12 @@
 
 #include "job/job_struct.h"
 #include "job/thread.h"
+#include "layout/text.h"
 
-#define WRITE_MS 1000		/* for a line to stderr */
+enum { WRITE_MS = 1000 };	/* for a line to stderr */
 
-/* As much as fits of "ddp_abort: rank 3 on n2: sentence", one line. */
+/* As much as fits of "ddp_abort: rank 3 on n2: sentence", one printable line.
+ * Line ends of the caller's become spaces. */
 __attribute__((format(printf, 4, 0))) static void
 format_line(char *line, size_t room, const struct ddp_job *job,
 	    const char *format, va_list args)
@@ -32,10 +34,12 @@ format_line(char *line, size_t room, const struct ddp_job *job,
 			*at = ' ';
 	while (at > line && at[-1] == ' ')
 		at--;
+	*at = '\0';
+	ddp_text_quote(line);
 	strcpy(at, "\n");
 }
 
-/* In a thread that has all signals blocked, SIGPIPE too. */
+/* Runs in a thread that blocks all signals, SIGPIPE as well. */
 static void write_line(void *state)
 {
 	const char *line = state;
@@ -51,7 +55,8 @@ static void write_line(void *state)
 	}
 }
 
-/* The line outlives a write that does not end: ddp_abort never returns. */
+/* Nothing to free: the line stays while a write hangs, as ddp_abort never
+ * returns. */
 static void keep_line(void *state)
 {
 	(void)state;

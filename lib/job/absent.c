@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * For whom an exchange has waited in vain.
- */
+/* Which ranks did not come to an exchange, as far as PMIx knows. */
 #include "job/absent.h"
 
 #include <stdlib.h>
@@ -10,10 +8,11 @@
 #include "job/wait.h"
 #include "layout/text.h"
 
-#define ASK_MS 1000		/* to find out who has not come */
-#define ASK_ALL_MAX 1024	/* ranks of which each asks for all others; of
-				 * more only rank 0 does */
-#define NAMED_MAX 8		/* in an error's text */
+enum {
+	ASK_MS = 1000,		/* to find out who has not come */
+	ASK_ALL_MAX = 1024,	/* in a larger job only rank 0 asks for all */
+	NAMED_MAX = 8		/* runs of ranks in an error's text */
+};
 
 /* Ask for a key of all ranks at once. */
 static void ask_all(const struct ddp_job *job, const uint32_t *ranks,
@@ -30,8 +29,7 @@ static void ask_all(const struct ddp_job *job, const uint32_t *ranks,
 			ddp_wait_until(answers[i], deadline);
 }
 
-/* Whether what is there for a rank, if anything, is its record of this
- * exchange. */
+/* Whether a rank's record of this exchange is there. */
 static bool take_answer(const struct ddp_job *job, uint32_t rank,
 			struct ddp_wait *answer)
 {
@@ -46,10 +44,10 @@ static bool take_answer(const struct ddp_job *job, uint32_t rank,
 }
 
 /*
- * Find out which ranks have handed in their record, by what their servers have
- * of them now. A server that knows a remote rank's older values answers with
- * them, unless it is asked for a key that it does not know: then it fetches all
- * of the rank's. So the first time ask for nothing.
+ * Find out which ranks have published their record: ask their servers. A server
+ * that has older values of a remote rank answers with those; only when it is
+ * asked for a key that it does not know, it fetches all of the rank's values
+ * again. So ask for a key that nobody has first.
  */
 static void call_roll(const struct ddp_job *job, const uint32_t *ranks,
 		      uint32_t count, bool *here)
@@ -72,8 +70,8 @@ static void call_roll(const struct ddp_job *job, const uint32_t *ranks,
 	free(answers);
 }
 
-/* The ranks to ask about: all others, or those of this node. Returns how many.
- */
+/* List the ranks to ask for: all others, or those of this node. Returns how
+ * many. */
 static uint32_t list_roll(const struct ddp_job *job, bool all, uint32_t *ranks)
 {
 	uint32_t rank, count = 0;
@@ -116,7 +114,7 @@ static void format_absent(const struct ddp_job *job, const uint32_t *ranks,
 		ddp_text_add(text, " and %u more", absent - named);
 }
 
-/* The ranks that have not come, as text; "" where all have. NULL: no memory. */
+/* The ranks that have not come, as text; "" if all have. NULL: no memory. */
 static char *find_absent(const struct ddp_job *job, bool all)
 {
 	uint32_t *ranks = calloc(job->size, sizeof(*ranks)), count;
@@ -149,9 +147,9 @@ void ddp_absent_explain(const struct ddp_job *job, int64_t waited_ms,
 			      digits, s, absent);
 	else if (all)
 		ddp_error_set(why, DDP_ERROR_TIMEOUT, "waited %.*f s, although "
-			      "every rank has handed in its record: one has "
-			      "stalled after that, or PMIx has, and which "
-			      "cannot be told", digits, s);
+			      "every rank has published its record: one of "
+			      "them, or PMIx, has stalled after that, and PMIx "
+			      "does not say which", digits, s);
 	else
 		ddp_error_set(why, DDP_ERROR_TIMEOUT, "waited %.*f s for a "
 			      "rank on another node than %s; rank 0 names it",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who has not come to an exchange. */
+/* Which ranks did not come to an exchange. */
 #ifndef DDP_JOB_ABSENT_H
 #define DDP_JOB_ABSENT_H
 
@@ -7,8 +7,8 @@
 
 #include "ddp.h"
 
-/* Once a fence has failed, which ends the job: say for whom it was waited that
- * long, as far as PMIx can tell. */
+/* After a fence that did not end in time: set why to a sentence that names the
+ * ranks that did not come, as far as PMIx knows them. */
 void ddp_absent_explain(const struct ddp_job *job, int64_t waited_ms,
 			struct ddp_error *why);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls of PMIx: only here. */
+/* PMIx: joining, leaving, publishing and the fence. */
 #define _GNU_SOURCE
-#include "job/client.h"
+#include "job/client_struct.h"
 
-#include <pmix.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,23 +11,15 @@
 #include "job/wait.h"
 #include "layout/clock.h"
 
-#define SERVER_MS 5000		/* for the local server, in which no peer is */
+enum { SERVER_MS = 5000 };	/* for what the local server alone has to do */
 
-struct ddp_client {
-	pmix_proc_t self, all;
-	pmix_info_t collect;	/* in the fence */
-	pmix_info_t local;	/* in a get: ask no server */
-	pid_t process;
-	struct ddp_worker *worker;	/* for what waits for the server */
-};
-
-/* Open until the process exits: client.h says why. */
+/* Stays open until the process exits; client.h says why. */
 static struct ddp_client *opened;
 
-/* A join that timed out may succeed yet; nothing can be made of that. */
+/* A join timed out. It may still succeed, but nothing waits for it any more. */
 static bool given_up;
 
-/* For what has no form with a callback, and so runs in a thread. */
+/* A call that has no form with a callback: it runs in a thread. */
 struct call {
 	pmix_status_t status;
 	pmix_proc_t self;
@@ -36,7 +27,7 @@ struct call {
 	char text[1024];
 };
 
-/* A record on its way: a slot, and perhaps a copy behind it. */
+/* A record to publish: a slot, and perhaps a copy behind it. */
 struct publish {
 	pmix_status_t status;
 	char keys[2][32];
@@ -44,18 +35,18 @@ struct publish {
 	char bytes[];
 };
 
-static int set_status_error(struct ddp_error *error, pmix_status_t status,
-			    const char *what)
+int ddp_client_set_error(struct ddp_error *error, pmix_status_t status,
+			 const char *what)
 {
 	ddp_error_set(error, DDP_ERROR_PMIX, "%s: PMIx says %s", what,
 		      PMIx_Error_string(status));
 	return ddp_error_set_native(error, status);
 }
 
-static int set_memory_error(struct ddp_error *error)
+int ddp_client_set_memory_error(struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
-			     "out of memory for what PMIx is asked for");
+			     "out of memory for a call of PMIx");
 }
 
 static void run_init(void *state)
@@ -90,24 +81,24 @@ static struct call *join_server(int64_t deadline, struct ddp_error *error)
 	struct call *call = calloc(1, sizeof(*call));
 
 	if (!call) {
-		set_memory_error(error);
+		ddp_client_set_memory_error(error);
 	} else if (ddp_thread_run(run_init, free, call, deadline)) {
 		ddp_error_set(error, DDP_ERROR_TIMEOUT, "the launcher's PMIx "
-			      "server does not answer");
+			      "server does not answer: look at the launcher's "
+			      "log on this node");
 		given_up = true;
 		call = NULL;
 	} else if (call->status != PMIX_SUCCESS) {
-		set_status_error(error, call->status, "cannot join the job "
-			     "through the PMIx that the environment names "
-			     "(PMIX_NAMESPACE; is it that of an earlier "
-			     "launch?)");
+		ddp_client_set_error(error, call->status, "cannot join the job "
+				     "that PMIX_NAMESPACE names (unset it if "
+				     "it is left from an earlier launch)");
 		free(call);
 		call = NULL;
 	}
 	return call;
 }
 
-/* Leave PMIx. A child of fork runs this too, but has not joined. */
+/* Leave PMIx. A child of fork runs this as well, but did not join. */
 static void leave_server(void)
 {
 	struct call *call;
@@ -130,7 +121,7 @@ static struct ddp_client *open_client(int64_t deadline, struct ddp_error *error)
 		client->worker = ddp_worker_create();
 	if (!client || !client->worker) {
 		free(client);
-		set_memory_error(error);
+		ddp_client_set_memory_error(error);
 		return NULL;
 	}
 	call = join_server(deadline, error);
@@ -151,16 +142,16 @@ struct ddp_client *ddp_client_open(int64_t deadline, struct ddp_error *error)
 {
 	if (given_up) {
 		ddp_error_set(error, DDP_ERROR_PMIX, "the launcher's PMIx "
-			      "server did not answer before: it serves this "
-			      "program no more");
+			      "server did not answer an earlier "
+			      "ddp_job_create: start the program again");
 	} else if (!opened) {
 		opened = open_client(deadline, error);
 		if (opened)
 			atexit(leave_server);
 	} else if (opened->process != getpid()) {
 		ddp_error_set(error, DDP_ERROR_ARGUMENT, "this process is a "
-			      "child of a rank that has joined the job: only "
-			      "one process can be that rank");
+			      "child of a rank that has joined the job: use "
+			      "the job in that rank alone");
 		return NULL;
 	}
 	return opened;
@@ -183,171 +174,6 @@ static void end_op(pmix_status_t status, void *data)
 	ddp_wait_end(data, status, PMIX_UNDEF, NULL, 0);
 }
 
-/* The value belongs to PMIx, and only until this returns. */
-static void end_get(pmix_status_t status, pmix_value_t *value, void *data)
-{
-	pmix_status_t is_number;
-	uint32_t number = 0;
-
-	if (status != PMIX_SUCCESS || !value) {
-		ddp_wait_end(data, status, PMIX_UNDEF, NULL, 0);
-	} else if (value->type == PMIX_BYTE_OBJECT) {
-		ddp_wait_end(data, status, value->type, value->data.bo.bytes,
-			     value->data.bo.size);
-	} else if (value->type == PMIX_STRING && value->data.string) {
-		ddp_wait_end(data, status, value->type, value->data.string,
-			     strlen(value->data.string) + 1);
-	} else {
-		PMIX_VALUE_GET_NUMBER(is_number, value, number, uint32_t);
-		ddp_wait_end(data, is_number, PMIX_UINT32, &number,
-			     sizeof(number));
-	}
-}
-
-/* What PMIx reads after PMIx_Get_nb has returned, and so must stay. */
-struct question {
-	pmix_proc_t proc;
-	char key[64];
-};
-
-/*
- * What is at hand, as it is after a fence; PMIX_OPTIONAL waits for nobody.
- * PMIx_Get_nb loses the memory of each such answer (4.2), so it is only for
- * what a server must be asked for. Returns whether wait has ended by it.
- */
-static bool get_local(struct ddp_client *client, const pmix_proc_t *proc,
-		      const char *key, struct ddp_wait *wait)
-{
-	pmix_value_t *value;
-
-	if (PMIx_Get(proc, key, &client->local, 1, &value) != PMIX_SUCCESS)
-		return false;
-	end_get(PMIX_SUCCESS, value, wait);
-	PMIX_VALUE_RELEASE(value);
-	return true;
-}
-
-struct ddp_wait *ddp_client_begin_get(struct ddp_client *client, uint32_t rank,
-				      const char *key, bool local)
-{
-	struct ddp_wait *wait = ddp_wait_create();
-	struct question *question;
-	pmix_status_t status;
-
-	if (!wait)
-		return NULL;
-	wait->question = question = calloc(1, sizeof(*question));
-	if (!question) {
-		end_get(PMIX_ERR_NOMEM, NULL, wait);
-		return wait;
-	}
-	question->proc = client->self;
-	question->proc.rank = rank;
-	strncpy(question->key, key, sizeof(question->key) - 1);
-	if (get_local(client, &question->proc, question->key, wait))
-		return wait;
-	status = PMIX_ERR_NOT_FOUND;
-	if (!local)
-		status = PMIx_Get_nb(&question->proc, question->key, NULL, 0,
-				     end_get, wait);
-	if (status != PMIX_SUCCESS)
-		end_get(status, NULL, wait);
-	return wait;
-}
-
-/*
- * Take a value of a type from what was begun, which goes. Returns 1, without an
- * error, where nobody knows it. The bytes are the caller's to free.
- */
-static int take_value(struct ddp_wait *wait, const char *what, int type,
-		      void **bytes, size_t *size, int64_t deadline,
-		      struct ddp_error *error)
-{
-	int rc = 0;
-
-	if (!wait)
-		return set_memory_error(error);
-	if (!ddp_wait_until(wait, deadline)) {
-		rc = ddp_error_set(error, DDP_ERROR_TIMEOUT, "PMIx has not "
-				   "handed out %s in time", what);
-	} else if (wait->status == PMIX_ERR_NOT_FOUND ||
-		   wait->status == PMIX_ERR_PROC_ENTRY_NOT_FOUND) {
-		rc = 1;
-	} else if (wait->status != PMIX_SUCCESS || wait->type != type) {
-		rc = set_status_error(error, wait->status, what);
-	} else if (!wait->bytes) {
-		rc = set_memory_error(error);
-	} else {
-		*bytes = wait->bytes;
-		*size = wait->size;
-		wait->bytes = NULL;
-	}
-	ddp_wait_drop(wait);
-	return rc;
-}
-
-/* A text of the job or of a rank; NULL without an error if nobody knows it. */
-static int get_text(struct ddp_client *client, uint32_t rank, const char *key,
-		    int64_t deadline, char **text, struct ddp_error *error)
-{
-	void *bytes = NULL;
-	size_t size;
-	int rc = take_value(ddp_client_begin_get(client, rank, key, false), key,
-			    PMIX_STRING, &bytes, &size, deadline, error);
-
-	*text = bytes;
-	return rc < 0 ? -1 : 0;
-}
-
-static int get_number(struct ddp_client *client, uint32_t rank, const char *key,
-		      int64_t deadline, uint32_t *number,
-		      struct ddp_error *error)
-{
-	void *bytes = NULL;
-	size_t size;
-	int rc = take_value(ddp_client_begin_get(client, rank, key, false), key,
-			    PMIX_UINT32, &bytes, &size, deadline, error);
-
-	*number = rc == 0 ? *(uint32_t *)bytes : UINT32_MAX;
-	free(bytes);
-	return rc < 0 ? -1 : 0;
-}
-
-int ddp_client_get_facts(struct ddp_client *client, int64_t deadline,
-			 struct ddp_client_facts *facts,
-			 struct ddp_error *error)
-{
-	uint32_t self = client->self.rank, all = PMIX_RANK_WILDCARD;
-
-	*facts = (struct ddp_client_facts){ .rank = self };
-	if (get_number(client, all, PMIX_JOB_SIZE, deadline, &facts->size,
-		       error) ||
-	    get_number(client, all, PMIX_LOCAL_SIZE, deadline,
-		       &facts->local_size, error) ||
-	    get_number(client, self, PMIX_LOCAL_RANK, deadline,
-		       &facts->local_rank, error) ||
-	    get_text(client, all, PMIX_NODE_LIST, deadline, &facts->node_list,
-		     error) ||
-	    get_text(client, all, PMIX_ANL_MAP, deadline, &facts->mapping,
-		     error)) {
-		free(facts->node_list);
-		return -1;
-	}
-	return 0;
-}
-
-char *ddp_client_get_host(struct ddp_client *client, uint32_t rank,
-			  int64_t deadline, struct ddp_error *error)
-{
-	char *host;
-
-	if (get_text(client, rank, PMIX_HOSTNAME, deadline, &host, error) == 0
-	    && !host)
-		ddp_error_set(error, DDP_ERROR_PMIX, "the launcher's PMIx "
-			      "does not say on which host rank %u is", rank);
-	return host;
-}
-
 static void run_publish(void *state)
 {
 	struct publish *publish = state;
@@ -368,7 +194,7 @@ static void run_publish(void *state)
 		publish->status = PMIx_Commit();
 }
 
-/* PMIx_Commit waits for the server, so that another thread must. */
+/* PMIx_Commit waits for the server, so it runs in another thread. */
 int ddp_client_publish(struct ddp_client *client, const char keys[2][32],
 		       const void *bytes, const size_t sizes[2],
 		       int64_t deadline, struct ddp_error *error)
@@ -378,16 +204,16 @@ int ddp_client_publish(struct ddp_client *client, const char keys[2][32],
 	int rc;
 
 	if (!publish)
-		return set_memory_error(error);
+		return ddp_client_set_memory_error(error);
 	memcpy(publish->keys, keys, sizeof(publish->keys));
 	memcpy(publish->sizes, sizes, sizeof(publish->sizes));
 	memcpy(publish->bytes, bytes, sizes[0] + sizes[1]);
 	if (ddp_worker_run(client->worker, run_publish, publish, deadline))
 		return ddp_error_set(error, DDP_ERROR_PMIX, "this node's PMIx "
-				     "server has not taken the record in time");
+				     "server did not take the record in time");
 	rc = publish->status == PMIX_SUCCESS ? 0 :
-		set_status_error(error, publish->status,
-				 "cannot publish a record");
+		ddp_client_set_error(error, publish->status,
+				     "cannot publish a record");
 	free(publish);
 	return rc;
 }
@@ -400,7 +226,7 @@ int ddp_client_fence(struct ddp_client *client, int64_t deadline,
 	int rc = 0;
 
 	if (!wait)
-		return set_memory_error(error);
+		return ddp_client_set_memory_error(error);
 	status = PMIx_Fence_nb(&client->all, 1, &client->collect, 1, end_op,
 			       wait);
 	if (status == PMIX_OPERATION_SUCCEEDED)
@@ -409,22 +235,10 @@ int ddp_client_fence(struct ddp_client *client, int64_t deadline,
 		end_op(status, wait);
 	if (!ddp_wait_until(wait, deadline))
 		rc = ddp_error_set(error, DDP_ERROR_TIMEOUT,
-				   "not all ranks have come in time");
+				   "not all ranks came in time");
 	else if (wait->status != PMIX_SUCCESS)
-		rc = set_status_error(error, wait->status, "the fence of all "
-				  "ranks has failed");
+		rc = ddp_client_set_error(error, wait->status,
+					  "the fence of all ranks failed");
 	ddp_wait_drop(wait);
 	return rc;
-}
-
-void *ddp_client_end_get(struct ddp_wait *wait, size_t *size, int64_t deadline,
-			 struct ddp_error *error)
-{
-	void *bytes = NULL;
-
-	if (take_value(wait, "a rank's record", PMIX_BYTE_OBJECT, &bytes, size,
-		       deadline, error) > 0)
-		ddp_error_set(error, DDP_ERROR_PEER, "a rank has written "
-			      "nothing for this exchange");
-	return bytes;
 }

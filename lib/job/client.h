@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PMIx, as far as a job needs it, with deadlines that hold. PMIx's own cannot:
+ * What a job needs of PMIx, with deadlines that hold. PMIx's own do not:
  * PMIX_TIMEOUT covers only the arrival of local ranks. So nothing here blocks
- * in PMIx for what a peer has to do: what waits is memory of its own, which
- * outlives a late callback.
+ * in PMIx for what a peer has to do; a callback that comes too late finds its
+ * memory still there (wait.h).
  *
- * Deadlines are those of ddp_clock_ms. A NULL text or number is as PMIx has it:
- * the launcher does not tell.
+ * Deadlines are those of ddp_clock_ms. Where the launcher does not know a text
+ * or a number, the text is NULL and the number UINT32_MAX.
  */
 #ifndef DDP_JOB_CLIENT_H
 #define DDP_JOB_CLIENT_H
@@ -20,22 +20,23 @@
 
 struct ddp_client;
 
-/* What the launcher says of the whole job and of this rank; the texts are the
- * caller's to free. */
+/* What the launcher says of the job and of this rank. The caller frees the
+ * texts. */
 struct ddp_client_facts {
 	uint32_t rank, size;
-	uint32_t local_rank, local_size;	/* UINT32_MAX: not told */
-	char *node_list, *mapping;		/* NULL: not told */
+	uint32_t local_rank, local_size;
+	char *node_list, *mapping;
 };
 
 /* Whether a launcher offers PMIx to this process. */
 bool ddp_client_is_offered(void);
 
 /*
- * Join, unless this process has; NULL on error. The same client serves all jobs
- * of a process, one after the other, and leaves PMIx when the process exits: a
- * server whose ranks leave and come again loses what is under way for others on
- * its node, and an MPI_Init cannot follow.
+ * Join, unless this process has joined already; NULL on error. One client
+ * serves all jobs of a process, one after the other, and leaves PMIx when the
+ * process exits. It must not leave earlier: a server whose ranks leave and come
+ * again drops what it was doing for others on its node, and MPI_Init would
+ * fail afterwards.
  */
 struct ddp_client *ddp_client_open(int64_t deadline, struct ddp_error *error);
 
@@ -43,33 +44,33 @@ int ddp_client_get_facts(struct ddp_client *client, int64_t deadline,
 			 struct ddp_client_facts *facts,
 			 struct ddp_error *error);
 
-/* The host of a rank, for the caller to free; NULL on error. */
+/* The host of a rank; the caller frees it. NULL on error. */
 char *ddp_client_get_host(struct ddp_client *client, uint32_t rank,
 			  int64_t deadline, struct ddp_error *error);
 
 /*
- * Write two values that lie behind each other at bytes, each under its key (one
- * of size 0 is left out), for other ranks to get after a fence.
+ * Publish two values, which follow each other at bytes, each under its key, for
+ * other ranks to get after a fence. A value of size 0 is left out.
  */
 int ddp_client_publish(struct ddp_client *client, const char keys[2][32],
 		       const void *bytes, const size_t sizes[2],
 		       int64_t deadline, struct ddp_error *error);
 
-/* Wait until all ranks are here, and collect what they have put. An error is a
- * TIMEOUT or PMIX, and in either case PMIx is of no more use. */
+/* Wait until all ranks are here, and collect what they have published. After an
+ * error (TIMEOUT or PMIX) PMIx cannot be used any more. */
 int ddp_client_fence(struct ddp_client *client, int64_t deadline,
 		     struct ddp_error *error);
 
 /*
- * A rank's bytes, for the caller to free; NULL on error. Any number may be
- * begun before the first is ended. local: only if they are at hand.
+ * Get a rank's bytes, which the caller frees; NULL on error. Any number may be
+ * begun before the first is ended. local: only if this process has them.
  */
 struct ddp_wait *ddp_client_begin_get(struct ddp_client *client, uint32_t rank,
 				      const char *key, bool local);
 void *ddp_client_end_get(struct ddp_wait *wait, size_t *size, int64_t deadline,
 			 struct ddp_error *error);
 
-/* End all ranks; returns if PMIx does not within 5 s. */
+/* End all ranks. Returns if PMIx has not done so within 5 s. */
 void ddp_client_abort(int code, const char *text);
 
 #endif

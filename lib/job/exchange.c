@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records put and got, and the collectives made of that alone. */
+/* The exchange of records, and the collectives that are one exchange each. */
 #include "job/exchange.h"
 
 #include <stdatomic.h>
@@ -10,8 +10,8 @@
 #include "job/absent.h"
 #include "job/job_struct.h"
 
-/* Jobs of this process that had an exchange: those that had none must not
- * count, or two with the same keys could follow each other. */
+/* How many jobs of this process had an exchange. Those that had none do not
+ * count, or two jobs that follow each other could use the same keys. */
 static atomic_uint sessions;
 
 /* Write this rank's record of the next round. */
@@ -23,9 +23,10 @@ static int write_own(struct ddp_job *job, const void *record, size_t size,
 	void *own;
 
 	if (size > DDP_RECORD_MAX)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "a record of "
-				     "%zu bytes is larger than %d", size,
-				     DDP_RECORD_MAX);
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "a record of "
+				     "%zu bytes is too long: give at most %d",
+				     size, DDP_RECORD_MAX);
 	room = DDP_RECORD_SLOT + ddp_record_get_copy_size(size);
 	if (room > job->own_room) {
 		own = realloc(job->own, room);
@@ -75,27 +76,27 @@ int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
 	return ddp_job_fail(job, &why, error);
 }
 
-/* A rank's slot, or a copy, for the caller to free. */
+/* A rank's slot (copy 0), or its copy of that size; the caller frees it. */
 static void *get_value(struct ddp_job *job, uint32_t rank, size_t copy,
 		       size_t *size, int64_t deadline, struct ddp_error *error)
 {
 	struct ddp_record_id id = ddp_job_record_id(job, rank);
+	struct ddp_wait *wait;
 	struct ddp_error why;
 	char key[32];
 	void *bytes;
 
 	ddp_record_key(&id, copy, key);
-	bytes = ddp_client_end_get(
-		ddp_client_begin_get(job->client, rank, key, false), size,
-		deadline, &why);
+	wait = ddp_client_begin_get(job->client, rank, key, false);
+	bytes = ddp_client_end_get(wait, size, deadline, &why);
 	if (bytes)
 		return bytes;
 	if (why.code == DDP_ERROR_TIMEOUT)
 		ddp_job_fail(job, &why, NULL);
 	else if (why.code == DDP_ERROR_PEER)
-		ddp_error_set(&why, DDP_ERROR_PEER, "rank %u on %s has not "
-			      "taken part in this collective: it has died, or "
-			      "has called fewer of them, or created fewer jobs",
+		ddp_error_set(&why, DDP_ERROR_PEER, "rank %u on %s did not "
+			      "take part in this collective: it has died, or "
+			      "has made fewer collective calls or jobs",
 			      rank, ddp_job_host(job, rank));
 	if (error)
 		*error = why;
@@ -167,13 +168,14 @@ int ddp_exchange_get(struct ddp_job *job, uint32_t rank, void *buffer,
 	return get_other(job, rank, buffer, room, size, deadline, error);
 }
 
-/* Where a record of known size should have a copy, that saves to ask its slot.
- * Returns whether it was there. */
+/* A record whose size is known and that has a copy can be read from the copy
+ * alone, without its slot. Returns whether that was so. */
 static bool get_copy(struct ddp_job *job, uint32_t rank, size_t size,
 		     void *buffer)
 {
 	struct ddp_record_id id = ddp_job_record_id(job, rank);
 	size_t copy = ddp_record_get_copy_size(size), length, held;
+	struct ddp_wait *wait;
 	bool is_right;
 	char key[32];
 	void *value;
@@ -181,9 +183,8 @@ static bool get_copy(struct ddp_job *job, uint32_t rank, size_t size,
 	if (copy == 0 || rank == job->self.rank)
 		return false;
 	ddp_record_key(&id, copy, key);
-	value = ddp_client_end_get(
-		ddp_client_begin_get(job->client, rank, key, true), &length, 0,
-		NULL);
+	wait = ddp_client_begin_get(job->client, rank, key, true);
+	value = ddp_client_end_get(wait, &length, 0, NULL);
 	is_right = value &&
 		ddp_record_open(value, length, &id, &held, NULL) == 0 &&
 		held == size &&
@@ -192,7 +193,7 @@ static bool get_copy(struct ddp_job *job, uint32_t rank, size_t size,
 	return is_right;
 }
 
-/* Read the records of all, which must be as large as this rank's. */
+/* Read all ranks' records, which must be as long as this rank's. */
 static int read_records(struct ddp_job *job, size_t size, char *all,
 			int64_t deadline, struct ddp_error *error)
 {
@@ -208,9 +209,10 @@ static int read_records(struct ddp_job *job, size_t size, char *all,
 		if (length != size)
 			return ddp_error_set(error, DDP_ERROR_PEER, "rank %u "
 					     "on %s has given %zu bytes, this "
-					     "rank %zu", rank,
-					     ddp_job_host(job, rank), length,
-					     size);
+					     "rank %zu: give as many on all "
+					     "ranks",
+					     rank, ddp_job_host(job, rank),
+					     length, size);
 	}
 	return 0;
 }
@@ -223,7 +225,7 @@ int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 
 	if (size == 0)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "there is nothing to gather");
+				     "there is nothing to gather: size is 0");
 	if (ddp_job_begin(job, deadline, error))
 		return -1;
 	rc = ddp_exchange_put(job, mine, size, deadline, error);
@@ -234,8 +236,8 @@ int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 }
 
 /*
- * A fence can succeed without a rank that has died (SLURM_PMIX_FENCE=ring), so
- * that everybody's empty record is what tells.
+ * A fence can succeed without a rank that has died (SLURM_PMIX_FENCE=ring).
+ * Only that rank's record, which is empty, shows that it was there.
  */
 int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error)
 {

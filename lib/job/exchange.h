@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The exchange on which all collectives rest. Each rank puts one record, which
- * is one PMIx fence with data, and then gets those of the ranks that it wants.
- * Every rank must put as often as every other; who gets what is each rank's own
- * affair.
+ * The exchange, of which all collectives are made. Each rank puts one record,
+ * which is one PMIx fence with data, and then gets the records that it wants.
+ * All ranks must put equally often; each may get what it likes.
  */
 #ifndef DDP_JOB_EXCHANGE_H
 #define DDP_JOB_EXCHANGE_H
@@ -14,20 +13,20 @@
 #include "ddp.h"
 
 /*
- * Collective, between begin and end: publish size bytes (0 to DDP_RECORD_MAX;
- * ranks may differ) and wait until every rank has done so. A failure ends the
- * job, except for DDP_ERROR_ARGUMENT and DDP_ERROR_SYSTEM, after which nothing
- * is published. Returns 0, or -1.
+ * Collective, between ddp_job_begin and ddp_job_end: publish size bytes (0 to
+ * DDP_RECORD_MAX; ranks may differ) and wait until every rank has done so. A
+ * failure ends the job, except for DDP_ERROR_ARGUMENT and DDP_ERROR_SYSTEM:
+ * then nothing was published. Returns 0, or -1.
  */
 int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
 		     int64_t deadline, struct ddp_error *error);
 
 /*
- * Local, after ddp_exchange_put and before the next: copy a rank's record, its
- * own included, into room bytes at buffer; *size gets its length. A record that
- * does not fit, or is not that rank's of this exchange, is an error
- * (DDP_ERROR_PEER, DDP_ERROR_PMIX) that does not end the job; a deadline that
- * has passed does. Returns 0, or -1. Costs 10 to 60 us.
+ * Local, after ddp_exchange_put and before the next one: copy the record of a
+ * rank, also of this one, into room bytes at buffer, and set *size to its
+ * length. A record that does not fit, or is not that rank's of this exchange,
+ * is an error (DDP_ERROR_PEER, DDP_ERROR_PMIX) that does not end the job; a
+ * deadline that has passed does. Returns 0, or -1. Costs 10 to 60 us.
  */
 int ddp_exchange_get(struct ddp_job *job, uint32_t rank, void *buffer,
 		     size_t room, size_t *size, int64_t deadline,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job, from joining it to leaving it, and whose turn it is in it. */
+/* A job: joining it, leaving it, and one collective at a time. */
 #define _GNU_SOURCE
 #include "job/job.h"
 
@@ -21,15 +21,15 @@ enum {
 /* A process has one PMIx, and so one job at a time. */
 static atomic_flag taken = ATOMIC_FLAG_INIT;
 
-/* A fence that some ranks are in for ever spoils all that come after. */
+/* A fence failed. Some ranks may still be in it, so a later one cannot work. */
 static bool spent;
 
 static bool is_spent(struct ddp_error *error)
 {
 	if (spent)
 		ddp_error_set(error, DDP_ERROR_PMIX, "an earlier job of this "
-			      "process ended while its ranks were out of step: "
-			      "PMIx serves this program no more");
+			      "process failed, and its ranks are out of step: "
+			      "start the program again");
 	return spent;
 }
 
@@ -85,7 +85,7 @@ static int read_options(const struct ddp_job_options *given,
 	return 0;
 }
 
-/* Whether to use PMIx: 1, 0, or -1 where the launch is not as it was asked. */
+/* Whether to use PMIx: 1 or 0; -1 if the options and the launch disagree. */
 static int choose_launch(enum ddp_launch launch, struct ddp_error *error)
 {
 	if (launch == DDP_LAUNCH_SINGLE)
@@ -95,8 +95,7 @@ static int choose_launch(enum ddp_launch launch, struct ddp_error *error)
 	if (launch == DDP_LAUNCH_PMIX)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "no launcher "
 				     "offers PMIx to this process: start it "
-				     "with srun --mpi=pmix, or with srun "
-				     "--ddp");
+				     "with srun --mpi=pmix or srun --ddp");
 	return ddp_launch_is_alone(error);
 }
 
@@ -127,19 +126,18 @@ static struct ddp_layout *ask_layout(struct ddp_job *job, uint32_t size,
 	return layout;
 }
 
-/* Place all ranks, and check it against what PMIx says of this one. */
+/* Find where all ranks are, and check it with what PMIx says of this one. */
 static int find_layout(struct ddp_job *job,
 		       const struct ddp_client_facts *facts, int64_t deadline,
 		       struct ddp_error *error)
 {
 	if (facts->size == UINT32_MAX || facts->size == 0)
 		return ddp_error_set(error, DDP_ERROR_PMIX, "the launcher's "
-				     "PMIx does not say how many ranks there "
-				     "are");
+				     "PMIx does not say how many ranks the job "
+				     "has");
 	if (facts->node_list && facts->mapping)
-		job->layout = ddp_launch_place_mapped(facts->node_list,
-						      facts->mapping,
-						      facts->size, error);
+		job->layout = ddp_launch_place_mapped(
+			facts->node_list, facts->mapping, facts->size, error);
 	else
 		job->layout = ask_layout(job, facts->size, deadline, error);
 	if (!job->layout ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A job from inside: what job.c, exchange.c, absent.c and abort.c share.
+ * The job from inside: what job.c, exchange.c, absent.c and abort.c share.
  */
 #ifndef DDP_JOB_JOB_STRUCT_H
 #define DDP_JOB_JOB_STRUCT_H
@@ -16,7 +16,7 @@
 
 struct ddp_job {
 	struct ddp_client *client;	/* NULL: one process */
-	pid_t process;			/* not a child of it by fork */
+	pid_t process;			/* the rank; a child has no job */
 	struct ddp_layout *layout;
 	struct ddp_rank self;
 	uint32_t size;
@@ -26,18 +26,18 @@ struct ddp_job {
 	pthread_cond_t idle;
 	bool busy;			/* a collective is under way, to whose
 					 * thread the fields below belong */
-	bool ended;			/* by this error */
+	bool ended;			/* with this error */
 	struct ddp_error why;
 	uint32_t session, round;	/* 0 before the first exchange */
 	void *own;			/* this rank's record of the round */
 	size_t own_copy, own_room;	/* bytes behind its slot; allocated */
 };
 
-/* Whose record of the present exchange is meant. */
+/* The id of a rank's record of the present exchange. */
 struct ddp_record_id ddp_job_record_id(const struct ddp_job *job,
 				       uint32_t rank);
 
-/* End the job by an error. Returns -1. */
+/* End the job with an error. Returns -1. */
 int ddp_job_fail(struct ddp_job *job, const struct ddp_error *why,
 		 struct ddp_error *error);
 

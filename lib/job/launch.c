@@ -9,13 +9,13 @@
 #include "layout/mapping.h"
 #include "layout/scan.h"
 
-/* A rank among those of its host, for sorting. */
+/* A rank and the name of its host, for sorting. */
 struct named {
 	const char *name;
 	uint32_t rank;
 };
 
-/* The number in a variable; 0 if there is none. */
+/* The number in a variable; 0 if it has none. */
 static uint64_t get_variable(const char *name)
 {
 	const char *at = getenv(name);
@@ -33,8 +33,9 @@ int ddp_launch_is_alone(struct ddp_error *error)
 		const char *variable, *remedy;
 	} launchers[] = {
 		{ "SLURM_STEP_NUM_TASKS",
-		  "start it with srun --mpi=pmix, or with srun --ddp" },
-		{ "OMPI_COMM_WORLD_SIZE", "this mpirun is built without PMIx" },
+		  "start it with srun --mpi=pmix or srun --ddp" },
+		{ "OMPI_COMM_WORLD_SIZE",
+		  "use an mpirun that was built with PMIx" },
 		{ "PMI_SIZE", "start it with a launcher that has PMIx, such "
 		  "as srun --mpi=pmix" },
 	};
@@ -45,15 +46,15 @@ int ddp_launch_is_alone(struct ddp_error *error)
 		tasks = get_variable(launchers[i].variable);
 		if (tasks > 1)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				"this is one of %llu tasks (%s), but without "
-				"PMIx they cannot find each other: %s",
+				"this is one of %llu tasks (%s), which "
+				"cannot find each other without PMIx: %s",
 				(unsigned long long)tasks,
 				launchers[i].variable, launchers[i].remedy);
 	}
 	return 0;
 }
 
-/* Place ranks on the hosts that rank_hosts has for them. */
+/* The layout of ranks, each on the host that rank_hosts gives. */
 static struct ddp_layout *create_layout(const struct ddp_hostlist *hosts,
 					const uint32_t *rank_hosts,
 					uint32_t ranks, struct ddp_error *error)
@@ -115,8 +116,8 @@ static int compare_named(const void *a, const void *b)
 		(one->rank < other->rank);
 }
 
-/* Number the hosts in the order of their names and list these. Returns the
- * list, or NULL if memory is short. */
+/* Number the hosts in the order of their names. Returns the list of names, or
+ * NULL if there is no memory. */
 static char *number_names(char *const *names, uint32_t ranks,
 			  uint32_t *rank_hosts)
 {

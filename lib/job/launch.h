@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which job a process is in, and where the job's ranks run. Slurm's PMIx does
- * not tell a remote rank's node number or local rank, so both follow from the
- * order of ranks on hosts.
+ * Whether a process is in a job, and where the job's ranks run. Slurm's PMIx
+ * does not give the node number or local rank of a remote rank, so both are
+ * computed from the order of ranks on hosts.
  */
 #ifndef DDP_JOB_LAUNCH_H
 #define DDP_JOB_LAUNCH_H
@@ -12,23 +12,22 @@
 #include "layout/layout.h"
 
 /*
- * Whether a process that no launcher offers PMIx to is alone: where Slurm or
- * an MPI launcher says in the environment that it has started several, it is
- * not, and the error says how to start it. Returns 0 or -1.
+ * Whether a process without PMIx is alone. It is not if Slurm or an MPI
+ * launcher says in the environment that it has started several tasks: the error
+ * then says how to start them. Returns 0 or -1.
  */
 int ddp_launch_is_alone(struct ddp_error *error);
 
-/* One rank, on the host of that name. */
+/* One rank, on this host. */
 struct ddp_layout *ddp_launch_place_single(const char *host,
 					   struct ddp_error *error);
 
-/* From the list of nodes, and the process mapping on it (layout/mapping.h), of
- * a job of so many ranks. */
+/* From a node list and the process mapping on it (layout/mapping.h). */
 struct ddp_layout *ddp_launch_place_mapped(const char *node_list,
 					   const char *mapping, uint32_t ranks,
 					   struct ddp_error *error);
 
-/* From the name of each rank's host; the same name is the same host. */
+/* From the name of each rank's host. The same name is the same host. */
 struct ddp_layout *ddp_launch_place_named(char *const *names, uint32_t ranks,
 					  struct ddp_error *error);
 

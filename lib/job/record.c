@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A record as bytes, with its head, and the keys it has in PMIx. */
+/* Records: their bytes, and their keys in PMIx. */
 #include "job/record.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ void ddp_record_key(const struct ddp_record_id *id, size_t copy_size,
 		 id->session % 2, id->round % 2);
 }
 
-/* Powers of 2 behind the head, so that there are few. */
+/* Powers of 2 behind the head, so that there are few sizes. */
 size_t ddp_record_get_copy_size(size_t size)
 {
 	size_t room = 256;
@@ -102,7 +102,7 @@ static int set_damage_error(uint32_t rank, struct ddp_error *error)
 			     "damaged on its way through PMIx", rank);
 }
 
-/* Whether it is the one that was asked for. */
+/* Check that it is the record that was asked for. */
 static int check_id(const unsigned char *head, const struct ddp_record_id *id,
 		    struct ddp_error *error)
 {
@@ -111,17 +111,16 @@ static int check_id(const unsigned char *head, const struct ddp_record_id *id,
 	uint32_t round = read_number(head + AT_ROUND);
 
 	if (rank != id->rank)
-		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx handed out "
+		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx returned "
 				     "rank %u's record as rank %u's", rank,
 				     id->rank);
 	if (session != id->session)
 		return ddp_error_set(error, DDP_ERROR_PEER, "rank %u is in "
 				     "job %u of its process, this rank in job "
-				     "%u of its own: all ranks must create "
-				     "jobs equally often", rank, session,
-				     id->session);
+				     "%u: create as many jobs on all ranks",
+				     rank, session, id->session);
 	if (round != id->round)
-		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx handed out "
+		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx returned "
 				     "rank %u's record of exchange %u in "
 				     "exchange %u", rank, round, id->round);
 	return 0;
@@ -135,15 +134,15 @@ int ddp_record_open(const void *bytes, size_t length,
 	uint32_t version, held;
 
 	if (length < AT_SESSION || memcmp(head, magic, sizeof(magic)) != 0)
-		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx handed out "
+		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx returned "
 				     "%zu bytes that are no record as rank "
 				     "%u's", length, id->rank);
 	version = read_number(head + AT_VERSION);
 	if (version != DDP_RECORD_VERSION)
 		return ddp_error_set(error, DDP_ERROR_PEER, "rank %u writes "
 				     "records of version %u, this rank of %u: "
-				     "all must use the same libddp", id->rank,
-				     version, DDP_RECORD_VERSION);
+				     "use the same libddp on all ranks",
+				     id->rank, version, DDP_RECORD_VERSION);
 	if (length < DDP_RECORD_SLOT)
 		return set_damage_error(id->rank, error);
 	if (check_id(head, id, error))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a rank hands to PMIx: its bytes behind a head that says whose they are
- * and of which exchange, because PMIx can hand out another rank's value, or an
- * older one.
+ * What a rank gives to PMIx: its bytes behind a head that says whose they are
+ * and of which exchange. Without it nobody would notice that PMIx has returned
+ * another rank's value, or an older one, which it can.
  *
- * A record goes into a slot of always the same size and, if it does not fit in
- * there, as a whole into a copy of one of a few sizes as well; a slot tells
- * which. PMIx values are put again and again under the same keys, and PMIx 4.2
- * loses those whose size changes.
+ * A record goes into a slot, whose size is always the same. A longer record
+ * goes as a whole into a copy as well, of one of a few sizes; the slot says
+ * which. Values are put under the same keys again and again, and PMIx 4.2 loses
+ * a value whose size changes.
  *
  * Both begin, in bytes, numbers little-endian: 0 "DDPR", 4 version,
  * 8 session, 12 round, 16 rank, 20 size, 24 checksum (FNV-1a of all before it,
@@ -32,18 +32,18 @@ struct ddp_record_id {
 };
 
 /*
- * The key of a record's slot (copy_size 0), or of its copy of that size. Two of
- * each in turn: new ones each time would make every fence carry all that was
- * ever put, and one alone could hold a near rank's record of the next exchange
- * before this one's was read. The one after that cannot begin before. As rounds
- * begin anew in the process's next job, so do the keys, and with the same two
- * in turn.
+ * The key of a record's slot (copy_size 0), or of its copy of that size.
+ * Exchanges use two keys in turn. A new key each time would make every fence
+ * carry all that was ever put. With one key, a rank of this node could
+ * overwrite its record with that of the next exchange before this rank has read
+ * it; the exchange after the next cannot begin before it has. Two jobs of a
+ * process that follow each other use different keys.
  */
 void ddp_record_key(const struct ddp_record_id *id, size_t copy_size,
 		    char key[32]);
 
-/* Bytes of the copy of a record of size (up to DDP_RECORD_MAX), or 0 where the
- * slot is enough. */
+/* Bytes of the copy of a record of that size (up to DDP_RECORD_MAX), or 0 if
+ * the slot is enough. */
 size_t ddp_record_get_copy_size(size_t size);
 
 /* Write a slot, and behind it the copy. bytes may be NULL if size is 0. */
@@ -51,17 +51,18 @@ void ddp_record_write(void *out, const struct ddp_record_id *id,
 		      const void *bytes, size_t size);
 
 /*
- * Whether length bytes are the slot or the copy of id's record; *size is then
- * that of the record. Returns 0, or -1: DDP_ERROR_PEER where that rank's libddp
- * is of another kind, or is elsewhere in its program; DDP_ERROR_PMIX where PMIx
- * has mixed something up.
+ * Check that length bytes are the slot or the copy of id's record, and set
+ * *size to that of the record. Returns 0, or -1: DDP_ERROR_PEER if that rank's
+ * libddp differs, or that rank is elsewhere in its program; DDP_ERROR_PMIX if
+ * PMIx has returned something else.
  */
 int ddp_record_open(const void *bytes, size_t length,
 		    const struct ddp_record_id *id, size_t *size,
 		    struct ddp_error *error);
 
-/* After ddp_record_open, of what holds the whole record: write what the rank
- * gave to buffer, and check it. Returns 0, or -1 with DDP_ERROR_PMIX. */
+/* After ddp_record_open, from the slot or copy that holds the whole record:
+ * copy what the rank gave to buffer, and check it. Returns 0, or -1 with
+ * DDP_ERROR_PMIX. */
 int ddp_record_read(const void *bytes, size_t length, void *buffer,
 		    struct ddp_error *error);
 

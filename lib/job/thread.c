@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that may never return, made in threads that can be left behind. */
+/* Calls that may never return, in threads that are then left behind. */
 #define _POSIX_C_SOURCE 200809L
 #include "job/thread.h"
 
@@ -10,7 +10,7 @@
 
 #include "job/wait.h"
 
-/* Start a thread that no signal is delivered to. */
+/* Start a thread that blocks all signals. */
 static int start_thread(pthread_t *thread, void *(*start)(void *argument),
 			void *argument)
 {
@@ -71,7 +71,7 @@ static void *do_run(void *argument)
 	return NULL;
 }
 
-/* Returns whether the work has ended; if not, it is the thread's own. */
+/* Returns whether the work has ended; if not, run belongs to the thread. */
 static bool wait_run(struct run *run, int64_t deadline)
 {
 	bool ended, in_time = true;

@@ -45,7 +45,7 @@ struct ddp_wait *ddp_wait_create(void)
 	return wait;
 }
 
-/* Give a share up, with the lock held. */
+/* Give up one share, with the lock held. */
 static void drop_locked(struct ddp_wait *wait)
 {
 	bool last = --wait->owners == 0;

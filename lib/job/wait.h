@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting with a deadline for what another thread will end, perhaps too late:
- * the memory belongs to both and goes with the last of them.
+ * Waiting until a deadline for something that another thread ends, perhaps too
+ * late: the memory belongs to both, and the last of them frees it.
  */
 #ifndef DDP_JOB_WAIT_H
 #define DDP_JOB_WAIT_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For pthread_cond_timedwait on a condition of ddp_wait_create_cond. */
+/* A condition that ddp_wait_cond can wait for. */
 void ddp_wait_create_cond(pthread_cond_t *cond);
 
 /* Wait for cond until a deadline of ddp_clock_ms. Returns false once it has
@@ -25,24 +25,24 @@ struct ddp_wait {
 	int owners;
 	bool done;
 	int status;
-	int type;		/* of the bytes, in the ender's own numbering */
+	int type;		/* of the bytes, as the ender numbers types */
 	void *bytes;
 	size_t size;
-	void *question;		/* what was asked, for as long; freed with it */
+	void *question;		/* freed with it */
 };
 
-/* One for this thread and one for whoever ends it; NULL: no memory. */
+/* Shared by this thread and the one that ends it; NULL: no memory. */
 struct ddp_wait *ddp_wait_create(void);
 
-/* End it, and give the ender's share up. A copy of bytes goes with it; NULL if
- * there is no memory for that. */
+/* End it with a copy of bytes (NULL if there is no memory for that), and give
+ * up the ender's share. */
 void ddp_wait_end(struct ddp_wait *wait, int status, int type,
 		  const void *bytes, size_t size);
 
-/* Returns whether it has ended by then; fields may be read if so. */
+/* Returns whether it has ended by then; if so, its fields may be read. */
 bool ddp_wait_until(struct ddp_wait *wait, int64_t deadline);
 
-/* Give one share up. */
+/* Give up one share. */
 void ddp_wait_drop(struct ddp_wait *wait);
 
 #endif

@@ -18,13 +18,13 @@ call ./job create show gather many=50 barrier destroy pmix single show
 said "0 1 0 1 0 1 - - - $(uname -n)/0/0
 0 1 0 1 0 1 - - - $(uname -n)/0/0
 0 pmix: ARGUMENT after 0.0: no launcher offers PMIx to this process: start it \
-with srun --mpi=pmix, or with srun --ddp" \
+with srun --mpi=pmix or srun --ddp" \
 	'one process is a job of its own, but not if PMIx was asked for'
 call env SLURM_STEP_NUM_TASKS=4 ./job create single show
 said "0 1 0 1 0 1 - - - $(uname -n)/0/0
 0 create: ARGUMENT after 0.0: this is one of 4 tasks (SLURM_STEP_NUM_TASKS), \
-but without PMIx they cannot find each other: start it with srun --mpi=pmix, \
-or with srun --ddp" 'one of several tasks is not one process'
+which cannot find each other without PMIx: start it with srun --mpi=pmix or \
+srun --ddp" 'one of several tasks is not one process'
 call ./job single create single=5 destroy create show
 said "0 1 0 1 0 1 - - - $(uname -n)/0/0
 0 create: ARGUMENT after 0.0: this process has a job already: destroy that one \
@@ -32,15 +32,18 @@ first
 0 single=5: ARGUMENT after 0.0: this process has a job already: destroy that \
 one first" 'there is one job at a time'
 call env PMIX_NAMESPACE=x PMIX_RANK=0 ./job create=5000
-said "0 create=5000: PMIX after 0.0: cannot join the job through the PMIx that \
-the environment names (PMIX_NAMESPACE; is it that of an earlier launch?): PMIx \
-says UNREACHABLE" 'a PMIx that is not there is refused'
+said "0 create=5000: PMIX after 0.0: cannot join the job that PMIX_NAMESPACE names \
+(unset it if it is left from an earlier launch): PMIx says UNREACHABLE" 'a PMIx that is not there is refused'
 call ./job create abort=7
 equal 'ddp_abort of one process: its line and its code' \
 	"7 ddp_abort: rank 0 on $(uname -n): the world has ended" \
 	"$status $(cat out err)"
 call ./job abort=256
 equal 'ddp_abort without a job' '1 ddp_abort: the world has ended' \
+	"$status $(cat out err)"
+call env JOB_WORLD="$(printf 'w\303\266rld\nsrun: \033[31merror')" ./job abort=3
+equal 'ddp_abort prints one printable line' \
+	'3 ddp_abort: the w??rld srun: ?[31merror has ended' \
 	"$status $(cat out err)"
 
 if program threads >threads.out 2>&1; then

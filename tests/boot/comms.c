@@ -29,16 +29,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "nccl/library.h"
+#include "argument.h"
+#include "nccl/nccl.h"
 
 static struct ddp_job *job;
 static struct ddp_nccl_options options;
 static ncclConfig_t *config;
 static ncclComm_t comms[3];
-
-static const char *const codes[] = {
-	"NONE", "ARGUMENT", "SYSTEM", "TIMEOUT", "PEER", "PMIX", "NCCL", "CUDA"
-};
 
 static int call_comm(const char *name, ncclComm_t comm)
 {
@@ -254,30 +251,14 @@ static int act(const char *argument, const char *verb, char *value,
 	return 0;
 }
 
-/* Whether "@2,5:" or "!2,5:" lets this rank; *argument then begins behind. */
-static int mine(const char **argument)
-{
-	const char *at = *argument, *end;
-	int listed = 0, only = *at == '@';
-
-	if (*at != '@' && *at != '!')
-		return 1;
-	for (end = at + 1; *end != ':' && *end != '\0'; ) {
-		listed |= strtoul(end, (char **)&end, 10) == ddp_job_rank(job);
-		if (*end == ',')
-			end++;
-	}
-	*argument = *end == ':' ? end + 1 : end;
-	return listed == only;
-}
-
 static void perform(const char *argument)
 {
 	char text[256], *value;
 	struct ddp_error error = { 0 };
 	time_t begin = time(NULL);
 
-	if (!mine(&argument))
+	argument = skip_ranks(argument, ddp_job_rank(job));
+	if (argument == NULL)
 		return;
 	snprintf(text, sizeof(text), "%s", argument);
 	value = strchr(text, '=');
@@ -286,7 +267,7 @@ static void perform(const char *argument)
 	if (act(argument, text, value != NULL ? value : text + strlen(text),
 		&error) != 0)
 		printf("%u %s: %s %d after %ld: %s\n", ddp_job_rank(job),
-		       argument, codes[error.code], error.native,
+		       argument, error_codes[error.code], error.native,
 		       (long)(time(NULL) - begin), error.text);
 	fflush(stdout);
 }

@@ -11,7 +11,8 @@
  *   threads=N         4 threads with as many barriers each
  *   commit            publish the next record, but do not wait for others
  *   forge=WHAT        take part in the next exchange with a wrong record
- *   abort=CODE exit=CODE kill sleep=MS mpi_init mpi_finalize
+ *   abort=CODE        the sentence names $JOB_WORLD [world]
+ *   exit=CODE kill sleep=MS mpi_init mpi_finalize
  *
  * What fails says "RANK ARGUMENT: CODE after SECONDS: TEXT", and the next
  * argument follows.
@@ -29,15 +30,12 @@
 #include <mpi.h>
 #endif
 
+#include "argument.h"
 #include "job/job_struct.h"
 
 static struct ddp_job *job;
 static uint32_t asked_rank;	/* before there is a job */
 static unsigned int gathered;
-
-static const char *const codes[] = {
-	"NONE", "ARGUMENT", "SYSTEM", "TIMEOUT", "PEER", "PMIX", "NCCL", "CUDA"
-};
 
 static int job_make(enum ddp_launch launch, int timeout_ms,
 		    struct ddp_error *error)
@@ -214,6 +212,7 @@ static int child_barrier(struct ddp_error *error)
 
 static int act(const char *what, const char *value, struct ddp_error *error)
 {
+	const char *world = getenv("JOB_WORLD");
 	int number = atoi(value);
 
 	if (strcmp(what, "create") == 0)
@@ -247,26 +246,11 @@ static int act(const char *what, const char *value, struct ddp_error *error)
 	else if (strcmp(what, "exit") == 0)
 		_exit(number);
 	else if (strcmp(what, "abort") == 0)
-		ddp_abort(job, number, "the %s has\nended\n", "world");
+		ddp_abort(job, number, "the %s has\nended\n",
+			  world != NULL ? world : "world");
 	else
 		return mpi_do(what);
 	return 0;
-}
-
-/* Skip "@2,5:" or "!2,5:"; NULL where that leaves this rank out. */
-static const char *mine(const char *argument)
-{
-	const char *at = argument + 1;
-	int listed = 0;
-	char *end;
-
-	if (*argument != '@' && *argument != '!')
-		return argument;
-	do {
-		listed |= strtoul(at, &end, 10) == asked_rank;
-		at = end + 1;
-	} while (*end == ',');
-	return listed == (*argument == '@') ? at : NULL;
 }
 
 int main(int argc, char **argv)
@@ -281,7 +265,7 @@ int main(int argc, char **argv)
 	asked_rank = (uint32_t)atoi(getenv("PMIX_RANK") != NULL ?
 				    getenv("PMIX_RANK") : "0");
 	for (i = 1; i < argc; i++) {
-		argument = mine(argv[i]);
+		argument = skip_ranks(argv[i], asked_rank);
 		if (argument == NULL)
 			continue;
 		error = (struct ddp_error){ 0 };
@@ -292,7 +276,7 @@ int main(int argc, char **argv)
 			 (strchr(argument, '=') != NULL), &error);
 		if (rc != 0)
 			printf("%u %s: %s after %.1f: %s\n", asked_rank,
-			       argument, codes[error.code],
+			       argument, error_codes[error.code],
 			       (double)(ddp_clock_ms() - begin) / 1000,
 			       error.text);
 		failed |= rc;

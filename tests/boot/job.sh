@@ -86,8 +86,8 @@ world 'a heterogeneous step whose rank 0 is on n2'
 
 call login srun -N2 -n2 --mpi=none ./job create
 lines "$(for r in 0 0; do echo "$r create: ARGUMENT at once: this is one of 2 \
-tasks (SLURM_STEP_NUM_TASKS), but without PMIx they cannot find each other: \
-start it with srun --mpi=pmix, or with srun --ddp"; done)" \
+tasks (SLURM_STEP_NUM_TASKS), which cannot find each other without PMIx: \
+start it with srun --mpi=pmix or srun --ddp"; done)" \
 	'several tasks without PMIx are refused'
 call two ./job create many=60 threads=20 gather=65536 gather=1 \
 	barrier destroy create many=30 destroy
@@ -101,18 +101,18 @@ forged()
 	lines "$(for r in 0 2 3; do echo "$r gather: $2"; done)" \
 		"a record of the wrong $1 is an error, and the next is right"
 }
-forged rank "PMIX at once: PMIx handed out rank 2's record as rank 1's"
-forged round "PMIX at once: PMIx handed out rank 1's record of exchange 1 in \
+forged rank "PMIX at once: PMIx returned rank 2's record as rank 1's"
+forged round "PMIX at once: PMIx returned rank 1's record of exchange 1 in \
 exchange 3"
 forged session "PEER at once: rank 1 is in job 2 of its process, this rank in \
-job 1 of its own: all ranks must create jobs equally often"
+job 1: create as many jobs on all ranks"
 forged version "PEER at once: rank 1 writes records of version 2, this rank of \
-1: all must use the same libddp"
+1: use the same libddp on all ranks"
 forged damage "PMIX at once: rank 1's record was damaged on its way through PMIx"
 call two ./job create !3:gather=300 @3:gather=299 gather
-lines '0 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300
-1 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300
-2 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300
+lines '0 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300: give as many on all ranks
+1 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300: give as many on all ranks
+2 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300: give as many on all ranks
 3 gather=299: PEER at once: rank 0 has given 300 bytes where at most 299 are expected' \
 	'records of different sizes are an error'
 
@@ -124,8 +124,8 @@ cc -shared -fPIC $(sed -n 's/^PMIX_CFLAGS = //p' "$build/config.mak") \
 	"$here/slow_commit.c" -o slow.so || exit 1
 call two --export=ALL,LD_PRELOAD="$scratch/slow.so" ./job create=1000 barrier
 lines "$(for r in 0 1 2 3; do
-	echo "$r barrier: PMIX after a second: this node's PMIx server has not" \
-		'taken the record in time'
+	echo "$r barrier: PMIX after a second: this node's PMIx server did not" \
+		'take the record in time'
 done)" 'a server that does not answer holds nobody up'
 
 # late RANKS ARGUMENT HOW TEXT: what these say of a deadline of 1 s
@@ -135,8 +135,8 @@ late()
 		echo "$rank $2: TIMEOUT $3: waited 1 s$4"
 	done
 }
-stalled=', although every rank has handed in its record: one has stalled after '
-stalled="${stalled}that, or PMIx has, and which cannot be told"
+stalled=', although every rank has published its record: one of them, or PMIx, '
+stalled="${stalled}has stalled after that, and PMIx does not say which"
 call two ./job create=1000 !3:barrier @3:sleep=5000
 lines "$(late '0 1 2' barrier 'after a second' ' for rank 3 on n2')" \
 	'who has never come is named'
@@ -156,7 +156,7 @@ lines "$(late '0 1 3' barrier 'after a second' ' for rank 2 on n2')" \
 call two ./job create=1000 !3:barrier @3:sleep=2600 !3:destroy !3:create
 grep ' create:' out >spent
 check 'and there is no further job' test "$(grep -c \
-	'PMIX after 0.0: an earlier job .* PMIx serves this program no more' \
+	'PMIX after 0.0: an earlier job .* start the program again' \
 	spent)" = 3
 
 # step NAME STATUS WANTED [OPTION...] ./job ARGUMENT...: how it ends, in 5 s

@@ -165,6 +165,24 @@ Test(census, tells_failures_before_other_wishes)
 	       "options is not set");
 }
 
+/* What another rank wrote cannot reach the terminal as it is. */
+Test(census, prints_no_escapes_of_others)
+{
+	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
+
+	card_fail(&cards[3], DDP_ERROR_NCCL, 0, "no\033[31m NCCL\nsrun: "
+		  "error: \xc3\xa9");
+	expect(cards, 4, NOBODY, "PPPN", "rank 3 on n2: no?[31m NCCL?srun: "
+	       "error: ??");
+	cards[3] = card(3);
+	cards[3].gpu_kind = cards[2].gpu_kind = DDP_GPU_ID_BUS;
+	snprintf((char *)cards[2].gpu, sizeof(cards[2].gpu), "0000:\0330:00.0");
+	memcpy(cards[3].gpu, cards[2].gpu, sizeof(cards[2].gpu));
+	expect(cards, 4, NOBODY, "AAAA", "rank 2 on n2 and rank 3 on n2 use "
+	       "the same GPU, 0000:?0:00.0: each rank must choose its own, as "
+	       "by cudaSetDevice(local rank)");
+}
+
 Test(census, wants_one_nccl)
 {
 	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
