@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The tools. ddp-train's objects lie beside it, in obj/bin/train, those of
 # ddp-info in obj/bin/info and those of ddp-bench in obj/bin/bench.
+TOOL_LIB := obj/lib/libddp_tool.a obj/lib/libddp_layout.a
 TRAIN_DIR := $(srcdir)/bin/ddp-train
 TRAIN_SRC := $(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c))
 ifneq ($(HAVE_MPI),yes)
@@ -23,7 +24,7 @@ obj/bin/train/mpi/%.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS)
 obj/bin/train/%.o: $(TRAIN_DIR)/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
-obj/bin/ddp-train: $(TRAIN_OBJ) obj/lib/libddp_layout.a
+obj/bin/ddp-train: $(TRAIN_OBJ) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
 
 INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
@@ -39,8 +40,7 @@ INFO_OBJ := $(sort $(INFO_SRC:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o))
 obj/bin/info/%.o: $(srcdir)/bin/ddp-info/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
-obj/bin/ddp-info: $(INFO_OBJ) $(INFO_LIB) obj/lib/libddp_topo.a \
-		obj/lib/libddp_layout.a
+obj/bin/ddp-info: $(INFO_OBJ) $(INFO_LIB) obj/lib/libddp_topo.a $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(HWLOC_LIBS) $(PMIX_LIBS) -ldl -pthread \
 		$(LIBS)
 
@@ -65,7 +65,7 @@ obj/bin/bench/%.o: $(srcdir)/bin/ddp-bench/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
 # With libddp's archive, whose insides it calls too.
-obj/bin/ddp-bench: $(BENCH_OBJ) $(BENCH_LIB) obj/lib/libddp_layout.a
+obj/bin/ddp-bench: $(BENCH_OBJ) $(BENCH_LIB) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MPI_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 man1dir = $(mandir)/man1

@@ -18,6 +18,15 @@ endif
 obj/lib/topo/%.o: PART_CFLAGS = -fPIC -fvisibility=hidden $(HWLOC_CFLAGS)
 obj/lib/libddp_topo.a: $(TOPO_OBJ)
 
+# What the tools share; not installed.
+TOOL_SRC := $(sort $(wildcard $(srcdir)/lib/tool/*.c))
+ifneq ($(HAVE_MPI),yes)
+TOOL_SRC := $(filter-out %/mpi_private.c,$(TOOL_SRC))
+endif
+TOOL_OBJ := $(TOOL_SRC:$(srcdir)/%.c=obj/%.o)
+obj/lib/tool/mpi_private.o: PART_CFLAGS = $(MPI_CFLAGS)
+obj/lib/libddp_tool.a: $(TOOL_OBJ)
+
 # The archive is for the tools, and for tests of what the shared library does
 # not show.
 DDP_SRC := $(sort $(wildcard $(srcdir)/lib/job/*.c $(srcdir)/lib/nccl/*.c))

@@ -76,10 +76,10 @@ obj/tests/boot/threads: $(TSAN_OBJ)
 TRAIN_PARTS := $(filter-out %/main.o,$(TRAIN_OBJ))
 obj/tests/train/%.o obj/tests/bench/allreduce.o: PART_CFLAGS = \
 	-I$(TRAIN_DIR) $(MPI_CFLAGS)
-obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) obj/lib/libddp_layout.a
+obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
 obj/tests/bench/allreduce: obj/tests/bench/allreduce.o $(TRAIN_PARTS) \
-		obj/lib/libddp_layout.a
+		$(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
 
 obj/fuzz/%.o: $(srcdir)/%.c config.mak

@@ -7,6 +7,7 @@
 
 #include "layout/error.h"
 #include "mpi/state.h"
+#include "tool/mpi_private.h"
 
 enum {
 	TICKETS = 256,		/* at once; start() waits for room */
@@ -49,12 +50,13 @@ static void send_at_once(void)
 static int mpi_open(struct collective *collective, struct ddp_error *error)
 {
 	struct mpi *mpi = calloc(1, sizeof(*mpi));
-	int provided;
 
-	(void)error;
 	send_at_once();
-	/* One thread calls MPI; that oneDNN has others is no matter to it. */
-	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+	if (tool_mpi_open(error) < 0) {
+		free(mpi);
+		return -1;
+	}
+	tool_mpi_hide();
 	if (!mpi)
 		mpi_abort(collective, "no memory for MPI");
 	MPI_Comm_rank(MPI_COMM_WORLD, &collective->rank);
@@ -212,7 +214,7 @@ static void mpi_close(struct collective *collective)
 	node_close(&mpi->node);
 	free(mpi);
 	collective->state = NULL;
-	MPI_Finalize();
+	tool_mpi_close();
 }
 
 const struct collective_table collective_mpi = {

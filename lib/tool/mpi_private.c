@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A folder for Open MPI's shared memory that nobody else can guess or enter. */
+#define _GNU_SOURCE
+#include "tool/mpi_private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/error.h"
+
+enum {
+	PATH = 32,
+	NAMES = 8,			/* Open MPI makes one file a rank */
+	WAITS = 1000			/* of a millisecond */
+};
+
+#define VADER "OMPI_MCA_btl_vader_backing_directory"	/* Open MPI 4 */
+#define SM "OMPI_MCA_btl_sm_backing_directory"		/* Open MPI 5 */
+
+static struct folder {
+	char path[PATH];
+	bool exists;			/* what has this path is ours */
+	bool hidden;			/* the names were removed once */
+	char names[NAMES][NAME_MAX + 1];
+	int count;			/* of the names that were removed */
+	char (*others)[PATH];		/* [ranks]: of this node */
+	int ranks;
+} folder;
+
+/* In memory if possible, as Open MPI would. */
+static int make_folder(struct ddp_error *error)
+{
+	static const char *const templates[] = {
+		"/dev/shm/slurm-ddp.XXXXXX", "/tmp/slurm-ddp.XXXXXX"
+	};
+
+	for (size_t i = 0; i < sizeof(templates) / sizeof(*templates); i++) {
+		strcpy(folder.path, templates[i]);
+		folder.exists = mkdtemp(folder.path) != NULL;
+		if (folder.exists)
+			return 0;
+	}
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot make a folder "
+			     "for MPI's shared memory in /dev/shm or /tmp: %s; "
+			     "name one with " VADER " (Open MPI 4) or " SM
+			     " (Open MPI 5)", strerror(errno));
+}
+
+/*
+ * Remove the folder and what is in it; keep the names of the files. From then
+ * on the path may be somebody else's.
+ */
+static void remove_folder(void)
+{
+	DIR *directory = folder.exists ? opendir(folder.path) : NULL;
+	struct dirent *entry;
+
+	if (!directory)
+		return;
+	while (folder.count < NAMES && (entry = readdir(directory)) != NULL)
+		if (unlinkat(dirfd(directory), entry->d_name, 0) == 0)
+			strcpy(folder.names[folder.count++], entry->d_name);
+	closedir(directory);
+	folder.exists = rmdir(folder.path) < 0;
+}
+
+static void restore_file(const char *name)
+{
+	char path[sizeof(folder.path) + NAME_MAX + 1];
+	int file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder.path, name);
+	file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (file >= 0)
+		close(file);
+}
+
+/*
+ * MPI_Finalize() removes its files by name, and complains of one that is not
+ * there. So let it find empty ones.
+ */
+static void restore_folder(void)
+{
+	if (folder.count == 0 || folder.exists)
+		return;
+	folder.exists = mkdir(folder.path, 0700) == 0;
+	while (folder.exists && folder.count > 0)
+		restore_file(folder.names[--folder.count]);
+}
+
+/*
+ * A rank that ends with an error has the launcher kill the others: they are to
+ * have removed their folders by then.
+ */
+static void wait_for_others(void)
+{
+	int rank = 0;
+
+	for (int waits = 0; waits < WAITS && rank < folder.ranks; waits++) {
+		while (rank < folder.ranks &&
+		       access(folder.others[rank], F_OK) < 0)
+			rank++;
+		if (rank < folder.ranks)
+			usleep(1000);
+	}
+	free(folder.others);
+	folder.others = NULL;
+	folder.ranks = 0;
+}
+
+int tool_mpi_open(struct ddp_error *error)
+{
+	int provided;
+
+	if (!getenv(VADER) && !getenv(SM)) {
+		if (make_folder(error) < 0)
+			return -1;
+		setenv(VADER, folder.path, 1);
+		setenv(SM, folder.path, 1);
+		/* Also where MPI itself ends the process. */
+		atexit(remove_folder);
+	}
+	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+	return 0;
+}
+
+void tool_mpi_hide(void)
+{
+	MPI_Comm node;
+	int rank, size, none = 0;
+
+	if (folder.hidden)
+		return;
+	folder.hidden = true;
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+			   MPI_INFO_NULL, &node);
+	MPI_Comm_rank(node, &rank);
+	MPI_Comm_size(node, &size);
+	/* Who has sent me a message has opened my file for it. */
+	for (int away = 1; away < size; away++)
+		MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + away) % size, 0, NULL,
+			     0, MPI_BYTE, (rank + size - away) % size, 0, node,
+			    MPI_STATUS_IGNORE);
+	folder.others = calloc((size_t)size, PATH);
+	MPI_Allreduce(folder.others ? &size : &none, &folder.ranks, 1, MPI_INT,
+		     MPI_MIN, node);
+	if (folder.ranks > 0)
+		MPI_Allgather(folder.path, PATH, MPI_CHAR, folder.others, PATH,
+			     MPI_CHAR, node);
+	MPI_Comm_free(&node);
+	remove_folder();
+}
+
+void tool_mpi_close(void)
+{
+	restore_folder();
+	MPI_Finalize();
+	remove_folder();
+	wait_for_others();
+}
