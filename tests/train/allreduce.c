@@ -9,12 +9,9 @@
  * each rank, the node where that rank is to believe it runs (a fake, by a
  * MPI_Comm_split_type() of its own); "real" leaves it to MPI.
  *
- * allreduce room|late BYTES: only allocates; prints the error and exits with 3.
- * With late, somebody else takes all of /dev/shm while the window is made (a
- * fake MPI_Win_allocate_shared()).
+ * allreduce room BYTES: only allocates; prints the error and exits with 3.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <float.h>
 #include <math.h>
 #include <mpi.h>
@@ -48,7 +45,6 @@ struct test {
 };
 
 static const char *fake_nodes;		/* NULL: the real ones */
-static bool late;
 static bool come[DEVICE_EVENTS];
 
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info,
@@ -60,19 +56,6 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info,
 		return PMPI_Comm_split_type(comm, type, key, info, part);
 	PMPI_Comm_rank(comm, &rank);
 	return PMPI_Comm_split(comm, fake_nodes[rank] - '0', key, part);
-}
-
-int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info,
-			    MPI_Comm comm, void *base, MPI_Win *window)
-{
-	int status = PMPI_Win_allocate_shared(size, unit, info, comm, base,
-					      window);
-	static char some[1 << 16];
-	int file = late ? creat("/dev/shm/eater", 0600) : -1;
-
-	while (file >= 0 && write(file, some, sizeof(some)) > 0)
-		;
-	return status;
 }
 
 static bool query(struct device *device, int event)
@@ -379,7 +362,6 @@ int main(int argc, char **argv)
 
 	if (argc != 6 && !room)
 		return 2;
-	late = strcmp(argv[1], "late") == 0;
 	if (strcmp(argv[1], "self") == 0)
 		test.table = &collective_self;
 	if (!room && strcmp(argv[3], "real") != 0)

@@ -162,7 +162,7 @@ def find():
 
 def overwrite(base):
     spans = [re.match("([0-9a-f]+)-([0-9a-f]+) rw-s", line)
-             for line in open(base + "/maps") if "osc_" in line]
+             for line in open(base + "/maps") if "/memfd:ddp-train" in line]
     begin, end = (int(x, 16) for x in spans[0].groups())
     with open(base + "/mem", "r+b", buffering=0) as memory:
         memory.seek(begin + int((end - begin) * place) & ~63)

@@ -88,15 +88,14 @@ static void *mpi_alloc(struct collective *collective, struct device *device,
 	struct mpi *mpi = collective->state;
 	struct ddp_error mine = { 0 };
 
-	node_check_room(&mpi->node, plan->bytes, &mine);
-	if (settle(collective, &mine, error) < 0)
-		return NULL;
-	node_alloc(&mpi->node, plan->bytes, &mine);
-	if (settle(collective, &mine, error) < 0)
-		return NULL;
-	if (node_populate(&mpi->node, plan->bytes, &mine) == 0)
-		exchange_alloc(&mpi->exchange, &mpi->node, collective, plan,
-			       &mine);
+	node_plan_window(&mpi->node, plan->bytes);
+	for (int step = 0; step < WINDOW_STEPS; step++) {
+		window_steps[step](&mpi->node.window, &mine);
+		if (settle(collective, &mine, error) < 0)
+			return NULL;
+	}
+	node_use_window(&mpi->node);
+	exchange_alloc(&mpi->exchange, &mpi->node, collective, plan, &mine);
 	if (settle(collective, &mine, error) < 0)
 		return NULL;
 	mpi->device = device;

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "collective.h"
+#include "mpi/window.h"
 
 struct ddp_error;
 
@@ -49,7 +50,7 @@ struct node {
 	MPI_Comm comm;
 	int rank, size;			/* within this node */
 	struct place *place;		/* [ranks of the world] */
-	MPI_Win window;			/* MPI_WIN_NULL: not allocated */
+	struct window window;
 	struct counter **counters;	/* [size]: each rank's, [COUNTS], in
 					   the window */
 	float **copy;			/* [size]: likewise */
@@ -100,16 +101,11 @@ struct exchange {
 /* Find the ranks of this node; sets node and nodes of collective. */
 void node_open(struct node *node, struct collective *collective);
 
-/*
- * In this order, each on all ranks only once the one before has succeeded on
- * all: is there room for the window, have it, have its memory, zeroed.  Each
- * returns 0, or -1 with error set.
- */
-int node_check_room(const struct node *node, size_t bytes,
-		    struct ddp_error *error);
-int node_alloc(struct node *node, size_t bytes, struct ddp_error *error);
-int node_populate(const struct node *node, size_t bytes,
-		  struct ddp_error *error);
+/* Before the window's steps: a rank's counters and so many bytes lie in it. */
+void node_plan_window(struct node *node, size_t bytes);
+
+/* After them. */
+void node_use_window(struct node *node);
 
 /*
  * Take the other ranks' values begin .. begin + count - 1 off what this process

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory that this process can still get.  Whoever takes more of a cgroup
+ * than its limit is killed without a word, so it is asked first.
+ */
+#ifndef DDP_TRAIN_MPI_ROOM_H
+#define DDP_TRAIN_MPI_ROOM_H
+
+#include <stdint.h>
+
+enum { ROOMS = 16 };
+
+/* What a machine or a cgroup has left.  Processes share the same one. */
+struct room {
+	uint64_t device, inode;		/* the cgroup's; 0: the machine */
+	uint64_t bytes;			/* what is used for files alone counts
+					   as free */
+};
+
+/*
+ * The machine, this process's cgroup and those around it, as far as they say
+ * what they have left.  proc is "/proc", or in tests a folder with the same
+ * files.  Returns how many.
+ */
+int room_find(const char *proc, struct room rooms[ROOMS]);
+
+#endif

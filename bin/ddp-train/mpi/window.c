@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes the window, opens it on all ranks of the node, and maps it. */
+#define _GNU_SOURCE
+#include "mpi/window.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/error.h"
+#include "mpi/room.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U		/* Linux 6.3 */
+#endif
+
+enum {
+	HOST = 256,
+	SEALS = F_SEAL_SHRINK | F_SEAL_GROW
+};
+
+static size_t total_bytes(const struct window *window)
+{
+	return window->segment * (size_t)window->size;
+}
+
+static const char *find_host(char host[HOST])
+{
+	memset(host, 0, HOST);
+	gethostname(host, HOST - 1);
+	return host;
+}
+
+/* What has failed with errno, and what to do. */
+static int fail(const struct window *window, const char *what, const char *fix,
+		struct ddp_error *error)
+{
+	const char *reason = strerror(errno);
+	char host[HOST];
+
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s, %zu bytes for the "
+			     "gradients and parameters of %d ranks on %s: %s; "
+			     "%s", what, total_bytes(window), window->size,
+			     find_host(host), reason, fix);
+}
+
+int window_open(struct window *window, MPI_Comm comm)
+{
+	*window = (struct window){
+		.comm = comm, .fd = -1, .listener = -1, .connection = -1
+	};
+	MPI_Comm_rank(comm, &window->rank);
+	MPI_Comm_size(comm, &window->size);
+	window->rooms = calloc((size_t)window->size * ROOMS,
+			       sizeof(*window->rooms));
+	return window->rooms ? 0 : -1;
+}
+
+void window_set_bytes(struct window *window, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	window->segment = (bytes + page - 1) / page * page;
+}
+
+/* What the ranks of this node that are in one room with this one need of it. */
+static size_t count_need(const struct window *window, const struct room *room)
+{
+	size_t need = 0;
+
+	for (int i = 0; i < window->size * ROOMS; i++)
+		if (window->rooms[i].inode == room->inode &&
+		    window->rooms[i].device == room->device &&
+		    window->rooms[i].bytes < UINT64_MAX)
+			need += window->segment;
+	return need;
+}
+
+static int refuse_room(const struct window *window, const struct room *room,
+		       struct ddp_error *error)
+{
+	size_t need = count_need(window, room);
+	char host[HOST];
+
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "memory on %s: the "
+			     "gradients and parameters of %zu ranks need %zu "
+			     "bytes, but %s %llu; %sstart fewer ranks on a "
+			     "node or train a smaller model", find_host(host),
+			     need / window->segment, need,
+			     room->inode ? "the limit of their cgroup leaves" :
+			     "the node has",
+			     (unsigned long long)room->bytes,
+			     room->inode ? "ask for more (srun --mem), " : "");
+}
+
+/* Each limit on memory is compared with what all ranks under it will take. */
+static int check_room(struct window *window, struct ddp_error *error)
+{
+	struct room mine[ROOMS];
+	int count = room_find("/proc", mine);
+
+	for (int i = count; i < ROOMS; i++)
+		mine[i] = (struct room){ .bytes = UINT64_MAX };
+	MPI_Allgather(mine, sizeof(mine), MPI_BYTE, window->rooms,
+		      sizeof(mine), MPI_BYTE, window->comm);
+	for (int i = 0; i < count; i++)
+		if (count_need(window, &mine[i]) > mine[i].bytes)
+			return refuse_room(window, &mine[i], error);
+	return 0;
+}
+
+/* Sealed, so that no mapping of it can lose its memory. */
+static int make_memory(size_t bytes)
+{
+	int fd = memfd_create("ddp-train", MFD_CLOEXEC | MFD_ALLOW_SEALING |
+			      MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("ddp-train", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -1;
+	if (fchmod(fd, 0600) < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, SEALS) < 0) {
+		int reason = errno;
+
+		close(fd);
+		errno = reason;
+		return -1;
+	}
+	return fd;
+}
+
+static int create(struct window *window, struct ddp_error *error)
+{
+	struct stat stat_buffer;
+
+	/* A rank alone has memory of its own. */
+	if (window->rank > 0 || window->size == 1)
+		return 0;
+	window->fd = make_memory(total_bytes(window));
+	if (window->fd < 0 || fstat(window->fd, &stat_buffer) < 0)
+		return fail(window, "cannot make shared memory", "train a "
+			    "smaller model or start one rank on a node",
+			    error);
+	window->origin = (struct window_origin){
+		.pid = getpid(), .fd = window->fd,
+		.device = stat_buffer.st_dev, .inode = stat_buffer.st_ino
+	};
+	return 0;
+}
+
+/* Whether a descriptor, perhaps one that only names it, is of the memfd. */
+static bool is_origin(const struct window *window, int fd)
+{
+	struct stat stat_buffer;
+
+	return fstat(fd, &stat_buffer) == 0 &&
+		stat_buffer.st_dev == window->origin.device &&
+		stat_buffer.st_ino == window->origin.inode &&
+		stat_buffer.st_uid == geteuid() &&
+		stat_buffer.st_size == (off_t)total_bytes(window);
+}
+
+static bool is_memory(const struct window *window, int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return is_origin(window, fd) && seals >= 0 &&
+		(seals & SEALS) == SEALS;
+}
+
+/*
+ * What has this number there, if it is the memfd, or -1.  In another PID
+ * namespace it may be anything: look before opening it.
+ */
+static int open_by_number(const struct window *window)
+{
+	char path[64];
+	int name, fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", window->origin.pid,
+		 window->origin.fd);
+	name = open(path, O_PATH | O_CLOEXEC);
+	if (name < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", name);
+	if (is_origin(window, name))
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	close(name);
+	if (fd >= 0 && !is_memory(window, fd)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int open_memory(struct window *window, struct ddp_error *error)
+{
+	int missing;
+
+	(void)error;
+	MPI_Bcast(&window->origin, sizeof(window->origin), MPI_BYTE, 0,
+		  window->comm);
+	if (window->rank > 0)
+		window->fd = open_by_number(window);
+	missing = window->rank > 0 && window->fd < 0;
+	MPI_Allreduce(&missing, &window->missing, 1, MPI_INT, MPI_SUM,
+		      window->comm);
+	return 0;
+}
+
+static int no_handover(const struct window *window, struct ddp_error *error)
+{
+	return fail(window, "cannot hand shared memory to another rank",
+		    "run the ranks of a node in one PID or network namespace",
+		    error);
+}
+
+/* From here on for the ranks that could not open it. */
+static int listen_to_ranks(struct window *window, struct ddp_error *error)
+{
+	if (window->rank > 0 || window->missing == 0)
+		return 0;
+	window->listener = handover_listen(window->socket_name);
+	return window->listener < 0 ? no_handover(window, error) : 0;
+}
+
+static int connect_to_first(struct window *window, struct ddp_error *error)
+{
+	if (window->missing == 0)
+		return 0;
+	MPI_Bcast(window->socket_name, sizeof(window->socket_name), MPI_BYTE,
+		  0, window->comm);
+	if (window->rank == 0 || window->fd >= 0)
+		return 0;
+	window->connection = handover_connect(window->socket_name);
+	return window->connection < 0 ? no_handover(window, error) : 0;
+}
+
+static int hand_over(struct window *window, struct ddp_error *error)
+{
+	if (window->rank == 0 && window->missing > 0)
+		return handover_send(window->listener, window->fd,
+				     window->missing) < 0 ?
+			no_handover(window, error) : 0;
+	if (window->connection < 0)
+		return 0;
+	window->fd = handover_receive(window->connection);
+	if (window->fd < 0)
+		return no_handover(window, error);
+	if (!is_memory(window, window->fd)) {
+		errno = EBADF;
+		return no_handover(window, error);
+	}
+	return 0;
+}
+
+static void close_descriptor(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_descriptors(struct window *window)
+{
+	close_descriptor(&window->fd);
+	close_descriptor(&window->listener);
+	close_descriptor(&window->connection);
+}
+
+/* What is mapped needs no descriptor any more, by which it could be opened. */
+static int map(struct window *window, struct ddp_error *error)
+{
+	int flags = window->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	void *base = mmap(NULL, total_bytes(window), PROT_READ | PROT_WRITE,
+			  flags, window->fd, 0);
+
+	if (base == MAP_FAILED)
+		return fail(window, "cannot map memory", "raise the limit on "
+			    "address space (ulimit -v), start fewer ranks on "
+			    "a node or train a smaller model", error);
+	window->base = base;
+	/* A seventh faster, where the administrator allows it (advise). */
+	madvise(base, total_bytes(window), MADV_HUGEPAGE);
+	close_descriptors(window);
+	return 0;
+}
+
+/* Touch my segment by a call that fails where there is no memory. */
+static int populate(struct window *window, struct ddp_error *error)
+{
+	char *mine = window->base + (size_t)window->rank * window->segment;
+
+#ifdef MADV_POPULATE_WRITE
+	if (madvise(mine, window->segment, MADV_POPULATE_WRITE) < 0 &&
+	    errno != EINVAL)
+		return fail(window, "cannot have the memory", "start fewer "
+			    "ranks on a node or train a smaller model", error);
+#endif
+	memset(mine, 0, window->segment);
+	return 0;
+}
+
+int (*const window_steps[WINDOW_STEPS])(struct window *,
+					struct ddp_error *) = {
+	check_room, create, open_memory, listen_to_ranks, connect_to_first,
+	hand_over, map, populate
+};
+
+void window_close(struct window *window)
+{
+	close_descriptors(window);
+	if (window->base)
+		munmap(window->base, total_bytes(window));
+	window->base = NULL;
+	free(window->rooms);
+	window->rooms = NULL;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The window: memory that the ranks of a node share, a segment for each.  It is
+ * a memfd, which has no name: nobody else can open it or have made it before.
+ * The node's first rank makes it; the others open it through /proc/PID/fd.
+ * Where that fails, as in PID namespaces of their own, they get it over a
+ * socket.
+ */
+#ifndef DDP_TRAIN_MPI_WINDOW_H
+#define DDP_TRAIN_MPI_WINDOW_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "mpi/handover.h"
+#include "mpi/room.h"
+
+struct ddp_error;
+
+/* How to find the first rank's memfd, and to know it again. */
+struct window_origin {
+	pid_t pid;
+	int fd;
+	dev_t device;
+	ino_t inode;
+};
+
+struct window {
+	MPI_Comm comm;			/* of the ranks of the node */
+	int rank, size;
+	size_t segment;			/* bytes of a rank, whole pages */
+	char *base;			/* [size][segment]; NULL: not mapped */
+	struct room *rooms;		/* [size][ROOMS]: each rank's */
+	int fd;				/* until it is mapped; -1: none */
+	int listener, connection;	/* likewise */
+	int missing;			/* ranks that could not open the memfd */
+	struct window_origin origin;
+	char socket_name[HANDOVER_NAME];
+};
+
+/* Among these ranks. Returns 0, or -1 without memory. */
+int window_open(struct window *window, MPI_Comm comm);
+
+/* It is to hold so many bytes of each rank. */
+void window_set_bytes(struct window *window, size_t bytes);
+
+/*
+ * What it takes to have the window, in this order; collective.  Each is called
+ * only once all ranks of the world know that the one before has succeeded on
+ * all of them: so none waits for a rank that has failed.  They return 0, or -1
+ * with error set.  At the end each rank's segment has its memory, zeroed.
+ */
+enum { WINDOW_STEPS = 8 };
+extern int (*const window_steps[WINDOW_STEPS])(struct window *window,
+					       struct ddp_error *error);
+
+/* Also after a step has failed, or without any. */
+void window_close(struct window *window);
+
+#endif

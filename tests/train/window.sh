@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # variables of run; inner shells expand
+# The memory that ranks share: nobody else reads it or stands in its way, it
+# fits, and nothing of it stays. All this has a /dev/shm of its own.
+
+victim=61000 attacker=65534
+
+# alone COMMAND...: where /dev/shm is new; what it leaves there is in left
+alone()
+{
+	call unshare --mount sh -c '
+		mount -t tmpfs -o mode=1777 none /dev/shm || exit
+		"$@"
+		status=$?
+		ls -ln /dev/shm | sed 1d >left
+		exit $status' - "$@"
+}
+
+# as UID COMMAND...
+cat >as <<'END'
+#!/bin/sh
+uid=$1
+shift
+exec setpriv --reuid "$uid" --clear-groups --inh-caps=-all "$@"
+END
+
+# guess COMMAND...: a rank that begins only once the attacker has made the files
+# whose names it could have guessed: told here, for the test is to hit them
+cat >guess <<'END'
+#!/bin/sh
+echo "$PMIX_RANK $(printf %x "$PMIX_NAMESPACE") $(id -u)" >guesses
+read -r line <"answer.$PMIX_RANK"
+exec "$@"
+END
+
+# attack MODE: makes them, with that mode
+cat >attack <<'END'
+#!/bin/sh
+umask 0
+host=$(uname -n)
+for i in 1 2; do
+	read -r rank job uid
+	cd /dev/shm || exit
+	set -- "vader_segment.$host.$uid.$job.$rank" \
+		"sm_segment.$host.$uid.$job.$rank"
+	for number in 0 1 2 3 4 5 6 7 8 9; do
+		set -- "$@" "osc_sm.$host.$job.0.$number"
+	done
+	touch "$@" 2>/dev/null
+	chmod "$MODE" "$@" 2>/dev/null
+	cd "$OLDPWD" || exit
+	echo made >"answer.$rank"
+done <>guesses
+END
+
+# attacked MODE COMMAND...: two ranks, in a folder where both may write
+cat >attacked <<'END'
+#!/bin/sh
+export MODE="$1"
+shift
+rm -f guesses answer.*
+mkfifo -m 666 guesses answer.0 answer.1
+../as 65534 timeout 60 ../attack &
+attacker=$!
+TMPDIR=$PWD HOME=$PWD ../as 61000 timeout -k 5 60 mpirun -n 2 ../guess "$@"
+status=$?
+kill "$attacker" 2>/dev/null
+wait "$attacker"
+exit "$status"
+END
+
+# withstands NAME MODE COMMAND...: they run as if nothing had been there, and
+# the attacker's files have nothing in them
+withstands()
+{
+	withstands_name=$1
+	shift
+	cd attacked.d || exit
+	alone ../attacked "$@"
+	mv left ..
+	cd .. || exit
+	{
+		echo "status $status"
+		cat err left
+	} >why
+	test "$status" -eq 0 && ! test -s err && test -s left &&
+		test "$(awk '{ size += $5 } END { print size }' left)" -eq 0 &&
+		! grep -q " $victim " left
+	result $? "$withstands_name"
+}
+
+# A run that goes on until it is killed, and what of it another user finds
+cat >look <<'END'
+#!/bin/sh
+train=$1
+mpirun -n 2 "$train" --steps 100000000 --data "$2" >steps 2>steps.err &
+mpirun=$!
+until grep -q '^step' steps || ! kill -0 "$mpirun"; do
+	sleep .1
+done
+ranks=$(pgrep -P "$mpirun")
+echo ranks $ranks | wc -w
+echo files $(find /dev/shm -mindepth 1)
+for rank in $ranks; do
+	echo shared $(grep -c '/memfd:ddp-train' "/proc/$rank/maps")
+	echo descriptors $(ls -l "/proc/$rank/fd" | grep -c memfd)
+	span=$(sed -n 's/ .*memfd:ddp-train.*//p' "/proc/$rank/maps")
+	./as 65534 cat "/proc/$rank/map_files/$span" >stolen 2>/dev/null ||
+		echo refused
+	./as 65534 dd if="/proc/$rank/mem" bs=1 count=1 2>/dev/null ||
+		echo refused
+done
+kill -KILL "$mpirun" $ranks
+wait "$mpirun" 2>/dev/null
+for rank in $ranks; do
+	while kill -0 "$rank" 2>/dev/null; do
+		sleep .1
+	done
+done
+END
+
+# apart COMMAND...: a rank in a PID namespace of its own, where its number is
+# not that of another: Open MPI takes those for itself
+cat >apart <<'END'
+#!/bin/sh
+exec unshare --pid --fork --mount-proc sh -c '
+	for i in $(seq $((OMPI_COMM_WORLD_RANK * 3))); do
+		true &
+	done
+	wait
+	"$@"
+	exit $?' - "$@"
+END
+
+window_privacy()
+{
+	mkdir -m 1777 attacked.d
+	cp "$train" "$build/obj/bin/ddp-bench" .
+	chmod 755 . ddp-train ddp-bench
+	for mode in 666 600; do
+		withstands "ddp-train: files of another user, mode $mode" \
+			$mode ../ddp-train --data "$text" --steps 2
+		withstands "ddp-bench: files of another user, mode $mode" \
+			$mode ../ddp-bench --backend mpi -b 4K -e 4M -f 32
+	done
+	alone ./look "$train" "$text"
+	equal 'what others find of two ranks that train' "$(
+		echo 3
+		echo files
+		set -- 'shared 1' 'descriptors 0' refused refused
+		printf '%s\n' "$@" "$@")" "$(cat out)"
+	equal 'and once they were killed' '' "$(cat left)"
+}
+
+# The folder for Open MPI's files: where there is no /dev/shm to write to, and
+# where the user has one
+window_folder()
+{
+	call unshare --mount sh -c 'mount -t tmpfs -o ro none /dev/shm &&
+		"$@"' - timeout 60 mpirun -n 2 "$train" --steps 1
+	equal 'without a /dev/shm' '0 ' "$status $(cat err)"
+	OMPI_MCA_btl_vader_backing_directory=/nonexistent
+	export OMPI_MCA_btl_vader_backing_directory
+	alone timeout 60 mpirun -n 2 "$train" --steps 1
+	unset OMPI_MCA_btl_vader_backing_directory
+	grep -q /nonexistent err
+	result $? "the user's folder for Open MPI's files is used"
+}
+
+window_apart()
+{
+	alone timeout -k 5 60 mpirun -n 3 ./apart \
+		"$build/obj/tests/train/allreduce" mpi plain real 4 2
+	equal 'ranks in PID namespaces of their own share memory too' '0 ' \
+		"$status $(cat out err left)"
+	call "$program" handover "$attacker"
+	equal 'a descriptor is handed to this user and no other' '0 ' \
+		"$status $(cat out err)"
+}
+
+# room NAME WANTED: what room_find() reads below the folder fake
+room()
+{
+	call "$program" room fake
+	equal "$1" "$2" "$(paste -sd ' ' out)"
+}
+
+# fake_cgroup FOLDER LIMIT-FILE LIMIT USAGE-FILE USAGE STAT
+fake_cgroup()
+{
+	mkdir -p "$1"
+	echo "$3" >"$1/$2"
+	echo "$5" >"$1/$4"
+	printf %b "$6" >"$1/memory.stat"
+}
+
+window_rooms()
+{
+	mkdir -p fake/self
+	echo 'MemAvailable:   1000 kB' >fake/meminfo
+	room 'without cgroups there is the machine' 1024000
+	echo '4:cpu,memory:/slurm/job_1/step_0' >fake/self/cgroup
+	echo "9 8 0:7 / $PWD/v1 rw - cgroup cgroup rw,cpu,memory" \
+		>fake/self/mountinfo
+	set -- memory.limit_in_bytes 9223372036854771712 memory.usage_in_bytes
+	fake_cgroup v1 "$@" 5 ''
+	fake_cgroup v1/slurm "$@" 5 ''
+	set -- memory.limit_in_bytes 600 memory.usage_in_bytes
+	fake_cgroup v1/slurm/job_1 "$@" 500 \
+		'inactive_file 1\ntotal_inactive_file 100\ntotal_active_file 50\n'
+	fake_cgroup v1/slurm/job_1/step_0 "$@" 700 ''
+	room 'version 1: the step and the job' '1024000 0 250'
+	echo '4:cpu,memory:/docker/abc' >fake/self/cgroup
+	echo "9 8 0:7 /docker/abc $PWD/v1/slurm/job_1 rw - cgroup c memory" \
+		>fake/self/mountinfo
+	room 'version 1: a container' '1024000 250'
+	echo '0::/job_2' >fake/self/cgroup
+	echo "9 8 0:7 / $PWD/v2 rw shared:1 - cgroup2 c rw" \
+		>fake/self/mountinfo
+	fake_cgroup v2 none '' memory.current 5 ''
+	fake_cgroup v2/job_2 memory.max 600 memory.current 500 \
+		'inactive_file 100\nactive_file 50\n'
+	room 'version 2' '1024000 250'
+	echo max >v2/job_2/memory.max
+	room 'version 2 without a limit' 1024000
+}
+
+# limited COMMAND...: in the memory cgroup of 64 MiB
+limited()
+{
+	call sh -c 'echo $$ >"$0/cgroup.procs" && exec timeout 60 "$@"' \
+		"$cgroup" "$@"
+}
+
+window_limit()
+{
+	cgroup=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+	cgroup=/sys/fs/cgroup/memory$cgroup/ddp-train.$$
+	limit=$cgroup/memory.limit_in_bytes
+	if ! test -d /sys/fs/cgroup/memory; then
+		cgroup=/sys/fs/cgroup/ddp-train.$$
+		limit=$cgroup/memory.max
+	fi
+	if ! { mkdir "$cgroup" && echo 67108864 >"$limit"; } 2>/dev/null; then
+		rmdir "$cgroup" 2>/dev/null
+		skip "a cgroup's limit" 'no cgroup can be made here'
+		return
+	fi
+	cp "$build/obj/tests/train/allreduce" .
+	limited mpirun -n 2 ./allreduce room 33554432
+	sort -u out >sentences
+	test "$status" -eq 3 && test "$(wc -l <out)" -eq 2 &&
+		grep -q "^memory on .*: the gradients and parameters of 2 $(
+			)ranks need 6711[0-9]* bytes, but the limit of their $(
+			)cgroup leaves [1-6][0-9]\{7\}; ask for more (srun $(
+			)--mem), " sentences && test "$(wc -l <sentences)" -eq 1
+	result $? 'a cgroup that is too small is one sentence on each rank'
+	limited mpirun -n 2 ./allreduce room 4194304
+	equal 'one that suffices is taken' '0 ' "$status $(cat out)"
+	rmdir "$cgroup"
+}
+
+window_address_space()
+{
+	alone sh -c 'ulimit -v 600000; exec timeout 60 "$@"' - \
+		mpirun -n 2 "$train" --preset 10M --steps 1 --data "$text"
+	test "$status" -eq 1 && test "$(grep -c '^ddp-train: ' err)" -eq 1 &&
+		grep -q '^ddp-train: cannot map memory, .*ulimit -v' err
+	result $? 'too little address space is one sentence'
+	equal 'and leaves nothing' '' "$(cat left)"
+}
+
+test_window()
+{
+	needs_worlds 'the memory that ranks share' || return 0
+	program window
+	window_rooms
+	program allreduce
+	program window
+	if ! unshare --mount mount -t tmpfs none /dev/shm 2>/dev/null; then
+		skip 'what others find of it' 'mounting /dev/shm needs root'
+		return
+	fi
+	chmod 755 as guess attack attacked look apart
+	window_privacy
+	window_folder
+	window_apart
+	window_limit
+	window_address_space
+}
