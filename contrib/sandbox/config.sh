@@ -223,8 +223,8 @@ make_devices()
 {
 	local i n=$((gpus > 16 ? gpus : 16))
 	for ((i = 0; i < n; i++)); do
-		mknod -m 666 "$dir/dev/nvidia$i" c 195 "$i" 2>/dev/null &&
-			continue
+		mknod -m 660 "$dir/dev/nvidia$i" c 195 "$i" 2>/dev/null &&
+			chown ":$gid" "$dir/dev/nvidia$i" && continue
 		[ "$i" -gt 0 ] || say "this machine allows no device nodes:" \
 			"the GPUs are links to /dev/null"
 		ln -s /dev/null "$dir/dev/nvidia$i"
@@ -253,9 +253,12 @@ write_names()
 
 write_config()
 {
-	local lines etc=$dir/etc
-	(cd "$dir" && mkdir -p etc dev home log run spool state tmp) || exit
-	chmod 1777 "$dir/tmp"
+	local i names=() lines etc=$dir/etc
+	for ((i = 1; i <= nodes; i++)); do names+=("n$i"); done
+	[ "$mode" = private ] || names=("$(hostname -s)")
+	(cd "$dir" && mkdir etc dev home log run spool state tmp &&
+		mkdir "${names[@]/#/spool/}" "${names[@]/#/tmp/}" &&
+		chmod 1777 "${names[@]/#/tmp/}" tmp) || exit
 	chmod 700 "$dir/state"
 	chown "$uid:$gid" "$dir/home"
 	make_devices

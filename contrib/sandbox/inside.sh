@@ -16,10 +16,9 @@ start_munged()
 # Until the nodes have started, /proc is the machine's and says its own pids.
 cmd_hold()
 {
-	local i f pid
+	local i f
 	enter_dir "$1"
-	read -r pid _ </proc/self/stat
-	echo "$pid" >"$dir/run/holder" || exit
+	process_id self >"$dir/run/holder" || exit
 	hostname login
 	for f in passwd group hosts nsswitch.conf; do
 		mount --bind "$dir/etc/$f" "/etc/$f" || exit
@@ -49,7 +48,7 @@ cmd_hold()
 enter_dir()
 {
 	dir=$1
-	set_dir
+	set_names
 	trap 'touch "$dir/run/failed"' EXIT
 	export SLURM_CONF=$conf
 	load_state || exit
@@ -58,8 +57,6 @@ enter_dir()
 start_node()
 {
 	local d
-	mkdir -p "$dir/spool/n$1"
-	mkdir -m 1777 "$dir/tmp/n$1"
 	for d in /sys/fs/cgroup/"$cg" /sys/fs/cgroup/*/"$cg"; do
 		[ -d "$d" ] || continue
 		mkdir -p "$d/n$1"
@@ -91,13 +88,13 @@ mount_cgroups()
 
 cmd_node()
 {
-	local n=n$2 pid first width
+	local n=n$2 first width
 	enter_dir "$1"
 	read -r first width <<<"$(node_share $(($2 - 1)))"
-	read -r pid _ </proc/self/stat
+	process_id self >"$dir/run/$n" || exit
 	hostname "$n"
 	mount -t proc proc /proc && mount -t sysfs sysfs /sys || exit
-	echo "$pid" >"$dir/run/$n.pid"
+	mv "$dir/run/$n" "$dir/run/$n.pid"
 	mount_cgroups
 	mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit
 	ip -batch - <<-END || exit
@@ -115,10 +112,6 @@ cmd_node()
 # The only node where there are no namespaces
 cmd_host()
 {
-	local name
 	enter_dir "$1"
-	name=$(hostname -s)
-	mkdir -p "$dir/spool/$name"
-	mkdir -m 1777 "$dir/tmp/$name"
 	start_munged && slurmctld -c && slurmd && trap - EXIT
 }
