@@ -49,8 +49,8 @@ int ddp_await_comm(const struct ddp_nccl *nccl, ncclComm_t comm,
 }
 
 /*
- * In this order: a call that is still in progress in a communicator without
- * blocking has not reached the stream yet, which is then idle too early.
+ * The communicator first, then the stream: a call that is still in progress has
+ * not reached the stream yet, which is then idle although there is work to do.
  */
 static int look_once(const struct ddp_nccl *nccl, ncclComm_t comm,
 		     cudaStream_t stream, struct ddp_error *error)

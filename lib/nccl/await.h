@@ -8,15 +8,17 @@
 #include "nccl/library.h"
 
 /*
- * Wait until a communicator has no call in progress. Returns 0, or -1:
- * DDP_ERROR_TIMEOUT, or what went wrong in the call. what is for its text.
+ * Wait until a communicator has no call in progress. Returns 0; or -1 after the
+ * deadline (DDP_ERROR_TIMEOUT) or if the call failed. what names it in the
+ * text.
  */
 int ddp_await_comm(const struct ddp_nccl *nccl, ncclComm_t comm,
 		   const char *what, int64_t deadline, struct ddp_error *error);
 
 /*
- * Wait a little between two looks at what NCCL or a stream does; *round counts
- * from 0: first only yields, for about 100 us, later sleeps for up to 1 ms.
+ * Wait a little before asking NCCL or a stream again. *round counts the calls
+ * from 0: the first ones only yield, for about 100 us together; later ones
+ * sleep up to 1 ms each.
  */
 void ddp_await_pause(unsigned int *round);
 

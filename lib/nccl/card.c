@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A card as bytes. */
+/* Cards as bytes. */
 #include "nccl/card.h"
 
 #include <string.h>
 
-#define CARD_MAGIC 0x4e504444u	/* "DDPN" */
-#define CARD_VERSION 1
+enum {
+	CARD_MAGIC = 0x4e504444,	/* "DDPN" */
+	CARD_VERSION = 1
+};
 
-/* Without padding. Behind it come text and ids. */
+/* A card begins with this, without padding; text and ids follow. */
 struct head {
 	uint32_t magic;
 	uint16_t version;
@@ -38,13 +40,13 @@ size_t ddp_card_write(const struct ddp_card *card, unsigned char *buffer)
 		.asked = card->asked, .ranks_per_root = card->ranks_per_root,
 		.native = card->native, .nccl = card->nccl,
 		.text_size = (uint16_t)strlen(card->text),
-		.gpu_kind = (uint8_t)card->gpu_kind,
+		.gpu_kind = (uint8_t)card->gpu.kind,
 		.id_count = (uint8_t)card->id_count,
 	};
 	unsigned char *end = buffer + sizeof(head);
 	size_t ids = card->id_count * sizeof(card->ids[0]);
 
-	memcpy(head.gpu, card->gpu, sizeof(head.gpu));
+	memcpy(head.gpu, card->gpu.bytes, sizeof(head.gpu));
 	memcpy(buffer, &head, sizeof(head));
 	memcpy(end, card->text, head.text_size);
 	end += head.text_size;
@@ -79,9 +81,9 @@ int ddp_card_read(struct ddp_card *card, const unsigned char *bytes,
 	card->code = (enum ddp_error_code)head.code;
 	card->native = head.native;
 	card->nccl = head.nccl;
-	card->gpu_kind = (enum ddp_gpu_id_kind)head.gpu_kind;
+	card->gpu.kind = (enum ddp_gpu_id_kind)head.gpu_kind;
 	card->id_count = head.id_count;
-	memcpy(card->gpu, head.gpu, sizeof(card->gpu));
+	memcpy(card->gpu.bytes, head.gpu, sizeof(card->gpu.bytes));
 	bytes += sizeof(head);
 	memcpy(card->text, bytes, head.text_size);
 	card->text[head.text_size] = '\0';

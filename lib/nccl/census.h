@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Can these ranks form communicators? The checks over all ranks' cards, before
- * NCCL is called. Every rank adds the same cards and so comes to the same
- * verdict in the same words. Pure: libc only.
+ * The census: whether the ranks of these cards can form communicators, found
+ * out before NCCL is called. Every rank adds the same cards, and so comes to
+ * the same verdict in the same words. Pure: libc only.
  */
 #ifndef DDP_NCCL_CENSUS_H
 #define DDP_NCCL_CENSUS_H
@@ -11,34 +11,29 @@
 
 #include "ddp_error.h"
 #include "nccl/card.h"
-
-/* Where the ranks run. */
-struct ddp_places {
-	const void *of;
-	const char *(*host)(const void *of, uint32_t rank);
-	uint32_t (*node)(const void *of, uint32_t rank);
-};
+#include "nccl/names.h"
 
 struct ddp_census;
 
-/* For size ranks; 32 bytes each are kept. places is borrowed. The caller
- * destroys it. NULL for want of memory. */
+/* For size ranks, of which 32 bytes each are kept. The caller destroys it. NULL
+ * if there is no memory. */
 struct ddp_census *ddp_census_create(uint32_t size,
 				     const struct ddp_places *places,
 				     struct ddp_error *error);
 void ddp_census_destroy(struct ddp_census *census);
 
 /*
- * Add rank 0, 1, ... in this order. card NULL: what it published was no card.
- * Ranks of different teams are not in one communicator and may be on one GPU.
+ * Add the cards of rank 0, 1, ... in this order. card NULL: what the rank
+ * published was no card. Ranks of different teams are in no communicator
+ * together, and may be on one GPU.
  */
 void ddp_census_add(struct ddp_census *census, uint32_t team,
 		    const struct ddp_card *card);
 
 /*
- * The verdict when all have been added. 0: go on. -1: error has a sentence that
- * is the same on every rank. Where ranks could not take part its code is that
- * of mine, this rank's card, if that has one, and otherwise DDP_ERROR_PEER.
+ * The verdict, when all have been added. 0: go on. -1: error has a sentence
+ * that is the same on every rank. If ranks could not take part, its code is
+ * that of mine, this rank's card, or DDP_ERROR_PEER if mine has none.
  */
 int ddp_census_check(struct ddp_census *census, const struct ddp_card *mine,
 		     struct ddp_error *error);

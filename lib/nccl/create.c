@@ -12,15 +12,15 @@ static int refuse_null(const void *job, const void *comm,
 {
 	if (job && comm)
 		return 0;
-	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "no %s was given",
-			     !job ? "job" : "place for a communicator");
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is NULL",
+			     job ? "the place for communicators" : "job");
 }
 
 static int fail_memory(struct ddp_setup *setup)
 {
 	struct ddp_error why = { 0 };
 
-	ddp_error_set(&why, DDP_ERROR_SYSTEM, "no memory for %u ranks",
+	ddp_error_set(&why, DDP_ERROR_SYSTEM, "out of memory for %u ranks",
 		      ddp_job_size(setup->job));
 	ddp_setup_fail(setup, &why);
 	return -1;
@@ -58,8 +58,8 @@ static void take_groups(const struct ddp_setup *setup,
 {
 	unsigned int i;
 
-	/* The caller's may be shorter than that of a later version, so it is
-	 * not cleared as a whole. */
+	/* A caller's struct may be shorter than that of a later libddp, so do
+	 * not clear it as a whole. */
 	comms->world = comms->node = comms->cross = NULL;
 	for (i = 0; i < setup->team_count; i++) {
 		if (setup->teams[i].group == DDP_GROUP_WORLD)
@@ -86,8 +86,8 @@ int ddp_nccl_create(struct ddp_job *job, unsigned int groups,
 		return -1;
 	setup.mine.asked = groups & known;
 	if (groups == 0 || (groups & ~known) != 0) {
-		ddp_error_set(&why, DDP_ERROR_ARGUMENT, "0x%x names no groups "
-			      "of enum ddp_group", groups);
+		ddp_error_set(&why, DDP_ERROR_ARGUMENT, "groups is 0x%x: set "
+			      "it to an OR of enum ddp_group", groups);
 		ddp_setup_fail(&setup, &why);
 	}
 	if (setup.mine.code == DDP_ERROR_NONE)
@@ -105,12 +105,12 @@ int ddp_nccl_create(struct ddp_job *job, unsigned int groups,
 
 #define WISH_MAGIC 0x53504444u	/* "DDPS" */
 
-/* What a rank publishes first. */
+/* What a rank publishes before its card. */
 struct wish {
 	uint32_t magic, color, key;
 };
 
-/* 0, or 1 where it is no wish; -1 where it could not be read. */
+/* Returns 0; 1 if the record is no wish; -1 if it could not be read. */
 static int get_wish(struct ddp_setup *setup, uint32_t rank, struct wish *wish,
 		    struct ddp_error *error)
 {
@@ -131,8 +131,8 @@ static int get_wish(struct ddp_setup *setup, uint32_t rank, struct wish *wish,
 }
 
 /*
- * Learn every rank's color and key. What only this rank cannot read goes into
- * its card; where some rank is in another call, all see it, and end here: -1.
+ * Read every rank's color and key. An error of this rank alone goes into its
+ * card. If some rank is in another call, all ranks see that and end here: -1.
  */
 static int read_wishes(struct ddp_setup *setup, uint32_t *colors,
 		       uint32_t *keys, struct ddp_error *error)

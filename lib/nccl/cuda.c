@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA driver, looked up, and what it is asked. */
+/* The CUDA driver: look it up, and ask it for the GPU and for streams. */
 #include "nccl/cuda.h"
 
 #include <dlfcn.h>
@@ -9,8 +9,8 @@
 
 #include "nccl/symbols.h"
 
-#define CUDA_SUCCESS 0			/* of CUresult */
-#define CUDA_ERROR_NOT_READY 600
+/* CUresult, of which only these are told apart. */
+enum { CUDA_SUCCESS = 0, CUDA_ERROR_NOT_READY = 600 };
 
 /* A CUcontext is a void *, a CUdevice an int, a CUstream a void *. */
 static struct cuda {
@@ -23,7 +23,7 @@ static struct cuda {
 	int (*get_error)(int result, const char **text);
 } cuda;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char missing[256];		/* why cuda cannot be used; "" */
+static char missing[256];		/* why CUDA cannot be used, or "" */
 
 /* The older of the two for a UUID would name a MIG instance by its GPU. */
 static const struct ddp_symbol symbols[] = {
@@ -83,15 +83,15 @@ static int identify_gpu(struct ddp_gpu_id *gpu, int device,
 	int result;
 
 	if (cuda.get_uuid &&
-	    cuda.get_uuid(gpu->id, device) == CUDA_SUCCESS) {
+	    cuda.get_uuid(gpu->bytes, device) == CUDA_SUCCESS) {
 		gpu->kind = DDP_GPU_ID_UUID;
 		return 0;
 	}
 	result = cuda.get_bus_id(text, sizeof(text), device);
 	if (result != CUDA_SUCCESS)
 		return refuse(error, "cuDeviceGetPCIBusId", result);
-	text[sizeof(gpu->id) - 1] = '\0';
-	memcpy(gpu->id, text, sizeof(gpu->id));
+	text[sizeof(gpu->bytes) - 1] = '\0';
+	memcpy(gpu->bytes, text, sizeof(gpu->bytes));
 	gpu->kind = DDP_GPU_ID_BUS;
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include "job/thread.h"
 #include "nccl/await.h"
 
-/* What a thread of its own works with; it can outlive its caller. */
+/* What a thread works with that can outlive its caller. */
 struct end {
 	const struct ddp_nccl *nccl;
 	ncclComm_t comm;
@@ -22,7 +22,7 @@ static void drop_end(void *state)
 	free(state);
 }
 
-/* Returns 0; or -1, with an error: the work's own, or that it has not ended. */
+/* Returns 0; or -1 with the error of the work, or that it has not ended. */
 static int run_end(void (*work)(void *state), const struct ddp_nccl *nccl,
 		   ncclComm_t comm, int64_t deadline, int64_t bound,
 		   struct ddp_error *error)
@@ -31,7 +31,8 @@ static int run_end(void (*work)(void *state), const struct ddp_nccl *nccl,
 	int result;
 
 	if (!end)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory");
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "out of memory to end a communicator");
 	end->nccl = nccl;
 	end->comm = comm;
 	end->deadline = deadline;
@@ -39,7 +40,8 @@ static int run_end(void (*work)(void *state), const struct ddp_nccl *nccl,
 		work(end);
 	else if (ddp_thread_run(work, drop_end, end, bound) != 0)
 		return ddp_error_set(error, DDP_ERROR_TIMEOUT,
-				     "NCCL does not end the communicator");
+				     "NCCL did not end the communicator in "
+				     "time");
 	result = end->result;
 	if (result != 0 && error)
 		*error = end->error;
@@ -66,10 +68,10 @@ int ddp_destroy_abort(const struct ddp_nccl *nccl, ncclComm_t comm,
 }
 
 void ddp_destroy_quietly(const struct ddp_nccl *nccl, ncclComm_t comm,
-			 int64_t by)
+			 int64_t deadline)
 {
 	if (comm)
-		ddp_destroy_abort(nccl, comm, by, NULL);
+		ddp_destroy_abort(nccl, comm, deadline, NULL);
 }
 
 int ddp_nccl_abort(ncclComm_t comm, struct ddp_error *error)
@@ -100,7 +102,7 @@ static int finalize(const struct end *end, struct ddp_error *error)
 	return ddp_await_comm(end->nccl, end->comm, what, end->deadline, error);
 }
 
-/* All in one thread, as NCCL before 2.27 wants it. */
+/* All in one thread: NCCL before 2.27 needs that. */
 static void run_destroy(void *state)
 {
 	struct end *end = state;

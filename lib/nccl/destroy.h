@@ -8,15 +8,15 @@
 #include "nccl/library.h"
 
 /*
- * Abort a communicator by deadline, in a thread of its own where this NCCL lets
- * another than its maker's do so. Returns 0, or -1. Gone in either case.
+ * Abort a communicator until a deadline, in another thread if this NCCL allows
+ * that. Returns 0, or -1. The communicator is gone in either case.
  */
 int ddp_destroy_abort(const struct ddp_nccl *nccl, ncclComm_t comm,
 		      int64_t deadline, struct ddp_error *error);
 
-/* The same after another error, which is the one to report. NULL is allowed.
- * One that is begun after by is left to its thread at once. */
+/* The same after an error that is to be reported instead of this one's. NULL is
+ * allowed. After the deadline it begins, but does not wait. */
 void ddp_destroy_quietly(const struct ddp_nccl *nccl, ncclComm_t comm,
-			 int64_t by);
+			 int64_t deadline);
 
 #endif

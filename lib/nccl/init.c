@@ -8,11 +8,10 @@
 
 #include "nccl/await.h"
 
-/* As every NCCL since 2.14 checks them (init.cc, parseCommConfig): of a config
- * it takes the first size bytes, and what its version did not have yet from its
- * own defaults. */
+/* As every NCCL since 2.14 checks them (init.cc, parseCommConfig). It takes the
+ * first size bytes of a config, and its own defaults for the rest. */
 #define CONFIG_MAGIC 0xcafebeef
-#define CONFIG_OLDEST 21400	/* the first that has "blocking" */
+#define CONFIG_OLDEST 21400	/* the first version that has "blocking" */
 #define CONFIG_SIZE (offsetof(ncclConfig_t, blocking) + sizeof(int))
 #define CONFIG_LARGEST 65536
 
@@ -29,13 +28,14 @@ ncclConfig_t *ddp_init_copy_config(const ncclConfig_t *config,
 	size = config->size;
 	if (config->magic != CONFIG_MAGIC || config->version < CONFIG_OLDEST ||
 	    size < CONFIG_SIZE || size > CONFIG_LARGEST) {
-		ddp_error_set(error, DDP_ERROR_ARGUMENT, "the config was not "
-			      "set to NCCL_CONFIG_INITIALIZER");
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "the config is not "
+			      "valid: set it to NCCL_CONFIG_INITIALIZER first");
 		return NULL;
 	}
 	copy = calloc(1, size > sizeof(*copy) ? size : sizeof(*copy));
 	if (!copy) {
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory");
+		ddp_error_set(error, DDP_ERROR_SYSTEM,
+			      "out of memory for a config");
 		return NULL;
 	}
 	memcpy(copy, config, size);
@@ -75,9 +75,9 @@ int ddp_init_comm(const struct ddp_nccl *nccl, const struct ddp_roster *roster,
 		result = ddp_await_comm(nccl, *comm, what, deadline, error);
 	if (result == 0)
 		return 0;
-	/* NCCL returns on an error of cudaGetDevice inside its own group, which
-	 * would take in all later calls of this thread. Where that was not the
-	 * error, this one does nothing. */
+	/* After an error of cudaGetDevice NCCL returns inside a group that it
+	 * has opened, and later calls of this thread would become part of it.
+	 * So close it; after another error this call does nothing. */
 	if (result == DDP_NCCL_CUDA_ERROR && !*comm)
 		nccl->group_end();
 	return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NCCL, looked up in this process. */
+/* Look up the NCCL of this process, and keep what it makes for later. */
 #define _GNU_SOURCE	/* dl_iterate_phdr, dladdr1, dlinfo */
 #include "nccl/library.h"
 
@@ -14,19 +14,21 @@
 
 #include "nccl/symbols.h"
 
-#define IDS_KEPT 8
-#define PATH_SHOWN 90	/* its end; two fit in the text of a card */
+enum {
+	IDS_KEPT = 8,
+	PATH_SHOWN = 90		/* of its end; two fit in the text of a card */
+};
 
-/* What this process knows of NCCL, which is one for all jobs and threads. */
+/* The one NCCL of this process, for all jobs and threads. */
 static struct {
 	pthread_mutex_t lock;
-	void *handle;			/* NULL: not found yet */
+	void *handle;			/* NULL: not looked up yet */
 	char path[PATH_MAX];
 	struct ddp_nccl table;
 	bool used;			/* it has read NCCL_HOSTID */
-	bool shares;			/* NCCL_HOSTID is this rank's alone */
+	bool shares;			/* NCCL_HOSTID is set for share_gpu */
 	unsigned int id_count;
-	ncclUniqueId ids[IDS_KEPT];	/* made, and never connected to */
+	ncclUniqueId ids[IDS_KEPT];	/* no rank connected to them */
 } nccl = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- the copies in the process */
@@ -54,9 +56,10 @@ static int add_copy(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /*
- * A program that was linked with libnccl_static.a -rdynamic, or a library that
- * contains NCCL and was loaded RTLD_GLOBAL. Beside a libnccl.so only the
- * library counts: in a program the symbol can be an entry of its own PLT.
+ * Add an NCCL that is not a libnccl.so: in a program that was linked with
+ * libnccl_static.a -rdynamic, or in another library that was loaded with
+ * RTLD_GLOBAL. If there is a libnccl.so too, only another library counts: in
+ * the program the symbol can be an entry of its own PLT.
  */
 static void add_inside(struct copies *copies)
 {
@@ -99,7 +102,7 @@ static int check_copies(const struct copies *copies, struct ddp_error *error)
 	b = get_path_end(copies->path[1]);
 	return ddp_error_set(error, DDP_ERROR_NCCL,
 			     "two copies of NCCL are in one process, %s%s and "
-			     "%s%s: link and load the same",
+			     "%s%s: link and load one of them only",
 			     a > copies->path[0] ? "..." : "", a,
 			     b > copies->path[1] ? "..." : "", b);
 }
@@ -115,14 +118,14 @@ static void *open_handle(const struct copies *copies, struct ddp_error *error)
 
 	if (copies->count > 0) {
 		handle = dlopen(copies->path[0], RTLD_NOW | RTLD_NOLOAD);
-		/* the program itself has no name to be opened by */
+		/* The program itself has no name: NULL opens it. */
 		return handle ? handle : dlopen(NULL, RTLD_NOW);
 	}
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
-		ddp_error_set(error, DDP_ERROR_NCCL, "no NCCL: %.200s%s",
-			      dlerror(), path == named ?
-			      " (DDP_NCCL_LIBRARY names it)" : "");
+		ddp_error_set(error, DDP_ERROR_NCCL, "no NCCL: %.180s: set "
+			      "DDP_NCCL_LIBRARY to %s path", dlerror(),
+			      path == named ? "the right" : "its");
 	return handle;
 }
 
@@ -155,8 +158,8 @@ static int check_table(struct ddp_nccl *table, void *handle,
 	if (table->get_version && table->get_version(&v) == 0 &&
 	    v < DDP_NCCL_OLDEST)
 		return ddp_error_set(error, DDP_ERROR_NCCL,
-				     "%.200s is NCCL %d.%d.%d; 2.18 is the "
-				     "oldest that serves", table->path,
+				     "%.200s is NCCL %d.%d.%d: use 2.18 or "
+				     "later", table->path,
 				     v / 10000, v / 100 % 100, v % 100);
 	if (missing)
 		return ddp_error_set(error, DDP_ERROR_NCCL,
@@ -224,7 +227,6 @@ int ddp_nccl_set_error(struct ddp_error *error, const struct ddp_nccl *found,
 {
 	const char *last = found->get_last_error(NULL);
 	int v = found->version;
-	char *at;
 
 	if (!last)
 		last = "";
@@ -234,9 +236,6 @@ int ddp_nccl_set_error(struct ddp_error *error, const struct ddp_nccl *found,
 		      found->get_error_string(result),
 		      *last != '\0' ? " (" : "", last,
 		      *last != '\0' ? ")" : "");
-	if (error)
-		while ((at = strpbrk(error->text, "\r\n")) != NULL)
-			*at = ' ';
 	return ddp_error_set_native(error, result);
 }
 
@@ -280,9 +279,9 @@ int ddp_nccl_share_gpu(uint32_t rank, struct ddp_error *error)
 	pthread_mutex_lock(&nccl.lock);
 	if (!nccl.shares && nccl.used) {
 		result = ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				       "share_gpu must be set when the first "
-				       "communicator is made: NCCL reads "
-				       "NCCL_HOSTID only then");
+				       "share_gpu came after the first "
+				       "communicator, which read NCCL_HOSTID: "
+				       "set it for the first one");
 	} else if (!nccl.shares) {
 		snprintf(text, sizeof(text), "ddp-rank-%u", rank);
 		setenv("NCCL_HOSTID", text, 0);

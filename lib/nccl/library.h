@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The NCCL of this process: found at run time, called through a table.
- */
+/* The NCCL of this process: looked up at run time, called through a table. */
 #ifndef DDP_NCCL_LIBRARY_H
 #define DDP_NCCL_LIBRARY_H
 
@@ -10,12 +8,13 @@
 #include "layout/error.h"
 #include "nccl/nccl.h"
 
-#define DDP_NCCL_OLDEST 21800	/* whose non-blocking calls are served */
-#define DDP_NCCL_SCALABLE 22300	/* has ncclCommInitRankScalable */
-/* Before it, what a thread has under way without blocking is kept in that
- * thread: it must live until that has ended, so others must not finalise or
- * abort (__thread ncclGroupJobMain in group.cc). */
-#define DDP_NCCL_ANY_THREAD 22700
+enum {
+	DDP_NCCL_OLDEST = 21800,	/* has usable non-blocking calls */
+	/* Before this one, a call in progress lives in the thread that began
+	 * it (__thread ncclGroupJobMain in group.cc): that thread must finalise
+	 * or abort, and live until then. */
+	DDP_NCCL_ANY_THREAD = 22700
+};
 
 struct ddp_nccl {
 	const char *path;
@@ -37,28 +36,30 @@ struct ddp_nccl {
 };
 
 /*
- * Look NCCL up, unless that has been done, and see that there is one copy. By
- * any thread. Borrowed for ever; NULL on errors, and a later call tries again.
+ * Look NCCL up, unless that has been done, and check that there is one copy.
+ * Any thread may call this. Borrowed for ever; NULL on errors, and a later call
+ * tries again.
  */
 const struct ddp_nccl *ddp_nccl_get(struct ddp_error *error);
 
-/* Fill error from what an NCCL function named call returned. Returns -1. */
+/* Set error to what NCCL returned in a call, which is named. Returns -1. */
 int ddp_nccl_set_error(struct ddp_error *error, const struct ddp_nccl *nccl,
 		       const char *call, int result);
 
 /*
- * Take an id that no rank has connected to, and, where it turns out that none
- * will, give it back: its listener then serves the next call, as NCCL has no
- * way to close it. By any thread. Take returns 0, or -1.
+ * Take an id that no rank has connected to; return it if it turns out that none
+ * will. NCCL cannot close an id's listener, so the next call uses it. Any
+ * thread may call these. Take returns 0, or -1.
  */
 int ddp_nccl_take_id(const struct ddp_nccl *nccl, ncclUniqueId *id,
 		     struct ddp_error *error);
 void ddp_nccl_return_id(const ncclUniqueId *id);
 
 /*
- * Let ranks share a GPU: give this one an NCCL_HOSTID, unless the user has set
- * it. An error after ddp_nccl_note_use, which comes before a communicator is
- * made: NCCL reads the variable once. Returns 0, or -1.
+ * Let ranks share a GPU: give this one an NCCL_HOSTID of its own, unless the
+ * user has set it. NCCL reads the variable once, so this is an error after
+ * ddp_nccl_note_use, which is called before a communicator is made. Returns 0,
+ * or -1.
  */
 int ddp_nccl_share_gpu(uint32_t rank, struct ddp_error *error);
 void ddp_nccl_note_use(void);

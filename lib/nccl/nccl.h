@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib/nccl implements ddp_nccl.h. create.c has what a program calls; setup.c
- * leads one such call: library.c and cuda.c look up NCCL and the driver, card.c
- * and census.c make sure that all ranks can take part, roster.c says who is in
- * a communicator, init.c makes it; destroy.c ends it. It stands on lib/job and
- * lib/layout. Read setup.h first.
+ * does one such call: library.c and cuda.c look up NCCL and the driver, card.c
+ * and census.c check that all ranks can take part, roster.c says who is in a
+ * communicator, init.c makes it; destroy.c ends it, await.c waits. It stands on
+ * lib/job and lib/layout. Read setup.h first.
  *
  * Here: NCCL's types, declared as nccl.h has them, so that libddp is built
  * without NCCL and CUDA.
@@ -21,7 +21,7 @@ typedef struct {
 	char internal[128];
 } ncclUniqueId;
 
-/* The part that all versions share; a caller's is longer, as size says. */
+/* The part that all versions share. A caller's is longer: size says so. */
 typedef struct {
 	size_t size;
 	unsigned int magic;
@@ -32,7 +32,7 @@ typedef struct {
 #define DDP_NCCL_TYPES
 #include "ddp_nccl.h"
 
-/* ncclResult_t, of which only these are told apart */
+/* ncclResult_t, of which only these are told apart. */
 enum {
 	DDP_NCCL_SUCCESS = 0,
 	DDP_NCCL_CUDA_ERROR = 1,	/* ncclUnhandledCudaError */

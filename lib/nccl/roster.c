@@ -42,7 +42,7 @@ static uint32_t count_members(uint32_t count, const uint32_t *color,
 	return found;
 }
 
-/* In most groups the keys rise with the ranks: nothing is to be sorted then. */
+/* In most groups the keys rise with the ranks, and there is nothing to sort. */
 static void fill_members(struct member *members, uint32_t count,
 			 const uint32_t *color, const uint32_t *key,
 			 uint32_t me)
@@ -81,7 +81,8 @@ int ddp_roster_create(struct ddp_roster *roster, uint32_t count,
 		free(members);
 		ddp_roster_destroy(roster);
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "no memory for a group of %u ranks", size);
+				     "out of memory for a group of %u ranks",
+				     size);
 	}
 	fill_members(members, count, color, key, me);
 	roster->size = size;

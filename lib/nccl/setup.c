@@ -13,7 +13,7 @@
 #include "nccl/destroy.h"
 #include "nccl/init.h"
 
-#define RANKS_PER_ROOT 128
+enum { RANKS_PER_ROOT = 128 };
 
 void ddp_setup_fail(struct ddp_setup *setup, const struct ddp_error *why)
 {
@@ -77,17 +77,6 @@ static int check_environment(struct ddp_error *error)
 	return 0;
 }
 
-static int find_gpu(struct ddp_card *mine, struct ddp_error *error)
-{
-	struct ddp_gpu_id gpu;
-
-	if (ddp_cuda_get_current(&gpu, error) != 0)
-		return -1;
-	mine->gpu_kind = gpu.kind;
-	memcpy(mine->gpu, gpu.id, sizeof(mine->gpu));
-	return 0;
-}
-
 void ddp_setup_prepare(struct ddp_setup *setup)
 {
 	struct ddp_error why = { 0 };
@@ -100,7 +89,7 @@ void ddp_setup_prepare(struct ddp_setup *setup)
 	if (!setup->nccl)
 		goto fail;
 	setup->mine.nccl = (uint32_t)setup->nccl->version;
-	if (find_gpu(&setup->mine, &why) != 0)
+	if (ddp_cuda_get_current(&setup->mine.gpu, &why) != 0)
 		goto fail;
 	if (setup->options.share_gpu == 0 ||
 	    ddp_nccl_share_gpu(rank, &why) == 0)
@@ -128,7 +117,7 @@ void ddp_setup_add(struct ddp_setup *setup, uint32_t group, const char *name,
 	team->ids = calloc(team->roster.root_count + 1, sizeof(*team->ids));
 	if (team->ids)
 		return;
-	ddp_error_set(&why, DDP_ERROR_SYSTEM, "no memory for %u unique ids",
+	ddp_error_set(&why, DDP_ERROR_SYSTEM, "out of memory for %u unique ids",
 		      team->roster.root_count);
 	ddp_roster_destroy(&team->roster);
 fail:
@@ -151,7 +140,7 @@ static void make_id(struct ddp_setup *setup, uint32_t group, uint32_t root)
 	setup->mine.id_count++;
 }
 
-/* A rank that cannot take part opens no listener. */
+/* A rank that cannot take part makes no id, which would open a listener. */
 static void make_ids(struct ddp_setup *setup)
 {
 	uint32_t me = ddp_job_rank(setup->job), root;
@@ -167,7 +156,7 @@ static void make_ids(struct ddp_setup *setup)
 	}
 }
 
-/* Nobody has connected to them: nobody calls NCCL after a verdict against. */
+/* No rank has connected to them: none calls NCCL if the census refuses. */
 static void return_ids(struct ddp_setup *setup)
 {
 	ncclUniqueId id;
@@ -197,7 +186,7 @@ struct ddp_places ddp_setup_get_places(const struct ddp_job *job)
 	return (struct ddp_places){ job, get_host, get_node };
 }
 
-/* The first id for a root counts; one that is all zeros is none. */
+/* The first id of a root counts. One of zeros alone is none. */
 static void keep_id(struct ddp_team *team, const struct ddp_card_id *id)
 {
 	static const ncclUniqueId none;
@@ -230,8 +219,8 @@ void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
 	}
 }
 
-/* An error of DDP_ERROR_PEER means that the rank is elsewhere in its program,
- * which the census is to say. */
+/* DDP_ERROR_PEER means that the rank is elsewhere in its program. The census
+ * has the sentence for that. */
 static int read_cards(struct ddp_setup *setup, struct ddp_census *census,
 		      struct ddp_error *error)
 {
@@ -302,7 +291,7 @@ static int init_team(const struct ddp_setup *setup, struct ddp_team *team,
 			     &team->comm, error);
 }
 
-/* After an error: within one time for all of them. */
+/* After an error. One deadline for all of them. */
 static void end_teams(struct ddp_setup *setup)
 {
 	int64_t by = ddp_clock_ms() + DDP_NCCL_ABORT_MS;

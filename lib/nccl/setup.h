@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One collective call that makes communicators, from its options to the last of
- * them. What goes wrong on this rank before the exchange does not end the call
- * but goes into its card: the others must not wait for it.
+ * One collective call that makes communicators: options, this rank's card, the
+ * exchange of cards, the census, NCCL. An error of this rank before the
+ * exchange does not end the call but goes into its card, so that the others do
+ * not wait for this rank and learn why.
  */
 #ifndef DDP_NCCL_SETUP_H
 #define DDP_NCCL_SETUP_H
@@ -14,8 +15,10 @@
 #include "nccl/library.h"
 #include "nccl/roster.h"
 
-#define DDP_GROUP_SPLIT 8	/* after those of enum ddp_group */
-#define DDP_SETUP_TEAMS 3
+enum {
+	DDP_GROUP_SPLIT = 8,	/* follows those of enum ddp_group */
+	DDP_SETUP_TEAMS = 3
+};
 
 /* A communicator in the making. */
 struct ddp_team {
@@ -23,7 +26,7 @@ struct ddp_team {
 	const char *name;
 	struct ddp_roster roster;
 	ncclUniqueId *ids;	/* [roster.root_count] */
-	uint32_t id_count;	/* of them that have arrived */
+	uint32_t id_count;	/* how many have arrived */
 	ncclComm_t comm;
 };
 
@@ -41,30 +44,29 @@ struct ddp_setup {
 
 /*
  * Begin a collective: read the options, which set the deadline, and wait for
- * other threads' collectives. ddp_setup_end must follow if this returns 0. On
- * -1, error is set.
+ * other threads' collectives. Returns 0, and ddp_setup_end must follow; or -1.
  */
 int ddp_setup_begin(struct ddp_setup *setup, struct ddp_job *job,
 		    const struct ddp_nccl_options *options,
 		    struct ddp_error *error);
 void ddp_setup_end(struct ddp_setup *setup);
 
-/* Why this rank cannot take part; the first error counts. */
+/* Note in the card why this rank cannot take part. The first error counts. */
 void ddp_setup_fail(struct ddp_setup *setup, const struct ddp_error *why);
 
-/* Find NCCL and the GPU. */
+/* Look up NCCL and the GPU. */
 void ddp_setup_prepare(struct ddp_setup *setup);
 
 /* Add a communicator; color and key are those of ddp_roster_create. */
 void ddp_setup_add(struct ddp_setup *setup, uint32_t group, const char *name,
 		   const uint32_t *color, const uint32_t *key);
 
-/* Make the ids that this rank roots, exchange cards, check them, and make the
- * communicators. Returns 0; or -1, and there are none. */
+/* Make the ids of which this rank is the root, exchange and check cards, and
+ * make the communicators. Returns 0; or -1, and there are none. */
 int ddp_setup_finish(struct ddp_setup *setup, struct ddp_error *error);
 
-/* Of the ids on that rank's card, keep those that it roots in this one's
- * communicators. */
+/* Keep the ids on a rank's card of which it is the root in communicators of
+ * this one. */
 void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
 			const struct ddp_card *card);
 

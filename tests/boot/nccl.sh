@@ -185,9 +185,12 @@ ranks '-N2 --ntasks-per-node=2' @3:set=FAKE_NCCL_VERSION=22703 create=7
 says 'another version' 4 NCCL 'rank 0 on n1 has NCCL 2.28.9, but not rank 3 on n2 (2.27.3): all ranks must load the same'
 equal 'keeps NCCL from being called' 0 "$(logged init)"
 ranks '-N2 --ntasks-per-node=2' set=FAKE_NCCL_VERSION=21705 create=1
-says 'too old a version' 4 NCCL "all 4 ranks: $fakes/libnccl.so.2 is NCCL 2.17.5; 2.18 is the oldest that serves"
+says 'too old a version' 4 NCCL "all 4 ranks: $fakes/libnccl.so.2 is NCCL 2.17.5: use 2.18 or later"
 ranks '-N2 --ntasks-per-node=2' @1:set=DDP_NCCL_LIBRARY=/nowhere/libnccl.so.2 create=7
-says 'a missing library' 4 'PEER NCCL PEER' 'rank 1 on n1: no NCCL: /nowhere/libnccl.so.2: cannot open shared object file: No such file or directory (DDP_NCCL_LIBRARY names it)'
+says 'a missing library' 4 'PEER NCCL PEER' 'rank 1 on n1: no NCCL: /nowhere/libnccl.so.2: cannot open shared object file: No such file or directory: set DDP_NCCL_LIBRARY to the right path'
+ranks '-N2 --ntasks-per-node=2' \
+	@1:set=DDP_NCCL_LIBRARY="$(printf '/a\033[31m\nsrun: error: b')" create=7
+says 'a path with escapes' 4 'PEER NCCL PEER' 'rank 1 on n1: no NCCL: /a?[31m?srun: error: b: cannot open shared object file: No such file or directory: set DDP_NCCL_LIBRARY to the right path'
 ranks '-N2 --ntasks-per-node=2' @1:set=DDP_NCCL_LIBRARY="$fakes/libcuda.so.1" create=7
 says 'one that is none' 4 'PEER NCCL PEER' "rank 1 on n1: $fakes/libcuda.so.1 is no NCCL: it has no ncclGetVersion"
 ranks '-N2 --ntasks-per-node=2' @2,3:set=FAKE_CUDA_INIT=100 split=1
@@ -196,7 +199,7 @@ ranks '-N2 --ntasks-per-node=2' @0:set=FAKE_CUDA_CONTEXT=no create=1
 says 'one that chose none' 4 'CUDA PEER' 'rank 0 on n1: this thread has chosen no GPU: call cudaSetDevice first (before CUDA 12, cudaFree(0) after it)'
 advice='each rank must choose its own, as by cudaSetDevice(local rank)'
 ranks '-N2 --ntasks-per-node=2' @0,1:set=FAKE_CUDA_GPU=a @2,3:set=FAKE_CUDA_GPU=b create=7
-says 'two ranks on one GPU' 4 ARGUMENT "rank 0 on n1 and rank 1 on n1 use the same GPU, GPU-61000000-0000-0000-0000-000000000000: $advice (1 more GPU is shared)"
+says 'two ranks on one GPU' 4 ARGUMENT "rank 0 on n1 and rank 1 on n1 use the same GPU, GPU-61000000-0000-0000-0000-000000000000 (1 more GPU is shared): $advice"
 ranks '-N2 --ntasks-per-node=2' set=FAKE_CUDA_UUID=no @0,2:set=FAKE_CUDA_GPU=0000:01:00.0 \
 	@1,3:set=FAKE_CUDA_GPU=0000:02:00.0 create=1 \
 	@3:set=FAKE_CUDA_GPU=0000:01:00.0 create=1
@@ -208,7 +211,7 @@ shows 'unless they are to share it' \
 equal 'for which each is a host of its own' '3 3 3 3' \
 	"$(for i in 0 1 2 3; do logged "hostid 'ddp-rank-$i'"; done | paste -sd' ')"
 ranks '-N2 --ntasks-per-node=2' create=1 share create=1
-says 'and not too late' 4 ARGUMENT 'all 4 ranks: share_gpu must be set when the first communicator is made: NCCL reads NCCL_HOSTID only then'
+says 'and not too late' 4 ARGUMENT 'all 4 ranks: share_gpu came after the first communicator, which read NCCL_HOSTID: set it for the first one'
 ranks '-N2 --ntasks-per-node=2' @3:create=3 !3:create=1
 says 'other groups' 4 ARGUMENT 'rank 0 on n1 asks for world, but rank 3 on n2 for world and node: all ranks must ask for the same'
 ranks '-N2 --ntasks-per-node=2' @3:split=1 !3:create=1
@@ -222,9 +225,9 @@ ranks '-N2 --ntasks-per-node=2' ctas=7 create=2
 equal 'a config is passed on, without blocking' 4 \
 	"$(logged 'config size 40 version 21800 CTAs 7')"
 ranks '-N2 --ntasks-per-node=2' ctas=7 @1:magic create=2
-says 'but not one that is none' 4 'PEER ARGUMENT PEER' 'rank 1 on n1: the config was not set to NCCL_CONFIG_INITIALIZER'
+says 'but not one that is none' 4 'PEER ARGUMENT PEER' 'rank 1 on n1: the config is not valid: set it to NCCL_CONFIG_INITIALIZER first'
 ranks '-N2 --ntasks-per-node=2' create=8
-says 'no groups' 4 ARGUMENT 'all 4 ranks: 0x8 names no groups of enum ddp_group'
+says 'no groups' 4 ARGUMENT 'all 4 ranks: groups is 0x8: set it to an OR of enum ddp_group'
 
 # ---- deadlines and errors after that
 
@@ -296,15 +299,15 @@ end()
 preload="$deep/a/libnccl.so.2 $deep/b/libnccl.so.2"
 both="$(end "$deep/a/libnccl.so.2") and $(end "$deep/b/libnccl.so.2")"
 ranks '-N2 --ntasks-per-node=1' create=1
-says 'two copies, deep down' 2 NCCL "all 2 ranks: two copies of NCCL are in one process, $both: link and load the same"
+says 'two copies, deep down' 2 NCCL "all 2 ranks: two copies of NCCL are in one process, $both: link and load one of them only"
 preload="$fakes/libnccl.so.2 $old/libnccl.so.2"
 both="$fakes/libnccl.so.2 and $old/libnccl.so.2"
 ranks '-N2 --ntasks-per-node=1' library
-says 'are told to who asks' 2 NCCL "two copies of NCCL are in one process, $both: link and load the same"
+says 'are told to who asks' 2 NCCL "two copies of NCCL are in one process, $both: link and load one of them only"
 preload="$scratch/inside.so $fakes/libnccl.so.2"
 both="$fakes/libnccl.so.2 and $scratch/inside.so"
 ranks '-N1 -n1' library
-says 'one in another library' 1 NCCL "two copies of NCCL are in one process, $both: link and load the same"
+says 'one in another library' 1 NCCL "two copies of NCCL are in one process, $both: link and load one of them only"
 preload=$scratch/inside.so
 ranks '-N1 -n1' library
 equal 'which serves where it is alone' "0 22809 $scratch/inside.so" "$(cat out)"

@@ -9,10 +9,10 @@ static struct ddp_card card(void)
 {
 	struct ddp_card made = {
 		.asked = 1, .ranks_per_root = 128, .nccl = 22809,
-		.gpu_kind = DDP_GPU_ID_UUID,
+		.gpu.kind = DDP_GPU_ID_UUID,
 	};
 
-	memset(made.gpu, 0x10, sizeof(made.gpu));
+	memset(made.gpu.bytes, 0x10, sizeof(made.gpu.bytes));
 	return made;
 }
 
@@ -44,8 +44,10 @@ Test(card, keeps_what_is_written)
 	cr_expect_eq(read.native, -100);
 	cr_expect_str_eq(read.text, "no GPU");
 	cr_expect_eq(read.nccl, 22809);
-	cr_expect_eq(read.gpu_kind, DDP_GPU_ID_UUID);
-	cr_expect_eq(memcmp(read.gpu, made.gpu, sizeof(made.gpu)), 0);
+	cr_expect_eq(read.gpu.kind, DDP_GPU_ID_UUID);
+	cr_expect_eq(
+		memcmp(read.gpu.bytes, made.gpu.bytes, sizeof(made.gpu.bytes)),
+		0);
 	cr_expect_eq(read.id_count, 3);
 	cr_expect_eq(memcmp(read.ids, made.ids, sizeof(made.ids)), 0);
 	for (cut = 0; cut < size; cut++)

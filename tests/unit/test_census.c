@@ -29,11 +29,11 @@ static struct ddp_card card(uint32_t rank)
 {
 	struct ddp_card made = {
 		.asked = 1, .ranks_per_root = 128, .nccl = 22809,
-		.gpu_kind = DDP_GPU_ID_UUID,
+		.gpu.kind = DDP_GPU_ID_UUID,
 	};
 
-	memset(made.gpu, 0x10, sizeof(made.gpu));
-	made.gpu[15] = (unsigned char)rank;
+	memset(made.gpu.bytes, 0x10, sizeof(made.gpu.bytes));
+	made.gpu.bytes[15] = (unsigned char)rank;
 	return made;
 }
 
@@ -83,7 +83,7 @@ Test(census, passes_those_that_fit)
 	expect(cards, 1, NOBODY, "-", "");
 	/* who needs none has none */
 	cards[2].nccl = cards[3].nccl = 0;
-	cards[2].gpu_kind = cards[3].gpu_kind = DDP_GPU_ID_NONE;
+	cards[2].gpu.kind = cards[3].gpu.kind = DDP_GPU_ID_NONE;
 	expect(cards, 4, NOBODY, "----", "");
 }
 
@@ -175,10 +175,13 @@ Test(census, prints_no_escapes_of_others)
 	expect(cards, 4, NOBODY, "PPPN", "rank 3 on n2: no?[31m NCCL?srun: "
 	       "error: ??");
 	cards[3] = card(3);
-	cards[3].gpu_kind = cards[2].gpu_kind = DDP_GPU_ID_BUS;
-	snprintf((char *)cards[2].gpu, sizeof(cards[2].gpu), "0000:\0330:00.0");
-	memcpy(cards[3].gpu, cards[2].gpu, sizeof(cards[2].gpu));
-	expect(cards, 4, NOBODY, "AAAA", "rank 2 on n2 and rank 3 on n2 use "
+	cards[3].gpu.kind = cards[2].gpu.kind = DDP_GPU_ID_BUS;
+	snprintf((char *)cards[2].gpu.bytes, sizeof(cards[2].gpu.bytes),
+		 "0000:\0330:00.0");
+	memcpy(cards[3].gpu.bytes, cards[2].gpu.bytes,
+	       sizeof(cards[2].gpu.bytes));
+	expect(cards, 4, NOBODY, "AAAA",
+	       "rank 2 on n2 and rank 3 on n2 use "
 	       "the same GPU, 0000:?0:00.0: each rank must choose its own, as "
 	       "by cudaSetDevice(local rank)");
 }
@@ -200,17 +203,17 @@ Test(census, wants_a_gpu_a_rank)
 		card(4), card(5) };
 	int i;
 
-	cards[3].gpu[15] = 2;
+	cards[3].gpu.bytes[15] = 2;
 	expect(cards, 4, NOBODY, "AAAA", "rank 2 on n2 and rank 3 on n2 use "
 	       "the same GPU, GPU-10101010-1010-1010-1010-101010101002: each "
 	       "rank must choose its own, as by cudaSetDevice(local rank)");
 	for (i = 0; i < 6; i++)
-		cards[i].gpu[15] = (unsigned char)(9 - i % 2);
+		cards[i].gpu.bytes[15] = (unsigned char)(9 - i % 2);
 	expect(cards, 6, NOBODY, "AAAAAA", "rank 0 on n1, rank 2 on n2 and "
 	       "rank 4 on n3 use the same GPU, "
-	       "GPU-10101010-1010-1010-1010-101010101009: each rank must "
-	       "choose its own, as by cudaSetDevice(local rank) (1 more GPU "
-	       "is shared)");
+	       "GPU-10101010-1010-1010-1010-101010101009 (1 more GPU is "
+	       "shared): each rank must choose its own, as by "
+	       "cudaSetDevice(local rank)");
 	for (i = 0; i < 6; i++)
 		cards[i].share_gpu = true;
 	expect(cards, 6, NOBODY, "------", "");
@@ -222,13 +225,13 @@ Test(census, knows_a_bus_id_by_its_node)
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		cards[i].gpu_kind = DDP_GPU_ID_BUS;
-		memset(cards[i].gpu, 0, sizeof(cards[i].gpu));
-		snprintf((char *)cards[i].gpu, sizeof(cards[i].gpu),
+		cards[i].gpu.kind = DDP_GPU_ID_BUS;
+		memset(cards[i].gpu.bytes, 0, sizeof(cards[i].gpu.bytes));
+		snprintf((char *)cards[i].gpu.bytes, sizeof(cards[i].gpu.bytes),
 			 "0000:%02d:00.0", i % 2);
 	}
 	expect(cards, 4, NOBODY, "----", "");
-	cards[3].gpu[6] = '0';
+	cards[3].gpu.bytes[6] = '0';
 	expect(cards, 4, NOBODY, "AAAA", "rank 2 on n2 and rank 3 on n2 use "
 	       "the same GPU, 0000:00:00.0: each rank must choose its own, as "
 	       "by cudaSetDevice(local rank)");
@@ -265,14 +268,15 @@ Test(census, finds_what_pairs_show)
 		for (i = 0; i < COUNT; i++) {
 			cards[i] = card((uint32_t)rand() % 200);
 			if (rand() % 4 == 0)
-				cards[i].gpu_kind = DDP_GPU_ID_BUS;
+				cards[i].gpu.kind = DDP_GPU_ID_BUS;
 			teams[i] = (uint32_t)rand() % 2;
 			for (k = 0; k < i; k++)
 				shared |= teams[i] == teams[k] &&
-					cards[i].gpu_kind ==
-					cards[k].gpu_kind &&
-					cards[i].gpu[15] == cards[k].gpu[15] &&
-					(cards[i].gpu_kind == DDP_GPU_ID_UUID ||
+					cards[i].gpu.kind ==
+						cards[k].gpu.kind &&
+					cards[i].gpu.bytes[15] ==
+						cards[k].gpu.bytes[15] &&
+					(cards[i].gpu.kind == DDP_GPU_ID_UUID ||
 					 i / 2 == k / 2);
 			ddp_census_add(census, teams[i], &cards[i]);
 		}
