@@ -29,13 +29,17 @@ compile()
 # ncclCommInitRankScalable; $driver has the driver alone.
 fakes=$scratch/fakes old=$scratch/old driver=$scratch/driver
 mkdir "$fakes" "$old" "$driver"
-compile -fPIC -shared -Wl,-soname,libnccl.so.2 "$here/fake_nccl.c" \
-	-o "$fakes/libnccl.so.2" || exit 1
-compile -fPIC -shared -Wl,-soname,libnccl.so.2 -DFAKE_OLD "$here/fake_nccl.c" \
-	-o "$old/libnccl.so.2" || exit 1
-compile -fPIC -shared -Wl,-soname,libcuda.so.1 "$here/fake_cuda.c" \
-	-o "$driver/libcuda.so.1" || exit 1
-compile -fPIC -shared "$here/fake_nccl.c" -o inside.so || exit 1
+# fake ARGUMENT...: a library
+fake()
+{
+	compile -Wno-missing-prototypes -fPIC -shared "$@" || exit 1
+}
+set -- "$top/tests/fakes/fake_nccl.c" "$top/tests/fakes/fake_nccl_data.c"
+fake "$@" -Wl,-soname,libnccl.so.2 -o "$fakes/libnccl.so.2"
+fake "$@" -Wl,-soname,libnccl.so.2 -DFAKE_OLD -o "$old/libnccl.so.2"
+fake "$@" -o inside.so
+fake "$top/tests/fakes/fake_cuda.c" -Wl,-soname,libcuda.so.1 \
+	-o "$driver/libcuda.so.1"
 cp "$driver/libcuda.so.1" "$fakes"
 cp "$driver/libcuda.so.1" "$old"
 # What is installed: the build may lie where the cluster's user cannot read.
@@ -133,7 +137,7 @@ equal 'a split costs two fences' '5 fences 2' \
 	"$(grep -c 'fences 2$' out) $(grep fences out | sort -u)"
 sed -i /fences/d out
 shows 'and orders ranks by key' '0 2/3;1 1/2;2 1/3;3 0/2;4 0/3'
-ranks '-N2 --ntasks-per-node=2' !0,1,2:set=FAKE_CUDA_INIT=100 \
+ranks '-N2 --ntasks-per-node=2' !0,1,2:set=FAKE_GPUS=0 \
 	!0,1,2:set=DDP_NCCL_LIBRARY=/nowhere join=3
 shows 'who joins none needs neither NCCL nor a GPU' '0 2/3;1 1/3;2 0/3;3 -'
 ranks '-N2 --ntasks-per-node=2' set=FAKE_CUDA_GPU=one split=4
@@ -193,7 +197,7 @@ ranks '-N2 --ntasks-per-node=2' \
 says 'a path with escapes' 4 'PEER NCCL PEER' 'rank 1 on n1: no NCCL: /a?[31m?srun: error: b: cannot open shared object file: No such file or directory: set DDP_NCCL_LIBRARY to the right path'
 ranks '-N2 --ntasks-per-node=2' @1:set=DDP_NCCL_LIBRARY="$fakes/libcuda.so.1" create=7
 says 'one that is none' 4 'PEER NCCL PEER' "rank 1 on n1: $fakes/libcuda.so.1 is no NCCL: it has no ncclGetVersion"
-ranks '-N2 --ntasks-per-node=2' @2,3:set=FAKE_CUDA_INIT=100 split=1
+ranks '-N2 --ntasks-per-node=2' @2,3:set=FAKE_GPUS=0 split=1
 says 'ranks without a GPU' 4 'PEER CUDA' 'rank 2 on n2 and rank 3 on n2: no GPU: cuInit: no CUDA-capable device is detected'
 ranks '-N2 --ntasks-per-node=2' @0:set=FAKE_CUDA_CONTEXT=no create=1
 says 'one that chose none' 4 'CUDA PEER' 'rank 0 on n1: this thread has chosen no GPU: call cudaSetDevice first (before CUDA 12, cudaFree(0) after it)'

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake libnccl.so.2, for tests on machines without a GPU: communicators that
- * carry nothing, but meet as NCCL's do, and check who meets.
+ * A fake libnccl.so.2, for tests on machines without a GPU. Its communicators
+ * meet as NCCL's do, and check who meets; fake_nccl_data.c moves data in them,
+ * between ranks of one machine.
  *
- * A unique id names a directory below $FAKE_NCCL_DIR, which all ranks share.
+ * A unique id names a folder below $FAKE_NCCL_DIR, which all ranks share.
  * Each rank of a communicator leaves a file there, once; when all are there,
  * each rank checks that they came with the same ids, none used before, that
  * there are as many as they said, and that each id was made by the first rank
  * of the block that NCCL has meet at it. What is done to communicators is
- * logged to $FAKE_NCCL_DIR/log.
+ * logged to $FAKE_NCCL_DIR/log. A call that moves data is in progress once.
  *
  *   FAKE_NCCL_VERSION=N       [22809]
  *   FAKE_NCCL_ID=fail|crash   ncclGetUniqueId
@@ -20,13 +21,13 @@
  *   FAKE_NCCL_BUSY=MS         calls are in progress so long after the start
  *   FAKE_NCCL_FINALIZE=never  ends
  *   FAKE_NCCL_ABORT=never|fail
+ *   FAKE_NCCL_WRONG=RANK      on which the first byte of each result is wrong
  *
  * With -DFAKE_OLD, no ncclCommInitRankScalable.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,9 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct {
-	char internal[128];	/* "fake-HOST-PID-COUNT", zeros */
-} ncclUniqueId;
+#include "fake_nccl.h"
 
 /* As nccl.h of 2.18 has it, and the first member of all later ones. */
 typedef struct {
@@ -47,35 +46,7 @@ typedef struct {
 	int blocking, cgaClusterSize, minCTAs, maxCTAs;
 } ncclConfig_t;
 
-struct ncclComm {
-	unsigned int magic;
-	int size, rank, id_count;
-	ncclUniqueId *ids;
-	int met, state;
-	long start, finalized;
-};
-
-#define MAGIC 0x66616b65
-
-enum { SUCCESS, CUDA, SYSTEM, INTERNAL, ARGUMENT, USAGE, REMOTE, PROGRESS };
-
-int ncclGetVersion(int *version);
-int ncclGetUniqueId(ncclUniqueId *id);
-int ncclCommInitRankConfig(struct ncclComm **comm, int size, ncclUniqueId id,
-			   int rank, ncclConfig_t *config);
-int ncclCommInitRankScalable(struct ncclComm **comm, int size, int rank,
-			     int id_count, ncclUniqueId *ids,
-			     ncclConfig_t *config);
-int ncclCommGetAsyncError(struct ncclComm *comm, int *result);
-int ncclCommFinalize(struct ncclComm *comm);
-int ncclCommDestroy(struct ncclComm *comm);
-int ncclCommAbort(struct ncclComm *comm);
-int ncclCommCount(struct ncclComm *comm, int *size);
-int ncclCommUserRank(struct ncclComm *comm, int *rank);
-int ncclGroupStart(void);
-int ncclGroupEnd(void);
-const char *ncclGetErrorString(int result);
-const char *ncclGetLastError(struct ncclComm *comm);
+enum { MAGIC = 0x66616b65 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local char last[256];
@@ -121,7 +92,8 @@ static void who(char *text, size_t room)
 	snprintf(text, room, "fake-%s-%d-", host, (int)getpid());
 }
 
-static void path_format(char *path, const ncclUniqueId *id, const char *name)
+void fake_format_path(char path[PATH_MAX], const ncclUniqueId *id,
+		      const char *name)
 {
 	snprintf(path, PATH_MAX, "%s/%.127s%s%s", want("FAKE_NCCL_DIR"),
 		 id->internal, *name != '\0' ? "/" : "", name);
@@ -163,7 +135,7 @@ int ncclGetUniqueId(ncclUniqueId *id)
 	pthread_mutex_lock(&lock);
 	snprintf(id->internal, sizeof(id->internal), "%s%d", name, count++);
 	pthread_mutex_unlock(&lock);
-	path_format(path, id, "");
+	fake_format_path(path, id, "");
 	if (mkdir(path, 0777) != 0 || chmod(path, 0777) != 0)
 		return fail(SYSTEM, path);
 	return SUCCESS;
@@ -180,7 +152,7 @@ static int file_read(const struct ncclComm *comm, int rank, char *text,
 	int fd;
 
 	snprintf(name, sizeof(name), "rank.%d", rank);
-	path_format(path, &comm->ids[0], name);
+	fake_format_path(path, &comm->ids[0], name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -197,9 +169,9 @@ static int file_write(const struct ncclComm *comm, const char *text)
 	int fd, result;
 
 	snprintf(name, sizeof(name), "new.%d.%d", comm->rank, (int)getpid());
-	path_format(path, &comm->ids[0], name);
+	fake_format_path(path, &comm->ids[0], name);
 	snprintf(name, sizeof(name), "rank.%d", comm->rank);
-	path_format(to, &comm->ids[0], name);
+	fake_format_path(to, &comm->ids[0], name);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -1;
@@ -356,10 +328,14 @@ static void check(const struct ncclComm *comm, const char *call)
 }
 
 /* The state of one that all ranks have met in. */
-static int state_met(const struct ncclComm *comm)
+static int state_met(struct ncclComm *comm)
 {
 	long age = now_ms() - comm->start;
 
+	if (comm->calls > 0) {
+		comm->calls = 0;
+		return PROGRESS;
+	}
 	if (comm->finalized != 0)
 		return is("FAKE_NCCL_FINALIZE", "never") ? PROGRESS : SUCCESS;
 	if (*want("FAKE_NCCL_ASYNC") != '\0' &&
@@ -395,6 +371,7 @@ static int end(struct ncclComm *comm, const char *what)
 	check(comm, what);
 	say(what, comm);
 	comm->magic = 0;
+	fake_unmap(comm);
 	free(comm->ids);
 	free(comm);
 	return SUCCESS;
@@ -442,7 +419,7 @@ int ncclGroupEnd(void)
 	if (depth == 0)
 		return fail(USAGE, "not in a group");
 	depth--;
-	return SUCCESS;
+	return fake_end_group();
 }
 
 const char *ncclGetErrorString(int result)

@@ -1,38 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake libnccl.so.2 that does move data, for tests on machines without a
- * GPU: between the ranks of one machine, through a file below $FAKE_NCCL_DIR,
- * of floats and ints up to 4 MiB, which are summed. Its calls return
- * ncclInProgress, as those of a communicator that does not block can. On rank
- * $FAKE_NCCL_WRONG every result's first byte is spoilt.
+ * A fake libnccl.so.2: the calls that move data, which fake_nccl.c tells of.
+ * Data goes through a file of the communicator: floats and ints of up to 4 MiB,
+ * which are summed, between up to 8 ranks.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SUCCESS, ARGUMENT = 4, PROGRESS = 7, INT32 = 2, FLOAT = 7, RANKS = 8 };
+#include "fake_nccl.h"
+
+enum { INT32 = 2, FLOAT = 7, RANKS = 8 };
 
 #define ROOM ((size_t)4 << 20)
-
-typedef struct {
-	char internal[128];
-} ncclUniqueId;
 
 struct shared {
 	atomic_int came, turn;			/* a barrier */
 	atomic_int full[RANKS];			/* ncclSend's */
 	char data[RANKS][ROOM];
-};
-
-struct ncclComm {
-	int size, rank, calls;
-	struct shared *shared;
 };
 
 /* What ncclGroupEnd is to receive. */
@@ -43,88 +33,33 @@ static struct {
 	int peer;
 } pending;
 
-int ncclGetVersion(int *version)
+/* Map the communicator's file, unless that has been done. */
+static int map(struct ncclComm *comm)
 {
-	*version = 22809;
-	return SUCCESS;
-}
-
-int ncclGetUniqueId(ncclUniqueId *id)
-{
-	static int made;
-
-	memset(id, 0, sizeof(*id));
-	snprintf(id->internal, sizeof(id->internal), "fake-%d-%d",
-		 (int)getpid(), made++);
-	return SUCCESS;
-}
-
-static int init(struct ncclComm **made, int size, const ncclUniqueId *id,
-		int rank)
-{
-	struct ncclComm *comm = calloc(1, sizeof(*comm));
-	char path[300];
+	char path[PATH_MAX];
+	void *memory;
 	int file;
 
-	snprintf(path, sizeof(path), "%s/%.120s", getenv("FAKE_NCCL_DIR"),
-		 id->internal);
-	file = open(path, O_RDWR | O_CREAT, 0666);
-	if (file < 0 || size > RANKS ||
+	if (comm->shared)
+		return SUCCESS;
+	fake_format_path(path, &comm->ids[0], "data");
+	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (file < 0 || comm->size > RANKS ||
 	    ftruncate(file, sizeof(struct shared)) < 0)
 		return ARGUMENT;
-	comm->size = size;
-	comm->rank = rank;
-	comm->shared = mmap(NULL, sizeof(struct shared),
-			    PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	memory = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED, file, 0);
 	close(file);
-	*made = comm;
-	return PROGRESS;
-}
-
-int ncclCommInitRankConfig(struct ncclComm **comm, int size, ncclUniqueId id,
-			   int rank, void *config)
-{
-	(void)config;
-	return init(comm, size, &id, rank);
-}
-
-int ncclCommInitRankScalable(struct ncclComm **comm, int size, int rank,
-			     int count, ncclUniqueId *ids, void *config)
-{
-	(void)count;
-	(void)config;
-	return init(comm, size, ids, rank);
-}
-
-/* Each call is in progress once. */
-int ncclCommGetAsyncError(struct ncclComm *comm, int *result)
-{
-	*result = comm->calls > 0 ? PROGRESS : SUCCESS;
-	comm->calls = 0;
+	if (memory == MAP_FAILED)
+		return SYSTEM;
+	comm->shared = memory;
 	return SUCCESS;
 }
 
-static int end(struct ncclComm *comm)
+void fake_unmap(struct ncclComm *comm)
 {
-	munmap(comm->shared, sizeof(struct shared));
-	free(comm);
-	return SUCCESS;
-}
-
-int ncclCommFinalize(struct ncclComm *comm)
-{
-	(void)comm;
-	return SUCCESS;
-}
-
-int ncclCommDestroy(struct ncclComm *comm)
-{
-	return end(comm);
-}
-
-int ncclCommAbort(struct ncclComm *comm)
-{
-	return end(comm);
+	if (comm->shared)
+		munmap(comm->shared, sizeof(struct shared));
 }
 
 static void barrier(struct ncclComm *comm)
@@ -179,16 +114,17 @@ static int sum(struct ncclComm *comm, void *to, size_t at, size_t count,
 	return done(comm, to, count * 4);
 }
 
-static int usable(size_t bytes, int type, int op)
+static int usable(struct ncclComm *comm, size_t bytes, int type, int op)
 {
-	return bytes <= ROOM && op == 0 && (type == FLOAT || type == INT32);
+	return bytes <= ROOM && op == 0 && (type == FLOAT || type == INT32) &&
+		map(comm) == SUCCESS;
 }
 
 int ncclAllReduce(const void *send, void *receive, size_t count, int type,
 		  int op, struct ncclComm *comm, void *stream)
 {
 	(void)stream;
-	if (!usable(count * 4, type, op))
+	if (!usable(comm, count * 4, type, op))
 		return ARGUMENT;
 	publish(comm, send, count * 4);
 	return sum(comm, receive, 0, count, type);
@@ -200,7 +136,7 @@ int ncclReduceScatter(const void *send, void *receive, size_t count, int type,
 	size_t all = count * (size_t)comm->size;
 
 	(void)stream;
-	if (!usable(all * 4, type, op))
+	if (!usable(comm, all * 4, type, op))
 		return ARGUMENT;
 	publish(comm, send, all * 4);
 	return sum(comm, receive, (size_t)comm->rank * count, count, type);
@@ -212,7 +148,7 @@ int ncclAllGather(const void *send, void *receive, size_t count, int type,
 	size_t size = count * 4;
 
 	(void)stream;
-	if (!usable(size, type, 0))
+	if (!usable(comm, size, type, 0))
 		return ARGUMENT;
 	publish(comm, send, size);
 	for (int rank = 0; rank < comm->size; rank++)
@@ -225,7 +161,7 @@ int ncclBroadcast(const void *send, void *receive, size_t count, int type,
 		  int root, struct ncclComm *comm, void *stream)
 {
 	(void)stream;
-	if (!usable(count * 4, type, 0))
+	if (!usable(comm, count * 4, type, 0))
 		return ARGUMENT;
 	publish(comm, send, count * 4);
 	memcpy(receive, comm->shared->data[root], count * 4);
@@ -235,12 +171,13 @@ int ncclBroadcast(const void *send, void *receive, size_t count, int type,
 int ncclSend(const void *send, size_t count, int type, int peer,
 	     struct ncclComm *comm, void *stream)
 {
-	struct shared *shared = comm->shared;
+	struct shared *shared;
 
 	(void)stream;
 	(void)peer;
-	if (type != 1 || count > ROOM)
+	if (type != 1 || count > ROOM || map(comm) != SUCCESS)
 		return ARGUMENT;
+	shared = comm->shared;
 	while (shared->full[comm->rank])
 		sched_yield();
 	memcpy(shared->data[comm->rank], send, count);
@@ -256,15 +193,10 @@ int ncclRecv(void *receive, size_t count, int type, int peer,
 	pending.to = receive;
 	pending.size = count;
 	pending.peer = peer;
-	return type == 1 ? SUCCESS : ARGUMENT;
+	return type == 1 ? map(comm) : ARGUMENT;
 }
 
-int ncclGroupStart(void)
-{
-	return SUCCESS;
-}
-
-int ncclGroupEnd(void)
+int fake_end_group(void)
 {
 	struct ncclComm *comm = pending.comm;
 
@@ -277,15 +209,4 @@ int ncclGroupEnd(void)
 	comm->calls++;
 	pending.comm = NULL;
 	return PROGRESS;
-}
-
-const char *ncclGetErrorString(int result)
-{
-	return result == ARGUMENT ? "invalid argument" : "fake error";
-}
-
-const char *ncclGetLastError(struct ncclComm *comm)
-{
-	(void)comm;
-	return "";
 }
