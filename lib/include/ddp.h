@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libddp: a job of many processes, one rank each, that PMIx connects; started
- * by srun --mpi=pmix (which srun --ddp chooses), by any other PMIx launcher, or
- * as one process without any.
+ * libddp: a job of many processes, one rank each, that PMIx connects. It is
+ * started by srun --mpi=pmix (which srun --ddp chooses), by another launcher
+ * with PMIx, or as one process without any.
  *
- * Collective functions must be called by every rank, in the same order. Each
- * ends at its deadline even if a peer never arrives; where that happens, up to
- * a second more goes into finding out which ranks have not come, which the
- * error then names with their hosts. A rank that has come and stalled later
- * cannot be named, and the error says so. A deadline that has passed, and any
- * failure of PMIx itself, ends the job: every later collective of it fails at
- * once with the same error.
+ * Collectives. Every rank must call the same collective functions in the same
+ * order. Each ends at its deadline even if a peer never arrives. It then takes
+ * up to a second more to find out which ranks have not come, and the error
+ * names them with their hosts. A rank that came and stalled later cannot be
+ * named; the error says so. A deadline that has passed, or a failure of PMIx
+ * itself, ends the job: every later collective of it fails at once with the
+ * same error.
  *
- * A rank that dies ends them all under srun --kill-on-bad-exit, which srun
- * --ddp sets. Without, Slurm still kills most steps of which a process has
- * died, or called _exit, after its first ddp_job_create; but not where ranks of
- * its node were waiting in a collective: these get an error at once, and should
- * call ddp_abort, as those on other nodes have only their deadline. PMIx is
- * left when the program exits, by exit or return from main, and not before: a
- * rank that exits with an error tells nobody, so call ddp_abort instead. A rank
- * that comes after its peers' deadline may itself succeed: only ddp_abort by
- * those who waited ends it.
+ * A rank that dies ends the whole step under srun --kill-on-bad-exit, which
+ * srun --ddp sets. Without that, Slurm still kills most steps in which a
+ * process died or called _exit after its first ddp_job_create. It does not if
+ * ranks of the same node were waiting in a collective: these get an error at
+ * once and should call ddp_abort, because ranks on other nodes have only their
+ * deadline.
  *
- * Order: destroy communicators, then the job, then call MPI_Finalize. A
+ * A rank that fails should call ddp_abort rather than exit: exit, or return
+ * from main, leaves PMIx in order, and no other rank notices. A rank that comes
+ * after its peers' deadline may itself succeed: only ddp_abort by those who
+ * waited ends it.
+ *
+ * Order: destroy communicators, then the job, then call MPI_Finalize. The
  * program's own MPI_Init may come at any time, but the first ddp_job_create
  * must come before MPI_Finalize.
  *
- * Threads: all functions of a job may be called by several threads at once, but
- * for ddp_job_destroy; collectives wait for each other, and their order must
- * still be the same on all ranks. A child of fork has no job. Nothing here
- * prints, except ddp_abort, or exits, except ddp_abort.
+ * Threads: several threads may call the functions of a job at once, except
+ * ddp_job_destroy. Collectives wait for each other, and their order must still
+ * be the same on all ranks. A child of fork has no job. Only ddp_abort prints
+ * or exits.
  */
 #ifndef DDP_H
 #define DDP_H
@@ -47,75 +49,76 @@ struct ddp_job;
 
 /* How a job is found. */
 enum ddp_launch {
-	DDP_LAUNCH_AUTO = 0,	/* PMIx where a launcher offers it; otherwise
-				 * one process, unless Slurm has started
-				 * several tasks, which is refused: they would
-				 * each be alone */
-	DDP_LAUNCH_PMIX,	/* PMIx, or refuse */
+	DDP_LAUNCH_AUTO = 0,	/* PMIx if a launcher offers it, or else one
+				 * process. Several tasks without PMIx are an
+				 * error: each would be a job of its own */
+	DDP_LAUNCH_PMIX,	/* PMIx, or an error */
 	DDP_LAUNCH_SINGLE	/* one process, whatever started it */
 };
 
-/* Set size to sizeof(struct ddp_job_options); zero whatever else is not set. */
+/* Set size to sizeof(struct ddp_job_options), and zero what you do not set. */
 struct ddp_job_options {
 	size_t size;
 	enum ddp_launch launch;
-	int32_t timeout_ms;	/* of joining, and of each collective; 0:
-				 * 300,000, as imports of Python programs skew
-				 * their start; below 0: none */
+	int32_t timeout_ms;	/* for joining, and for each collective. 0:
+				 * 300,000, because Python programs import for
+				 * that long; below 0: no limit */
 };
 
 /*
  * Join the job. Not collective, but the other ranks' collectives wait for it.
- * options NULL: all defaults. Returns the job, for the caller to destroy, or
- * NULL. A process has one job at a time; after it has destroyed one it can
- * create another, if all ranks do, but not after one that was ended by a
- * failure as above.
+ * options NULL: all defaults. Returns the job, which the caller destroys, or
+ * NULL. A process has one job at a time. After it has destroyed one, it can
+ * create another if all ranks do, and if no failure as above ended the first.
  */
 struct ddp_job *ddp_job_create(const struct ddp_job_options *options,
 			       struct ddp_error *error);
 
-/* Leave it. Waits for nobody. NULL is allowed. */
+/* Leave the job, without waiting for others. NULL is allowed. */
 void ddp_job_destroy(struct ddp_job *job);
 
 uint32_t ddp_job_rank(const struct ddp_job *job);
 uint32_t ddp_job_size(const struct ddp_job *job);
 uint32_t ddp_job_local_rank(const struct ddp_job *job);	/* on its node */
 uint32_t ddp_job_local_size(const struct ddp_job *job);
-uint32_t ddp_job_node_rank(const struct ddp_job *job);	/* nodes count by their
-							 * lowest rank */
+uint32_t ddp_job_node_rank(const struct ddp_job *job);	/* nodes are in the
+							 * order of their
+							 * lowest ranks */
 uint32_t ddp_job_node_count(const struct ddp_job *job);
 
-/* Of any rank; borrowed until the job is destroyed. NULL beyond its size. */
+/* The host of any rank; borrowed until the job is destroyed. NULL if there is
+ * no such rank. */
 const char *ddp_job_host(const struct ddp_job *job, uint32_t rank);
 
-/* Of any rank below the size; UINT32_MAX beyond it. */
+/* The same of any rank. UINT32_MAX if there is no such rank. */
 uint32_t ddp_job_node_of(const struct ddp_job *job, uint32_t rank);
 uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank);
 
-#define DDP_RECORD_MAX 65536	/* bytes that a rank can give to allgather */
+#define DDP_RECORD_MAX 65536	/* bytes that a rank can give in a collective */
 
 /*
- * Collective: every rank gives size bytes at mine, the same size on all, from
- * 1 to DDP_RECORD_MAX; all[size * job size] then holds those of rank 0, 1, ...
- * Returns 0, or -1 with all undefined; what is wrong with one record is known
- * only to the ranks that read it.
+ * Collective: every rank gives size bytes at mine, the same size on all, from 1
+ * to DDP_RECORD_MAX. all[size * job size] gets those of rank 0, 1, ... Returns
+ * 0; or -1, and all is undefined. Only the ranks that read a wrong record know
+ * of it.
  *
- * Costs one PMIx fence and a local read for each rank: for set-up, not for
- * training. Up to 100 bytes are cheapest. PMIx forgets nothing: each later
- * collective of the job carries twice what the largest records weighed.
+ * Costs one PMIx fence and a local read for each rank: use it to set up, not to
+ * train. Up to 100 bytes are cheapest. PMIx forgets nothing: each later
+ * collective of the job carries twice the size of the largest records again.
  */
 int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		      void *all, struct ddp_error *error);
 
-/* Collective: returns 0 when all ranks have called it, or -1, also where one
- * has died instead. Costs what ddp_job_allgather costs. */
+/* Collective: returns 0 when all ranks have called it; or -1, also if one has
+ * died. Costs as much as ddp_job_allgather. */
 int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error);
 
 /*
- * End the whole job, now, with an exit code from 1 to 255 (others become 1),
- * without atexit or the flush of buffers, on every rank. The formatted sentence
- * goes to stderr as one line, "ddp_abort: rank 3 on n2: ...". job NULL: ends
- * this process only, as does a child of fork. May be called by any thread.
+ * End all ranks at once, with an exit code from 1 to 255 (others become 1).
+ * Functions of atexit do not run, and buffers are not flushed. The formatted
+ * sentence goes to stderr as one line, "ddp_abort: rank 3 on n2: ...", in which
+ * a '?' stands for what cannot be printed. job NULL, or a child of fork: ends
+ * this process only. Any thread may call this.
  */
 void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4), noreturn));

@@ -2,10 +2,9 @@
 /*
  * What went wrong, as a code and one sentence.
  *
- * Every function that can fail takes a struct ddp_error last. NULL is
- * allowed and means that the caller does not want the text. On success it is
- * left as it was; on failure nothing but it has changed, unless the function
- * says otherwise.
+ * Every function that can fail takes a struct ddp_error as its last argument.
+ * NULL means that the caller does not want it. On success it does not change.
+ * On failure only it changes, unless the function says otherwise.
  */
 #ifndef DDP_ERROR_H
 #define DDP_ERROR_H
@@ -16,11 +15,11 @@ extern "C" {
 
 enum ddp_error_code {
 	DDP_ERROR_NONE = 0,
-	DDP_ERROR_ARGUMENT,	/* the input is wrong; text says where */
-	DDP_ERROR_SYSTEM,	/* the machine refused, such as for memory */
+	DDP_ERROR_ARGUMENT,	/* the input is wrong; the text says where */
+	DDP_ERROR_SYSTEM,	/* the machine refused, such as memory */
 	DDP_ERROR_TIMEOUT,	/* a deadline has passed */
-	DDP_ERROR_PEER,		/* another rank did, or reported, something
-				 * that does not go together with this one */
+	DDP_ERROR_PEER,		/* another rank did or reported something that
+				 * does not fit this one */
 	DDP_ERROR_PMIX,		/* native is a pmix_status_t */
 	DDP_ERROR_NCCL,		/* native is an ncclResult_t */
 	DDP_ERROR_CUDA		/* native is a CUresult */
@@ -28,8 +27,8 @@ enum ddp_error_code {
 
 struct ddp_error {
 	enum ddp_error_code code;
-	int native;		/* 0 where nothing native was returned */
-	char text[512];		/* one line, no newline at its end */
+	int native;		/* 0 if there is none */
+	char text[512];		/* one line of printable ASCII, no newline */
 };
 
 #ifdef __cplusplus

@@ -35,8 +35,8 @@ bool ddp_client_is_offered(void);
  * Join, unless this process has joined already; NULL on error. One client
  * serves all jobs of a process, one after the other, and leaves PMIx when the
  * process exits. It must not leave earlier: a server whose ranks leave and come
- * again drops what it was doing for others on its node, and MPI_Init would
- * fail afterwards.
+ * again drops what it was doing for others on its node, and MPI_Init would fail
+ * afterwards.
  */
 struct ddp_client *ddp_client_open(int64_t deadline, struct ddp_error *error);
 

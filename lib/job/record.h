@@ -9,9 +9,9 @@
  * which. Values are put under the same keys again and again, and PMIx 4.2 loses
  * a value whose size changes.
  *
- * Both begin, in bytes, numbers little-endian: 0 "DDPR", 4 version,
- * 8 session, 12 round, 16 rank, 20 size, 24 checksum (FNV-1a of all before it,
- * and of what the rank gave), 28 what the rank gave, or its beginning.
+ * Both begin, in bytes, numbers little-endian: 0 "DDPR", 4 version, 8 session,
+ * 12 round, 16 rank, 20 size, 24 checksum (FNV-1a of all before it, and of what
+ * the rank gave), 28 what the rank gave, or its beginning.
  */
 #ifndef DDP_JOB_RECORD_H
 #define DDP_JOB_RECORD_H
@@ -60,9 +60,11 @@ int ddp_record_open(const void *bytes, size_t length,
 		    const struct ddp_record_id *id, size_t *size,
 		    struct ddp_error *error);
 
-/* After ddp_record_open, from the slot or copy that holds the whole record:
+/*
+ * After ddp_record_open, from the slot or copy that holds the whole record:
  * copy what the rank gave to buffer, and check it. Returns 0, or -1 with
- * DDP_ERROR_PMIX. */
+ * DDP_ERROR_PMIX.
+ */
 int ddp_record_read(const void *bytes, size_t length, void *buffer,
 		    struct ddp_error *error);
 

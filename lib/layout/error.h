@@ -9,9 +9,9 @@
 #include "ddp_error.h"
 
 /*
- * Fill error (NULL: do nothing) from a printf format; text that is too long
- * is cut, what is not printable in it becomes '?' (see ddp_text_quote), and
- * native is 0. Returns -1 always, so that callers can return its result.
+ * Fill error (NULL: do nothing) from a printf format; text that is too long is
+ * cut, what is not printable in it becomes '?' (see ddp_text_quote), and native
+ * is 0. Returns -1 always, so that callers can return its result.
  */
 int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 		  const char *format, ...)
