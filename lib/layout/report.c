@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows as a table, as JSON and as variables. */
 #include "layout/report.h"
 
 #include <stdio.h>
@@ -26,9 +27,47 @@ static const char *const names[COLUMNS] = {
 	"INTERFACE", "WHY",
 };
 
+enum { TAILS = 16 };
+
+/*
+ * Rows that are copies of one, as those of many nodes alike are, end alike: the
+ * end is formatted once.
+ */
+struct tail {
+	const char *storage;	/* the rows'; NULL: none yet */
+	size_t at, length;	/* of the end in the text */
+};
+
+static struct tail *find_tail(struct tail *tails, const struct ddp_row *row)
+{
+	return &tails[row->local_rank % TAILS];
+}
+
+/* Whether the end was there already, and then is there once more. */
+static bool repeat_tail(struct ddp_text *out, struct tail *tails,
+			const struct ddp_row *row)
+{
+	const struct tail *tail = find_tail(tails, row);
+
+	if (tail->storage == NULL || tail->storage != row->storage)
+		return false;
+	ddp_text_repeat(out, tail->at, tail->length);
+	return true;
+}
+
+/* The row's end is what the text has from at on. */
+static void keep_tail(const struct ddp_text *out, struct tail *tails,
+		      const struct ddp_row *row, size_t at)
+{
+	*find_tail(tails, row) = (struct tail){ row->storage, at,
+						out->length - at };
+}
+
 static void add_list(struct ddp_text *out, uint32_t i, const char *item)
 {
-	ddp_text_add_quoted(out, "%s%s", i > 0 ? "," : "", *item ? item : "-");
+	if (i > 0)
+		ddp_text_add(out, ",");
+	ddp_text_add_string(out, *item ? item : "-");
 }
 
 static void add_models(struct ddp_text *out, const struct ddp_row *row)
@@ -71,18 +110,17 @@ static size_t add_cell(struct ddp_text *out, const struct ddp_row *row,
 	uint32_t i;
 
 	switch (column) {
-	case COLUMN_RANK: ddp_text_add(out, "%u", row->rank); break;
-	case COLUMN_NODE: ddp_text_add_quoted(out, "%s", row->node); break;
-	case COLUMN_LOCAL: ddp_text_add(out, "%u", row->local_rank); break;
-	case COLUMN_NUMA: ddp_text_add_quoted(out, "%s", row->numa); break;
-	case COLUMN_CPUS: ddp_text_add_quoted(out, "%s", row->cpus); break;
-	case COLUMN_INTERFACE:
-		ddp_text_add_quoted(out, "%s", row->interface);
-		break;
+	case COLUMN_RANK: ddp_text_add_number(out, row->rank); break;
+	case COLUMN_NODE: ddp_text_add_string(out, row->node); break;
+	case COLUMN_LOCAL: ddp_text_add_number(out, row->local_rank); break;
+	case COLUMN_NUMA: ddp_text_add_string(out, row->numa); break;
+	case COLUMN_CPUS: ddp_text_add_string(out, row->cpus); break;
+	case COLUMN_INTERFACE: ddp_text_add_string(out, row->interface); break;
 	case COLUMN_WHY:
-		for (i = 0; i < row->why_count; i++)
-			ddp_text_add_quoted(out, "%s%s", i > 0 ? "; " : "",
-					    row->why[i]);
+		for (i = 0; i < row->why_count; i++) {
+			ddp_text_add(out, "%s", i > 0 ? "; " : "");
+			ddp_text_add_string(out, row->why[i]);
+		}
 		break;
 	default: add_gpus(out, row, column); break;
 	}
@@ -94,23 +132,50 @@ static size_t add_cell(struct ddp_text *out, const struct ddp_row *row,
 static void widths_find(const struct ddp_row *rows, size_t count,
 			size_t *widths)
 {
+	struct tail tails[TAILS] = { { NULL, 0, 0 } };
 	struct ddp_text cell = { 0 };
 	enum column column;
 	size_t i, width;
 
-	for (column = 0; column < COLUMN_WHY; column++) {
-		for (i = 0; i < count; i++) {
+	for (i = 0; i < count; i++) {
+		for (column = 0; column < COLUMN_WHY; column++) {
 			cell.length = 0;
+			if (column == COLUMN_LOCAL &&
+			    repeat_tail(&cell, tails, &rows[i]))
+				break;
 			width = add_cell(&cell, &rows[i], column);
 			if (width > widths[column])
 				widths[column] = width;
 		}
+		cell.length = 0;
+		keep_tail(&cell, tails, &rows[i], 0);
 	}
 	free(cell.data);
 }
 
+static void add_line(struct ddp_text *out, struct tail *tails,
+		     const struct ddp_row *row, const size_t *widths)
+{
+	enum column column;
+	size_t tail = 0;
+
+	for (column = 0; column < COLUMN_WHY; column++) {
+		if (column == COLUMN_LOCAL) {
+			if (repeat_tail(out, tails, row))
+				return;
+			tail = out->length;
+		}
+		ddp_text_pad(out, widths[column] + 2 -
+			     add_cell(out, row, column));
+	}
+	add_cell(out, row, COLUMN_WHY);
+	ddp_text_add(out, "\n");
+	keep_tail(out, tails, row, tail);
+}
+
 char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header)
 {
+	struct tail tails[TAILS] = { { NULL, 0, 0 } };
 	struct ddp_text out = { 0 };
 	size_t widths[COLUMNS] = { 0 }, i;
 	enum column column;
@@ -123,37 +188,16 @@ char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header)
 			     names[column]);
 	if (header)
 		ddp_text_add(&out, "%s\n", names[COLUMN_WHY]);
-	for (i = 0; i < count; i++) {
-		for (column = 0; column < COLUMN_WHY; column++)
-			ddp_text_pad(&out, widths[column] + 2 -
-				     add_cell(&out, &rows[i], column));
-		add_cell(&out, &rows[i], COLUMN_WHY);
-		ddp_text_add(&out, "\n");
-	}
+	for (i = 0; i < count; i++)
+		add_line(&out, tails, &rows[i], widths);
 	return ddp_text_finish(&out);
-}
-
-static void add_string(struct ddp_text *out, const char *string)
-{
-	const char *at;
-
-	ddp_text_add(out, "\"");
-	for (at = string; *at != '\0'; at++) {
-		if (*at == '"' || *at == '\\')
-			ddp_text_add(out, "\\%c", *at);
-		else if ((unsigned char)*at < ' ')
-			ddp_text_add(out, "\\u%04x", (unsigned char)*at);
-		else
-			ddp_text_add_quoted(out, "%c", *at);
-	}
-	ddp_text_add(out, "\"");
 }
 
 static void add_member(struct ddp_text *out, const char *name,
 		       const char *value)
 {
 	ddp_text_add(out, ",\"%s\":", name);
-	add_string(out, value);
+	ddp_text_add_json(out, value);
 }
 
 static void add_gpu_json(struct ddp_text *out, const struct ddp_row_gpu *gpu)
@@ -167,14 +211,19 @@ static void add_gpu_json(struct ddp_text *out, const struct ddp_row_gpu *gpu)
 	ddp_text_add(out, "}");
 }
 
-static void add_row_json(struct ddp_text *out, const struct ddp_row *row)
+static void add_row_json(struct ddp_text *out, struct tail *tails,
+			 const struct ddp_row *row)
 {
+	size_t tail;
 	uint32_t i;
 
 	ddp_text_add(out, "{\"rank\":%u", row->rank);
 	add_member(out, "node", row->node);
-	ddp_text_add(out, ",\"node_rank\":%u,\"local_rank\":%u,\"gpus\":[",
-		     row->node_rank, row->local_rank);
+	ddp_text_add(out, ",\"node_rank\":%u", row->node_rank);
+	if (repeat_tail(out, tails, row))
+		return;
+	tail = out->length;
+	ddp_text_add(out, ",\"local_rank\":%u,\"gpus\":[", row->local_rank);
 	for (i = 0; i < row->gpu_count; i++) {
 		ddp_text_add(out, "%s", i > 0 ? "," : "");
 		add_gpu_json(out, &row->gpus[i]);
@@ -186,24 +235,26 @@ static void add_row_json(struct ddp_text *out, const struct ddp_row *row)
 	ddp_text_add(out, ",\"why\":[");
 	for (i = 0; i < row->why_count; i++) {
 		ddp_text_add(out, "%s", i > 0 ? "," : "");
-		add_string(out, row->why[i]);
+		ddp_text_add_json(out, row->why[i]);
 	}
 	ddp_text_add(out, "]}");
+	keep_tail(out, tails, row, tail);
 }
 
 char *ddp_report_json(const struct ddp_row *rows, size_t count,
 		      const char *master, uint16_t port)
 {
+	struct tail tails[TAILS] = { { NULL, 0, 0 } };
 	struct ddp_text out = { 0 };
 	size_t i;
 
 	ddp_text_add(&out, "{\"version\":1,\"ranks\":[");
 	for (i = 0; i < count; i++) {
 		ddp_text_add(&out, "%s\n", i > 0 ? "," : "");
-		add_row_json(&out, &rows[i]);
+		add_row_json(&out, tails, &rows[i]);
 	}
 	ddp_text_add(&out, "],\n\"master\":{\"addr\":");
-	add_string(&out, master);
+	ddp_text_add_json(&out, master);
 	if (port > 0)
 		ddp_text_add(&out, ",\"port\":%u}}\n", port);
 	else
@@ -217,18 +268,16 @@ char *ddp_report_env(const struct ddp_vars *vars, const char *visible)
 	char value[DDP_VARS_VALUE_SIZE];
 	size_t i;
 
-	ddp_text_add_quoted(&out, "# rank %u on %s", vars->rank.rank,
-			    vars->rank.host);
-	for (i = 0; i < ddp_vars_count(); i++)
-		if (ddp_vars_format(i, vars, value, sizeof(value)) > 0) {
-			ddp_text_add(&out, "\n");
-			ddp_text_add_quoted(&out, "%s=%s", ddp_vars_name(i),
-					    value);
-		}
+	ddp_text_add(&out, "# rank %u on ", vars->rank.rank);
+	ddp_text_add_string(&out, vars->rank.host);
 	ddp_text_add(&out, "\n");
+	for (i = 0; i < ddp_vars_count(); i++)
+		if (ddp_vars_format(i, vars, value, sizeof(value)) > 0)
+			ddp_text_add(&out, "%s=%s\n", ddp_vars_name(i),
+				     ddp_text_quote(value));
 	if (*visible != '\0') {
 		ddp_text_add(&out, "CUDA_DEVICE_ORDER=PCI_BUS_ID\n");
-		ddp_text_add_quoted(&out, "%s", visible);
+		ddp_text_add_string(&out, visible);
 		ddp_text_add(&out, "\n");
 	}
 	return ddp_text_finish(&out);

@@ -4,23 +4,29 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Room for length bytes more and a NUL. */
-static bool text_grow(struct ddp_text *text, size_t length)
+/*
+ * Make room for length bytes more and a NUL. Returns where they begin, or NULL
+ * after a failure.
+ */
+static char *text_grow(struct ddp_text *text, size_t length)
 {
 	size_t size = text->size > 0 ? text->size : 256;
 	char *data;
 
+	if (text->failed)
+		return NULL;
 	while (size - text->length <= length)
 		size *= 2;
 	data = size > text->size ? realloc(text->data, size) : text->data;
 	if (data == NULL) {
 		text->failed = true;
-		return false;
+		return NULL;
 	}
 	text->data = data;
 	text->size = size;
-	return true;
+	return data + text->length;
 }
 
 /* Returns what was added; "" where nothing could be. */
@@ -30,19 +36,24 @@ static char *text_add(struct ddp_text *text, const char *format, va_list args)
 static char *text_add(struct ddp_text *text, const char *format, va_list args)
 {
 	static char nothing[1];
+	char *out = text_grow(text, 64);
+	size_t room = out != NULL ? text->size - text->length : 0;
 	va_list again;
-	char *added;
-	int length;
+	int length = -1;
 
 	va_copy(again, args);
-	length = vsnprintf(NULL, 0, format, again);
+	if (out != NULL)
+		length = vsnprintf(out, room, format, args);
+	if (length >= 0 && (size_t)length >= room) {
+		out = text_grow(text, (size_t)length);
+		if (out != NULL)
+			vsnprintf(out, (size_t)length + 1, format, again);
+	}
 	va_end(again);
-	if (text->failed || length < 0 || !text_grow(text, (size_t)length))
+	if (out == NULL || length < 0)
 		return nothing;
-	added = text->data + text->length;
-	vsnprintf(added, (size_t)length + 1, format, args);
 	text->length += (size_t)length;
-	return added;
+	return out;
 }
 
 void ddp_text_add(struct ddp_text *text, const char *format, ...)
@@ -63,9 +74,80 @@ void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 	va_end(args);
 }
 
+static bool is_printable(char byte)
+{
+	return byte >= ' ' && byte <= '~';
+}
+
+void ddp_text_add_string(struct ddp_text *text, const char *string)
+{
+	size_t length = strlen(string);
+	char *out = text_grow(text, length);
+
+	if (out == NULL)
+		return;
+	ddp_text_quote(memcpy(out, string, length + 1));
+	text->length += length;
+}
+
+void ddp_text_add_json(struct ddp_text *text, const char *string)
+{
+	const char *at, *end;
+
+	ddp_text_add(text, "\"");
+	for (at = string; *at != '\0'; at = end) {
+		for (end = at; is_printable(*end) && *end != '"' &&
+		     *end != '\\'; end++)
+			;
+		ddp_text_add(text, "%.*s", (int)(end - at), at);
+		if (*end == '\0')
+			break;
+		if (is_printable(*end))
+			ddp_text_add(text, "\\%c", *end);
+		else if ((unsigned char)*end < ' ')
+			ddp_text_add(text, "\\u%04x", (unsigned char)*end);
+		else
+			ddp_text_add(text, "?");
+		end++;
+	}
+	ddp_text_add(text, "\"");
+}
+
+void ddp_text_add_number(struct ddp_text *text, uint32_t number)
+{
+	char digits[10], *at = digits + sizeof(digits);
+	size_t length;
+	char *out;
+
+	do
+		*--at = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	length = (size_t)(digits + sizeof(digits) - at);
+	out = text_grow(text, length);
+	if (out == NULL)
+		return;
+	memcpy(out, at, length);
+	text->length += length;
+}
+
+void ddp_text_repeat(struct ddp_text *text, size_t at, size_t length)
+{
+	char *out = text_grow(text, length);
+
+	if (out == NULL)
+		return;
+	memcpy(out, text->data + at, length);
+	text->length += length;
+}
+
 void ddp_text_pad(struct ddp_text *text, size_t count)
 {
-	ddp_text_add(text, "%*s", (int)count, "");
+	char *out = text_grow(text, count);
+
+	if (out == NULL)
+		return;
+	memset(out, ' ', count);
+	text->length += count;
 }
 
 char *ddp_text_quote(char *text)
@@ -73,7 +155,7 @@ char *ddp_text_quote(char *text)
 	char *at;
 
 	for (at = text; *at != '\0'; at++)
-		if (*at < ' ' || *at > '~')
+		if (!is_printable(*at))
 			*at = '?';
 	return text;
 }

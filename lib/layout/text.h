@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct ddp_text {
 	char *data;		/* NULL while there is none */
@@ -21,6 +22,18 @@ void ddp_text_add(struct ddp_text *text, const char *format, ...)
 /* The same, with what is added made printable by ddp_text_quote. */
 void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* As ddp_text_add_quoted(text, "%s", string), but at once. */
+void ddp_text_add_string(struct ddp_text *text, const char *string);
+
+/* Add a string as JSON's, in quotation marks; a byte above '~' becomes '?'. */
+void ddp_text_add_json(struct ddp_text *text, const char *string);
+
+/* As ddp_text_add(text, "%u", number), but at once. */
+void ddp_text_add_number(struct ddp_text *text, uint32_t number);
+
+/* Add length bytes of text itself that begin at at. */
+void ddp_text_repeat(struct ddp_text *text, size_t at, size_t length);
 
 /* As many spaces. */
 void ddp_text_pad(struct ddp_text *text, size_t count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
+#include <criterion/parameterized.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,4 +49,81 @@ Test(text, every_error_is_printable)
 
 	ddp_error_set(&error, DDP_ERROR_ARGUMENT, "--ddp '%s'", "a\n\033[2J");
 	cr_expect_str_eq(error.text, "--ddp 'a??[2J'");
+}
+
+static void expect(struct ddp_text *text, const char *expected)
+{
+	char *had = ddp_text_finish(text);
+
+	cr_assert_not_null(had);
+	cr_expect_str_eq(had, expected, "%s", had);
+	free(had);
+}
+
+Test(text, grows)
+{
+	struct ddp_text text = { 0 };
+	char *had;
+	int i;
+
+	expect(&text, "");
+	for (i = 0; i < 1000; i++)
+		ddp_text_add(&text, "%d%0300d,", i % 10, 0);
+	had = ddp_text_finish(&text);
+	cr_assert_not_null(had);
+	cr_expect_eq(strlen(had), 302000);
+	for (i = 0; i < 1000; i++) {
+		cr_expect_eq(had[302 * i], '0' + i % 10);
+		cr_expect_eq(strspn(had + 302 * i + 1, "0"), 300);
+	}
+	free(had);
+}
+
+Test(text, strings_are_quoted)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add_string(&text, "a\n\x1b[2J\x7f\xc3\xa4~ ");
+	ddp_text_add_string(&text, "");
+	expect(&text, "a??[2J???~ ");
+}
+
+struct json {
+	char text[16], json[32];
+};
+
+ParameterizedTestParameters(text, json)
+{
+	static struct json table[] = {
+		{ "", "\"\"" },
+		{ "n1", "\"n1\"" },
+		{ "\"", "\"\\\"\"" },
+		{ "a\"\\b\\", "\"a\\\"\\\\b\\\\\"" },
+		{ "\n\x1b[", "\"\\u000a\\u001b[\"" },
+		{ "\x7f\xe4", "\"??\"" },
+	};
+
+	return cr_make_param_array(struct json, table,
+				   sizeof(table) / sizeof(table[0]));
+}
+
+ParameterizedTest(struct json *row, text, json)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add_json(&text, row->text);
+	expect(&text, row->json);
+}
+
+Test(text, numbers_and_repeats)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add_number(&text, 0);
+	ddp_text_pad(&text, 2);
+	ddp_text_add_number(&text, UINT32_MAX);
+	ddp_text_pad(&text, 0);
+	ddp_text_repeat(&text, 1, 5);
+	ddp_text_repeat(&text, 0, 0);
+	expect(&text, "0  4294967295  429");
 }
