@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "slow.h"
+#include "tool/tool.h"
 
 #define ID_BYTES 128	/* of an ncclUniqueId */
 
@@ -172,8 +173,8 @@ static void print_json(const struct bootstrap *b, const struct row *rows)
 	for (int rank = 0; rank < b->world->size; rank++) {
 		const struct row *row = &rows[rank];
 
-		printf("{\"rank\":%d,\"host\":\"%s\"", rank,
-		       b->world->members[rank].host);
+		printf("{\"rank\":%d,\"host\":", rank);
+		tool_print_json(stdout, b->world->members[rank].host);
 		print_value("pmix_init_ms", row->job * 1e3);
 		print_value("exchange_us", row->exchange * 1e6);
 		print_value("nccl_init_ms", row->connect * 1e3);

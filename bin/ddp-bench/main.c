@@ -12,6 +12,7 @@
 #include "config.h"
 #include "layout/scan.h"
 #include "pairs.h"
+#include "tool/tool.h"
 
 /* What must be the same on all ranks. */
 static void describe(const struct options *options, char *text, size_t size)
@@ -74,9 +75,7 @@ static int finish(const struct world *world, struct ddp_error *error)
 {
 	struct ddp_error mine = { 0 };
 
-	if (fflush(stdout) != 0 || ferror(stdout))
-		ddp_error_set(&mine, DDP_ERROR_SYSTEM,
-			      "cannot write the standard output");
+	tool_flush(&mine);
 	return world_agree(world, "", &mine, error);
 }
 
@@ -122,11 +121,15 @@ int main(int argc, char **argv)
 	struct ddp_error mine = { 0 }, error = { 0 };
 	bool bad = false;
 
+	tool_start();
 	options_parse(&options, argc, argv, &mine);
 	if (options.help || options.version) {
 		fputs(options.help ? options_help() :
 		      "ddp-bench " DDP_VERSION "\n", stdout);
-		return 0;
+		if (tool_flush(&error) == 0)
+			return 0;
+		fprintf(stderr, "ddp-bench: %s\n", error.text);
+		return 1;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (run(&options, &mine, &bad, &error) == 0)

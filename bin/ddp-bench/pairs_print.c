@@ -4,6 +4,7 @@
 
 #include "pairs.h"
 #include "report.h"
+#include "tool/tool.h"
 
 /* Both nodes' ranks send at once: the bytes of one direction. */
 static double bandwidth(const struct world *world,
@@ -21,6 +22,15 @@ static const char *host(const struct world *world, int node)
 	while (world->members[rank].node != node)
 		rank++;
 	return world->members[rank].host;
+}
+
+static void print_pair_json(const struct world *world, int a, int b)
+{
+	putchar('[');
+	tool_print_json(stdout, host(world, a));
+	putchar(',');
+	tool_print_json(stdout, host(world, b));
+	putchar(']');
 }
 
 static bool is_slow(const struct slow *slow, int a, int b)
@@ -41,19 +51,20 @@ static void print_pair(const struct world *world,
 
 	if (options->check > 0)
 		snprintf(wrong, sizeof(wrong), "%" PRIu64, pairs->wrong[i]);
-	if (options->json)
-		printf("{\"nodes\":[\"%s\",\"%s\"],\"backend\":\"%s\",\"ranks\""
-		       ":%d,\"size\":%" PRIu64 ",\"time\":%.3f,\"bw\":%.6f,"
-		       "\"nwrong\":%s,\"slow\":%s}\n", host(world, a),
-		       host(world, b), world->backend->name,
-		       pairs_width(world, a, b), options->min_bytes,
-		       time * 1e6, speed, options->check > 0 ? wrong : "null",
-		       slow ? "true" : "false");
-	else
+	if (!options->json) {
 		printf("%12s  %12s  %6d  %9.1f  %8.2f  %6s%s\n",
 		       host(world, a), host(world, b),
 		       pairs_width(world, a, b), time * 1e6, speed, wrong,
 		       slow ? "  slow" : "");
+		return;
+	}
+	printf("{\"nodes\":");
+	print_pair_json(world, a, b);
+	printf(",\"backend\":\"%s\",\"ranks\":%d,\"size\":%" PRIu64 ",\"time\":"
+	       "%.3f,\"bw\":%.6f,\"nwrong\":%s,\"slow\":%s}\n",
+	       world->backend->name, pairs_width(world, a, b),
+	       options->min_bytes, time * 1e6, speed,
+	       options->check > 0 ? wrong : "null", slow ? "true" : "false");
 }
 
 static void print_head(const struct world *world,
@@ -118,7 +129,8 @@ static void print_json_slow(const struct world *world,
 	for (int a = 0; a < nodes; a++) {
 		if (!slow->nodes[a])
 			continue;
-		printf("%s\"%s\"", comma, host(world, a));
+		printf("%s", comma);
+		tool_print_json(stdout, host(world, a));
 		comma = ",";
 	}
 	printf("],\"slow_pairs\":[");
@@ -127,8 +139,8 @@ static void print_json_slow(const struct world *world,
 		for (int a = 0; a < b; a++) {
 			if (!slow->pairs[pair_index(a, b)])
 				continue;
-			printf("%s[\"%s\",\"%s\"]", comma, host(world, a),
-			       host(world, b));
+			printf("%s", comma);
+			print_pair_json(world, a, b);
 			comma = ",";
 		}
 	}

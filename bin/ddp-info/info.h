@@ -59,7 +59,10 @@ int step_plan(struct ddp_row *row, struct ddp_error *error);
  */
 int gather_print(const struct ddp_row *row, struct ddp_error *error);
 
-/* main.c: print and free; fails for NULL, which is a lack of memory. */
+/*
+ * main.c: print and free; fails for NULL, which is a lack of memory. Whether it
+ * could be written is seen at the end.
+ */
 int text_print(char *text, struct ddp_error *error);
 
 #endif

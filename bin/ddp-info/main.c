@@ -9,20 +9,17 @@
 
 #include "config.h"
 #include "info.h"
+#include "tool/tool.h"
 
 static char buffer[1 << 20];
 
 int text_print(char *text, struct ddp_error *error)
 {
-	int rc = 0;
-
 	if (text == NULL)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
-	if (fputs(text, stdout) == EOF || fflush(stdout) == EOF)
-		rc = ddp_error_set(error, DDP_ERROR_SYSTEM,
-				   "cannot write to stdout");
+	fputs(text, stdout);
 	free(text);
-	return rc;
+	return 0;
 }
 
 static int gather(struct ddp_error *error)
@@ -48,6 +45,7 @@ int main(int argc, char **argv)
 	bool differs = false;
 	int rc;
 
+	tool_start();
 	/* srun mixes the lines of tasks that write in small pieces. */
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	rc = options_parse(&options, argc, argv, &error);
@@ -66,6 +64,8 @@ int main(int argc, char **argv)
 		rc = step_print(&differs, &error);
 	else if (rc == 0)
 		rc = plan_print(&options, &error);
+	if (rc == 0)
+		rc = tool_flush(&error);
 	if (rc < 0)
 		fprintf(stderr, "ddp-info: %s\n", error.text);
 	return rc < 0 || differs;

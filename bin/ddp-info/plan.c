@@ -12,6 +12,7 @@
 #include "layout/layout.h"
 #include "layout/tasks.h"
 #include "layout/text.h"
+#include "tool/tool.h"
 #include "topo/topo.h"
 
 /* The placement of a node with this many tasks, and its rows but for ranks. */
@@ -312,6 +313,7 @@ static int first_node_draw(struct plan *plan, struct ddp_error *error)
 	struct ddp_rank first;
 	struct node_plan *node;
 	uint32_t *ranks, i;
+	char *xml;
 	int rc;
 
 	if (ddp_layout_get(plan->layout, 0, &first, error))
@@ -324,9 +326,14 @@ static int first_node_draw(struct plan *plan, struct ddp_error *error)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	for (i = 0; i < node->tasks; i++)
 		ranks[i] = i;
-	rc = ddp_topo_draw(plan->topo, plan->machine, &plan->all, node->place,
-			   ranks, plan->options->draw, error);
+	xml = ddp_topo_draw(plan->topo, plan->machine, &plan->all, node->place,
+			    ranks, error);
 	free(ranks);
+	if (xml == NULL)
+		return -1;
+	rc = tool_replace_file("--draw", plan->options->draw, xml, strlen(xml),
+			       error);
+	free(xml);
 	return rc;
 }
 

@@ -41,6 +41,16 @@ int step_plan(struct ddp_row *row, struct ddp_error *error)
 	return record == NULL ? 1 : ddp_row_parse(record, row, error);
 }
 
+/* A cell of text that others may have written; empty it is "-". */
+static void add_cell(struct ddp_text *text, const char *cell, size_t width)
+{
+	size_t end = text->length + width;
+
+	ddp_text_add_string(text, *cell ? cell : "-");
+	if (text->length < end)
+		ddp_text_pad(text, end - text->length);
+}
+
 /* A line of the comparison. planned NULL: nothing was, all is right. */
 static void line_add(struct step *step, const char *what, const char *planned,
 		     const char *got)
@@ -48,9 +58,11 @@ static void line_add(struct step *step, const char *what, const char *planned,
 	bool differs = planned != NULL && strcmp(planned, got) != 0;
 
 	step->differs = step->differs || differs;
-	ddp_text_add(&step->text, "  %-22s %-20s %s%s\n", what,
-		     planned != NULL && *planned ? planned : "-",
-		     *got ? got : "-", differs ? "   DIFFERS" : "");
+	ddp_text_add(&step->text, "  %-22s ", what);
+	add_cell(&step->text, planned != NULL ? planned : "", 20);
+	ddp_text_add(&step->text, " ");
+	add_cell(&step->text, got, 0);
+	ddp_text_add(&step->text, "%s\n", differs ? "   DIFFERS" : "");
 }
 
 static int cpus_get(struct ddp_cpuset *cpus, struct ddp_error *error)
@@ -157,8 +169,9 @@ int step_print(bool *differs, struct ddp_error *error)
 	if (rc == 0)
 		step.plan = &row;
 	node = getenv("SLURMD_NODENAME");
-	ddp_text_add(&step.text, "task %s on %s%s\n", getenv("SLURM_PROCID"),
-		     node ? node : "?", step.plan ? "" :
+	ddp_text_add_quoted(&step.text, "task %s on %s",
+			    getenv("SLURM_PROCID"), node ? node : "?");
+	ddp_text_add(&step.text, "%s\n", step.plan ? "" :
 		     ": no plan is in DDP_PLAN");
 	ddp_text_add(&step.text, "  %-22s %-20s %s\n", "", "planned", "got");
 	cpus_add(&step, &cpus);

@@ -6,11 +6,9 @@
  * whole; every rank takes the same step.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,9 +20,11 @@
 #include "data.h"
 #include "fold.h"
 #include "layout/error.h"
+#include "layout/text.h"
 #include "model.h"
 #include "options.h"
 #include "report.h"
+#include "tool/tool.h"
 #include "trainer.h"
 #include "world.h"
 
@@ -47,10 +47,12 @@ static void end_for_data(void *context, const char *text)
 	char host[ROLL_CELL] = "", line[PATH_MAX + 640];
 
 	gethostname(host, sizeof(host) - 1);
-	snprintf(line, sizeof(line), "rank %d on %s: %s", collective->rank,
-		 host, text);
-	collective->table->abort(collective, collective->size > 1 ? line :
-								    text);
+	if (collective->size > 1)
+		snprintf(line, sizeof(line), "rank %d on %s: %s",
+			 collective->rank, host, text);
+	else
+		snprintf(line, sizeof(line), "%s", text);
+	collective->table->abort(collective, ddp_text_quote(line));
 }
 
 static int open_data(struct run *run, struct ddp_error *error)
@@ -338,21 +340,7 @@ static int work(struct run *run, const struct ddp_error *mine,
 		if (train(run, error) < 0)
 			return -1;
 	}
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	return ddp_error_set(error, DDP_ERROR_SYSTEM,
-			     "cannot write the standard output");
-}
-
-/* Lest a file that is opened become a standard stream that was closed. */
-static void hold_streams(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDONLY);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	close(fd);
+	return tool_flush(error);
 }
 
 int main(int argc, char **argv)
@@ -362,17 +350,18 @@ int main(int argc, char **argv)
 	int usable = options_parse(&run.options, argc, argv, &mine) == 0;
 	int failed = 1;
 
-	hold_streams();
+	tool_start();
 	if (run.options.help || run.options.version) {
 		if (run.options.help)
 			options_print_help(stdout);
 		else
 			puts("ddp-train " DDP_VERSION);
-		return fflush(stdout) != 0;
+		if (tool_flush(&mine) == 0)
+			return 0;
+		fprintf(stderr, "ddp-train: %s\n", mine.text);
+		return 1;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* A log that may not grow is an error like another. */
-	signal(SIGXFSZ, SIG_IGN);
 	/* A rank that failed alone meets the others all the same: to say so. */
 	if (world_open(&run.collective, run.options.backend, &run.quiet,
 		       usable ? &mine : NULL) == 0 && usable) {

@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "layout/error.h"
 #include "report.h"
+#include "tool/tool.h"
 
 enum { LINE_MAX_BYTES = 320 };
 
@@ -54,17 +55,6 @@ static int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static int open_log(struct report *report, struct ddp_error *error)
-{
-	/* Emptied by the first line: a start that is refused loses none. */
-	report->log = fopen(report->plan.log, "ae");
-	if (report->log)
-		return 0;
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot write --log %s: "
-			     "%s; name a file that you may write",
-			     report->plan.log, strerror(errno));
-}
-
 int report_open(struct report **report, const struct report_plan *plan,
 		struct ddp_error *error)
 {
@@ -78,7 +68,9 @@ int report_open(struct report **report, const struct report_plan *plan,
 		goto fail;
 	}
 	new->plan = *plan;
-	if (plan->log && open_log(new, error) < 0)
+	/* Emptied by the first line: a start that is refused loses none. */
+	new->log = plan->log ? tool_open_log("--log", plan->log, error) : NULL;
+	if (plan->log && !new->log)
 		goto fail;
 	new->terminal = terminal_width() > 0;
 	new->stragglers = stragglers;
@@ -102,14 +94,6 @@ void report_close(struct report *report)
 		fclose(report->log);
 	free(report->stragglers);
 	free(report);
-}
-
-static int flush(struct ddp_error *error)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot write the "
-			     "standard output: %s", strerror(errno));
 }
 
 /* Add to a line; what does not fit is left out. */
@@ -276,16 +260,6 @@ static void log_number(FILE *log, const char *name, double value, int digits)
 		fprintf(log, ",\"%s\":null", name);
 }
 
-/* A node's name; in none is what JSON would want escaped. */
-static void log_host(FILE *log, const char *host)
-{
-	fputs(",\"host\":\"", log);
-	for (; *host; host++)
-		if ((unsigned char)*host >= ' ' && !strchr("\"\\", *host))
-			fputc(*host, log);
-	fputc('"', log);
-}
-
 static int log_end(struct report *report, struct ddp_error *error)
 {
 	fputs("}\n", report->log);
@@ -316,7 +290,8 @@ static int log_step(struct report *report, const struct report_step *step,
 	log_number(log, "busy", step->busy, 9);
 	log_number(log, "slowest_busy", step->slowest_busy, 9);
 	fprintf(log, ",\"slowest\":%d", step->slowest);
-	log_host(log, step->host);
+	fputs(",\"host\":", log);
+	tool_print_json(log, step->host);
 	return log_end(report, error);
 }
 
@@ -349,7 +324,7 @@ int report_step(struct report *report, const struct report_step *step,
 	report->recent = (struct sums){ 0 };
 	for (int rank = 0; rank < report->plan.ranks; rank++)
 		report->stragglers[rank].lost = 0;
-	return flush(error);
+	return tool_flush(error);
 }
 
 /* A line that stays, after or in place of the one that is rewritten. */
@@ -360,7 +335,7 @@ static int say(struct report *report, const char *line,
 		putchar('\n');
 	report->shown = 0;
 	puts(line);
-	return flush(error);
+	return tool_flush(error);
 }
 
 int report_eval(struct report *report, uint64_t step, double loss,

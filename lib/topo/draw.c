@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The topology as XML, with the ranks in it, for lstopo. */
 #define _GNU_SOURCE
 #include "topo/topo.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,24 +69,30 @@ static int rank_note(hwloc_topology_t hwloc, const struct ddp_machine *machine,
 	return rc;
 }
 
-int ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
-		  const struct ddp_view *gpus, const struct ddp_place *place,
-		  const uint32_t *ranks, const char *file,
-		  struct ddp_error *error)
+char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
+		    const struct ddp_view *gpus, const struct ddp_place *place,
+		    const uint32_t *ranks, struct ddp_error *error)
 {
 	const struct ddp_placement *placement;
+	char *xml = NULL, *text = NULL;
+	int length;
 	uint32_t i;
 
-	for (i = 0; (placement = ddp_place_get(place, i)) != NULL; i++)
-		if (rank_note(topo->hwloc, machine, gpus, placement, ranks[i]))
-			return ddp_error_set(error, DDP_ERROR_SYSTEM,
-					     "hwloc cannot note rank %u in the "
-					     "topology", ranks[i]);
-	errno = 0;
-	if (hwloc_topology_export_xml(topo->hwloc, file, 0) < 0)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "cannot write the topology to %s: %s",
-				     file, errno ? strerror(errno) :
-				     "hwloc does not say why");
-	return 0;
+	for (i = 0; (placement = ddp_place_get(place, i)) != NULL; i++) {
+		if (rank_note(topo->hwloc, machine, gpus, placement,
+			      ranks[i]) == 0)
+			continue;
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot note "
+			      "rank %u in the topology", ranks[i]);
+		return NULL;
+	}
+	/* The text outlives the topology, which hwloc's own would not. */
+	if (hwloc_topology_export_xmlbuffer(topo->hwloc, &xml, &length, 0) == 0)
+		text = strdup(xml);
+	if (text == NULL)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot write "
+			      "the topology with its ranks as XML");
+	if (xml != NULL)
+		hwloc_free_xmlbuffer(topo->hwloc, xml);
+	return text;
 }

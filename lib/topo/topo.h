@@ -67,14 +67,13 @@ void ddp_topo_drivers(struct ddp_machine *machine, const char *root);
 void ddp_topo_reach(struct ddp_machine *machine, const char *root);
 
 /*
- * Write the topology to an XML file, with each rank noted at its CPUs and at
- * its own GPUs, for lstopo to draw. machine is what ddp_topo_machine gave, and
- * gpus what place was made of; ranks[local rank] is the rank to name. Returns
- * 0, or -1 if the file cannot be written.
+ * The topology as hwloc's XML, with each rank noted at its CPUs and at its own
+ * GPUs, for lstopo to draw. machine is what ddp_topo_machine gave, and gpus what
+ * place was made of; ranks[local rank] is the rank to name. The caller frees
+ * the text; NULL if hwloc fails or memory is short.
  */
-int ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
-		  const struct ddp_view *gpus, const struct ddp_place *place,
-		  const uint32_t *ranks, const char *file,
-		  struct ddp_error *error);
+char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
+		    const struct ddp_view *gpus, const struct ddp_place *place,
+		    const uint32_t *ranks, struct ddp_error *error);
 
 #endif

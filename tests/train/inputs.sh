@@ -86,6 +86,7 @@ test_files()
 	--data short has 64 tokens, but --context 64 needs at least 65|--data short
 	cannot write --log dir: Is a directory|--log dir
 	cannot write --log dir/none/x: No such file|--log dir/none/x
+	--log pipe is a pipe that nobody reads|--log pipe --steps 1
 	cannot open --tokens none: No such file|--tokens none
 	--tokens dir is a directory|--tokens dir
 	--tokens pipe is not a regular file|--tokens pipe
@@ -104,6 +105,9 @@ test_files()
 	token 5000, counted from 0, is 65535, past the vocabulary of --vocab 50257|--tokens far_above
 	END
 	test_unreadable_file
+	refuses 'quotes a name that is not printable' 1 \
+		"--data a?[2J?srun: x: No such file" \
+		"$train" --data "$(printf 'a\033[2J\nsrun: x')"
 	refuses 'refuses a log that would replace the data' 2 '--log ./least' \
 		"$train" --data least --log ./least
 	check 'and leaves the data as it was' cmp least copy
@@ -227,7 +231,8 @@ shrinks()
 	truncate -s "$shrinks_to" "$2"
 	wait $pid
 	equal "ends when $shrinks_what shrinks to $shrinks_to bytes" \
-		"1 ddp-train: $shrinks_what shrank while it was read; leave $(
+		"1 ddp-train: $(printf %s "$shrinks_what" |
+			tr -c ' -~' '?') shrank while it was read; leave $(
 		)the file alone during a run" "$? $(cat err)"
 }
 

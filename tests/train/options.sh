@@ -87,6 +87,12 @@ test_options()
 	call timeout 60 "$train" --version
 	test "$status" -eq 0 && grep -q '^ddp-train [0-9]' out
 	result $? '--version'
+	for option in --help --version; do
+		# shellcheck disable=SC2016 # $0 is the inner shell's
+		refuses "$option to a full disk" 1 \
+			'cannot write the standard output: No space' \
+			sh -c '"$0" "$1" >/dev/full' "$train" $option
+	done
 	call timeout 60 "$train" --seed 18446744073709551615 --steps 1 \
 		--batch 1 --lr .5e-3 --bucket-mib 0.001 --steps 1
 	equal 'takes the largest seed and the smallest batch' 0 "$status"

@@ -69,7 +69,7 @@ test_report_log()
 	{
 		report_steps 2
 		echo eval 2 4.1
-		echo step 3 nan 1e-3 inf 1 2 .4 .2 1.6 2 1 n1
+		echo step 3 nan 1e-3 inf 1 2 .4 .2 1.6 2 1 'n"\'
 	} >steps
 	reports log 100 16 4096 2
 	equal 'a skipped step and an evaluation have lines of their own' \
@@ -90,6 +90,7 @@ test_report_log()
 	    "n2"])), rows[1]
 	assert rows[2] == {"step": 2, "eval_loss": 4.1}, rows[2]
 	assert rows[3]["loss"] is None and rows[3]["norm"] is None, rows[3]
+	assert rows[3]["host"] == 'n"\\\\', rows[3]
 	assert rows[3]["skipped"] is True and rows[3]["samples"] == 48, rows[3]
 	END
 	if test -x "$python"; then

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files that a program writes: none blocks, none is left half written. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/text.h"
+#include "tool/tool.h"
+
+static int fail(const char *option, const char *path, struct ddp_error *error)
+{
+	bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
+
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot write %s %s: "
+			     "%s; %s", option, path, strerror(errno), full ?
+			     "make room there or name another file" :
+			     "name a file that you may write");
+}
+
+static int write_all(int fd, const char *text, size_t length)
+{
+	ssize_t written;
+
+	while (length > 0) {
+		written = write(fd, text, length);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -1;
+		text += written;
+		length -= (size_t)written;
+	}
+	return 0;
+}
+
+/* What other programs make is mode 0666 without the umask's bits. */
+static int set_usual_mode(int fd)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return fchmod(fd, 0666 & ~mask);
+}
+
+/* Write the text to a new file beside target, and rename that to it. */
+static int write_beside(const char *target, const char *text, size_t length)
+{
+	const char *slash = strrchr(target, '/');
+	int folder = slash ? (int)(slash + 1 - target) : 0;
+	struct ddp_text name = { 0 };
+	char *beside;
+	int fd, rc, cause;
+
+	ddp_text_add(&name, "%.*s.ddp-XXXXXX", folder, target);
+	beside = ddp_text_finish(&name);
+	if (!beside)
+		return -1;
+	fd = mkostemp(beside, O_CLOEXEC);
+	if (fd < 0) {
+		free(beside);
+		return -1;
+	}
+	rc = write_all(fd, text, length) || set_usual_mode(fd);
+	cause = errno;
+	if (close(fd) && !rc) {
+		rc = -1;
+		cause = errno;
+	}
+	if (!rc && rename(beside, target)) {
+		rc = -1;
+		cause = errno;
+	}
+	if (rc)
+		unlink(beside);
+	free(beside);
+	errno = cause;
+	return rc ? -1 : 0;
+}
+
+int tool_replace_file(const char *option, const char *path, const char *text,
+		      size_t length, struct ddp_error *error)
+{
+	/* A link stays: what it leads to is replaced. */
+	char *target = realpath(path, NULL);
+	struct stat status;
+	int rc;
+
+	if (!target && errno != ENOENT)
+		return fail(option, path, error);
+	if (target && !stat(target, &status) && !S_ISREG(status.st_mode))
+		rc = ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is not "
+				   "a regular file; name one, or one to be "
+				   "made", option, path);
+	else if ((target && access(target, W_OK)) ||
+		 write_beside(target ? target : path, text, length))
+		rc = fail(option, path, error);
+	else
+		rc = 0;
+	free(target);
+	return rc;
+}
+
+/* The open file's descriptor, from now on one whose writes wait. */
+static int open_log(const char *option, const char *path,
+		    struct ddp_error *error)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+		      O_NOCTTY | O_NONBLOCK, 0666);
+	struct stat status;
+
+	if (fd < 0 && errno == ENXIO)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s is a "
+				     "pipe that nobody reads, or a socket; "
+				     "start its reader first, or name a file",
+				     option, path);
+	if (fd < 0)
+		return fail(option, path, error);
+	if (fstat(fd, &status) || fcntl(fd, F_SETFL, O_APPEND)) {
+		fail(option, path, error);
+	} else if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) &&
+		   !S_ISCHR(status.st_mode)) {
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is not a "
+			      "file, a pipe or a terminal; name one of them",
+			      option, path);
+	} else {
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+FILE *tool_open_log(const char *option, const char *path,
+		    struct ddp_error *error)
+{
+	int fd = open_log(option, path, error);
+	FILE *file = fd >= 0 ? fdopen(fd, "a") : NULL;
+
+	if (fd >= 0 && !file) {
+		fail(option, path, error);
+		close(fd);
+	}
+	return file;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the programs in bin/ share, and nothing else links: the standard
+ * streams and the files that a program writes (here), and what the launcher
+ * promised about the world (promise.h). Not installed.
+ */
+#ifndef DDP_TOOL_TOOL_H
+#define DDP_TOOL_TOOL_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "layout/error.h"
+
+/*
+ * Call it first in main(). Standard streams that are closed are opened on
+ * /dev/null, so that no file which is opened later takes their place. A file
+ * that may not grow (ulimit -f) makes a write fail, rather than end the
+ * program by SIGXFSZ.
+ */
+void tool_start(void);
+
+/*
+ * Write out what was printed. Returns 0, or -1 with error set if any of it
+ * since the start could not be written.
+ */
+int tool_flush(struct ddp_error *error);
+
+/* Print a string as JSON's, in quotation marks. */
+void tool_print_json(FILE *file, const char *string);
+
+/*
+ * Write text[length] to a file in one piece: beside it first, under a name
+ * that nobody can guess, then in place of it. A file that is there stays as it
+ * is if that fails. option names the file in messages, as "--draw". Returns 0,
+ * or -1 with error set, also if path is there and no regular file.
+ */
+int tool_replace_file(const char *option, const char *path, const char *text,
+		      size_t length, struct ddp_error *error);
+
+/*
+ * Open a file to add lines to. A pipe or a terminal will do as well, but this
+ * never waits for a pipe's reader: a pipe without one is an error. Returns
+ * NULL with error set, or the file for the caller to close.
+ */
+FILE *tool_open_log(const char *option, const char *path,
+		    struct ddp_error *error);
+
+#endif
