@@ -94,14 +94,15 @@ static void print_error(const struct world *world,
 		world_agree(world, "", &none, NULL);
 }
 
-/* Meet, measure and part. */
-static int run(const struct options *options, const struct ddp_error *mine,
+/* Meet, measure and part. mine: what is wrong on this rank so far. */
+static int run(const struct options *options, struct ddp_error *mine,
 	       bool *bad, struct ddp_error *error)
 {
 	struct world world;
-	int rc = world_open(&world, options->backend, error);
+	int rc = world_open(&world, options->backend,
+			    mine->code == DDP_ERROR_NONE ? mine : NULL, error);
 
-	/* Options that are wrong are told after all ranks have met. */
+	/* What is wrong is told after all ranks have met. */
 	if (rc == 0)
 		rc = work(&world, options, mine, bad, error);
 	else if (mine->code != DDP_ERROR_NONE)

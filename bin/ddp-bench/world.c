@@ -8,6 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "layout/text.h"
+#include "tool/promise.h"
+
 struct opinion {
 	struct ddp_error error;
 	char settings[160];
@@ -37,20 +40,28 @@ static void place(struct world *world, int rank)
 }
 
 int world_open(struct world *world, const struct backend *backend,
-	       struct ddp_error *error)
+	       struct ddp_error *mine, struct ddp_error *error)
 {
 	struct member own = { 0 };
+	struct tool_promise promise;
 	double begin = world_clock();
+	bool bad = tool_promise_read(&promise, mine) < 0;
 
 	*world = (struct world){ .size = 1 };
-	if (backend->open(&world->rank, &world->size, error) < 0)
+	if ((backend == &backend_mpi &&
+	     tool_promise_check_mpi(&promise, error) < 0) ||
+	    backend->open(&world->rank, &world->size, error) < 0)
 		return -1;
+	if (!bad)
+		tool_promise_compare(&promise, backend->name, world->rank,
+				     world->size, mine);
 	world->open_seconds = world_clock() - begin;
 	world->backend = backend;
 	world->members = calloc((size_t)world->size, sizeof(own));
 	if (world->members == NULL)
 		backend->abort("no memory for the table of ranks");
 	gethostname(own.host, sizeof(own.host) - 1);
+	ddp_text_quote(own.host);
 	backend->gather(&own, world->members, sizeof(own));
 	for (int rank = 0; rank < world->size; rank++)
 		place(world, rank);
@@ -147,6 +158,7 @@ int world_prepare(struct world *world, bool share, size_t size, void **buffer,
 			     share, own.device, sizeof(own.device),
 			     &mine) == 0 && size > 0)
 		*buffer = backend->reserve(size, &mine);
+	ddp_text_quote(own.device);
 	if (world_agree(world, "", &mine, error) < 0)
 		goto failed;
 	backend->gather(&own, world->members, sizeof(own));

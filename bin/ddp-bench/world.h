@@ -23,8 +23,13 @@ struct world {
 
 double world_clock(void);		/* seconds */
 
+/*
+ * Meet the other ranks. Returns 0, or -1 with error set. mine is set, unless
+ * NULL, if this is not the world that the environment promises: the other ranks
+ * have still to be told.
+ */
 int world_open(struct world *world, const struct backend *backend,
-	       struct ddp_error *error);
+	       struct ddp_error *mine, struct ddp_error *error);
 
 /* The backend's close too. */
 void world_close(struct world *world);

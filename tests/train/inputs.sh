@@ -240,6 +240,9 @@ test_shrinking_file()
 {
 	cp "$text" shrinking
 	shrinks 0 --data shrinking
+	odd=$(printf 'a\033[2J')
+	cp "$text" "$odd"
+	shrinks 0 --data "$odd"
 	# Within its last page, where nothing but the size tells.
 	head -c 5000 "$text" >shrinking
 	shrinks 4500 --data shrinking --check-every 1
@@ -300,6 +303,8 @@ test_environment()
 	there are 4 ranks but --backend self|WORLD_SIZE=4|--backend self
 	there are 2 ranks but --backend self|OMPI_COMM_WORLD_SIZE=2|--backend self
 	there are 2 ranks but --backend self|SLURM_STEP_NUM_TASKS=2|--backend self
+	this is one of 3 tasks of a Slurm step|SLURM_STEP_NUM_TASKS=3|
+	this is one of 3 tasks of a Slurm step|SLURM_STEP_NUM_TASKS=3|--backend mpi
 	RANK is 2 but|RANK=2|
 	RANK is 'x'|RANK=x|
 	RANK is '-1'|RANK=-1|--backend self
@@ -315,6 +320,9 @@ test_environment()
 	sed -n 1p out | grep -q '^rank  host .* node  local  gpus  cpus$' &&
 	sed -n 2p out | grep -q " 0  $(uname -n) .* 6 .* 5 .* 2,3 .*[0-9]$"
 	result $? 'prints the ranks and their variables'
+	call timeout 60 env NODE_RANK="$(printf 'a\033[2J\nb')" "$train" --steps 1
+	equal 'and nothing in them that is not printable' '0 0' "$status $(
+		tr -d '\n' <out | tr -d ' -~' | wc -c)"
 }
 
 # A Slurm step whose tasks found no MPI: the first one speaks for all.
