@@ -24,10 +24,20 @@ static bool is_name(const char *token)
 	return *token < '0' || *token > '9';
 }
 
+/* A UUID may be cut short, so one that begins with the other is the same. */
+static bool is_same_name(const char *a, const char *b)
+{
+	size_t length = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
+
+	if (strncmp(a, "GPU-", 4) != 0)
+		return strcmp(a, b) == 0;
+	return strncmp(a, b, length) == 0;
+}
+
 static bool same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b)
 {
 	if (is_name(a->token) || is_name(b->token))
-		return strcmp(a->token, b->token) == 0;
+		return is_same_name(a->token, b->token);
 	return a->number == b->number;
 }
 
@@ -268,7 +278,8 @@ int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		    number_resolve(&counted, position, ref, error))
 			return -1;
 		for (k = 0; k < i; k++)
-			if (same(&view->gpus[k], ref))
+			if (same(&view->gpus[k], ref) ||
+			    strcmp(view->gpus[k].token, ref->token) == 0)
 				return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 					"%s names GPU %s twice",
 					ddp_gpus_variable(view), ref->token);

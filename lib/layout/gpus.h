@@ -45,8 +45,8 @@ struct ddp_gpus_env {
 
 /*
  * A GPU, or a part of one, as a task names it. Two are the same GPU if their
- * tokens are names and equal, or if neither is a name and the numbers are
- * equal.
+ * tokens are names and equal, or UUIDs of which one is the beginning of the
+ * other, or if neither is a name and the numbers are equal.
  */
 struct ddp_gpu_ref {
 	char token[DDP_GPU_TOKEN_SIZE];	/* as in the variable */

@@ -139,6 +139,8 @@ static const struct gpus_refusal refusals[] = {
 	{ NVIDIA4, NULL, "0,0", "names GPU 0 twice" },
 	{ NVIDIA4, NULL, "GPU-1,GPU-1", "twice" },
 	{ NONE, "3,3", "0,1", "twice" },
+	{ NONE, "3,1", "1,1", "names GPU 1 twice" },
+	{ NVIDIA4, NULL, "GPU-1,GPU-11", "names GPU GPU-11 twice" },
 	{ NVIDIA4, NULL, "GPU-4", "has the UUID GPU-4" },
 	{ NVIDIA4, NULL, "GPU-", "or not one alone" },
 	{ NVIDIA4, NULL, "GPU-33", "or not one alone" },
