@@ -60,7 +60,8 @@ void ddp_row_clear(struct ddp_row *row);
 
 /*
  * The record, without a newline, the caller's to free; NULL if memory is
- * short. Read back it gives an equal row.
+ * short. Read back it gives an equal row, of whose texts what is not printable
+ * has become '?' (see ddp_text_quote).
  */
 char *ddp_row_format(const struct ddp_row *row);
 int ddp_row_parse(const char *record, struct ddp_row *row,

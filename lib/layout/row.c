@@ -137,7 +137,7 @@ char *ddp_row_format(const struct ddp_row *row)
 }
 
 /* End the field at *at and move behind it; NULL if it does not end. */
-static const char *field_next(char **at)
+static char *field_next(char **at)
 {
 	char *field = *at, *end = strchr(field, '\t');
 
@@ -160,10 +160,15 @@ static int number_next(char **at, uint64_t max, uint32_t *number)
 	return 0;
 }
 
+/* The text is printed later, and a record may be anybody's. */
 static int text_next(char **at, const char **text)
 {
-	*text = field_next(at);
-	return *text != NULL ? 0 : -1;
+	char *field = field_next(at);
+
+	if (!field)
+		return -1;
+	*text = ddp_text_quote(field);
+	return 0;
 }
 
 static int fields_parse(char *at, struct ddp_row *row)

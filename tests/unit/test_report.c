@@ -204,6 +204,23 @@ Test(report, record_of_less_or_more_is_refused)
 	rows_clear(rows);
 }
 
+/* DDP_PLAN is the user's to change, and so are other ranks' records. */
+Test(report, record_that_is_not_printable)
+{
+	struct ddp_row row;
+	char *table;
+
+	cr_assert_eq(ddp_row_parse("0\t0\t0\t0\tn\n1\t\t0\t0\t\t1\t0\t\t"
+				   "A\x1b[2J\t1\tw\xff\t", &row, NULL), 0);
+	cr_expect_str_eq(row.node, "n?1");
+	cr_expect_str_eq(row.gpus[0].model, "A?[2J");
+	cr_expect_str_eq(row.why[0], "w?");
+	table = ddp_report_table(&row, 1, false);
+	cr_expect_eq(strchr(table, '\n') + 1, strchr(table, '\0'));
+	free(table);
+	ddp_row_clear(&row);
+}
+
 Test(report, a_gpu_out_of_sight_is_an_error)
 {
 	struct ddp_machine *machine = machine_make(1, 1, 1, 1, 0);
