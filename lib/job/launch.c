@@ -149,15 +149,33 @@ static char *number_names(char *const *names, uint32_t ranks,
 	return list;
 }
 
+/* The names become a node list, in which some characters have a meaning. */
+static int check_names(char *const *names, uint32_t ranks,
+		       struct ddp_error *error)
+{
+	uint32_t rank;
+
+	for (rank = 0; rank < ranks; rank++)
+		if (*names[rank] == '\0' || strpbrk(names[rank], "[],"))
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"the host of rank %u is named '%s': a host's "
+				"name is not empty and has no '[', ']' or ','",
+				rank, names[rank]);
+	return 0;
+}
+
 struct ddp_layout *ddp_launch_place_named(char *const *names, uint32_t ranks,
 					  struct ddp_error *error)
 {
-	uint32_t *rank_hosts = malloc(ranks * sizeof(*rank_hosts));
-	char *list = !rank_hosts ? NULL :
-		number_names(names, ranks, rank_hosts);
+	uint32_t *rank_hosts;
 	struct ddp_hostlist *hosts = NULL;
 	struct ddp_layout *layout = NULL;
+	char *list;
 
+	if (check_names(names, ranks, error) < 0)
+		return NULL;
+	rank_hosts = malloc(ranks * sizeof(*rank_hosts));
+	list = !rank_hosts ? NULL : number_names(names, ranks, rank_hosts);
 	if (!list)
 		ddp_error_set(error, DDP_ERROR_SYSTEM,
 			      "out of memory for a job of %u ranks", ranks);

@@ -108,6 +108,32 @@ ParameterizedTest(struct named_row *row, launch, named)
 		      row->wanted, &error);
 }
 
+/* Such a name would be read as a list of others. */
+ParameterizedTestParameters(launch, misnamed)
+{
+	static struct named_row table[] = {
+		{ { "a", "n1,n2" }, 2, "of rank 1 is named 'n1,n2'" },
+		{ { "n[1-2]" }, 1, "of rank 0 is named 'n[1-2]'" },
+		{ { "a", "a", "" }, 3, "of rank 2 is named ''" },
+	};
+
+	return cr_make_param_array(struct named_row, table,
+				   sizeof(table) / sizeof(table[0]));
+}
+
+ParameterizedTest(struct named_row *row, launch, misnamed)
+{
+	struct ddp_error error = { 0 };
+	char *names[RANKS];
+	uint32_t i;
+
+	for (i = 0; i < row->ranks; i++)
+		names[i] = row->names[i];
+	cr_expect_null(ddp_launch_place_named(names, row->ranks, &error));
+	cr_expect_eq(error.code, DDP_ERROR_ARGUMENT);
+	cr_expect_not_null(strstr(error.text, row->wanted), "%s", error.text);
+}
+
 Test(launch, single)
 {
 	struct ddp_error error = { 0 };
