@@ -166,10 +166,13 @@ static int key_port_range(const char *value, struct ddp_error *error)
 
 static int key_interface(const char *value, struct ddp_error *error)
 {
-	size_t length = strlen(value);
+	size_t length = strlen(value), i;
+	bool printable = true;
 
-	if (!length || length >= sizeof(ddp_plugin.interface) ||
-	    strpbrk(value, " ,=/^"))
+	for (i = 0; i < length; i++)
+		printable = printable && value[i] > ' ' && value[i] <= '~';
+	if (!length || length >= sizeof(ddp_plugin.interface) || !printable ||
+	    strpbrk(value, ",=/^"))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "one interface's name is needed");
 	memcpy(ddp_plugin.interface, value, length + 1);
@@ -181,6 +184,7 @@ static int key_topology(const char *value, struct ddp_error *error)
 	if (*value != '/')
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "the whole path of a file is needed");
+	free((char *)ddp_plugin.topology);
 	ddp_plugin.topology = strdup(value);
 	return ddp_plugin.topology ? 0 :
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
