@@ -208,7 +208,8 @@ static int gpu_fill(hwloc_topology_t hwloc, hwloc_obj_t pci,
 	return 0;
 }
 
-static void numas_fill(hwloc_topology_t hwloc, struct ddp_machine *machine)
+static int numas_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
+		      struct ddp_error *error)
 {
 	hwloc_obj_t numa = NULL;
 	struct ddp_cpuset cpus;
@@ -218,6 +219,10 @@ static void numas_fill(hwloc_topology_t hwloc, struct ddp_machine *machine)
 		machine->cpus[i].numa = UINT16_MAX;
 	while ((numa = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_NUMANODE,
 						  numa)) != NULL) {
+		if (numa->os_index >= DDP_CPU_MAX)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"the topology has a NUMA node %u, which is "
+				"above %d", numa->os_index, DDP_CPU_MAX - 1);
 		cpuset_copy(&cpus, numa->cpuset);
 		for (i = 0; i < machine->cpu_count; i++)
 			if (ddp_cpuset_has(&cpus, machine->cpus[i].cpu) &&
@@ -228,6 +233,7 @@ static void numas_fill(hwloc_topology_t hwloc, struct ddp_machine *machine)
 	for (i = 0; i < machine->cpu_count; i++)
 		if (machine->cpus[i].numa == UINT16_MAX)
 			machine->cpus[i].numa = 0;
+	return 0;
 }
 
 /* Threads without a core, as some virtual machines have, are cores. */
@@ -237,6 +243,7 @@ static int cpus_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
 	int cores = hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE);
 	hwloc_obj_t pu = NULL, above;
 	struct ddp_cpu *cpu = machine->cpus;
+	struct ddp_cpuset seen = { { 0 } };
 
 	for (; (pu = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_PU, pu)) !=
 	       NULL; cpu++) {
@@ -244,6 +251,11 @@ static int cpus_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				"the topology has a CPU %u, which is above %d",
 				pu->os_index, DDP_CPU_MAX - 1);
+		if (ddp_cpuset_has(&seen, pu->os_index))
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				"the topology has two CPUs with the number %u",
+				pu->os_index);
+		ddp_cpuset_add(&seen, pu->os_index);
 		cpu->cpu = (uint16_t)pu->os_index;
 		above = hwloc_get_ancestor_obj_by_type(hwloc, HWLOC_OBJ_CORE,
 						       pu);
@@ -253,8 +265,7 @@ static int cpus_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
 						       HWLOC_OBJ_PACKAGE, pu);
 		cpu->package = (uint16_t)(above ? above->logical_index : 0);
 	}
-	numas_fill(hwloc, machine);
-	return 0;
+	return numas_fill(hwloc, machine, error);
 }
 
 static struct ddp_machine *machine_make(hwloc_topology_t hwloc,

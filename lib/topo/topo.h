@@ -44,8 +44,9 @@ void ddp_topo_destroy(struct ddp_topo *topo);		/* NULL: nothing */
  * a device below it has them as "NVIDIAUUID", "AMDUUID", and any number of
  * "MIGUUID" (as hwloc-annotate writes them); for this machine
  * ddp_topo_drivers adds what the driver says. NULL if there is no CPU, if
- * there are more than machine.h allows, if a GPU's bus id occurs twice, or if
- * memory is short.
+ * there are more than machine.h allows, if a CPU's or NUMA node's number is
+ * above what a set can hold, if a CPU's number or a GPU's bus id occurs twice,
+ * or if memory is short.
  */
 struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
 				     struct ddp_error *error);

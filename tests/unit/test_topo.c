@@ -143,6 +143,28 @@ Test(topo, refuses_a_bus_id_twice)
 		       "two GPUs with the bus id 0000:02:00.0");
 }
 
+/* hwloc takes any numbers, also those that no machine has. */
+Test(topo, refuses_a_cpu_twice)
+{
+	expect_refusal(HEAD PU("1", "0x1") PU("1", "0x2") TAIL,
+		       "two CPUs with the number 1");
+}
+
+Test(topo, refuses_a_numa_node_out_of_range)
+{
+	expect_refusal("<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n"
+		       "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" "
+		       "complete_cpuset=\"0x1\" allowed_cpuset=\"0x1\" "
+		       "nodeset=\"0x1\" complete_nodeset=\"0x1\" "
+		       "allowed_nodeset=\"0x1\" gp_index=\"1\">\n"
+		       "<object type=\"NUMANode\" os_index=\"60000\" "
+		       "cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+		       "nodeset=\"0x1\" complete_nodeset=\"0x1\" "
+		       "gp_index=\"2\" local_memory=\"1024\"/>\n"
+		       PU("0", "0x1") TAIL,
+		       "NUMA node 60000, which is above 8191");
+}
+
 Test(topo, refuses_what_is_no_topology)
 {
 	char *deep = calloc(1, 1 << 16);
