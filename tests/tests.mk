@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # unit: tables for the core, one Criterion program. spank: a program that plays
-# Slurm to the real plugin. fuzz: a libFuzzer program for each source, with the
-# core compiled anew under its sanitizers. hostnames: a program that prints what
+# Slurm to the real plugin. fuzz: a libFuzzer program for each source, with what
+# it fuzzes compiled under sanitizers. hostnames: a program that prints what
 # scontrol should. bench: what tests/bench/run calls, built for it alone. boot:
 # ranks, for tests/boot/run alone; threads has all of libddp anew under its
 # sanitizer.
@@ -18,10 +18,6 @@ endif
 UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
 SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
-FUZZ_SRC := $(sort $(wildcard $(srcdir)/tests/fuzz/*.c))
-FUZZ_FLAGS = -g -O1 -fsanitize=fuzzer,address,undefined \
-	-fno-sanitize-recover=all
-
 obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
 obj/tests/unit/unit: $(UNIT_OBJ) $(TOPO_LIB) $(DDP_LIB) \
 		obj/lib/libddp_layout.a
@@ -82,12 +78,47 @@ obj/tests/bench/allreduce: obj/tests/bench/allreduce.o $(TRAIN_PARTS) \
 		$(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
 
+# A fuzz target is a source file of tests/fuzz. Here is what it is compiled with
+# and which objects it needs besides the core's.
+FUZZ_SRC := $(sort $(wildcard $(srcdir)/tests/fuzz/*.c))
+ifneq ($(HAVE_SLURM),yes)
+FUZZ_SRC := $(filter-out %/plugin.c,$(FUZZ_SRC))
+endif
+ifneq ($(HAVE_HWLOC),yes)
+FUZZ_SRC := $(filter-out %/topology.c,$(FUZZ_SRC))
+endif
+FUZZ_FLAGS = -g -O2 -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=all
+FUZZ_CORE := $(LAYOUT_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
+
 obj/fuzz/%.o: $(srcdir)/%.c config.mak
 	$(call quiet,CC) $(FUZZ_CC) $(compile) $(FUZZ_FLAGS)
-
-FUZZ_CORE := $(LAYOUT_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 obj/tests/fuzz/%: obj/fuzz/tests/fuzz/%.o $(FUZZ_CORE)
-	$(call quiet,LD) $(FUZZ_CC) $(FUZZ_FLAGS) -o $@ $^
+	$(call quiet,LD) $(FUZZ_CC) $(FUZZ_FLAGS) -o $@ $(filter %.o,$^) \
+		$(FUZZ_LIBS)
+
+obj/tests/fuzz/record: obj/fuzz/lib/job/record.o
+obj/tests/fuzz/launch: obj/fuzz/lib/job/launch.o
+obj/tests/fuzz/card: obj/fuzz/lib/nccl/card.o
+
+obj/fuzz/tests/fuzz/plugin.o: PART_CFLAGS = -I$(srcdir)/plugin $(SLURM_CFLAGS)
+
+obj/fuzz/lib/topo/%.o: PART_CFLAGS = $(HWLOC_CFLAGS) \
+	-Dsetrlimit=fuzz_setrlimit
+obj/tests/fuzz/topology: FUZZ_LIBS = $(HWLOC_LIBS)
+obj/tests/fuzz/topology: $(TOPO_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
+
+FUZZ_TRAIN := data options options_table model/gpt rng
+obj/fuzz/bin/ddp-train/%.o obj/fuzz/tests/fuzz/tokens.o \
+	obj/fuzz/tests/fuzz/options_train.o: PART_CFLAGS = -I$(TRAIN_DIR)
+obj/tests/fuzz/tokens: obj/fuzz/bin/ddp-train/data.o
+obj/tests/fuzz/options_train: FUZZ_LIBS = -lm
+obj/tests/fuzz/options_train: $(FUZZ_TRAIN:%=obj/fuzz/bin/ddp-train/%.o)
+obj/fuzz/tests/fuzz/options_info.o: PART_CFLAGS = -I$(srcdir)/bin/ddp-info
+obj/tests/fuzz/options_info: obj/fuzz/bin/ddp-info/options.o
+obj/fuzz/tests/fuzz/options_bench.o: PART_CFLAGS = -I$(srcdir)/bin/ddp-bench
+obj/tests/fuzz/options_bench: obj/fuzz/bin/ddp-bench/options.o \
+	obj/fuzz/bin/ddp-bench/shape.o
 
 ifeq ($(HAVE_CRITERION),yes)
 CHECKS += obj/tests/unit/unit

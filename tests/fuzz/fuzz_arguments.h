@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A command line, for the targets that fuzz the options of a tool. */
+#ifndef DDP_FUZZ_FUZZ_ARGUMENTS_H
+#define DDP_FUZZ_FUZZ_ARGUMENTS_H
+
+#include <getopt.h>
+
+#include "fuzz.h"
+
+enum { FUZZ_ARGUMENTS_MAX = 24 };
+
+/*
+ * Each line of text becomes an argument behind the program's name. Returns how
+ * many there are then; argv[that] is NULL. getopt begins anew.
+ */
+__attribute__((unused))
+static int fuzz_arguments(char *text, char *program,
+			  char *argv[FUZZ_ARGUMENTS_MAX + 1])
+{
+	int argc = 1;
+
+	argv[0] = program;
+	while (*text != '\0' && argc < FUZZ_ARGUMENTS_MAX)
+		argv[argc++] = fuzz_next_line(&text);
+	argv[argc] = NULL;
+	/* 0 is for glibc alone: nothing of the last command line is kept. */
+	optind = 0;
+	getopt(1, argv, "");
+	optind = 1;
+	return argc;
+}
+
+#endif

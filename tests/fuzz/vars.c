@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzzes the variables of a task, and DDP_SET, which records what was set. The
+ * input is a line with a record that somebody else wrote, then one each for
+ * MASTER_ADDR and the two interfaces.
+ */
+#include "fuzz.h"
+#include "layout/vars.h"
+
+/* What was recorded is found, and nothing else is, by name or by value. */
+static void check_record(const struct ddp_vars *vars, char *record)
+{
+	char value[DDP_VARS_VALUE_SIZE], before[DDP_VARS_RECORD_SIZE];
+	char other[DDP_VARS_VALUE_SIZE + 1];
+	const char *name;
+	size_t i;
+
+	CHECK(ddp_vars_record_begin(record, DDP_VARS_RECORD_SIZE, 12, 3) == 0);
+	for (i = 0; i < ddp_vars_count(); i++) {
+		name = ddp_vars_name(i);
+		if (!ddp_vars_user_wins(i) ||
+		    ddp_vars_format(i, vars, value, sizeof(value)) <= 0)
+			continue;
+		strcpy(before, record);
+		CHECK(!ddp_vars_recorded(record, name, value));
+		if (ddp_vars_record_add(record, DDP_VARS_RECORD_SIZE, name,
+					value)) {
+			CHECK(strcmp(record, before) == 0);
+			CHECK(strchr(value, ' '));
+			continue;
+		}
+		CHECK(strncmp(record, before, strlen(before)) == 0);
+		CHECK(ddp_vars_recorded(record, name, value));
+		snprintf(other, sizeof(other), "%sx", value);
+		CHECK(!ddp_vars_recorded(record, name, other));
+		CHECK(!ddp_vars_recorded(record, "DDP_OTHER", value));
+	}
+}
+
+/* A value fits if there is room for it and its NUL, or is refused. */
+static void check_value(size_t index, const struct ddp_vars *vars)
+{
+	char value[DDP_VARS_VALUE_SIZE], tight[DDP_VARS_VALUE_SIZE];
+	int rc = ddp_vars_format(index, vars, value, sizeof(value));
+
+	CHECK(rc >= -1 && rc <= 1);
+	if (rc < 0)
+		return;
+	CHECK(rc == (*value != '\0'));
+	CHECK(ddp_vars_format(index, vars, tight, strlen(value) + 1) == rc);
+	CHECK(strcmp(tight, value) == 0);
+	CHECK(ddp_vars_format(index, vars, tight, strlen(value)) < 0);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+	char *text = fuzz_text(data, size), *rest = text, *record;
+	struct ddp_vars vars = { .world_size = 4, .node_count = 2 };
+	char ours[DDP_VARS_RECORD_SIZE];
+	size_t i;
+
+	record = fuzz_next_line(&rest);
+	vars.rank.rank = (uint32_t)size;
+	vars.cpus = (uint32_t)size % 3;
+	vars.master_port = (uint16_t)(size * 4099);
+	vars.master_addr = fuzz_next_line(&rest);
+	vars.interface = fuzz_next_line(&rest);
+	vars.nccl_interface = *rest != '\0' ? fuzz_next_line(&rest) : NULL;
+	for (i = 0; i <= ddp_vars_count(); i++)
+		check_value(i, &vars);
+	check_record(&vars, ours);
+	/* A record that says so of a value has that value in it. */
+	if (ddp_vars_recorded(record, "MASTER_ADDR", vars.master_addr))
+		CHECK(strstr(record, vars.master_addr));
+	free(text);
+	return 0;
+}
