@@ -74,6 +74,8 @@ obj/tests/train/%.o obj/tests/bench/allreduce.o: PART_CFLAGS = \
 	-I$(TRAIN_DIR) $(MPI_CFLAGS)
 obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
+obj/tests/train/operators: $(patsubst $(srcdir)/%.c,obj/%.o, \
+	$(wildcard $(srcdir)/tests/train/operators_*.c))
 obj/tests/bench/allreduce: obj/tests/bench/allreduce.o $(TRAIN_PARTS) \
 		$(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)

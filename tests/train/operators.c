@@ -4,12 +4,6 @@
  * against central differences of these. Speaks TAP.
  */
 #include "operators.h"
-#include "operators_attention.h"
-#include "operators_fold.h"
-#include "operators_layers.h"
-#include "operators_linear.h"
-#include "operators_special.h"
-#include "operators_update.h"
 
 static void test_spaces(void)
 {
@@ -88,7 +82,5 @@ int main(void)
 	test_special();
 	test_fold();
 	device.table->close(&device);
-	printf("1..%d\n# worst relative L2: forward %.2g, backward %.2g\n",
-	       test_count, worst[0], worst[1]);
-	return failure_count > 0;
+	return finish();
 }

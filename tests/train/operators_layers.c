@@ -51,7 +51,7 @@ static void embed_body(const void *arguments)
 	compare("dposition_table", &dposition, wanted[2], FORWARD);
 }
 
-static void test_embed(void)
+void test_embed(void)
 {
 	static const struct embed_case cases[] = {
 		{ 1, 1, 8, 7, false }, { 1, 1, 8, 7, true },
@@ -169,7 +169,7 @@ static void norm_body(const void *arguments)
 	gradient("dbias", norm_reference, &o, (double)count, &o.bias, &dbias);
 }
 
-static void test_norm(void)
+void test_norm(void)
 {
 	static const int shapes[][2] = {
 		{ 1, 8 }, { 5, 21 }, { 17, 63 }, { 33, 64 }, { 65, 131 }

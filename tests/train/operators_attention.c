@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Attention. */
 #include "operators.h"
 
 struct attention_case {
@@ -84,7 +85,7 @@ static void attention_body(const void *arguments)
 		 4.0 * (double)count * c->context, &o.qkv, &dqkv);
 }
 
-static void test_attention(void)
+void test_attention(void)
 {
 	static const int contexts[] = { 1, 5, 17, 65 };
 

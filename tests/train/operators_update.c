@@ -261,7 +261,7 @@ static void widen_body(const void *arguments)
 	free(had);
 }
 
-static void test_updates(void)
+void test_updates(void)
 {
 	static const size_t counts[] = { 1, 15, 1003 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums in the order of fold.h, to the bit. */
+#include "fold.h"
 #include "operators.h"
 
 enum { FOLD_MOST = 300, FOLD_COUNT = 3001 };
@@ -9,7 +10,7 @@ static float fold_source[FOLD_MOST][FOLD_COUNT];
 /* Of such different size that each order of a sum gives other bits. */
 static void draw_sources(void)
 {
-	memset(&now, 0, sizeof(now));
+	restart_random();
 	for (int i = 0; i < FOLD_MOST; i++)
 		for (int j = 0; j < FOLD_COUNT; j++)
 			fold_source[i][j] = (float)ldexp(normal(),
@@ -150,7 +151,7 @@ static void test_fold_sources(void)
 	result(same < FOLD_COUNT / 2, "fold_tree: the order of a sum shows");
 }
 
-static void test_fold(void)
+void test_fold(void)
 {
 	static const int numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 300 };
 	float values[4] = { 1, NAN, INFINITY, INFINITY };

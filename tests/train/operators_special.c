@@ -241,7 +241,7 @@ static void update_bad(const void *arguments)
 	       sums[1]);
 }
 
-static void test_special(void)
+void test_special(void)
 {
 	static const double bad[] = { NAN, INFINITY, -INFINITY };
 	static const char *const names[] = { "NaN", "inf", "-inf" };

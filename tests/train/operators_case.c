@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cases of the operators: their tensors, what they are compared with, TAP. */
+#include "operators.h"
+
+#include <stdarg.h>
+
+#define STEP 1e-5
+
+enum {
+	POOL = 1 << 21, GUARD = 128, MOST_GUARDS = 64, DIRECTIONS = 50,
+	MOST_TOKENS = 1024
+};
+
+struct device device;
+static double pool[POOL];
+static float staging[POOL];
+static struct {
+	size_t pool_used, device_used;
+	char *guards[MOST_GUARDS];
+	int guard_count;
+	uint64_t random, hash;
+	bool moved, failed;
+} now;
+static int test_count, failure_count;
+double worst[2];
+
+void result(bool good, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	printf("%sok %d - ", good ? "" : "not ", ++test_count);
+	vprintf(format, arguments);
+	putchar('\n');
+	va_end(arguments);
+	failure_count += !good;
+}
+
+void fail(const char *what, const char *why, double number)
+{
+	now.failed = true;
+	printf("# %s: %s %g\n", what, why, number);
+}
+
+static void bail_out(const char *why)
+{
+	printf("Bail out! %s\n", why);
+	exit(1);
+}
+
+double uniform(void)
+{
+	now.random = now.random * UINT64_C(6364136223846793005) +
+		     UINT64_C(1442695040888963407);
+	return (double)(now.random >> 11) * 0x1p-53;
+}
+
+double normal(void)
+{
+	double sum = 0;
+
+	for (int i = 0; i < 12; i++)
+		sum += uniform();
+	return sum - 6;
+}
+
+double *host_doubles(size_t count)
+{
+	double *values = pool + now.pool_used;
+
+	now.pool_used += count;
+	if (now.pool_used > POOL)
+		bail_out("a case does not fit the pool");
+	memset(values, 0, count * sizeof(*values));
+	return values;
+}
+
+void copy(void *to, const void *from, size_t bytes)
+{
+	device.table->copy(&device, QUEUE_COMPUTE, to, from, bytes);
+	if (device.table->check(&device, NULL) < 0)
+		bail_out("work on the device failed");
+}
+
+/* Signalling NaNs: what is computed from one has other bits. */
+static unsigned char guard_byte(int i)
+{
+	return i % 4 == 2 ? 0xbf : 0xff;
+}
+
+static void guard(char *at)
+{
+	unsigned char bytes[GUARD];
+
+	for (int i = 0; i < GUARD; i++)
+		bytes[i] = guard_byte(i);
+	copy(at, bytes, sizeof(bytes));
+	now.guards[now.guard_count++] = at;
+}
+
+void *place(size_t bytes)
+{
+	size_t step = now.moved ? (size_t)(now.guard_count % 5 + 1) : 0;
+	size_t begin = now.device_used + (step + 2) * DEVICE_ALIGN;
+	char *at = device.arena[SPACE_DEVICE] + begin;
+
+	now.device_used = (begin + bytes + GUARD + DEVICE_ALIGN - 1) /
+			  DEVICE_ALIGN * DEVICE_ALIGN;
+	if (now.device_used > ARENA || bytes > sizeof(staging) ||
+	    now.guard_count + 2 > MOST_GUARDS)
+		bail_out("a case does not fit the arena");
+	memset(staging, 0xff, bytes);
+	copy(at, staging, bytes);
+	guard(at - GUARD);
+	guard(at + bytes);
+	return at;
+}
+
+static void check_guards(void)
+{
+	for (int i = 0; i < now.guard_count; i++) {
+		unsigned char bytes[GUARD];
+		int changed = 0;
+
+		copy(bytes, now.guards[i], GUARD);
+		for (int j = 0; j < GUARD; j++)
+			changed += bytes[j] != guard_byte(j);
+		if (changed)
+			fail("memory beside a tensor", "changed bytes:",
+			     changed);
+	}
+}
+
+void *place_work(const struct device_shape *shape)
+{
+	return place(device.table->work_bytes(shape));
+}
+
+void *put(const void *from, size_t bytes)
+{
+	void *at = place(bytes);
+
+	copy(at, from, bytes);
+	return at;
+}
+
+void read_back(void *to, const void *at, size_t bytes)
+{
+	const unsigned char *read = to;
+
+	copy(to, at, bytes);
+	for (size_t i = 0; i < bytes; i++)
+		now.hash = (now.hash ^ read[i]) * UINT64_C(0x100000001b3);
+}
+
+struct tensor blank(size_t count)
+{
+	return (struct tensor){ count, host_doubles(count),
+				place(count * sizeof(float)) };
+}
+
+void store(const struct tensor *tensor)
+{
+	for (size_t i = 0; i < tensor->count; i++) {
+		staging[i] = (float)tensor->value[i];
+		tensor->value[i] = staging[i];
+	}
+	copy(tensor->at, staging, tensor->count * sizeof(float));
+}
+
+void fetch(const struct tensor *tensor)
+{
+	read_back(staging, tensor->at, tensor->count * sizeof(float));
+	for (size_t i = 0; i < tensor->count; i++)
+		tensor->value[i] = staging[i];
+}
+
+struct tensor draw(size_t count, double mean, double deviation)
+{
+	struct tensor tensor = blank(count);
+
+	for (size_t i = 0; i < count; i++)
+		tensor.value[i] = mean + deviation * normal();
+	store(&tensor);
+	return tensor;
+}
+
+const int32_t *draw_tokens(int count, int vocab, const int32_t **at)
+{
+	static int32_t tokens[MOST_TOKENS];
+
+	for (int i = 0; i < count; i++)
+		tokens[i] = (int32_t)(uniform() * vocab);
+	*at = put(tokens, (size_t)count * sizeof(*tokens));
+	return tokens;
+}
+
+double *twin(const struct tensor *tensor)
+{
+	double *values = host_doubles(tensor->count);
+
+	return memcpy(values, tensor->value, tensor->count * sizeof(*values));
+}
+
+void judge(const char *what, double square, double norm,
+	   double tolerance, double *most)
+{
+	double distance = sqrt(square);
+
+	if (!(distance <= tolerance * sqrt(norm)))
+		fail(what, "relative L2", distance / sqrt(norm));
+	else if (norm > 0 && distance / sqrt(norm) > *most)
+		*most = distance / sqrt(norm);
+}
+
+void compare(const char *what, const struct tensor *had,
+	     const double *wanted, double tolerance)
+{
+	double square = 0, norm = 0;
+
+	fetch(had);
+	for (size_t i = 0; i < had->count; i++) {
+		square += pow(had->value[i] - wanted[i], 2);
+		norm += wanted[i] * wanted[i];
+	}
+	judge(what, square, norm, tolerance, &worst[0]);
+}
+
+/* One direction in which a gradient is checked. */
+struct probe {
+	size_t count;
+	double *x;
+	const double *here;
+	signed char *direction;
+};
+
+static double difference(objective *f, const void *operands,
+			 const struct probe *probe)
+{
+	double value[2];
+
+	for (int up = 0; up < 2; up++) {
+		for (size_t i = 0; i < probe->count; i++)
+			probe->x[i] = probe->here[i] + (up ? STEP : -STEP) *
+				      probe->direction[i];
+		value[up] = f(operands);
+	}
+	return (value[1] - value[0]) / (2 * STEP);
+}
+
+void gradient(const char *what, objective *f, const void *operands,
+	      double work, const struct tensor *x,
+	      const struct tensor *dx)
+{
+	size_t count = x->count;
+	bool axes = (double)count * work < 2e7;
+	double *here = twin(x), *before = twin(dx), square = 0, norm = 0;
+	struct probe probe = { count, x->value, here,
+			       (signed char *)host_doubles(count) };
+	uint64_t random = now.random;
+
+	fetch(dx);
+	for (size_t i = 0; i < (axes ? count : DIRECTIONS) && !now.moved; i++) {
+		double wanted, had = 0;
+
+		for (size_t j = 0; j < count; j++) {
+			probe.direction[j] = axes ? i == j :
+					     uniform() < 0.5 ? -1 : 1;
+			had += probe.direction[j] *
+			       (dx->value[j] - before[j]);
+		}
+		wanted = difference(f, operands, &probe);
+		square += pow(had - wanted, 2);
+		norm += wanted * wanted;
+	}
+	memcpy(x->value, here, count * sizeof(*here));
+	now.random = random;
+	judge(what, square, norm, BACKWARD, &worst[1]);
+}
+
+void test_case(const char *name, void (*body)(const void *),
+	       const void *arguments)
+{
+	uint64_t first = 0;
+	bool failed = false;
+
+	for (int moved = 0; moved < 2; moved++) {
+		memset(&now, 0, sizeof(now));
+		now.moved = moved;
+		body(arguments);
+		check_guards();
+		failed = failed || now.failed;
+		if (moved && now.hash != first) {
+			puts("# other bits at another address");
+			failed = true;
+		}
+		first = now.hash;
+	}
+	result(!failed, "%s", name);
+}
+
+void restart_random(void)
+{
+	memset(&now, 0, sizeof(now));
+}
+
+int finish(void)
+{
+	printf("1..%d\n# worst relative L2: forward %.2g, backward %.2g\n",
+	       test_count, worst[0], worst[1]);
+	return failure_count > 0;
+}
