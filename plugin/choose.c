@@ -11,6 +11,7 @@
 
 #include "layout/report.h"
 #include "layout/text.h"
+#include "layout/views.h"
 #include "node.h"
 #include "plugin.h"
 
@@ -25,60 +26,8 @@ struct choice {
 	struct ddp_place_rank *ranks;
 	struct ddp_place *place;
 	struct ddp_row *rows;
-	bool unclear;			/* which GPUs they are, see below */
+	bool apart;			/* see ddp_views_join_node */
 };
-
-/*
- * With a device cgroup for each task, Slurm counts from 0 in each of them, in
- * SLURM_STEP_GPUS as well. Where no device file says which GPU is meant, two
- * tasks that seem to have the same one may not, if there are enough for all.
- */
-static bool views_unclear(const struct choice *choice)
-{
-	const char *text = ddp_task_getenv(choice->task, "SLURM_GPUS_ON_NODE");
-	unsigned long on_node = text ? strtoul(text, NULL, 10) : 0;
-	const struct ddp_gpu_ref *ref;
-	uint32_t seen = 0, i, k;
-
-	for (i = 0; i < choice->count; i++) {
-		seen += choice->views[i].count;
-		for (k = 0; k < choice->views[i].count; k++) {
-			ref = &choice->views[i].gpus[k];
-			if (ref->token[0] < '0' || ref->token[0] > '9' ||
-			    (ref->gpu != DDP_GPU_NONE &&
-			     choice->machine->gpus[ref->gpu].device[0]))
-				return false;
-		}
-	}
-	return seen > choice->all.count && seen <= on_node;
-}
-
-/* Each has GPUs of its own, of which nothing else is known. */
-static void views_part(struct choice *choice)
-{
-	struct ddp_gpu_ref *ref;
-	uint32_t i, k;
-
-	for (i = 0; i < choice->count; i++)
-		for (k = 0; k < choice->views[i].count; k++) {
-			ref = &choice->views[i].gpus[k];
-			ref->gpu = DDP_GPU_NONE;
-			ref->number = i * DDP_GPU_MAX + k;
-		}
-}
-
-static int views_join(struct choice *choice, struct ddp_error *error)
-{
-	int rc = ddp_gpus_join(choice->views, choice->count, &choice->all,
-			       choice->indexes, error);
-
-	choice->unclear = rc == 0 && views_unclear(choice);
-	if (!choice->unclear)
-		return rc;
-	views_part(choice);
-	return ddp_gpus_join(choice->views, choice->count, &choice->all,
-			     choice->indexes, error);
-}
 
 /* The GPUs are those of the user's own variable: that is where to mend it. */
 static void views_blame(const struct choice *choice, struct ddp_error *error)
@@ -103,11 +52,16 @@ static int place_make(struct choice *choice, struct ddp_error *error)
 		.cpus_policy = ddp_plugin.cpus,
 		.cpus_bound = bind && strcmp(bind, "1") == 0,
 	};
+	const char *on_node = ddp_task_getenv(choice->task,
+					      "SLURM_GPUS_ON_NODE");
 	uint32_t i;
 
 	for (i = 0; i < choice->count; i++)
 		choice->views[i] = choice->slots[i].view;
-	if (views_join(choice, error) < 0)
+	if (ddp_views_join_node(choice->machine,
+				on_node ? (uint32_t)atol(on_node) : 0,
+				choice->views, choice->count, &choice->all,
+				choice->indexes, &choice->apart, error) < 0)
 		return -1;
 	for (i = 0; i < choice->count; i++) {
 		choice->ranks[i].mask = choice->slots[i].mask;
@@ -150,7 +104,7 @@ static int rows_make(struct choice *choice, struct ddp_error *error)
 				 &slot->placement, interface_told(task),
 				 error) < 0)
 			return -1;
-		for (k = 0; choice->unclear && k < choice->rows[i].gpu_count;
+		for (k = 0; choice->apart && k < choice->rows[i].gpu_count;
 		     k++)
 			choice->rows[i].gpus[k].number = DDP_GPU_NONE;
 		plan = ddp_row_format(&choice->rows[i]);

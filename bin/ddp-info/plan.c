@@ -12,6 +12,7 @@
 #include "layout/layout.h"
 #include "layout/tasks.h"
 #include "layout/text.h"
+#include "layout/views.h"
 #include "tool/tool.h"
 #include "topo/topo.h"
 
@@ -120,8 +121,8 @@ static int views_read(struct plan *plan, struct ddp_error *error)
 				     error))
 			return -1;
 	}
-	return ddp_gpus_join(plan->views, plan->view_count, &plan->all,
-			     plan->indexes, error);
+	return ddp_views_join(plan->views, plan->view_count, &plan->all,
+			      plan->indexes, error);
 }
 
 static int tasks_read(struct plan *plan, struct ddp_error *error)

@@ -34,7 +34,7 @@ static bool is_same_name(const char *a, const char *b)
 	return strncmp(a, b, length) == 0;
 }
 
-static bool same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b)
+bool ddp_gpus_same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b)
 {
 	if (is_name(a->token) || is_name(b->token))
 		return is_same_name(a->token, b->token);
@@ -278,78 +278,11 @@ int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		    number_resolve(&counted, position, ref, error))
 			return -1;
 		for (k = 0; k < i; k++)
-			if (same(&view->gpus[k], ref) ||
+			if (ddp_gpus_same(&view->gpus[k], ref) ||
 			    strcmp(view->gpus[k].token, ref->token) == 0)
 				return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 					"%s names GPU %s twice",
 					ddp_gpus_variable(view), ref->token);
-	}
-	return 0;
-}
-
-static uint32_t ref_find(const struct ddp_view *view,
-			 const struct ddp_gpu_ref *ref)
-{
-	uint32_t i;
-
-	for (i = 0; i < view->count; i++)
-		if (same(&view->gpus[i], ref))
-			return i;
-	return DDP_GPU_NONE;
-}
-
-/* Put ref behind all that have its number or a lower one. */
-static void ref_insert(struct ddp_view *view, const struct ddp_gpu_ref *ref)
-{
-	uint32_t i = view->count++;
-
-	for (; i > 0 && view->gpus[i - 1].number > ref->number; i--)
-		view->gpus[i] = view->gpus[i - 1];
-	view->gpus[i] = *ref;
-}
-
-int ddp_gpus_join(const struct ddp_view *views, uint32_t count,
-		  struct ddp_view *all, uint32_t (*indexes)[DDP_GPU_MAX],
-		  struct ddp_error *error)
-{
-	uint32_t i, k;
-
-	all->count = 0;
-	all->rocr = count > 0 && views[0].rocr;
-	for (i = 0; i < count; i++)
-		for (k = 0; k < views[i].count; k++) {
-			if (ref_find(all, &views[i].gpus[k]) != DDP_GPU_NONE)
-				continue;
-			if (all->count == DDP_GPU_MAX)
-				return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-					"the tasks of this node have more "
-					"than %d GPUs", DDP_GPU_MAX);
-			ref_insert(all, &views[i].gpus[k]);
-		}
-	for (i = 0; i < count; i++)
-		for (k = 0; k < views[i].count; k++)
-			indexes[i][k] = ref_find(all, &views[i].gpus[k]);
-	return 0;
-}
-
-int ddp_gpus_format(const struct ddp_view *view, const struct ddp_view *all,
-		    const uint32_t *visible, uint32_t count, char *out,
-		    size_t size)
-{
-	size_t used = 0;
-	uint32_t i, at;
-	int length;
-
-	out[0] = '\0';
-	for (i = 0; i < count; i++) {
-		at = ref_find(view, &all->gpus[visible[i]]);
-		if (at == DDP_GPU_NONE)
-			return -1;
-		length = snprintf(out + used, size - used, "%s%s",
-				  i > 0 ? "," : "", view->gpus[at].token);
-		if (length < 0 || (size_t)length >= size - used)
-			return -1;
-		used += (size_t)length;
 	}
 	return 0;
 }

@@ -64,6 +64,12 @@ struct ddp_view {
 	struct ddp_gpu_ref gpus[DDP_GPU_MAX];
 };
 
+/*
+ * Whether two are the same GPU: if both tokens are names and equal, or if
+ * neither is a name and the numbers are equal.
+ */
+bool ddp_gpus_same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b);
+
 /* The name of the variable that speaks. */
 const char *ddp_gpus_variable(const struct ddp_view *view);
 
@@ -80,29 +86,5 @@ const char *ddp_gpus_variable(const struct ddp_view *view);
 int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		     const struct ddp_machine *machine, struct ddp_view *view,
 		     struct ddp_error *error);
-
-/*
- * All GPUs of several views, each once, and where each view's k-th GPU is
- * among them: indexes[i][k]. Returns 0, or -1 if there are more than
- * DDP_GPU_MAX. The order is by number, then as they are met.
- */
-int ddp_gpus_join(const struct ddp_view *views, uint32_t count,
-		  struct ddp_view *all, uint32_t (*indexes)[DDP_GPU_MAX],
-		  struct ddp_error *error);
-
-/*
- * The variable's value with which a task that has this view sees the GPUs
- * visible[count], indexes into all, in this order. Returns 0, or -1 if the
- * view lacks one of them or out[size] is too small, which it is not if size is
- * DDP_GPUS_TEXT_SIZE.
- *
- * Set this variable alone: HIP lets CUDA_VISIBLE_DEVICES and
- * HIP_VISIBLE_DEVICES count what ROCR_VISIBLE_DEVICES has left, so to reorder
- * them as well would undo it.
- */
-#define DDP_GPUS_TEXT_SIZE (DDP_GPU_MAX * DDP_GPU_TOKEN_SIZE)
-int ddp_gpus_format(const struct ddp_view *view, const struct ddp_view *all,
-		    const uint32_t *visible, uint32_t count, char *out,
-		    size_t size);
 
 #endif

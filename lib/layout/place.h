@@ -72,7 +72,7 @@ extern const char *const ddp_cpus_words[];
 /*
  * What must be gathered of all tasks of the node, by local rank: the mask read
  * back from the kernel in task_init, when task/affinity has set it; and the
- * GPUs in sight, by ddp_gpus_resolve and ddp_gpus_join.
+ * GPUs in sight, by ddp_gpus_resolve and ddp_views_join.
  */
 struct ddp_place_rank {
 	struct ddp_cpuset mask;

@@ -10,6 +10,7 @@
 
 #include "layout/scan.h"
 #include "layout/text.h"
+#include "layout/views.h"
 
 enum { FIELD_MAX = DDP_HOSTNAME_MAX };	/* bytes of a string, without NUL */
 
@@ -36,9 +37,9 @@ static void add_visible(struct ddp_text *out, const struct ddp_view *gpus,
 			const struct ddp_view *view,
 			const struct ddp_placement *placement)
 {
-	char visible[DDP_GPUS_TEXT_SIZE];
+	char visible[DDP_VIEWS_TEXT_SIZE];
 
-	if (ddp_gpus_format(view, gpus, placement->visible,
+	if (ddp_views_format(view, gpus, placement->visible,
 			    placement->visible_count, visible,
 			    sizeof(visible)))
 		out->failed = true;

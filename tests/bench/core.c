@@ -18,6 +18,7 @@
 #include "layout/place.h"
 #include "layout/tasks.h"
 #include "layout/vars.h"
+#include "layout/views.h"
 
 /* Two ranges, for scontrol takes no range of more than 65536 hosts. */
 #define HOSTS_TEXT "n[1-50000],n[50001-100000]"
@@ -172,9 +173,9 @@ static void node_resolve(struct node *node)
 	for (i = 0; i < LOCAL; i++)
 		need(ddp_gpus_resolve(&env, node->machine, &node->views[i],
 				      NULL) == 0, "ddp_gpus_resolve");
-	need(ddp_gpus_join(node->views, LOCAL, &node->all, node->indexes,
-			   NULL) == 0 && node->all.count == LOCAL,
-	     "ddp_gpus_join");
+	need(ddp_views_join(node->views, LOCAL, &node->all, node->indexes,
+			    NULL) == 0 && node->all.count == LOCAL,
+	     "ddp_views_join");
 }
 
 static void place_round(struct node *node, struct samples *samples)
@@ -231,7 +232,7 @@ static void node_print(void)
 		samples_add(&samples, &now);
 	}
 	head_print("core, a node of 8 ranks, 8 GPUs, 256 CPUs");
-	samples_print(&samples, "ddp_gpus_resolve of 8 tasks, ddp_gpus_join");
+	samples_print(&samples, "ddp_gpus_resolve of 8 tasks, ddp_views_join");
 	place_print(&node, false, "ddp_place_create, ranks on all CPUs");
 	place_print(&node, true, "ddp_place_create, each on a NUMA node");
 	ddp_machine_destroy(node.machine);

@@ -189,45 +189,6 @@ Test(gpus, refuses_too_many)
 	ddp_machine_destroy(machine);
 }
 
-static void resolve(const char *step, const char *cuda, struct ddp_view *view)
-{
-	struct ddp_machine *machine = node_make(NVIDIA4);
-	struct ddp_gpus_env env = { .step_gpus = step, .cuda = cuda };
-
-	cr_assert_eq(ddp_gpus_resolve(&env, machine, view, NULL), 0);
-	ddp_machine_destroy(machine);
-}
-
-/* Two tasks, each with the token 0, which is another GPU for each. */
-Test(gpus, joins_views_that_slurm_has_cut)
-{
-	uint32_t indexes[3][DDP_GPU_MAX], second[] = { 1 }, both[] = { 0, 1 };
-	struct ddp_view views[3], all;
-	char text[DDP_GPUS_TEXT_SIZE];
-
-	resolve("3", "0", &views[0]);
-	resolve("1", "0", &views[1]);
-	resolve("1,3", "0,1", &views[2]);
-	cr_assert_eq(ddp_gpus_join(views, 3, &all, indexes, NULL), 0);
-	cr_expect_eq(all.count, 2);
-	cr_expect_eq(all.gpus[0].number, 1);
-	cr_expect_eq(all.gpus[1].number, 3);
-	cr_expect_eq(indexes[0][0], 1);
-	cr_expect_eq(indexes[1][0], 0);
-	cr_expect_eq(indexes[2][0], 0);
-	cr_expect_eq(indexes[2][1], 1);
-	/* each task names it as it must itself */
-	cr_expect_eq(ddp_gpus_format(&views[0], &all, second, 1, text,
-				     sizeof(text)), 0);
-	cr_expect_str_eq(text, "0");
-	cr_expect_eq(ddp_gpus_format(&views[2], &all, second, 1, text,
-				     sizeof(text)), 0);
-	cr_expect_str_eq(text, "1");
-	cr_expect_eq(ddp_gpus_format(&views[1], &all, both, 2, text,
-				     sizeof(text)), -1);
-	cr_expect_eq(ddp_gpus_format(&views[2], &all, both, 2, text, 3), -1);
-}
-
 Test(gpus, names_its_variable)
 {
 	struct ddp_view view = { .rocr = true };
