@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -70,14 +71,16 @@ static int export_recorded(struct ddp_task *task, const char *name,
 static int visible_set(struct ddp_task *task, char *record,
 		       struct ddp_error *error)
 {
-	char *value = task->visible ? strchr(task->visible, '=') : NULL;
+	const char *value = task->visible ? strchr(task->visible, '=') : NULL;
+	char name[DDP_VARS_VALUE_SIZE];
 
 	if (!value)
 		return 0;
-	*value++ = '\0';
-	if (ddp_task_setenv(task, task->visible, value, error) < 0)
+	snprintf(name, sizeof(name), "%.*s", (int)(value - task->visible),
+		 task->visible);
+	if (ddp_task_setenv(task, name, value + 1, error) < 0)
 		return -1;
-	return strcmp(task->visible, "CUDA_VISIBLE_DEVICES") != 0 ? 0 :
+	return strcmp(name, "CUDA_VISIBLE_DEVICES") != 0 ? 0 :
 		export_recorded(task, DDP_VARS_DEVICE_ORDER, "PCI_BUS_ID",
 				record, error);
 }
@@ -147,7 +150,7 @@ int ddp_task_apply(struct ddp_task *task, struct ddp_error *error)
 			      task->step_id);
 	if (visible_set(task, record, error) < 0 ||
 	    vars_export(task, record, error) < 0 ||
-	    ddp_task_setenv(task, DDP_PLAN, task->plan, error) < 0)
+	    ddp_task_setenv(task, DDP_PLAN, task->record, error) < 0)
 		return -1;
 	return added_remove(task, error);
 }

@@ -85,37 +85,55 @@ static const char *interface_told(const struct ddp_task *task)
 	return task->vars.interface ? task->vars.interface : "";
 }
 
-static int rows_make(struct choice *choice, struct ddp_error *error)
+/* What a task needs of its row, where the task finds it. */
+static int fill_slot(struct ddp_slot *slot, const struct ddp_row *row,
+		     struct ddp_error *error)
+{
+	char *record = ddp_row_format(row);
+	bool fits;
+
+	if (!record)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	fits = strlen(record) < sizeof(slot->record) &&
+	       strlen(row->visible) < sizeof(slot->visible);
+	if (fits) {
+		strcpy(slot->record, record);
+		strcpy(slot->visible, row->visible);
+	}
+	free(record);
+	return fits ? 0 :
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "the placement of rank "
+			      "%u does not fit into %d bytes", row->rank,
+			      DDP_RECORD_SIZE);
+}
+
+static int make_row(struct choice *choice, uint32_t i,
+		    struct ddp_error *error)
 {
 	const struct ddp_task *task = choice->task;
+	struct ddp_slot *slot = &choice->slots[i];
+	struct ddp_row *row = &choice->rows[i];
 	struct ddp_rank rank;
-	struct ddp_slot *slot;
-	char *plan;
-	uint32_t i, k;
-	int length;
+	uint32_t k;
 
-	for (i = 0; i < choice->count; i++) {
-		slot = &choice->slots[i];
-		slot->placement = *ddp_place_get(choice->place, i);
-		if (ddp_layout_get(task->layout, slot->rank, &rank,
-				   error) < 0 ||
-		    ddp_row_make(&choice->rows[i], &rank, choice->machine,
-				 &choice->all, &choice->views[i],
-				 &slot->placement, interface_told(task),
-				 error) < 0)
+	slot->placement = *ddp_place_get(choice->place, i);
+	if (ddp_layout_get(task->layout, slot->rank, &rank, error) < 0 ||
+	    ddp_row_make(row, &rank, choice->machine, &choice->all,
+			 &choice->views[i], &slot->placement,
+			 interface_told(task), error) < 0)
+		return -1;
+	for (k = 0; choice->apart && k < row->gpu_count; k++)
+		row->gpus[k].number = DDP_GPU_NONE;
+	return fill_slot(slot, row, error);
+}
+
+static int make_rows(struct choice *choice, struct ddp_error *error)
+{
+	uint32_t i;
+
+	for (i = 0; i < choice->count; i++)
+		if (make_row(choice, i, error) < 0)
 			return -1;
-		for (k = 0; choice->apart && k < choice->rows[i].gpu_count;
-		     k++)
-			choice->rows[i].gpus[k].number = DDP_GPU_NONE;
-		plan = ddp_row_format(&choice->rows[i]);
-		length = plan ? snprintf(slot->plan, sizeof(slot->plan), "%s",
-					 plan) : -1;
-		free(plan);
-		if (length < 0 || (size_t)length >= sizeof(slot->plan))
-			return ddp_error_set(error, DDP_ERROR_SYSTEM,
-					     "no memory for the plan of rank "
-					     "%u", rank.rank);
-	}
 	return 0;
 }
 
@@ -196,7 +214,7 @@ static int choice_make(struct choice *choice, struct ddp_error *error)
 	if (!choice->views || !choice->indexes || !choice->ranks ||
 	    !choice->rows)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
-	if (place_make(choice, error) < 0 || rows_make(choice, error) < 0)
+	if (place_make(choice, error) < 0 || make_rows(choice, error) < 0)
 		return -1;
 	warn(choice);
 	if (ddp_plugin.explain)

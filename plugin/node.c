@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/report.h"
 #include "layout/text.h"
 #include "plugin.h"
 #include "siblings.h"
@@ -178,7 +177,6 @@ int ddp_task_join(struct ddp_task *task, struct ddp_error *error)
 {
 	struct shared *shared;
 	struct ddp_slot *slot;
-	struct ddp_row row;
 	int rc;
 
 	if (!siblings) {
@@ -193,12 +191,8 @@ int ddp_task_join(struct ddp_task *task, struct ddp_error *error)
 	if (rc != 0)
 		return rc;
 	slot = &shared->slots[task->local_rank];
-	if (ddp_row_parse(slot->plan, &row, error) < 0)
-		return -1;
 	task->placement = slot->placement;
-	task->plan = slot->plan;
-	task->visible = strdup(row.visible);
-	ddp_row_clear(&row);
-	return task->visible ? 0 :
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	task->record = slot->record;
+	task->visible = slot->visible;
+	return 0;
 }

@@ -11,9 +11,13 @@
 
 #include "layout/error.h"
 #include "layout/place.h"
+#include "layout/views.h"
 #include "task.h"
 
-#define DDP_PLAN_SIZE (96 << 10)	/* more than a plan of 64 GPUs has */
+enum {
+	DDP_VISIBLE_SIZE = 32 + DDP_VIEWS_TEXT_SIZE,
+	DDP_RECORD_SIZE = 96 << 10	/* more than a record of 64 GPUs has */
+};
 
 /* One task, by local rank, in shared memory: what it says, and its answer. */
 struct ddp_slot {
@@ -21,7 +25,9 @@ struct ddp_slot {
 	struct ddp_cpuset mask;
 	struct ddp_view view;
 	struct ddp_placement placement;
-	char plan[DDP_PLAN_SIZE];	/* as DDP_PLAN has it */
+	char visible[DDP_VISIBLE_SIZE];	/* "VARIABLE=value" that orders what
+					 * it sees; "": none */
+	char record[DDP_RECORD_SIZE];	/* its row, as DDP_PLAN has it */
 };
 
 /*

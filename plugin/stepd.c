@@ -111,7 +111,6 @@ void ddp_stepd_task_init(spank_t spank)
 		task_refuse(&task, error.text);
 	if (ddp_plugin.dry_run)
 		dry_run(&task);
-	free(task.visible);
 	ddp_layout_destroy(task.layout);
 }
 

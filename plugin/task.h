@@ -31,8 +31,8 @@ struct ddp_task {
 	const char *port_why;		/* where the port is from */
 	char interface[IF_NAMESIZE], nccl_interface[IF_NAMESIZE + 1];
 	struct ddp_placement placement;	/* cpus empty: left as Slurm has it */
-	const char *plan;		/* DDP_PLAN; NULL: none */
-	char *visible;			/* "VARIABLE=value"; "" or NULL: none */
+	const char *record;		/* DDP_PLAN; NULL: none */
+	const char *visible;		/* "VARIABLE=value"; "" or NULL: none */
 };
 
 /*
@@ -74,7 +74,7 @@ int ddp_task_meet(struct ddp_task *task, struct ddp_error *error);
 
 /*
  * node.c: with the node's other tasks, the GPUs and CPUs of each; fills in
- * placement, plan and visible. Returns 1 if another task has found what ends
+ * placement, record and visible. Returns 1 if another task has found what ends
  * them all, and says it.
  */
 int ddp_task_join(struct ddp_task *task, struct ddp_error *error);
