@@ -150,7 +150,7 @@ int ddp_task_apply(struct ddp_task *task, struct ddp_error *error)
 			      task->step_id);
 	if (visible_set(task, record, error) < 0 ||
 	    vars_export(task, record, error) < 0 ||
-	    ddp_task_setenv(task, DDP_PLAN, task->record, error) < 0)
+	    ddp_task_setenv(task, DDP_PLACEMENT, task->record, error) < 0)
 		return -1;
 	return added_remove(task, error);
 }

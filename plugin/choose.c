@@ -23,8 +23,8 @@ struct choice {
 	uint32_t count;			/* of tasks */
 	struct ddp_view all, *views;
 	uint32_t (*indexes)[DDP_GPU_MAX];
-	struct ddp_place_rank *ranks;
-	struct ddp_place *place;
+	struct ddp_placement_rank *ranks;
+	struct ddp_placements *placements;
 	struct ddp_row *rows;
 	bool apart;			/* see ddp_views_join_node */
 };
@@ -41,10 +41,10 @@ static void views_blame(const struct choice *choice, struct ddp_error *error)
 			 "--ddp-gpus=off)", ddp_gpus_variable(&choice->all));
 }
 
-static int place_make(struct choice *choice, struct ddp_error *error)
+static int make_placements(struct choice *choice, struct ddp_error *error)
 {
 	const char *bind = ddp_task_getenv(choice->task, DDP_CPU_BIND);
-	struct ddp_place_params params = {
+	struct ddp_placement_params params = {
 		.machine = choice->machine,
 		.gpus = &choice->all,
 		.rank_count = choice->count,
@@ -69,10 +69,10 @@ static int place_make(struct choice *choice, struct ddp_error *error)
 		choice->ranks[i].gpus = choice->indexes[i];
 	}
 	params.ranks = choice->ranks;
-	choice->place = ddp_place_create(&params, error);
-	if (!choice->place)
+	choice->placements = ddp_placement_create(&params, error);
+	if (!choice->placements)
 		views_blame(choice, error);
-	return choice->place ? 0 : -1;
+	return choice->placements ? 0 : -1;
 }
 
 /* The interface that the tasks will be told to use. */
@@ -116,7 +116,7 @@ static int make_row(struct choice *choice, uint32_t i,
 	struct ddp_rank rank;
 	uint32_t k;
 
-	slot->placement = *ddp_place_get(choice->place, i);
+	slot->placement = *ddp_placement_get(choice->placements, i);
 	if (ddp_layout_get(task->layout, slot->rank, &rank, error) < 0 ||
 	    ddp_row_make(row, &rank, choice->machine, &choice->all,
 			 &choice->views[i], &slot->placement,
@@ -199,7 +199,7 @@ static void warn(const struct choice *choice)
 	for (i = 0; i < choice->count; i++)
 		if (choice->views[i].count < choice->all.count)
 			why = cut;
-	if (ddp_place_get(choice->place, 0)->local_rank_is_device ||
+	if (ddp_placement_get(choice->placements, 0)->local_rank_is_device ||
 	    !choice->all.count || first_speaks(choice->task))
 		return;
 	ddp_text_add(&text, "slurm-ddp: ");
@@ -214,7 +214,7 @@ static int choice_make(struct choice *choice, struct ddp_error *error)
 	if (!choice->views || !choice->indexes || !choice->ranks ||
 	    !choice->rows)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
-	if (place_make(choice, error) < 0 || make_rows(choice, error) < 0)
+	if (make_placements(choice, error) < 0 || make_rows(choice, error) < 0)
 		return -1;
 	warn(choice);
 	if (ddp_plugin.explain)
@@ -240,7 +240,7 @@ int ddp_choose(const struct ddp_task *task, const struct ddp_machine *machine,
 
 	for (i = 0; choice.rows && i < count; i++)
 		ddp_row_clear(&choice.rows[i]);
-	ddp_place_destroy(choice.place);
+	ddp_placement_destroy(choice.placements);
 	free(choice.rows);
 	free(choice.ranks);
 	free(choice.indexes);

@@ -30,10 +30,10 @@ static struct ddp_error prepare_error = {
 
 void ddp_node_prepare(uint32_t tasks)
 {
-	if (tasks > DDP_PLACE_MAX)
+	if (tasks > DDP_PLACEMENT_MAX)
 		ddp_error_set(&prepare_error, DDP_ERROR_ARGUMENT,
 			      "%u tasks on this node, of at most %d", tasks,
-			      DDP_PLACE_MAX);
+			      DDP_PLACEMENT_MAX);
 	else
 		siblings = ddp_siblings_create(tasks, sizeof(struct shared) +
 					       tasks * sizeof(struct ddp_slot),

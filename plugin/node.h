@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "layout/error.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 #include "layout/views.h"
 #include "task.h"
 
@@ -27,7 +27,7 @@ struct ddp_slot {
 	struct ddp_placement placement;
 	char visible[DDP_VISIBLE_SIZE];	/* "VARIABLE=value" that orders what
 					 * it sees; "": none */
-	char record[DDP_RECORD_SIZE];	/* its row, as DDP_PLAN has it */
+	char record[DDP_RECORD_SIZE];	/* its row, as DDP_PLACEMENT has it */
 };
 
 /*

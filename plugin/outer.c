@@ -29,6 +29,6 @@ void ddp_outer_remove(void)
 	for (i = 0; i < ddp_vars_count(); i++)
 		remove_recorded(record, ddp_vars_name(i));
 	remove_recorded(record, DDP_VARS_DEVICE_ORDER);
-	unsetenv(DDP_PLAN);
+	unsetenv(DDP_PLACEMENT);
 	unsetenv(DDP_VARS_RECORD);
 }

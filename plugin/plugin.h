@@ -14,7 +14,7 @@
 #include <slurm/spank.h>
 
 #include "layout/error.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 
 /* What the user and the admin said. */
 struct ddp_plugin {

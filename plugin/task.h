@@ -16,7 +16,7 @@
 
 #include "layout/error.h"
 #include "layout/layout.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 #include "layout/vars.h"
 
 struct ddp_task {
@@ -31,7 +31,7 @@ struct ddp_task {
 	const char *port_why;		/* where the port is from */
 	char interface[IF_NAMESIZE], nccl_interface[IF_NAMESIZE + 1];
 	struct ddp_placement placement;	/* cpus empty: left as Slurm has it */
-	const char *record;		/* DDP_PLAN; NULL: none */
+	const char *record;		/* DDP_PLACEMENT; NULL: none */
 	const char *visible;		/* "VARIABLE=value"; "" or NULL: none */
 };
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "layout/error.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 #include "layout/report.h"
 
 #define LIST_MAX 64		/* times that --mask and --visible may occur */

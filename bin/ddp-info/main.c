@@ -29,7 +29,8 @@ static int gather(struct ddp_error *error)
 
 	if (rc > 0)
 		rc = ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				   "no plan is in DDP_PLAN for this task: "
+				   "no placement is in DDP_PLACEMENT for this "
+				   "task: "
 				   "--gather shows plans only");
 	if (rc < 0)
 		return -1;

@@ -19,9 +19,9 @@
 /* The placement of a node with this many tasks, and its rows but for ranks. */
 struct node_plan {
 	uint32_t tasks;
-	struct ddp_place *place;
+	struct ddp_placements *place;
 	struct ddp_row *rows;		/* [tasks] */
-	struct ddp_place_rank *ranks;	/* [tasks] */
+	struct ddp_placement_rank *ranks;	/* [tasks] */
 };
 
 struct plan {
@@ -191,7 +191,7 @@ static int node_place(const struct plan *plan, struct node_plan *node,
 		      struct ddp_error *error)
 {
 	const struct options *options = plan->options;
-	struct ddp_place_params params = {
+	struct ddp_placement_params params = {
 		.machine = plan->machine, .gpus = &plan->all,
 		.rank_count = node->tasks,
 		.gpus_policy = options->gpus_policy,
@@ -208,7 +208,7 @@ static int node_place(const struct plan *plan, struct node_plan *node,
 	if (ranks_fill(plan, node, error))
 		return -1;
 	params.ranks = node->ranks;
-	node->place = ddp_place_create(&params, error);
+	node->place = ddp_placement_create(&params, error);
 	if (node->place == NULL)
 		return -1;
 	for (i = 0; i < node->tasks; i++) {
@@ -216,7 +216,8 @@ static int node_place(const struct plan *plan, struct node_plan *node,
 		if (ddp_row_make(&node->rows[i], &rank, plan->machine,
 				 &plan->all,
 				 &plan->views[plan->view_count > 1 ? i : 0],
-				 ddp_place_get(node->place, i), NULL, error))
+				 ddp_placement_get(node->place, i), NULL,
+				 error))
 			return -1;
 	}
 	return 0;
@@ -247,7 +248,7 @@ static int env_print(const struct plan *plan, const struct node_plan *node,
 		     const struct ddp_rank *rank, struct ddp_error *error)
 {
 	const struct ddp_placement *placement =
-		ddp_place_get(node->place, rank->local_rank);
+		ddp_placement_get(node->place, rank->local_rank);
 	struct ddp_vars vars = {
 		.rank = *rank,
 		.world_size = ddp_layout_world_size(plan->layout),
@@ -349,7 +350,7 @@ static void plan_clear(struct plan *plan)
 			ddp_row_clear(&node->rows[k]);
 		free(node->rows);
 		free(node->ranks);
-		ddp_place_destroy(node->place);
+		ddp_placement_destroy(node->place);
 	}
 	free(plan->nodes);
 	free(plan->masks);

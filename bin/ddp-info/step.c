@@ -36,7 +36,7 @@ static bool set_here(void)
 
 int step_plan(struct ddp_row *row, struct ddp_error *error)
 {
-	const char *record = set_here() ? getenv(DDP_PLAN) : NULL;
+	const char *record = set_here() ? getenv(DDP_PLACEMENT) : NULL;
 
 	return record == NULL ? 1 : ddp_row_parse(record, row, error);
 }
@@ -172,7 +172,7 @@ int step_print(bool *differs, struct ddp_error *error)
 	ddp_text_add_quoted(&step.text, "task %s on %s",
 			    getenv("SLURM_PROCID"), node ? node : "?");
 	ddp_text_add(&step.text, "%s\n", step.plan ? "" :
-		     ": no plan is in DDP_PLAN");
+		     ": no placement is in DDP_PLACEMENT");
 	ddp_text_add(&step.text, "  %-22s %-20s %s\n", "", "planned", "got");
 	cpus_add(&step, &cpus);
 	memory_add(&step);

@@ -23,7 +23,7 @@ struct wish {
 };
 
 struct binding {
-	const struct ddp_place_params *params;
+	const struct ddp_placement_params *params;
 	const struct ddp_near *near;
 	struct ddp_placement *placements;
 	struct ddp_cpuset *masks;	/* Slurm's, as far as they exist */
@@ -230,7 +230,7 @@ static int binding_make(struct binding *b, struct ddp_error *error)
 	return 0;
 }
 
-static void bind_nothing(const struct ddp_place_params *params,
+static void bind_nothing(const struct ddp_placement_params *params,
 			 struct ddp_placement *placements)
 {
 	uint32_t rank;
@@ -243,7 +243,7 @@ static void bind_nothing(const struct ddp_place_params *params,
 	}
 }
 
-int ddp_bind(const struct ddp_place_params *params,
+int ddp_bind(const struct ddp_placement_params *params,
 	     const struct ddp_near *near, struct ddp_placement *placements,
 	     struct ddp_error *error)
 {

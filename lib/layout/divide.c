@@ -27,7 +27,7 @@ struct party {
 };
 
 struct placing {
-	const struct ddp_place_params *params;
+	const struct ddp_placement_params *params;
 	const struct ddp_near *near;	/* of params->gpus */
 	struct ddp_placement *placements;
 	uint64_t *views;		/* [rank_count], a bit a GPU */
@@ -211,7 +211,7 @@ static bool view_overlaps(const struct placing *p, uint32_t rank)
 
 static void view_keep(const struct placing *p, uint32_t rank)
 {
-	const struct ddp_place_rank *given = &p->params->ranks[rank];
+	const struct ddp_placement_rank *given = &p->params->ranks[rank];
 	struct ddp_placement *placement = &p->placements[rank];
 	size_t size = given->gpu_count * sizeof(*given->gpus);
 
@@ -225,7 +225,7 @@ static void view_keep(const struct placing *p, uint32_t rank)
 /* The party that rank is the first of. */
 static void party_gather(struct placing *p, uint32_t rank)
 {
-	const struct ddp_place_rank *given = &p->params->ranks[rank];
+	const struct ddp_placement_rank *given = &p->params->ranks[rank];
 	uint32_t other;
 
 	p->party.size = 0;
@@ -282,7 +282,7 @@ static int all_divide(struct placing *p, struct ddp_error *error)
 
 static void views_find(const struct placing *p)
 {
-	const struct ddp_place_params *params = p->params;
+	const struct ddp_placement_params *params = p->params;
 	uint32_t rank, i;
 
 	for (rank = 0; rank < params->rank_count; rank++)
@@ -291,7 +291,7 @@ static void views_find(const struct placing *p)
 					  << params->ranks[rank].gpus[i];
 }
 
-int ddp_divide(const struct ddp_place_params *params,
+int ddp_divide(const struct ddp_placement_params *params,
 	       const struct ddp_near *near, struct ddp_placement *placements,
 	       struct ddp_error *error)
 {

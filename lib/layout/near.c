@@ -35,8 +35,8 @@ uint32_t ddp_near_distance(const struct ddp_near *near,
 	return DDP_NEAR_LEVELS;
 }
 
-uint32_t ddp_place_distance(const struct ddp_machine *machine,
-			    const struct ddp_cpuset *mask, uint32_t gpu)
+uint32_t ddp_placement_distance(const struct ddp_machine *machine,
+				const struct ddp_cpuset *mask, uint32_t gpu)
 {
 	struct ddp_near near;
 	uint32_t count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How near CPUs are to a GPU: the distances of place.h. Private to placement.
+ * How near CPUs are to a GPU: the distances of placement.h; and the parts of
+ * placement, divide.c and bind.c. Private to placement.
  */
 #ifndef DDP_LAYOUT_NEAR_H
 #define DDP_LAYOUT_NEAR_H
@@ -9,7 +10,7 @@
 #include <stdint.h>
 
 #include "layout/machine.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 
 #define DDP_NEAR_LEVELS 2
 
@@ -32,11 +33,12 @@ void ddp_why_add(struct ddp_placement *placement, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * divide.c: choose the GPUs of all ranks and their order, as place.h has it.
- * near is of params->gpus. Fills in all but cpus and memory_numa and adds the
- * reasons. Returns 0, or -1 if there are too few GPUs or if memory is short.
+ * divide.c: choose the GPUs of all ranks and their order, as placement.h has
+ * it. near is of params->gpus. Fills in all but cpus and memory_numa and adds
+ * the reasons. Returns 0, or -1 if there are too few GPUs or if memory is
+ * short.
  */
-int ddp_divide(const struct ddp_place_params *params,
+int ddp_divide(const struct ddp_placement_params *params,
 	       const struct ddp_near *near, struct ddp_placement *placements,
 	       struct ddp_error *error);
 
@@ -45,7 +47,7 @@ int ddp_divide(const struct ddp_place_params *params,
  * in cpus and memory_numa and adds the reasons. Returns 0, or -1 if memory is
  * short.
  */
-int ddp_bind(const struct ddp_place_params *params,
+int ddp_bind(const struct ddp_placement_params *params,
 	     const struct ddp_near *near, struct ddp_placement *placements,
 	     struct ddp_error *error);
 

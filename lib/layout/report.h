@@ -13,11 +13,11 @@
 
 #include "layout/error.h"
 #include "layout/layout.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 #include "layout/vars.h"
 
 /* The variable in which the plugin hands a task its own record. */
-#define DDP_PLAN "DDP_PLAN"
+#define DDP_PLACEMENT "DDP_PLACEMENT"
 
 struct ddp_row_gpu {
 	uint32_t number;		/* on the node; DDP_GPU_NONE */

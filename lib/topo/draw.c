@@ -70,7 +70,8 @@ static int rank_note(hwloc_topology_t hwloc, const struct ddp_machine *machine,
 }
 
 char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
-		    const struct ddp_view *gpus, const struct ddp_place *place,
+		    const struct ddp_view *gpus,
+		    const struct ddp_placements *placements,
 		    const uint32_t *ranks, struct ddp_error *error)
 {
 	const struct ddp_placement *placement;
@@ -78,7 +79,7 @@ char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
 	int length;
 	uint32_t i;
 
-	for (i = 0; (placement = ddp_place_get(place, i)) != NULL; i++) {
+	for (i = 0; (placement = ddp_placement_get(placements, i)); i++) {
 		if (rank_note(topo->hwloc, machine, gpus, placement,
 			      ranks[i]) == 0)
 			continue;

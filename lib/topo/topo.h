@@ -21,7 +21,7 @@
 
 #include "layout/error.h"
 #include "layout/machine.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 
 #define DDP_TOPO_FILE_MAX (16 << 20)	/* bytes in a topology file */
 
@@ -70,11 +70,12 @@ void ddp_topo_reach(struct ddp_machine *machine, const char *root);
 /*
  * The topology as hwloc's XML, with each rank noted at its CPUs and at its own
  * GPUs, for lstopo to draw. machine is what ddp_topo_machine gave, and gpus what
- * place was made of; ranks[local rank] is the rank to name. The caller frees
+ * placements were made of; ranks[local rank] is the rank to name. The caller frees
  * the text; NULL if hwloc fails or memory is short.
  */
 char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
-		    const struct ddp_view *gpus, const struct ddp_place *place,
+		    const struct ddp_view *gpus,
+		    const struct ddp_placements *placements,
 		    const uint32_t *ranks, struct ddp_error *error);
 
 #endif

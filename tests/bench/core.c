@@ -15,7 +15,7 @@
 #include "../unit/machines.h"
 #include "layout/hostlist.h"
 #include "layout/layout.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 #include "layout/tasks.h"
 #include "layout/vars.h"
 #include "layout/views.h"
@@ -48,7 +48,7 @@ struct node {
 	struct ddp_machine *machine;
 	struct ddp_view views[LOCAL], all;
 	uint32_t indexes[LOCAL][DDP_GPU_MAX];
-	struct ddp_place_rank ranks[LOCAL];
+	struct ddp_placement_rank ranks[LOCAL];
 };
 
 static void need(bool right, const char *what)
@@ -180,17 +180,17 @@ static void node_resolve(struct node *node)
 
 static void place_round(struct node *node, struct samples *samples)
 {
-	struct ddp_place_params params = {
+	struct ddp_placement_params params = {
 		.machine = node->machine, .gpus = &node->all,
 		.rank_count = LOCAL, .ranks = node->ranks,
 	};
 	double now = now_ms();
-	struct ddp_place *place = ddp_place_create(&params, NULL);
+	struct ddp_placements *place = ddp_placement_create(&params, NULL);
 
 	samples_add(samples, &now);
-	need(place && ddp_place_get(place, LOCAL - 1)->gpu_count == 1,
-	     "ddp_place_create");
-	ddp_place_destroy(place);
+	need(place && ddp_placement_get(place, LOCAL - 1)->gpu_count == 1,
+	     "ddp_placement_create");
+	ddp_placement_destroy(place);
 }
 
 /* Each rank's mask: all CPUs; or far: a NUMA node that is not its GPU's. */
@@ -200,7 +200,7 @@ static void place_print(struct node *node, bool far, const char *name)
 	uint32_t i, k;
 
 	for (i = 0; i < LOCAL; i++) {
-		struct ddp_place_rank *rank = &node->ranks[i];
+		struct ddp_placement_rank *rank = &node->ranks[i];
 
 		rank->gpu_count = LOCAL;
 		rank->gpus = node->indexes[i];
@@ -233,8 +233,8 @@ static void node_print(void)
 	}
 	head_print("core, a node of 8 ranks, 8 GPUs, 256 CPUs");
 	samples_print(&samples, "ddp_gpus_resolve of 8 tasks, ddp_views_join");
-	place_print(&node, false, "ddp_place_create, ranks on all CPUs");
-	place_print(&node, true, "ddp_place_create, each on a NUMA node");
+	place_print(&node, false, "ddp_placement_create, ranks on all CPUs");
+	place_print(&node, true, "ddp_placement_create, each on a NUMA node");
 	ddp_machine_destroy(node.machine);
 }
 

@@ -200,8 +200,8 @@ while IFS='|' read -r words command; do
 		"$status $(grep -c "^ddp-info: .*$words" err) $(wc -l <out)"
 done <<END
 no launcher offers PMIx to this process: start it with srun --mpi=pmix|srun --ddp --mpi=none -N2
-no plan is in DDP_PLAN|srun --mpi=pmix -N2
-no plan is in DDP_PLAN|srun --mpi=none -n2
+no placement is in DDP_PLACEMENT|srun --mpi=pmix -N2
+no placement is in DDP_PLACEMENT|srun --mpi=none -n2
 END
 
 # Ports from Slurm; and a node whose tasks begin late

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzzes the record of a rank's row, which DDP_PLAN and ddp-info --gather carry
+ * Fuzzes the record of a rank's row, which DDP_PLACEMENT and ddp-info --gather carry
  * from process to process, and what is printed of it. The input is the record.
  */
 #include "fuzz.h"

@@ -62,7 +62,7 @@ check 'which the drawn file does not stand in for' \
 # An escape and a newline in all that a step's environment says.
 bad=$(printf 'a\033[2J\nb')
 call env "SLURM_PROCID=$bad" "SLURMD_NODENAME=$bad" "RANK=$bad" \
-	"OMP_NUM_THREADS=$bad" "CUDA_VISIBLE_DEVICES=$bad" "DDP_PLAN=$(
+	"OMP_NUM_THREADS=$bad" "CUDA_VISIBLE_DEVICES=$bad" "DDP_PLACEMENT=$(
 		printf '0\t0\t0\t0\t%s\tROCR_VISIBLE_DEVICES=%s\t0\t0\t%s\t' \
 			"$bad" "$bad" "$bad"
 		printf '1\t0\t%s\t%s\t0\t' "$bad" "$bad")" "$info"

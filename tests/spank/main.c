@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	test_srun();
 	test_job();
 	test_task();
-	test_place();
+	test_rank();
 	test_siblings();
 	test_views();
 	test_meeting();

@@ -215,7 +215,8 @@ static const struct spank_case dry_cases[] = {
 	  .tasks = "#cpus=0-71", .command = STEPD("--ddp=dry-run shout"),
 	  .conf = ON("server8"), .want = "0:#arguments=--gather|"
 	  "1:#arguments=--gather|0:RANK=0|1:RANK=1|-0:LOCAL_RANK|0:#status=0|"
-	  "0:DDP_PLAN=0\t0\t0\t0\tn1\tCUDA_VISIBLE_DEVICES=0,4\t0-17,36-53\t"
+	  "0:DDP_PLACEMENT=0\t0\t0\t0\tn1\t"
+	  "CUDA_VISIBLE_DEVICES=0,4\t0-17,36-53\t"
 	  "0\teth7\t1\t0\t0000:1a:00.0\tA100 SXM4 40GB\t2\t1 of 2 GPUs, by "
 	  "local rank\t18 of 18 cores near it\t" },
 	{ .name = "a dry run that explains", .env = TWO "|PATH=@/bin",
@@ -226,8 +227,8 @@ static const struct spank_case dry_cases[] = {
 	{ .name = "a dry run that places nothing", .env = TWO "|PATH=@/bin",
 	  .tasks = "#cpus=0-1;#cpus=2-3", .conf = ON("server8"), .command =
 	  STEPD("--ddp=dry-run --ddp-gpus=off --ddp-cpus=off shout"),
-	  .want = "1:#arguments=--gather|0:DDP_PLAN=0\t0\t0\t4294967295\tn1\t"
-	  "\t0-1\t0\teth7\t0\t2\tGPUs left alone\tCPUs as Slurm gave them\t" },
+	  .want = "1:#arguments=--gather|0:DDP_PLACEMENT=0\t0\t0\t4294967295"
+	  "\tn1\t\t0-1\t0\teth7\t0\t2\tGPUs left alone\tCPUs as Slurm gave them\t" },
 };
 
 /* Where ddp-info is installed already, it would be found there. */

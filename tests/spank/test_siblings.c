@@ -37,17 +37,20 @@ static const struct spank_case even_cases[] = {
 	  "0:#cpus=0-17,36-53|1:#cpus=18-35,54-71|0:OMP_NUM_THREADS=36|"
 	  "1:OMP_NUM_THREADS=36|0:#memory=preferred:1|1:#memory=preferred:2|"
 	  "0:RANK=0|1:RANK=1|#naps=0|"
-	  "0:DDP_PLAN=0\t0\t0\t0\tn1\tCUDA_VISIBLE_DEVICES=0,4\t0-17,36-53\t"
+	  "0:DDP_PLACEMENT=0\t0\t0\t0\tn1\t"
+	  "CUDA_VISIBLE_DEVICES=0,4\t0-17,36-53\t"
 	  "0\teth7\t1\t0\t0000:1a:00.0\tA100 SXM4 40GB\t2\t1 of 2 GPUs, by "
 	  "local rank\t18 of 18 cores near it\t|"
-	  "1:DDP_PLAN=1\t0\t1\t1\tn1\tCUDA_VISIBLE_DEVICES=0,4\t18-35,54-71\t"
+	  "1:DDP_PLACEMENT=1\t0\t1\t1\tn1\t"
+	  "CUDA_VISIBLE_DEVICES=0,4\t18-35,54-71\t"
 	  "1\teth7\t1\t4\t0000:8a:00.0\tA100 SXM4 40GB\t2\t1 of 2 GPUs, by "
 	  "local rank\t18 of 18 cores near it\t" },
 	{ .name = "on another node", .env = TWO SECOND GPUS("0,4"),
 	  .tasks = "#cpus=0-71", .command = STEPD("2", "4", ""),
 	  .conf = ON("server8"), .want = "0:RANK=2|1:RANK=3|0:NODE_RANK=1|"
 	  "0:#cpus=0-17,36-53|1:#cpus=18-35,54-71|"
-	  "1:DDP_PLAN=3\t1\t1\t1\tn2\tCUDA_VISIBLE_DEVICES=0,4\t18-35,54-71\t"
+	  "1:DDP_PLACEMENT=3\t1\t1\t1\tn2\t"
+	  "CUDA_VISIBLE_DEVICES=0,4\t18-35,54-71\t"
 	  "1\teth7\t1\t4\t0000:8a:00.0\tA100 SXM4 40GB\t2\t1 of 2 GPUs, by "
 	  "local rank\t18 of 18 cores near it\t" },
 	/* 18 cores by 4 are 5, 5, 4 and 4. */
@@ -77,7 +80,7 @@ static const struct spank_case even_cases[] = {
 	  "1:#memory=default:0|2:#memory=preferred:2" },
 	{ .name = "a user's OMP_NUM_THREADS, and other orders of devices",
 	  .env = TWO GPUS("0,4") "|OMP_NUM_THREADS=3|CUDA_DEVICE_ORDER="
-	  "FASTEST_FIRST|DDP_PLAN=old", .tasks = "#cpus=0-71",
+	  "FASTEST_FIRST|DDP_PLACEMENT=old", .tasks = "#cpus=0-71",
 	  .command = STEPD("2", "4", ""), .conf = ON("server8"),
 	  .want = "0:OMP_NUM_THREADS=3|0:#cpus=0-17,36-53|"
 	  "0:CUDA_DEVICE_ORDER=PCI_BUS_ID" },
@@ -188,9 +191,10 @@ static const struct spank_case option_cases[] = {
 	  .want = "0:#cpus=0-71|0:#binds=0|0:#memory=default:0|"
 	  "0:OMP_NUM_THREADS=72|0:CUDA_VISIBLE_DEVICES=0,4" },
 	{ .name = "both off: no meeting, no topology", .conf = ON("missing"),
-	  .env = TWO GPUS("0,4") "|DDP_PLAN=old", .tasks = "#cpus=0-3;#absent",
+	  .env = TWO GPUS("0,4") "|DDP_PLACEMENT=old",
+	  .tasks = "#cpus=0-3;#absent",
 	  .command = STEPD("2", "4", "--ddp-gpus=off --ddp-cpus=off"),
-	  .want = "0:#cpus=0-3|0:#binds=0|-0:DDP_PLAN|0:RANK=0|"
+	  .want = "0:#cpus=0-3|0:#binds=0|-0:DDP_PLACEMENT|0:RANK=0|"
 	  "0:CUDA_VISIBLE_DEVICES=0,4|-0:CUDA_DEVICE_ORDER" },
 	{ .name = "without --ddp there is none either", .conf = ON("missing"),
 	  .env = TWO GPUS("0,4"), .tasks = "#cpus=0-3;#absent",

@@ -204,7 +204,7 @@ Test(report, record_of_less_or_more_is_refused)
 	rows_clear(rows);
 }
 
-/* DDP_PLAN is the user's to change, and so are other ranks' records. */
+/* DDP_PLACEMENT is the user's to change, and so are other ranks' records. */
 Test(report, record_that_is_not_printable)
 {
 	struct ddp_row row;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "layout/place.h"
+/*
+ * The placement of a node's ranks: the input is checked here, GPUs are chosen
+ * in divide.c, and CPUs by them in bind.c.
+ */
+#include "layout/placement.h"
 
 #include <stdlib.h>
 
@@ -8,22 +12,22 @@
 const char *const ddp_gpus_words[] = { "all", "own", "share", "off", NULL };
 const char *const ddp_cpus_words[] = { "near", "spread", "off", NULL };
 
-struct ddp_place {
+struct ddp_placements {
 	uint32_t rank_count;
-	struct ddp_placement *placements;
+	struct ddp_placement *ranks;
 };
 
-static int params_check(const struct ddp_place_params *params,
+static int check_params(const struct ddp_placement_params *params,
 			struct ddp_error *error)
 {
-	const struct ddp_place_rank *ranks = params->ranks;
+	const struct ddp_placement_rank *ranks = params->ranks;
 	struct ddp_cpuset cpus;
 	uint32_t rank, i;
 
-	if (params->rank_count == 0 || params->rank_count > DDP_PLACE_MAX)
+	if (params->rank_count == 0 || params->rank_count > DDP_PLACEMENT_MAX)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "a node has 1 to %d ranks, not %u",
-				     DDP_PLACE_MAX, params->rank_count);
+				     DDP_PLACEMENT_MAX, params->rank_count);
 	ddp_machine_cpus(params->machine, &cpus);
 	for (rank = 0; rank < params->rank_count; rank++) {
 		if (ddp_cpuset_empty(&ranks[rank].mask))
@@ -45,60 +49,61 @@ static int params_check(const struct ddp_place_params *params,
 	return 0;
 }
 
-static int place_fill(struct ddp_place *place,
-		      const struct ddp_place_params *params,
+static int fill_ranks(struct ddp_placements *placements,
+		      const struct ddp_placement_params *params,
 		      struct ddp_error *error)
 {
 	struct ddp_near *near = calloc(params->gpus->count + 1, sizeof(*near));
 	uint32_t i;
 	int rc;
 
-	place->rank_count = params->rank_count;
-	place->placements = calloc(params->rank_count,
-				   sizeof(*place->placements));
-	if (near == NULL || place->placements == NULL) {
+	placements->rank_count = params->rank_count;
+	placements->ranks = calloc(params->rank_count,
+				   sizeof(*placements->ranks));
+	if (!near || !placements->ranks) {
 		free(near);
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	}
 	for (i = 0; i < params->gpus->count; i++)
 		ddp_near_find(params->machine, params->gpus->gpus[i].gpu,
 			      &near[i]);
-	rc = ddp_divide(params, near, place->placements, error);
+	rc = ddp_divide(params, near, placements->ranks, error);
 	if (rc == 0)
-		rc = ddp_bind(params, near, place->placements, error);
+		rc = ddp_bind(params, near, placements->ranks, error);
 	free(near);
 	return rc;
 }
 
-struct ddp_place *ddp_place_create(const struct ddp_place_params *params,
-				   struct ddp_error *error)
+struct ddp_placements *
+ddp_placement_create(const struct ddp_placement_params *params,
+		     struct ddp_error *error)
 {
-	struct ddp_place *place;
+	struct ddp_placements *placements;
 
-	if (params_check(params, error))
+	if (check_params(params, error))
 		return NULL;
-	place = calloc(1, sizeof(*place));
-	if (place == NULL) {
+	placements = calloc(1, sizeof(*placements));
+	if (!placements) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 		return NULL;
 	}
-	if (place_fill(place, params, error) == 0)
-		return place;
-	ddp_place_destroy(place);
+	if (fill_ranks(placements, params, error) == 0)
+		return placements;
+	ddp_placement_destroy(placements);
 	return NULL;
 }
 
-void ddp_place_destroy(struct ddp_place *place)
+void ddp_placement_destroy(struct ddp_placements *placements)
 {
-	if (place == NULL)
+	if (!placements)
 		return;
-	free(place->placements);
-	free(place);
+	free(placements->ranks);
+	free(placements);
 }
 
-const struct ddp_placement *ddp_place_get(const struct ddp_place *place,
-					  uint32_t local_rank)
+const struct ddp_placement *
+ddp_placement_get(const struct ddp_placements *placements, uint32_t local_rank)
 {
-	return local_rank < place->rank_count ?
-		&place->placements[local_rank] : NULL;
+	return local_rank < placements->rank_count ?
+		&placements->ranks[local_rank] : NULL;
 }

@@ -129,7 +129,7 @@ static void refused_run(size_t i)
 	case_run(&test);
 }
 
-void test_place(void)
+void test_rank(void)
 {
 	size_t i;
 

@@ -5,14 +5,14 @@
  */
 #include "fuzz.h"
 #include "fuzz_machine.h"
-#include "layout/place.h"
+#include "layout/placement.h"
 
 enum { RANKS = 16 };
 
 /* Read all but the ranks' memory, which is the caller's. */
 static void read_params(const unsigned char *data, size_t size,
-			struct ddp_place_params *params,
-			struct ddp_place_rank *ranks, uint32_t views[][4])
+			struct ddp_placement_params *params,
+			struct ddp_placement_rank *ranks, uint32_t views[][4])
 {
 	uint32_t i, k;
 
@@ -42,7 +42,7 @@ static int is_among(uint32_t gpu, const uint32_t *gpus, uint32_t count)
 
 /* A rank has CPUs, all of its mask, and GPUs that it saw before. */
 static void check_placement(const struct ddp_placement *got,
-			    const struct ddp_place_rank *rank)
+			    const struct ddp_placement_rank *rank)
 {
 	struct ddp_cpuset out;
 	uint32_t i;
@@ -62,8 +62,8 @@ static void check_placement(const struct ddp_placement *got,
 }
 
 /* Unless they share, no two ranks have the same GPU where all see the same. */
-static void check_apart(const struct ddp_place_params *params,
-			const struct ddp_place *place)
+static void check_apart(const struct ddp_placement_params *params,
+			const struct ddp_placements *placements)
 {
 	const struct ddp_placement *a, *b;
 	uint32_t i, k;
@@ -73,8 +73,8 @@ static void check_apart(const struct ddp_place_params *params,
 			return;
 	for (i = 1; i < params->rank_count; i++)
 		for (k = 0; k < i; k++) {
-			a = ddp_place_get(place, i);
-			b = ddp_place_get(place, k);
+			a = ddp_placement_get(place, i);
+			b = ddp_placement_get(place, k);
 			CHECK(a->gpu_count == 0 ||
 			      !is_among(a->gpus[0], b->gpus, b->gpu_count));
 		}
@@ -82,13 +82,13 @@ static void check_apart(const struct ddp_place_params *params,
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct ddp_place_rank ranks[RANKS] = { 0 };
+	struct ddp_placement_rank ranks[RANKS] = { 0 };
 	struct ddp_view view = { .count = FUZZ_GPUS };
-	struct ddp_place_params params = { .gpus = &view };
+	struct ddp_placement_params params = { .gpus = &view };
 	struct ddp_error error = { 0 };
 	struct ddp_machine *machine;
 	uint32_t views[RANKS][4], i;
-	struct ddp_place *place;
+	struct ddp_placements *placements;
 
 	if (size < 2)
 		return 0;
@@ -97,16 +97,16 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		view.gpus[i].gpu = i;
 	params.machine = machine;
 	read_params(data, size, &params, ranks, views);
-	place = ddp_place_create(&params, &error);
+	place = ddp_placement_create(&params, &error);
 	if (place) {
 		for (i = 0; i < params.rank_count; i++)
-			check_placement(ddp_place_get(place, i), &ranks[i]);
+			check_placement(ddp_placement_get(place, i), &ranks[i]);
 		if (params.gpus_policy != DDP_GPUS_SHARE)
 			check_apart(&params, place);
 	} else {
 		fuzz_check_error(&error, DDP_ERROR_ARGUMENT);
 	}
-	ddp_place_destroy(place);
+	ddp_placement_destroy(place);
 	ddp_machine_destroy(machine);
 	return 0;
 }

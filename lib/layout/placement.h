@@ -36,8 +36,8 @@
  * cores are dealt, and with fewer threads than ranks these are shared.
  * The answer is within the mask and never empty.
  */
-#ifndef DDP_LAYOUT_PLACE_H
-#define DDP_LAYOUT_PLACE_H
+#ifndef DDP_LAYOUT_PLACEMENT_H
+#define DDP_LAYOUT_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,7 +46,7 @@
 #include "layout/gpus.h"
 #include "layout/machine.h"
 
-#define DDP_PLACE_MAX 4096		/* ranks of a node */
+#define DDP_PLACEMENT_MAX 4096		/* ranks of a node */
 #define DDP_SHARE_MAX 256		/* ranks that share GPUs */
 
 /* --ddp-gpus= */
@@ -74,19 +74,19 @@ extern const char *const ddp_cpus_words[];
  * back from the kernel in task_init, when task/affinity has set it; and the
  * GPUs in sight, by ddp_gpus_resolve and ddp_views_join.
  */
-struct ddp_place_rank {
+struct ddp_placement_rank {
 	struct ddp_cpuset mask;
 	uint32_t gpu_count;
 	const uint32_t *gpus;		/* [gpu_count] in params.gpus.gpus, in
 					 * the order that the task sees */
 };
 
-struct ddp_place_params {
+struct ddp_placement_params {
 	const struct ddp_machine *machine;
 	const struct ddp_view *gpus;	/* of the whole step on this node; their
 					 * gpu is in machine->gpus or NONE */
-	uint32_t rank_count;		/* 1 to DDP_PLACE_MAX */
-	const struct ddp_place_rank *ranks;
+	uint32_t rank_count;		/* 1 to DDP_PLACEMENT_MAX */
+	const struct ddp_placement_rank *ranks;
 	enum ddp_gpus_policy gpus_policy;
 	enum ddp_cpus_policy cpus_policy;
 	bool cpus_bound;		/* the user has said --cpu-bind: CPUs
@@ -114,7 +114,7 @@ struct ddp_placement {
 	char why[DDP_WHY_MAX][DDP_WHY_SIZE];
 };
 
-struct ddp_place;
+struct ddp_placements;
 
 /*
  * Place the ranks of a node. Nothing of params is kept; the answer never
@@ -124,16 +124,17 @@ struct ddp_place;
  * is out of range, or if memory is short. CPUs of a mask that the machine does
  * not have are left out, and the reasons say so.
  */
-struct ddp_place *ddp_place_create(const struct ddp_place_params *params,
-				   struct ddp_error *error);
-void ddp_place_destroy(struct ddp_place *place);	/* NULL: nothing */
+struct ddp_placements *
+ddp_placement_create(const struct ddp_placement_params *params,
+		     struct ddp_error *error);
+void ddp_placement_destroy(struct ddp_placements *placements);	/* or NULL */
 
 /* The rank's placement; borrowed; NULL out of range. */
-const struct ddp_placement *ddp_place_get(const struct ddp_place *place,
-					  uint32_t local_rank);
+const struct ddp_placement *
+ddp_placement_get(const struct ddp_placements *placements, uint32_t local_rank);
 
 /* The distance, as above; for tests and explanations. 0 for DDP_GPU_NONE. */
-uint32_t ddp_place_distance(const struct ddp_machine *machine,
-			    const struct ddp_cpuset *mask, uint32_t gpu);
+uint32_t ddp_placement_distance(const struct ddp_machine *machine,
+				const struct ddp_cpuset *mask, uint32_t gpu);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/place.h"
+#include "layout/placement.h"
 #include "machines.h"
 
 #define RANKS 16
@@ -14,9 +14,9 @@
 struct node {
 	struct ddp_machine *machine;
 	struct ddp_view view;
-	struct ddp_place_rank ranks[RANKS];
+	struct ddp_placement_rank ranks[RANKS];
 	uint32_t views[RANKS][DDP_GPU_MAX];
-	struct ddp_place_params params;
+	struct ddp_placement_params params;
 	struct ddp_error error;
 };
 
@@ -35,7 +35,7 @@ static void node_init(struct node *node, struct ddp_machine *machine,
 		for (k = 0; k < machine->gpu_count; k++)
 			node->views[i][k] = k;
 	}
-	node->params = (struct ddp_place_params){
+	node->params = (struct ddp_placement_params){
 		.machine = machine, .gpus = &node->view,
 		.rank_count = ranks, .ranks = node->ranks };
 }
@@ -55,16 +55,16 @@ static void see_only(struct node *node, uint32_t rank, uint32_t first,
 		node->views[rank][i] = first + i;
 }
 
-static struct ddp_place *place(struct node *node)
+static struct ddp_placements *place(struct node *node)
 {
-	return ddp_place_create(&node->params, &node->error);
+	return ddp_placement_create(&node->params, &node->error);
 }
 
 /* A rank's placement as "own GPUs/visible GPUs/CPUs". */
-static void expect(const struct ddp_place *placed, uint32_t rank,
+static void expect(const struct ddp_placements *placed, uint32_t rank,
 		   const char *expected)
 {
-	const struct ddp_placement *placement = ddp_place_get(placed, rank);
+	const struct ddp_placement *placement = ddp_placement_get(placed, rank);
 	char text[512] = "", cpus[256];
 	uint32_t i;
 
@@ -93,7 +93,7 @@ static struct ddp_machine *server(void)
 Test(place, one_gpu_each)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	node_init(&node, server(), 4);
 	placed = place(&node);
@@ -102,12 +102,12 @@ Test(place, one_gpu_each)
 	expect(placed, 1, "1/0123/2-3,10-11");
 	expect(placed, 2, "2/0123/4-5,12-13");
 	expect(placed, 3, "3/0123/6-7,14-15");
-	cr_expect(ddp_place_get(placed, 3)->local_rank_is_device);
-	cr_expect_eq(ddp_place_get(placed, 1)->memory_numa, 0);
-	cr_expect_eq(ddp_place_get(placed, 2)->memory_numa, 1);
-	cr_expect_null(ddp_place_get(placed, 4));
-	ddp_place_destroy(placed);
-	ddp_place_destroy(NULL);
+	cr_expect(ddp_placement_get(placed, 3)->local_rank_is_device);
+	cr_expect_eq(ddp_placement_get(placed, 1)->memory_numa, 0);
+	cr_expect_eq(ddp_placement_get(placed, 2)->memory_numa, 1);
+	cr_expect_null(ddp_placement_get(placed, 4));
+	ddp_placement_destroy(placed);
+	ddp_placement_destroy(NULL);
 	ddp_machine_destroy(node.machine);
 }
 
@@ -116,7 +116,7 @@ Test(place, gpus_follow_pinned_ranks)
 {
 	static const char *const masks[] = { "4,12", "0,8", "5,13", "1,9" };
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 	uint32_t i;
 
 	node_init(&node, server(), 4);
@@ -127,40 +127,40 @@ Test(place, gpus_follow_pinned_ranks)
 	expect(placed, 1, "0/2031/0,8");
 	expect(placed, 2, "3/2031/5,13");
 	expect(placed, 3, "1/2031/1,9");
-	cr_expect(ddp_place_get(placed, 0)->local_rank_is_device);
-	ddp_place_destroy(placed);
+	cr_expect(ddp_placement_get(placed, 0)->local_rank_is_device);
+	ddp_placement_destroy(placed);
 	/* --cpu-bind and --ddp-cpus=off: the same, masks whatever they are */
 	mask_set(&node, 0, "3-4,12");
 	node.params.cpus_bound = true;
 	placed = place(&node);
 	expect(placed, 0, "2/2031/3-4,12");
-	cr_expect_eq(ddp_place_get(placed, 0)->memory_numa, -1);
-	ddp_place_destroy(placed);
+	cr_expect_eq(ddp_placement_get(placed, 0)->memory_numa, -1);
+	ddp_placement_destroy(placed);
 	node.params.cpus_bound = false;
 	node.params.cpus_policy = DDP_CPUS_OFF;
 	placed = place(&node);
 	expect(placed, 0, "2/2031/3-4,12");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
 Test(place, several_gpus_each)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	node_init(&node, server(), 2);
 	placed = place(&node);
 	expect(placed, 0, "01/0213/0-3,8-11");
 	expect(placed, 1, "23/0213/4-7,12-15");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	/* 4 GPUs by 3 ranks: the first has one more */
 	node_init(&node, node.machine, 3);
 	placed = place(&node);
 	expect(placed, 0, "01/0231/0-3,8-11");
 	expect(placed, 1, "2/0231/4-5,12-13");
 	expect(placed, 2, "3/0231/6-7,14-15");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	/* groups change places too */
 	node_init(&node, node.machine, 2);
 	mask_set(&node, 0, "4-7");
@@ -168,35 +168,35 @@ Test(place, several_gpus_each)
 	placed = place(&node);
 	expect(placed, 0, "23/2013/4-7");
 	expect(placed, 1, "01/2013/0-3");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
 Test(place, own)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	node_init(&node, server(), 2);
 	node.params.gpus_policy = DDP_GPUS_OWN;
 	placed = place(&node);
 	expect(placed, 0, "01/01/0-3,8-11");
 	expect(placed, 1, "23/23/4-7,12-15");
-	cr_expect(!ddp_place_get(placed, 0)->local_rank_is_device);
-	ddp_place_destroy(placed);
+	cr_expect(!ddp_placement_get(placed, 0)->local_rank_is_device);
+	ddp_placement_destroy(placed);
 	/* a single rank's own are all: LOCAL_RANK is a device */
 	node.params.rank_count = 1;
 	placed = place(&node);
 	expect(placed, 0, "0123/0123/0-15");
-	cr_expect(ddp_place_get(placed, 0)->local_rank_is_device);
-	ddp_place_destroy(placed);
+	cr_expect(ddp_placement_get(placed, 0)->local_rank_is_device);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
 Test(place, share)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	node_init(&node, server(), 6);
 	placed = place(&node);
@@ -211,13 +211,13 @@ Test(place, share)
 	expect(placed, 3, "1/1/3,11");
 	expect(placed, 4, "2/2/4-5,12-13");
 	expect(placed, 5, "3/3/6-7,14-15");
-	cr_expect(!ddp_place_get(placed, 0)->local_rank_is_device);
-	ddp_place_destroy(placed);
+	cr_expect(!ddp_placement_get(placed, 0)->local_rank_is_device);
+	ddp_placement_destroy(placed);
 	/* only those that are more than the GPUs share */
 	node.params.rank_count = 4;
 	placed = place(&node);
 	expect(placed, 2, "2/0123/4-5,12-13");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
@@ -226,7 +226,7 @@ Test(place, shares_near)
 {
 	struct ddp_machine *machine = machine_make(2, 1, 4, 1, 2);
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 	uint32_t i;
 
 	machine_attach(machine, 0, 0);
@@ -240,14 +240,14 @@ Test(place, shares_near)
 	expect(placed, 1, "0/0/0-1");
 	expect(placed, 2, "1/1/6-7");
 	expect(placed, 3, "0/0/2-3");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(machine);
 }
 
 Test(place, off)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	node_init(&node, server(), 6);
 	node.params.gpus_policy = DDP_GPUS_OFF;
@@ -257,8 +257,8 @@ Test(place, off)
 	expect(placed, 1, "//2-3,10-11");
 	expect(placed, 2, "//4,12");
 	expect(placed, 5, "//7,15");
-	cr_expect(!ddp_place_get(placed, 0)->local_rank_is_device);
-	ddp_place_destroy(placed);
+	cr_expect(!ddp_placement_get(placed, 0)->local_rank_is_device);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
@@ -266,7 +266,7 @@ Test(place, off)
 Test(place, views_cut_by_task)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 	uint32_t i;
 
 	node_init(&node, server(), 4);
@@ -277,8 +277,8 @@ Test(place, views_cut_by_task)
 	expect(placed, 1, "2/2/6-7,14-15");
 	expect(placed, 2, "1/1/0-1,8-9");
 	expect(placed, 3, "0/0/2-3,10-11");
-	cr_expect(!ddp_place_get(placed, 0)->local_rank_is_device);
-	ddp_place_destroy(placed);
+	cr_expect(!ddp_placement_get(placed, 0)->local_rank_is_device);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
@@ -286,7 +286,7 @@ Test(place, views_cut_by_task)
 Test(place, views_cut_by_socket)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 	uint32_t i;
 
 	node_init(&node, server(), 4);
@@ -297,7 +297,7 @@ Test(place, views_cut_by_socket)
 	expect(placed, 1, "3/32/6-7,14-15");
 	expect(placed, 2, "0/01/0-1,8-9");
 	expect(placed, 3, "1/10/2-3,10-11");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	/* three tasks with two GPUs are too many there as well */
 	see_only(&node, 2, 2, 2);
 	cr_expect_null(place(&node));
@@ -308,7 +308,7 @@ Test(place, views_cut_by_socket)
 Test(place, views_that_overlap_stay)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	node_init(&node, server(), 3);
 	see_only(&node, 0, 0, 2);
@@ -319,14 +319,14 @@ Test(place, views_that_overlap_stay)
 	expect(placed, 0, "01/01/0-2,8-10");
 	expect(placed, 1, "12/12/3-5,11-13");
 	expect(placed, 2, "3/3/6-7,14-15");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
 Test(place, locality_unknown)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 	const struct ddp_placement *placement;
 
 	node_init(&node, server(), 4);
@@ -338,16 +338,16 @@ Test(place, locality_unknown)
 	expect(placed, 1, "1/0123/2-3,10-11");
 	expect(placed, 2, "2/0123/4-5,12-13");
 	expect(placed, 3, "3/0123/6-7,14-15");
-	placement = ddp_place_get(placed, 1);
+	placement = ddp_placement_get(placed, 1);
 	cr_expect_not_null(strstr(placement->why[1], "locality unknown"));
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
 Test(place, fewer_cores_than_ranks)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 	uint32_t i;
 
 	/* 2 cores, 4 threads, 4 ranks: a thread each */
@@ -359,16 +359,17 @@ Test(place, fewer_cores_than_ranks)
 	expect(placed, 1, "1/0123/8");
 	expect(placed, 2, "2/0123/1");
 	expect(placed, 3, "3/0123/9");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	/* 1 thread: all share it */
 	for (i = 0; i < 4; i++)
 		mask_set(&node, i, "1");
 	placed = place(&node);
 	for (i = 0; i < 4; i++)
-		cr_expect_eq(ddp_cpuset_count(&ddp_place_get(placed, i)->cpus),
-			     1);
-	cr_expect_not_null(strstr(ddp_place_get(placed, 0)->why[1], "shared"));
-	ddp_place_destroy(placed);
+		cr_expect_eq(ddp_cpuset_count(&ddp_placement_get(placed, i)
+					      ->cpus), 1);
+	cr_expect_not_null(strstr(ddp_placement_get(placed, 0)->why[1],
+				  "shared"));
+	ddp_placement_destroy(placed);
 	/* two threads of a core, pinned by Slurm to a rank each */
 	node.params.rank_count = 2;
 	mask_set(&node, 0, "8");
@@ -376,7 +377,7 @@ Test(place, fewer_cores_than_ranks)
 	placed = place(&node);
 	expect(placed, 0, "01/0213/8");
 	expect(placed, 1, "23/0213/0");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 
@@ -385,7 +386,7 @@ Test(place, too_few_near)
 {
 	struct ddp_machine *machine = machine_make(2, 4, 4, 1, 2);
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	machine_attach(machine, 0, 3);
 	machine_attach(machine, 1, 1);
@@ -394,20 +395,20 @@ Test(place, too_few_near)
 	see_only(&node, 0, 0, 1);
 	placed = place(&node);
 	expect(placed, 0, "0/0/0-15");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	/* two share the package, each with its near ones among its part */
 	node_init(&node, machine, 2);
 	placed = place(&node);
 	expect(placed, 0, "0/01/0-3,12-15");
 	expect(placed, 1, "1/01/4-11");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	/* a mask of the size of two nodes is enough to stay near */
 	mask_set(&node, 0, "4-7,12-15");
 	mask_set(&node, 1, "4-7,12-15");
 	placed = place(&node);
 	expect(placed, 0, "0/01/12-15");
 	expect(placed, 1, "1/01/4-7");
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(machine);
 }
 
@@ -415,34 +416,34 @@ Test(place, spread)
 {
 	struct ddp_machine *machine = machine_make(2, 2, 2, 1, 0);
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	node_init(&node, machine, 2);
 	placed = place(&node);
 	expect(placed, 0, "//0-3");
 	expect(placed, 1, "//4-7");
-	cr_expect_eq(ddp_place_get(placed, 0)->memory_numa, -1);
-	ddp_place_destroy(placed);
+	cr_expect_eq(ddp_placement_get(placed, 0)->memory_numa, -1);
+	ddp_placement_destroy(placed);
 	node.params.rank_count = 4;
 	placed = place(&node);
 	expect(placed, 2, "//4-5");
-	cr_expect_eq(ddp_place_get(placed, 2)->memory_numa, 2);
-	ddp_place_destroy(placed);
+	cr_expect_eq(ddp_placement_get(placed, 2)->memory_numa, 2);
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(machine);
 }
 
 Test(place, masks_of_another_machine)
 {
 	struct node node;
-	struct ddp_place *placed;
+	struct ddp_placements *placed;
 
 	node_init(&node, server(), 1);
 	mask_set(&node, 0, "2,100");
 	placed = place(&node);
 	expect(placed, 0, "0123/0123/2");
-	cr_expect_not_null(strstr(ddp_place_get(placed, 0)->why[2],
+	cr_expect_not_null(strstr(ddp_placement_get(placed, 0)->why[2],
 				  "left out"));
-	ddp_place_destroy(placed);
+	ddp_placement_destroy(placed);
 	mask_set(&node, 0, "100-200");
 	cr_expect_null(place(&node));
 	cr_expect_not_null(strstr(node.error.text, "CPU 100"));
@@ -458,7 +459,7 @@ Test(place, refuses_nonsense)
 
 	node_init(&node, server(), 0);
 	cr_expect_null(place(&node));
-	node.params.rank_count = DDP_PLACE_MAX + 1;
+	node.params.rank_count = DDP_PLACEMENT_MAX + 1;
 	cr_expect_null(place(&node));
 	node.params.rank_count = 1;
 	node.views[0][0] = 4;
@@ -522,7 +523,7 @@ static uint32_t group_distance(const struct node *node, uint32_t rank,
 
 	first = group * size + (group < more ? group : more);
 	for (i = first; i < first + size + (group < more); i++)
-		sum += ddp_place_distance(node->machine,
+		sum += ddp_placement_distance(node->machine,
 					  &node->ranks[rank].mask,
 					  node->view.gpus[i].gpu);
 	return sum;
@@ -583,14 +584,15 @@ static bool can_be_disjoint(const struct node *node)
 	return true;
 }
 
-static void check_gpus(const struct node *node, const struct ddp_place *placed,
+static void check_gpus(const struct node *node,
+		       const struct ddp_placements *placed,
 		       uint64_t seed)
 {
-	const struct ddp_placement *first = ddp_place_get(placed, 0);
+	const struct ddp_placement *first = ddp_placement_get(placed, 0);
 	uint32_t ranks = node->params.rank_count, distance = 0, own = 0, i, k;
 
 	for (i = 0; i < ranks; i++) {
-		const struct ddp_placement *one = ddp_place_get(placed, i);
+		const struct ddp_placement *one = ddp_placement_get(placed, i);
 
 		cr_assert_eq(one->visible_count, node->view.count);
 		cr_assert_arr_eq(one->visible, first->visible,
@@ -601,7 +603,7 @@ static void check_gpus(const struct node *node, const struct ddp_place *placed,
 			cr_assert_eq(own >> one->gpus[k] & 1, 0,
 				     "seed %lu: twice", seed);
 			own |= 1u << one->gpus[k];
-			distance += ddp_place_distance(node->machine,
+			distance += ddp_placement_distance(node->machine,
 				&node->ranks[i].mask,
 				node->view.gpus[one->gpus[k]].gpu);
 		}
@@ -611,14 +613,15 @@ static void check_gpus(const struct node *node, const struct ddp_place *placed,
 		     "seed %lu: %u is not the least distance", seed, distance);
 }
 
-static void check_cpus(const struct node *node, const struct ddp_place *placed,
+static void check_cpus(const struct node *node,
+		       const struct ddp_placements *placed,
 		       uint64_t seed)
 {
 	uint32_t ranks = node->params.rank_count, i, k;
 	bool disjoint = can_be_disjoint(node);
 
 	for (i = 0; i < ranks; i++) {
-		const struct ddp_placement *one = ddp_place_get(placed, i);
+		const struct ddp_placement *one = ddp_placement_get(placed, i);
 		struct ddp_cpuset outside;
 
 		cr_assert(!ddp_cpuset_empty(&one->cpus), "seed %lu: rank %u",
@@ -628,7 +631,7 @@ static void check_cpus(const struct node *node, const struct ddp_place *placed,
 			  "outside its mask", seed, i);
 		for (k = 0; k < i && disjoint; k++)
 			cr_assert(!ddp_cpuset_meet(&one->cpus,
-				&ddp_place_get(placed, k)->cpus),
+				&ddp_placement_get(placed, k)->cpus),
 				"seed %lu: ranks %u and %u share", seed, k, i);
 	}
 }
@@ -639,7 +642,7 @@ Test(place, properties)
 	uint64_t seed;
 
 	for (seed = 0; seed < 5000; seed++) {
-		struct ddp_place *placed;
+		struct ddp_placements *placed;
 
 		random_world(&w, seed);
 		placed = place(&w.node);
@@ -648,7 +651,7 @@ Test(place, properties)
 		if (w.node.view.count > 0)
 			check_gpus(&w.node, placed, seed);
 		check_cpus(&w.node, placed, seed);
-		ddp_place_destroy(placed);
+		ddp_placement_destroy(placed);
 		ddp_machine_destroy(w.node.machine);
 	}
 }
