@@ -1,68 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Slurm's entry points, switched by context; nothing else. All return 0:
- * under "optional" Slurm ignores anything else, so that refusing is done in
- * srun.c and stepd.c, the same way under "optional" and "required".
+ * Slurm's hooks, switched by context; nothing else. All return 0: under
+ * "optional" Slurm ignores anything else. So srun/output.c and
+ * stepd/task_init.c refuse by ending the process, which works under "optional"
+ * and "required" alike.
  */
-#include "plugin.h"
+#include "options.h"
+#include "srun/srun.h"
+#include "stepd/stepd.h"
 
-/* The name is part of an exported variable: it stays as it is for ever. */
+/* The name is part of an exported variable: never change it. */
 SPANK_PLUGIN(ddp, 1)
 
 /*
- * Lines of plugstack.conf that name this plugin. Slurm loads it once for all
- * of them, and calls each hook once a line.
+ * Slurm loads the plugin once for all lines of plugstack.conf that name it, but
+ * calls each hook once for each line.
  */
-static unsigned int lines;
-static spank_context_t context;
+static struct {
+	spank_context_t context;
+	unsigned int lines;
+	unsigned int post_opt_calls, user_init_calls;
+	bool task_done;		/* each task is a process of its own */
+} hooks;
 
 int slurm_spank_init(spank_t spank, int argc, char **argv)
 {
-	context = spank_context();
-	if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR &&
-	    context != S_CTX_REMOTE)
+	hooks.context = spank_context();
+	if (hooks.context != S_CTX_LOCAL && hooks.context != S_CTX_ALLOCATOR &&
+	    hooks.context != S_CTX_REMOTE)
 		return 0;
 	ddp_options_read(argc, argv);
-	if (lines++ > 0)
+	if (hooks.lines++ > 0)
 		return 0;
-	if (context != S_CTX_REMOTE)
-		ddp_outer_remove();
-	if (context == S_CTX_LOCAL)
+	if (hooks.context == S_CTX_LOCAL)
 		ddp_srun_init();
+	else if (hooks.context == S_CTX_ALLOCATOR)
+		ddp_allocator_init();
 	ddp_options_register(spank);
 	return 0;
 }
 
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
-	static unsigned int calls;
-
 	(void)argc;
 	(void)argv;
-	if (lines && calls++ % lines)
+	if (hooks.lines && hooks.post_opt_calls++ % hooks.lines)
 		return 0;
-	switch (context) {
-	case S_CTX_LOCAL:
+	if (hooks.context == S_CTX_LOCAL)
 		ddp_srun_post_opt();
-		return 0;
-	case S_CTX_ALLOCATOR:
+	else if (hooks.context == S_CTX_ALLOCATOR)
 		ddp_allocator_post_opt();
-		return 0;
-	case S_CTX_REMOTE:
-		ddp_stepd_post_opt(spank);
-		return 0;
-	default:
-		return 0;
-	}
+	else if (hooks.context == S_CTX_REMOTE)
+		ddp_root_post_opt(spank);
+	return 0;
 }
 
 int slurm_spank_local_user_init(spank_t spank, int argc, char **argv)
 {
-	static unsigned int calls;
-
 	(void)argc;
 	(void)argv;
-	if (lines && calls++ % lines)
+	if (hooks.lines && hooks.user_init_calls++ % hooks.lines)
 		return 0;
 	ddp_srun_launch(spank);
 	return 0;
@@ -70,13 +67,11 @@ int slurm_spank_local_user_init(spank_t spank, int argc, char **argv)
 
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
-	static bool done;	/* each task is a process of its own */
-
 	(void)argc;
 	(void)argv;
-	if (!done)
-		ddp_stepd_task_init(spank);
-	done = true;
+	if (!hooks.task_done)
+		ddp_task_init(spank);
+	hooks.task_done = true;
 	return 0;
 }
 
@@ -84,7 +79,7 @@ int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	ddp_stepd_task_exit(spank);
+	ddp_root_task_exit(spank);
 	return 0;
 }
 
@@ -93,7 +88,7 @@ int slurm_spank_exit(spank_t spank, int argc, char **argv)
 	(void)spank;
 	(void)argc;
 	(void)argv;
-	if (context == S_CTX_LOCAL)
+	if (hooks.context == S_CTX_LOCAL)
 		ddp_srun_exit();
 	return 0;
 }

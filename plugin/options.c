@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The --ddp options and plugstack.conf's arguments: one table each.
+ * The --ddp options and plugstack.conf's arguments: one table each. What is
+ * here runs as root in slurmstepd, with options that the user typed: it parses
+ * words and numbers, and does nothing else.
  *
  * An option can reach its callback twice, first as a job's environment has
  * it and then from the command line, and the later one replaces the earlier.
  */
 #define _GNU_SOURCE
+#include "options.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +28,11 @@ struct ddp_plugin ddp_plugin = {
 
 enum option { OPTION_DDP, OPTION_PORT, OPTION_GPUS, OPTION_CPUS, OPTION_COUNT };
 
-static struct ddp_error bad_options[OPTION_COUNT], bad_key;
+/* The first error of each; code 0 where there is none. */
+static struct {
+	struct ddp_error options[OPTION_COUNT];
+	struct ddp_error key;
+} bad;
 
 /* Words with commas in between, of which off stands alone. */
 static int parse_words(const char *text, struct ddp_error *error)
@@ -97,14 +105,14 @@ static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_error *) = {
 	[OPTION_CPUS] = parse_cpus,
 };
 
-static int option_callback(int val, const char *value, int remote)
+static int call_option(int val, const char *value, int remote)
 {
 	(void)remote;
 	/* Slurm writes "no value" in three ways, depending on the context. */
 	if (!value || strcmp(value, "(null)") == 0)
 		value = "";
-	memset(&bad_options[val], 0, sizeof(bad_options[val]));
-	parsers[val](value, &bad_options[val]);
+	memset(&bad.options[val], 0, sizeof(bad.options[val]));
+	parsers[val](value, &bad.options[val]);
 	return 0;
 }
 
@@ -144,27 +152,27 @@ static struct spank_option options[OPTION_COUNT] = {
 	},
 };
 
-static int key_mpi(const char *value, struct ddp_error *error)
+static int parse_mpi_key(const char *value, struct ddp_error *error)
 {
 	(void)error;
 	ddp_plugin.mpi_keep = strcmp(value, "keep") == 0;
 	return ddp_plugin.mpi_keep || strcmp(value, "pmix") == 0 ? 0 : -1;
 }
 
-static int key_cpus(const char *value, struct ddp_error *error)
+static int parse_cpus_key(const char *value, struct ddp_error *error)
 {
 	(void)error;
 	ddp_plugin.cpus_trust = strcmp(value, "trust") == 0;
 	return ddp_plugin.cpus_trust || strcmp(value, "check") == 0 ? 0 : -1;
 }
 
-static int key_port_range(const char *value, struct ddp_error *error)
+static int parse_port_range_key(const char *value, struct ddp_error *error)
 {
 	return ddp_port_range_parse(value, &ddp_plugin.port_first,
 				    &ddp_plugin.port_last, error);
 }
 
-static int key_interface(const char *value, struct ddp_error *error)
+static int parse_interface_key(const char *value, struct ddp_error *error)
 {
 	size_t length = strlen(value), i;
 	bool printable = true;
@@ -179,7 +187,7 @@ static int key_interface(const char *value, struct ddp_error *error)
 	return 0;
 }
 
-static int key_topology(const char *value, struct ddp_error *error)
+static int parse_topology_key(const char *value, struct ddp_error *error)
 {
 	if (*value != '/')
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
@@ -194,14 +202,14 @@ static const struct {
 	const char *name;
 	int (*parse)(const char *value, struct ddp_error *error);
 } keys[] = {
-	{ "mpi", key_mpi },
-	{ "port-range", key_port_range },
-	{ "interface", key_interface },
-	{ "cpus", key_cpus },
-	{ "topology", key_topology },
+	{ "mpi", parse_mpi_key },
+	{ "port-range", parse_port_range_key },
+	{ "interface", parse_interface_key },
+	{ "cpus", parse_cpus_key },
+	{ "topology", parse_topology_key },
 };
 
-static int key_parse(const char *text)
+static int parse_key(const char *text)
 {
 	struct ddp_error why = { .text = "unknown; known are: " KEYS_KNOWN };
 	size_t length = strcspn(text, "="), i;
@@ -211,7 +219,7 @@ static int key_parse(const char *text)
 		    strncmp(text, keys[i].name, length) == 0 &&
 		    keys[i].parse(text + length + 1, &why) == 0)
 			return 0;
-	return ddp_error_set(&bad_key, DDP_ERROR_ARGUMENT,
+	return ddp_error_set(&bad.key, DDP_ERROR_ARGUMENT,
 			     "plugstack.conf: spank_ddp.so: %.128s: %s", text,
 			     why.text);
 }
@@ -220,8 +228,8 @@ void ddp_options_read(int argc, char **argv)
 {
 	int arg;
 
-	for (arg = 0; arg < argc && !bad_key.code; arg++)
-		key_parse(argv[arg]);
+	for (arg = 0; arg < argc && !bad.key.code; arg++)
+		parse_key(argv[arg]);
 }
 
 /* Not a static table: sbatch and salloc would not load it. */
@@ -231,7 +239,7 @@ void ddp_options_register(spank_t spank)
 
 	for (i = 0; i < OPTION_COUNT; i++) {
 		options[i].val = i;
-		options[i].cb = option_callback;
+		options[i].cb = call_option;
 		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
 			slurm_error("slurm-ddp: cannot register --%s",
 				    options[i].name);
@@ -243,7 +251,14 @@ const char *ddp_options_error(void)
 	int i;
 
 	for (i = 0; i < OPTION_COUNT; i++)
-		if (bad_options[i].code)
-			return bad_options[i].text;
-	return bad_key.code ? bad_key.text : NULL;
+		if (bad.options[i].code)
+			return bad.options[i].text;
+	return bad.key.code ? bad.key.text : NULL;
+}
+
+bool ddp_options_place(void)
+{
+	return ddp_plugin.gpus != DDP_GPUS_OFF ||
+	       ddp_plugin.cpus != DDP_CPUS_OFF || ddp_plugin.explain ||
+	       ddp_plugin.dry_run;
 }

@@ -2,7 +2,8 @@
 # The plugin, and what its administrator needs beside it. Slurm's symbols are
 # resolved when Slurm loads it, so it cannot be linked with -z defs. It sees
 # SLURM_CFLAGS and no other dependency's, and needs hwloc through lib/topo.
-PLUGIN_SRC := $(sort $(wildcard $(srcdir)/plugin/*.c))
+PLUGIN_SRC := $(sort $(wildcard $(srcdir)/plugin/*.c \
+	$(srcdir)/plugin/*/*.c))
 PLUGIN_OBJ := $(PLUGIN_SRC:$(srcdir)/%.c=obj/%.o)
 PLUGIN_MAP := $(srcdir)/plugin/spank_ddp.map
 
@@ -11,7 +12,8 @@ ddpconfdir = $(sysconfdir)/slurm-ddp
 sbatchdir = $(datadir)/slurm-ddp/sbatch
 sandboxdir = $(datadir)/slurm-ddp/sandbox
 
-obj/plugin/%.o: PART_CFLAGS = -fPIC $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'
+obj/plugin/%.o: PART_CFLAGS = -fPIC -I$(srcdir)/plugin $(SLURM_CFLAGS) \
+	-DDDP_BINDIR='"$(bindir)"'
 obj/plugin/spank_ddp.so: $(PLUGIN_OBJ) $(TOPO_LIB) obj/lib/libddp_layout.a \
 		$(PLUGIN_MAP)
 	$(call quiet,LD) $(link) -shared -Wl,--version-script=$(PLUGIN_MAP) \

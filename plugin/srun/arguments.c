@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of this srun, which SPANK does not tell. */
+#define _GNU_SOURCE
+#include "srun/arguments.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* All of a file of /proc, followed by two NUL bytes; the caller's. */
+static char *read_proc(const char *path, size_t *length)
+{
+	size_t size = 65536, have = 0;
+	char *text = malloc(size), *more;
+	ssize_t got = 1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0 && text && got > 0) {
+		if (size - have < 4096) {
+			more = realloc(text, size *= 2);
+			if (!more)
+				break;
+			text = more;
+		}
+		got = read(fd, text + have, size - have - 2);
+		have += got > 0 ? (size_t)got : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (fd < 0 || !text || got != 0) {
+		free(text);
+		return NULL;
+	}
+	text[have] = text[have + 1] = '\0';
+	*length = have;
+	return text;
+}
+
+char **ddp_arguments_read(void)
+{
+	size_t length, count = 0, i;
+	char *text = read_proc("/proc/self/cmdline", &length), **argv, *p;
+
+	if (!text)
+		return NULL;
+	for (i = 0; i < length; i++)
+		count += text[i] == '\0';
+	argv = calloc(count + 2, sizeof(*argv));
+	if (!argv) {
+		free(text);
+		return NULL;
+	}
+	for (i = 0, p = text; p < text + length; p += strlen(p) + 1)
+		argv[i++] = p;
+	return argv;
+}
+
+void ddp_arguments_free(char **argv)
+{
+	if (argv)
+		free(argv[0]);
+	free(argv);
+}
+
+int ddp_arguments_parsed(void)
+{
+	return optind;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the user asks for, by the options of srun, sbatch and salloc. */
+#define _GNU_SOURCE
+#include "srun/asked.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "layout/gres.h"
+#include "srun/cli.h"
+
+/* What was asked for now, rather than what the job's environment repeats. */
+static const char *get_typed(const char *option, const char *variable)
+{
+	const char *value = ddp_cli_get(option), *inherited = getenv(variable);
+
+	return value && inherited && strcmp(value, inherited) == 0 ? NULL :
+		value;
+}
+
+const char *ddp_asked_step_gpus(void)
+{
+	return get_typed("gpus", "SLURM_GPUS");
+}
+
+/* Whether a --gres says something of GPUs; "none" does, too. */
+static bool names_gpus(const char *gres)
+{
+	uint32_t gpus;
+
+	return gres && (strcasecmp(gres, "none") == 0 ||
+			ddp_gres_count_gpus(gres, &gpus, NULL) < 0 || gpus);
+}
+
+/* What is typed for a step replaces all that the job says of GPUs. */
+static void read_gpus(struct ddp_request *request)
+{
+	request->gres = get_typed("gres", "SLURM_GRES");
+	request->gpus = ddp_asked_step_gpus();
+	request->gpus_per_node = get_typed("gpus-per-node",
+					   "SLURM_GPUS_PER_NODE");
+	if (!names_gpus(request->gres) && !request->gpus &&
+	    !request->gpus_per_node) {
+		request->gres = ddp_cli_get("gres");
+		request->gpus_per_node = ddp_cli_get("gpus-per-node");
+		/* Slurm gives a job's --gpus to its nodes unevenly: ask it. */
+		if (!request->in_job)
+			request->gpus = ddp_cli_get("gpus");
+		else if (ddp_cli_get("gpus") && !request->gpus_per_node)
+			request->gres = NULL;
+	}
+	request->gpus_per_task = ddp_cli_get("gpus-per-task");
+	request->gpus_per_socket = ddp_cli_get("gpus-per-socket");
+}
+
+void ddp_asked_read(struct ddp_request *request)
+{
+	const char *nodes = ddp_cli_get("nodes");
+	const char *distribution = ddp_cli_get_default("distribution");
+
+	memset(request, 0, sizeof(*request));
+	if (!nodes && ddp_cli_get("nodelist"))
+		nodes = ddp_cli_get_default("nodes");
+	request->nodes = nodes;
+	request->nodes_typed = get_typed("nodes", "SLURM_JOB_NUM_NODES") !=
+			       NULL;
+	request->ntasks = ddp_cli_get("ntasks");
+	request->ntasks_per_node = ddp_cli_get("ntasks-per-node");
+	request->ntasks_per_gpu = ddp_cli_get("ntasks-per-gpu");
+	request->cpus_per_task = ddp_cli_get("cpus-per-task");
+	request->cpus_per_gpu = ddp_cli_get("cpus-per-gpu");
+	request->mincpus = ddp_cli_get("mincpus");
+	request->in_job = ddp_cli_get("jobid") != NULL;
+	read_gpus(request);
+	request->arbitrary = distribution &&
+			     strncmp(distribution, "arbitrary", 9) == 0;
+	request->pty = ddp_cli_get("pty") != NULL;
+	request->cpus_open = ddp_cli_get("exclusive") ||
+			     ddp_cli_get("overcommit");
+}
+
+bool ddp_asked_gpus(const struct ddp_request *request)
+{
+	return request->gres || request->gpus || request->gpus_per_node ||
+	       request->gpus_per_task || request->gpus_per_socket;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checks that can fail before anything runs. */
+#define _GNU_SOURCE
+#include "srun/check.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <slurm/spank.h>
+
+#include "layout/request.h"
+#include "options.h"
+#include "plugin.h"
+#include "srun/arguments.h"
+#include "srun/asked.h"
+#include "srun/cli.h"
+#include "srun/mpi.h"
+#include "srun/output.h"
+#include "srun/rerun.h"
+
+bool ddp_check_options(void)
+{
+	const char *error;
+
+	if (ddp_plugin.stray && !ddp_plugin.seen && !ddp_rerun_on())
+		ddp_srun_refuse("%s needs --ddp", ddp_plugin.stray);
+	if (!ddp_plugin.on && (ddp_plugin.seen || !ddp_rerun_on()))
+		return false;
+	error = ddp_options_error();
+	if (error)
+		ddp_srun_refuse("%s", error);
+	if (ddp_cli_get("no-allocate"))
+		ddp_srun_refuse("--no-allocate makes a step without a job, "
+				"and --ddp needs one: leave out one of them");
+	return true;
+}
+
+void ddp_check_tasks(void)
+{
+	char **argv = ddp_arguments_read();
+	bool said = getenv("SLURM_NTASKS") || getenv("SLURM_NTASKS_PER_NODE");
+	int i;
+
+	for (i = 1; argv && argv[i] && i < ddp_arguments_parsed(); i++)
+		said |= strncmp(argv[i], "-n", 2) == 0 ||
+			strncmp(argv[i], "--ntasks", 8) == 0 ||
+			strncmp(argv[i], "--tasks-per-node", 16) == 0;
+	ddp_arguments_free(argv);
+	if (!said)
+		ddp_srun_refuse("this srun does not show its options to "
+				"plugins: say --ntasks-per-node");
+}
+
+void ddp_check_dry_run(void)
+{
+	static const char *const programs[] = {
+		"prolog", "epilog", "task-epilog",
+	};
+	size_t i;
+
+	if (!ddp_mpi_is_pmix())
+		ddp_srun_refuse("--ddp=dry-run gathers by PMIx: use it with "
+				"--mpi=pmix");
+	for (i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (ddp_cli_isset(programs[i]))
+			ddp_srun_refuse("--ddp=dry-run runs nothing of yours: "
+					"leave out --%s", programs[i]);
+}
+
+void ddp_check_cpus(void)
+{
+	struct ddp_request request;
+	struct ddp_error error;
+	enum ddp_cpus cpus;
+
+	ddp_asked_read(&request);
+	if (ddp_request_check_cpus(&request, &cpus, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+	if (cpus == DDP_CPUS_ONE_A_RANK)
+		slurm_info("slurm-ddp: one CPU a rank, and data loaders want "
+			   "more: consider --cpus-per-task or --cpus-per-gpu");
+}

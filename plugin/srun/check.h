@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The checks that can fail before anything runs. Each ends the program with a
+ * sentence where it fails.
+ */
+#ifndef DDP_SRUN_CHECK_H
+#define DDP_SRUN_CHECK_H
+
+#include <stdbool.h>
+
+/* In srun, sbatch and salloc: the options. Returns whether --ddp is on. */
+bool ddp_check_options(void);
+
+/* Where srun hides its options nothing can be filled in: -n must be there. */
+void ddp_check_tasks(void);
+
+/* What --ddp=dry-run needs, and what it cannot be used with. */
+void ddp_check_dry_run(void);
+
+/* In sbatch and salloc: whether the request has CPUs enough. */
+void ddp_check_cpus(void);
+
+#endif

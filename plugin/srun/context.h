@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the plugin knows in one run of srun. It is global because Slurm gives
+ * its hooks no room for it; each member belongs to the file that is named.
+ */
+#ifndef DDP_SRUN_CONTEXT_H
+#define DDP_SRUN_CONTEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ddp_srun {
+	/* srun.c */
+	uint32_t component;	/* whose turn it is; counts up */
+	bool was_on;		/* --ddp, in the component before */
+	char *bind_before;	/* an outer step's SLURM_CPU_BIND; or NULL */
+
+	/* mpi.c */
+	char *mpi_before;	/* SLURM_MPI_TYPE; NULL: not set */
+
+	/* rerun.c */
+	bool again;		/* an earlier run of this command saw --ddp */
+	uint32_t done;		/* components that earlier runs filled in */
+	uint32_t expected;	/* components, as far as arguments show */
+
+	/* output.c */
+	int held;		/* what stderr goes to meanwhile; -1 */
+	int terminal;		/* the real stderr meanwhile; -1 */
+};
+
+extern struct ddp_srun ddp_srun;
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In srun, when the step is there and nothing runs yet: what was chosen for
+ * the whole of it, with the reasons. What differs from node to node is said
+ * there, before the tasks start.
+ */
+#define _GNU_SOURCE
+#include "srun/explain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "layout/hostlist.h"
+#include "layout/port.h"
+#include "layout/text.h"
+#include "plugin.h"
+#include "srun/cli.h"
+#include "srun/rerun.h"
+#include "srun/scontrol.h"
+
+enum { EXPORTED_MAX = 128 };	/* bytes of an exported value that are shown */
+
+/* Print one line. Others wrote host names and exported values in it. */
+static void say(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+static void say(const char *format, ...)
+{
+	va_list args;
+	char *line;
+
+	va_start(args, format);
+	if (vasprintf(&line, format, args) < 0)
+		line = NULL;
+	va_end(args);
+	if (line)
+		fprintf(stderr, "slurm-ddp: %s\n", ddp_text_quote(line));
+	free(line);
+}
+
+/* Whether one that the plugin filled in for some component. */
+static bool was_added(const char *name)
+{
+	char variable[96];
+	int i;
+
+	for (i = 0; i < 128; i++) {
+		snprintf(variable, sizeof(variable), "%s_HET_GROUP_%d", name,
+			 i);
+		if (ddp_rerun_added(variable))
+			return true;
+	}
+	return ddp_rerun_added(name);
+}
+
+/* A variable that the user has exported; NULL if it is not set, or empty. */
+static const char *exported(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+/* Of a heterogeneous step Slurm shows srun one component, and any of them. */
+static void explain_tasks(spank_t spank, bool heterogeneous)
+{
+	const char *why = "Slurm's default";
+	uint32_t tasks, nodes;
+
+	if (heterogeneous) {
+		say("tasks of several components: the nodes' tables show "
+		    "them");
+		return;
+	}
+	if (spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) ||
+	    spank_get_item(spank, S_JOB_NNODES, &nodes))
+		return;
+	if (was_added("SLURM_NTASKS"))
+		why = "filled in";
+	else if (ddp_cli_get("ntasks") || ddp_cli_get("ntasks-per-gpu"))
+		why = "as asked for";
+	else if (was_added("SLURM_NTASKS_PER_NODE"))
+		why = "one a GPU, filled in";
+	else if (ddp_cli_get("ntasks-per-node"))
+		why = "as asked for";
+	say("tasks %u on %u node%s: %s", tasks, nodes, nodes == 1 ? "" : "s",
+	    why);
+}
+
+static void explain_mpi(void)
+{
+	const char *mpi = ddp_cli_get_default("mpi");
+	const char *why = "as asked for";
+
+	if (ddp_rerun_added("SLURM_MPI_TYPE"))
+		why = "filled in";
+	else if (!ddp_cli_get("mpi"))
+		why = "this site's default";
+	say("MPI type %s: %s", mpi ? mpi : "unknown", why);
+}
+
+/* Rank 0's node, where it is the first of the list for certain. */
+static void explain_master(const char *step, bool heterogeneous)
+{
+	const char *users = exported("MASTER_ADDR"), *nodes, *order;
+	struct ddp_hostlist *hosts = NULL;
+	int length, order_length;
+	char *list = NULL;
+
+	nodes = ddp_scontrol_find_word(step, "NodeList", &length);
+	order = ddp_scontrol_find_word(step, "Dist", &order_length);
+	if (length && order_length && !heterogeneous &&
+	    strncasecmp(order, "arbitrary", 9) != 0)
+		list = strndup(nodes, (size_t)length);
+	if (list)
+		hosts = ddp_hostlist_create(list, NULL);
+	if (users)
+		say("master %.*s: MASTER_ADDR was exported", EXPORTED_MAX,
+		    users);
+	else if (hosts)
+		say("master %s: rank 0's node, the first of %s",
+		    ddp_hostlist_get(hosts, 0), list);
+	else
+		say("master: rank 0's node%s", ddp_plugin.explain ?
+		    ", which says so below" : "");
+	ddp_hostlist_destroy(hosts);
+	free(list);
+}
+
+/* Slurm's id of the job is any component's, and the variable is the first's. */
+static void explain_port(uint32_t job_id, uint32_t step_id, const char *step,
+			 bool heterogeneous)
+{
+	const char *users = exported("MASTER_PORT"), *ports;
+	const char *leader = getenv("SLURM_JOB_ID");
+	char range[64];
+	uint16_t port;
+	int length;
+
+	ports = ddp_scontrol_find_word(step, "ResvPorts", &length);
+	snprintf(range, sizeof(range), "%.*s", length, ports);
+	if (ddp_plugin.port)
+		say("port %u: --ddp-port", ddp_plugin.port);
+	else if (users)
+		say("port %.*s: MASTER_PORT was exported", EXPORTED_MAX,
+		    users);
+	else if (ddp_port_reserved(range, &port, NULL) == 0 && heterogeneous)
+		say("port: reserved by Slurm; rank 0's node says which below");
+	else if (ddp_port_reserved(range, &port, NULL) == 0)
+		say("port %u: reserved by Slurm for this step", port);
+	else
+		say("port %u: from the job's and the step's number",
+		    ddp_port_derive(leader ? (uint32_t)atol(leader) : job_id,
+				    step_id, ddp_plugin.port_first,
+				    ddp_plugin.port_last));
+}
+
+void ddp_explain(spank_t spank, bool heterogeneous)
+{
+	uint32_t job_id, step_id;
+	char *step;
+
+	explain_tasks(spank, heterogeneous);
+	explain_mpi();
+	if (spank_get_item(spank, S_JOB_ID, &job_id) ||
+	    spank_get_item(spank, S_JOB_STEPID, &step_id)) {
+		slurm_error("slurm-ddp: Slurm does not tell srun of the step");
+		return;
+	}
+	step = ddp_scontrol_show_step(job_id, step_id);
+	explain_master(step, heterogeneous);
+	explain_port(job_id, step_id, step, heterogeneous);
+	free(step);
+	say("a rank that fails ends the step: %s",
+	    ddp_rerun_added("SLURM_KILL_BAD_EXIT") ? "filled in" :
+	    "unless --kill-on-bad-exit says otherwise");
+}

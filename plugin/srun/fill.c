@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the user left open, filled in: one task for each GPU, the job's CPUs,
+ * the MPI type, and the end of the step when a rank fails.
+ */
+#define _GNU_SOURCE
+#include "srun/fill.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/request.h"
+#include "plugin.h"
+#include "srun/asked.h"
+#include "srun/cli.h"
+#include "srun/mpi.h"
+#include "srun/output.h"
+#include "srun/rerun.h"
+#include "srun/scontrol.h"
+
+struct fill {
+	uint32_t component;
+	const char *job_id;		/* of the job around; NULL: none */
+	struct ddp_request request;	/* what was asked for */
+	char gres[32];			/* request.gres, as the job has it */
+	struct ddp_fill tasks;		/* to be filled in */
+	char gpus[1024];		/* --gpus-per-node, the same; "" */
+};
+
+/*
+ * Which component srun takes this one for: the one that --het-group names.
+ * srun writes that down itself, and so says that it was not given.
+ */
+static long get_het_group(const struct fill *fill)
+{
+	const char *group = ddp_cli_get_default("het-group");
+
+	return group ? atol(group) : (long)fill->component;
+}
+
+/* GPUs on each node of the job, or of this component of it. */
+static uint32_t count_job_gpus(const struct fill *fill)
+{
+	const char *job_id = fill->job_id;
+	struct ddp_error error;
+	char member[64];
+	uint32_t gpus;
+
+	/* Of a heterogeneous job scontrol would show every component. */
+	if (getenv("SLURM_HET_SIZE")) {
+		snprintf(member, sizeof(member), "%s+%ld", job_id,
+			 get_het_group(fill));
+		job_id = member;
+	}
+	if (ddp_scontrol_count_gpus(job_id, &gpus, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+	return gpus;
+}
+
+/*
+ * What was asked for. Where nothing tells the number of tasks, the job's GPUs
+ * do, and these may not be in the environment: salloc --gres leaves no trace
+ * there.
+ */
+static void read_request(struct fill *fill)
+{
+	struct ddp_request *request = &fill->request;
+
+	ddp_asked_read(request);
+	if (!fill->job_id || ddp_asked_gpus(request) || request->ntasks ||
+	    request->ntasks_per_node || request->ntasks_per_gpu ||
+	    request->arbitrary || request->pty)
+		return;
+	snprintf(fill->gres, sizeof(fill->gres), "gpu:%u",
+		 count_job_gpus(fill));
+	request->gres = fill->gres;
+}
+
+static void choose_tasks(struct fill *fill)
+{
+	struct ddp_request *request = &fill->request;
+	struct ddp_error error;
+
+	if (ddp_request_fill(request, &fill->tasks, &error) < 0 ||
+	    (ddp_request_gpus_per_node(request, fill->gpus,
+				       sizeof(fill->gpus), &error) < 0 &&
+	     fill->tasks.ntasks_per_node && !request->ntasks))
+		ddp_srun_refuse("%s", error.text);
+	/* More tasks than GPUs are wanted, and no more nodes for them. */
+	if (request->ntasks && !request->nodes &&
+	    (ddp_plugin.gpus == DDP_GPUS_SHARE ||
+	     ddp_plugin.gpus == DDP_GPUS_OFF))
+		fill->tasks.ntasks_per_node = 0;
+}
+
+/* Add a value for this component of the step alone. */
+static void add_text(const struct fill *fill, const char *name,
+		     const char *value)
+{
+	char variable[64];
+
+	snprintf(variable, sizeof(variable), "%s_HET_GROUP_%ld", name,
+		 get_het_group(fill));
+	ddp_rerun_add(variable, value);
+}
+
+static void add_number(const struct fill *fill, const char *name,
+		       uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	add_text(fill, name, text);
+}
+
+static void add_nodes(const struct fill *fill)
+{
+	add_number(fill, "SLURM_JOB_NUM_NODES", fill->tasks.nodes);
+	/* One node has not all the GPUs of the job's --gpus. */
+	if (fill->request.in_job && ddp_cli_get("gpus") &&
+	    !ddp_asked_step_gpus())
+		add_number(fill, "SLURM_GPUS", count_job_gpus(fill));
+}
+
+static bool add_tasks(const struct fill *fill)
+{
+	if (fill->tasks.nodes)
+		add_nodes(fill);
+	if (fill->tasks.ntasks)
+		add_number(fill, "SLURM_NTASKS", fill->tasks.ntasks);
+	if (fill->tasks.ntasks_per_node) {
+		add_number(fill, "SLURM_NTASKS_PER_NODE",
+			   fill->tasks.ntasks_per_node);
+		/* srun passes its option on to the tasks in this one. */
+		ddp_rerun_hide("SLURM_NTASKS_PER_NODE");
+	}
+	if (fill->tasks.ntasks_per_node && *fill->gpus) {
+		add_text(fill, "SLURM_GPUS_PER_NODE", fill->gpus);
+		ddp_rerun_hide("SLURM_GPUS_PER_NODE");
+	}
+	return fill->tasks.nodes || fill->tasks.ntasks ||
+	       fill->tasks.ntasks_per_node;
+}
+
+static uint32_t count_tasks_per_node(const struct fill *fill)
+{
+	const struct ddp_request *request = &fill->request;
+	uint32_t nodes = request->nodes ? (uint32_t)atol(request->nodes) : 1;
+	uint32_t ntasks;
+
+	if (fill->tasks.ntasks_per_node)
+		return fill->tasks.ntasks_per_node;
+	if (request->ntasks_per_node)
+		return (uint32_t)atol(request->ntasks_per_node);
+	ntasks = request->ntasks ? (uint32_t)atol(request->ntasks) : nodes;
+	return nodes ? (ntasks + nodes - 1) / nodes : ntasks;
+}
+
+/*
+ * srun before 23.11 drops the job's --cpus-per-task. The job may have asked
+ * for it on behalf of fewer tasks than one a GPU; they then share it.
+ */
+static bool add_cpus(const struct fill *fill)
+{
+	const char *job_cpus = getenv("SLURM_CPUS_PER_TASK");
+	const char *job_nodes = getenv("SLURM_JOB_NUM_NODES");
+	uint32_t cpus;
+
+	/* srun takes the first away for "a : b" in an ordinary job. */
+	if (!job_nodes)
+		job_nodes = getenv("SLURM_NNODES");
+	if (fill->request.cpus_per_task || fill->request.cpus_per_gpu ||
+	    !job_cpus)
+		return false;
+	cpus = ddp_request_cpus_per_task(job_cpus,
+					 getenv("SLURM_JOB_CPUS_PER_NODE"),
+					 job_nodes ? (uint32_t)atol(job_nodes)
+					 : 0, count_tasks_per_node(fill));
+	if (cpus)
+		add_number(fill, "SRUN_CPUS_PER_TASK", cpus);
+	return cpus != 0;
+}
+
+static bool add_kill(void)
+{
+	if (ddp_cli_get("kill-on-bad-exit"))
+		return false;
+	ddp_rerun_add("SLURM_KILL_BAD_EXIT", "1");
+	return true;
+}
+
+bool ddp_fill_component(uint32_t component)
+{
+	struct fill fill = {
+		.component = component,
+		.job_id = ddp_cli_get("jobid"),
+	};
+	bool any;
+
+	read_request(&fill);
+	choose_tasks(&fill);
+	any = add_tasks(&fill);
+	any |= add_cpus(&fill);
+	any |= ddp_mpi_fill();
+	any |= add_kill();
+	return any;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The MPI type of a step, and what its fences need. */
+#define _GNU_SOURCE
+#include "srun/mpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin.h"
+#include "srun/cli.h"
+#include "srun/context.h"
+#include "srun/rerun.h"
+
+void ddp_mpi_init(void)
+{
+	const char *mpi = getenv("SLURM_MPI_TYPE");
+
+	ddp_srun.mpi_before = mpi ? strdup(mpi) : NULL;
+}
+
+void ddp_mpi_restore(void)
+{
+	if (ddp_srun.mpi_before)
+		setenv("SLURM_MPI_TYPE", ddp_srun.mpi_before, 1);
+	else
+		unsetenv("SLURM_MPI_TYPE");
+}
+
+/*
+ * srun tells its tasks the MPI type even if nobody chose it: the "none" that
+ * is in the environment of a step, such as salloc's shell, is no choice.
+ */
+static bool was_chosen(void)
+{
+	const char *mpi = ddp_cli_get("mpi"), *before = ddp_srun.mpi_before;
+
+	return mpi && !(strcmp(mpi, "none") == 0 && before &&
+			strcmp(before, "none") == 0 &&
+			getenv("SLURM_STEP_ID"));
+}
+
+bool ddp_mpi_is_pmix(void)
+{
+	const char *mpi = ddp_cli_get_default("mpi");
+
+	return mpi && strncmp(mpi, "pmix", 4) == 0;
+}
+
+/*
+ * By default a PMIx fence without data does not make nodes wait for each
+ * other. Open MPI needs it to at the end of MPI_Init, and crashes now and then
+ * where it does not.
+ */
+bool ddp_mpi_fill(void)
+{
+	bool missing = !ddp_plugin.mpi_keep && !was_chosen() &&
+		       !ddp_mpi_is_pmix() && ddp_cli_has_mpi("pmix");
+	bool fence = (missing || ddp_mpi_is_pmix()) &&
+		     !getenv("SLURM_PMIX_FENCE");
+
+	if (missing)
+		ddp_rerun_add("SLURM_MPI_TYPE", "pmix");
+	if (fence)
+		ddp_rerun_add("SLURM_PMIX_FENCE", "ring");
+	return missing || fence;
+}

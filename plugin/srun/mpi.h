@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DDP_SRUN_MPI_H
+#define DDP_SRUN_MPI_H
+
+#include <stdbool.h>
+
+/* Before srun writes its own choice of an MPI type down; and undo that. */
+void ddp_mpi_init(void);
+void ddp_mpi_restore(void);
+
+/* Whether the MPI type is a pmix; a site may name a version, as in pmix_v4. */
+bool ddp_mpi_is_pmix(void);
+
+/* Fill in the MPI type and what PMIx needs; whether there was anything. */
+bool ddp_mpi_fill(void);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In srun, sbatch and salloc that are started from within a --ddp step: what
+ * that step has set for its own tasks is not for what is started here.
+ */
+#define _GNU_SOURCE
+#include "srun/outer.h"
+
+#include <stdlib.h>
+
+#include "layout/report.h"
+#include "layout/vars.h"
+
+/* A value that has been changed since is the user's, and stays. */
+static void remove_recorded(const char *record, const char *name)
+{
+	const char *value = getenv(name);
+
+	if (value && ddp_vars_recorded(record, name, value))
+		unsetenv(name);
+}
+
+void ddp_outer_remove(void)
+{
+	const char *record = getenv(DDP_VARS_RECORD);
+	size_t i;
+
+	if (!record)
+		return;
+	for (i = 0; i < ddp_vars_count(); i++)
+		remove_recorded(record, ddp_vars_name(i));
+	remove_recorded(record, DDP_VARS_DEVICE_ORDER);
+	unsetenv(DDP_PLACEMENT);
+	unsetenv(DDP_VARS_RECORD);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Running srun again. The mark that tells one run from the next is the process
+ * id, which exec keeps and no other srun has: where a mark leaks into another
+ * srun's environment, it means nothing there.
+ */
+#define _GNU_SOURCE
+#include "srun/rerun.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin.h"
+#include "srun/arguments.h"
+#include "srun/context.h"
+#include "srun/output.h"
+
+#define MARK "SLURM_DDP_RERUN"
+#define INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp"
+
+uint32_t ddp_rerun_done(void)
+{
+	return ddp_srun.done;
+}
+
+bool ddp_rerun_on(void)
+{
+	return ddp_srun.again;
+}
+
+static void read_mark(void)
+{
+	const char *mark = getenv(MARK);
+	unsigned int pid, count;
+
+	if (mark && sscanf(mark, "%u:%u", &pid, &count) == 2 &&
+	    pid == (unsigned int)getpid()) {
+		ddp_srun.again = true;
+		ddp_srun.done = count;
+	}
+	unsetenv(MARK);
+	if (!ddp_srun.again)
+		unsetenv(DDP_TELL_HIDDEN);
+}
+
+/*
+ * Whether this run will probably end in another, so that what it prints while
+ * it reads its command line should be held back. To be wrong only delays some
+ * output.
+ */
+static bool is_another_likely(void)
+{
+	char **argv = ddp_arguments_read();
+	bool on = getenv(INHERITED) || ddp_srun.again;
+	size_t i;
+
+	ddp_srun.expected = 1;
+	for (i = 1; argv && argv[i]; i++) {
+		ddp_srun.expected += strcmp(argv[i], ":") == 0;
+		on |= strncmp(argv[i], "--ddp", 5) == 0;
+	}
+	ddp_arguments_free(argv);
+	return on && ddp_srun.done < ddp_srun.expected;
+}
+
+void ddp_rerun_init(void)
+{
+	read_mark();
+	if (is_another_likely())
+		ddp_output_hold();
+}
+
+void ddp_rerun_component_read(uint32_t component)
+{
+	if (component + 1 >= ddp_srun.expected)
+		ddp_output_release();
+}
+
+bool ddp_rerun_added(const char *name)
+{
+	const char *at = getenv(DDP_TELL_HIDDEN);
+	size_t length = strlen(name);
+
+	for (; at && *at; at += strspn(at, " ")) {
+		if (strncmp(at, name, length) == 0 &&
+		    (at[length] == ' ' || at[length] == '\0'))
+			return true;
+		at += strcspn(at, " ");
+	}
+	return false;
+}
+
+void ddp_rerun_hide(const char *name)
+{
+	const char *before = getenv(DDP_TELL_HIDDEN);
+	char *names = NULL;
+
+	if (ddp_rerun_added(name))
+		return;
+	if (asprintf(&names, "%s%s%s", before ? before : "",
+		     before ? " " : "", name) < 0 ||
+	    setenv(DDP_TELL_HIDDEN, names, 1) < 0)
+		ddp_srun_refuse("out of memory");
+	free(names);
+}
+
+void ddp_rerun_add(const char *name, const char *value)
+{
+	ddp_rerun_hide(name);
+	if (setenv(name, value, 1) < 0)
+		ddp_srun_refuse("out of memory");
+}
+
+void ddp_rerun_exec(uint32_t component)
+{
+	char **argv = ddp_arguments_read(), path[PATH_MAX], mark[32];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	sigset_t none;
+
+	snprintf(mark, sizeof(mark), "%u:%u", (unsigned int)getpid(),
+		 component);
+	if (!argv || length < 0 || setenv(MARK, mark, 1) < 0)
+		ddp_srun_refuse("cannot read srun's arguments: %s",
+				strerror(errno));
+	path[length] = '\0';
+	ddp_output_drop();
+	/* srun has blocked the signals that it handles later. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execv(path, argv);
+	ddp_srun_refuse("cannot run %s again: %s", path, strerror(errno));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The questions that the plugin has for Slurm's controller. It asks them
+ * through scontrol, because libslurm's own interface changes between releases.
+ */
+#ifndef DDP_SRUN_SCONTROL_H
+#define DDP_SRUN_SCONTROL_H
+
+#include <stdint.h>
+
+#include "layout/error.h"
+
+/*
+ * GPUs on each node of a job. Returns 0, or -1 if scontrol does not answer or
+ * if the nodes differ.
+ */
+int ddp_scontrol_count_gpus(const char *job_id, uint32_t *gpus,
+			    struct ddp_error *error);
+
+/* What scontrol says of a step, the caller's to free; NULL: nothing. */
+char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id);
+
+/*
+ * The value of a word "NAME=value" in such a text (NULL: none), which does not
+ * end at length; "" and 0 where there is none.
+ */
+const char *ddp_scontrol_find_word(const char *text, const char *name,
+				   int *length);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* In srun: the order of what the plugin does there. */
+#define _GNU_SOURCE
+#include "srun/srun.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher.h"
+#include "plugin.h"
+#include "srun/arguments.h"
+#include "srun/check.h"
+#include "srun/cli.h"
+#include "srun/context.h"
+#include "srun/explain.h"
+#include "srun/fill.h"
+#include "srun/mpi.h"
+#include "srun/outer.h"
+#include "srun/output.h"
+#include "srun/rerun.h"
+
+void ddp_srun_init(void)
+{
+	const char *bind = getenv("SLURM_CPU_BIND");
+
+	ddp_outer_remove();
+	if (bind && getenv("SLURM_STEP_ID"))
+		ddp_srun.bind_before = strdup(bind);
+	ddp_mpi_init();
+	ddp_rerun_init();
+}
+
+/* mpirun starts its daemons, and salloc its shell, by an srun of its own. */
+static bool is_users(void)
+{
+	char **argv = ddp_arguments_read();
+	bool users = !ddp_cli_get("interactive");
+	int i;
+
+	for (i = 1; argv && argv[i] && i < ddp_arguments_parsed(); i++)
+		;
+	if (ddp_srun.component == 0 && argv && argv[i])
+		users &= !ddp_launcher_is_helper(argv[i]);
+	ddp_arguments_free(argv);
+	return users;
+}
+
+/*
+ * The earlier components were read as those of a plain step, and with the
+ * first one srun put its own choice where the user's may be: that is undone.
+ */
+__attribute__((noreturn)) static void begin_again(void)
+{
+	ddp_mpi_restore();
+	ddp_rerun_exec(0);
+}
+
+/*
+ * Tell the tasks that the user gave --cpu-bind, in whichever component. Where
+ * an outer step has left its own in the environment, it counts as given anyway,
+ * and only what srun makes of it tells; see correct_bind.
+ */
+static void tell_bind(void)
+{
+	if (!ddp_srun.bind_before && ddp_cli_isset("cpu-bind"))
+		ddp_rerun_add(DDP_TELL_CPU_BIND, "1");
+}
+
+/* Tasks on a node where the plugin is missing find this. */
+static void set_poison(void)
+{
+	setenv("RANK", DDP_POISON, 1);
+	setenv("LOCAL_RANK", DDP_POISON, 1);
+	setenv("WORLD_SIZE", DDP_POISON, 1);
+}
+
+/* A component that is part of a --ddp step. */
+static void read_component(uint32_t component)
+{
+	if (component > ddp_rerun_done() && !ddp_srun.was_on)
+		begin_again();
+	ddp_srun.was_on = true;
+	if (!ddp_cli_available())
+		ddp_check_tasks();
+	else if (component >= ddp_rerun_done() &&
+		 ddp_fill_component(component))
+		ddp_rerun_exec(component + 1);
+	if (ddp_plugin.dry_run && ddp_cli_available())
+		ddp_check_dry_run();
+	tell_bind();
+	set_poison();
+}
+
+void ddp_srun_post_opt(void)
+{
+	bool on = ddp_check_options() && is_users();
+
+	if (on)
+		read_component(ddp_srun.component);
+	else if (ddp_srun.was_on || ddp_rerun_on())
+		ddp_srun_refuse("--ddp=off in one component of a heterogeneous "
+				"step: it is on or off for all of the step");
+	ddp_rerun_component_read(ddp_srun.component++);
+}
+
+/*
+ * What srun has made of --cpu-bind. A variable cannot be taken out any more
+ * here, but "verbose" alone, which binds nothing, can be taken back.
+ */
+static void correct_bind(void)
+{
+	const char *before = ddp_srun.bind_before;
+	const char *bind = getenv("SLURM_CPU_BIND");
+	const char *type = getenv("SLURM_CPU_BIND_TYPE");
+
+	if (before && bind && strcmp(bind, before) != 0)
+		ddp_rerun_add(DDP_TELL_CPU_BIND, "1");
+	else if (type && !*type)
+		ddp_rerun_add(DDP_TELL_CPU_BIND, "0");
+}
+
+/* Once, for whichever component comes first. */
+void ddp_srun_launch(spank_t spank)
+{
+	ddp_output_release();
+	if (!ddp_srun.was_on)
+		return;
+	correct_bind();
+	if (ddp_plugin.explain || ddp_plugin.dry_run)
+		ddp_explain(spank, ddp_srun.component > 1);
+}
+
+void ddp_srun_exit(void)
+{
+	ddp_output_release();
+}

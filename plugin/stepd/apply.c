@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a task gets of all that was chosen: CPUs, memory policy, variables. */
+#define _GNU_SOURCE
+#include "stepd/apply.h"
+
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "layout/report.h"
+#include "plugin.h"
+
+enum {
+	NUMA_MAX = 1024,		/* the kernel has no more */
+	NUMA_BITS = 8 * sizeof(unsigned long)
+};
+
+/* CPUs are not touched where nothing is to change. */
+static int bind_cpus(const struct ddp_placement *placement,
+		     struct ddp_error *error)
+{
+	struct ddp_cpuset mask;
+
+	if (ddp_task_mask(&mask, error) < 0)
+		return -1;
+	if (ddp_cpuset_empty(&placement->cpus) ||
+	    ddp_cpuset_equal(&placement->cpus, &mask))
+		return 0;
+	if (sched_setaffinity(0, sizeof(placement->cpus),
+			      (const cpu_set_t *)&placement->cpus) == 0)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "the kernel does not "
+			     "bind it to its CPUs: %s", strerror(errno));
+}
+
+/*
+ * Not over a --mem-bind. Where the kernel does not allow it, memory comes from
+ * where the thread runs, which is near as well, so that it is no error.
+ */
+static void prefer_memory(const struct ddp_task *task)
+{
+	const char *bind = ddp_task_getenv(task, "SLURM_MEM_BIND_TYPE");
+	unsigned long nodes[NUMA_MAX / NUMA_BITS] = { 0 };
+	int32_t numa = task->placement.memory_numa;
+	int mode;
+
+	if ((bind && *bind) || numa < 0 || numa >= NUMA_MAX ||
+	    syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) < 0 ||
+	    mode != MPOL_DEFAULT)
+		return;
+	nodes[(size_t)numa / NUMA_BITS] = 1ul << (size_t)numa % NUMA_BITS;
+	syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, NUMA_MAX + 1);
+}
+
+/* Set a variable, and write down that it was set. */
+static int export_recorded(struct ddp_task *task, const char *name,
+			   const char *value, char *record,
+			   struct ddp_error *error)
+{
+	if (ddp_vars_record_add(record, DDP_VARS_RECORD_SIZE, name, value) < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "%s is too long", name);
+	return ddp_task_setenv(task, name, value, error);
+}
+
+/* The one variable that orders GPUs, which then counts as the plugin does. */
+static int set_visible(struct ddp_task *task, char *record,
+		       struct ddp_error *error)
+{
+	const char *value = task->visible ? strchr(task->visible, '=') : NULL;
+	char name[DDP_VARS_VALUE_SIZE];
+
+	if (!value)
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(value - task->visible),
+		 task->visible);
+	if (ddp_task_setenv(task, name, value + 1, error) < 0)
+		return -1;
+	return strcmp(name, "CUDA_VISIBLE_DEVICES") != 0 ? 0 :
+		export_recorded(task, DDP_VARS_DEVICE_ORDER, "PCI_BUS_ID",
+				record, error);
+}
+
+/* srun's input variables that the plugin filled in are not the task's. */
+static int remove_hidden(struct ddp_task *task, struct ddp_error *error)
+{
+	const char *names = ddp_task_getenv(task, DDP_TELL_HIDDEN);
+	char *copy, *name, *save;
+	int rc;
+
+	if (!names)
+		return 0;
+	copy = strdup(names);
+	if (!copy)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	rc = ddp_task_setenv(task, DDP_TELL_HIDDEN, NULL, error);
+	for (name = strtok_r(copy, " ", &save); name && rc == 0;
+	     name = strtok_r(NULL, " ", &save))
+		rc = ddp_task_setenv(task, name, NULL, error);
+	free(copy);
+	return rc;
+}
+
+static int export_var(struct ddp_task *task, size_t row, char *record,
+		      struct ddp_error *error)
+{
+	const char *name = ddp_vars_name(row);
+	char value[DDP_VARS_VALUE_SIZE];
+	bool forced = ddp_plugin.port && strcmp(name, "MASTER_PORT") == 0;
+	int has;
+
+	if (ddp_vars_user_wins(row) && ddp_task_users(task, name) && !forced)
+		return 0;
+	has = ddp_vars_format(row, &task->vars, value, sizeof(value));
+	if (has == 0)		/* it is empty, which is not a value */
+		return ddp_task_setenv(task, name, NULL, error);
+	if (has < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "%s is too long", name);
+	return export_recorded(task, name, value, record, error);
+}
+
+static int export_vars(struct ddp_task *task, char *record,
+		       struct ddp_error *error)
+{
+	struct ddp_cpuset mask;
+	size_t row;
+
+	if (ddp_task_mask(&mask, error) < 0)
+		return -1;
+	task->vars.cpus = ddp_cpuset_count(&mask);
+	for (row = 0; row < ddp_vars_count(); row++)
+		if (export_var(task, row, record, error) < 0)
+			return -1;
+	return ddp_task_setenv(task, DDP_VARS_RECORD, record, error);
+}
+
+int ddp_task_apply(struct ddp_task *task, struct ddp_error *error)
+{
+	char record[DDP_VARS_RECORD_SIZE];
+
+	if (bind_cpus(&task->placement, error) < 0)
+		return -1;
+	prefer_memory(task);
+	ddp_vars_record_begin(record, sizeof(record), task->job_id,
+			      task->step_id);
+	if (set_visible(task, record, error) < 0 ||
+	    export_vars(task, record, error) < 0 ||
+	    ddp_task_setenv(task, DDP_PLACEMENT, task->record, error) < 0)
+		return -1;
+	return remove_hidden(task, error);
+}

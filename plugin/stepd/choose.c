@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The choice for all tasks of a node, made by one of them: which GPU and CPUs
+ * each has, and what is said of it.
+ */
+#include "stepd/choose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/report.h"
+#include "layout/views.h"
+#include "plugin.h"
+#include "stepd/tell.h"
+
+/* What it works with. */
+struct choice {
+	const struct ddp_task *task;
+	const struct ddp_machine *machine;
+	struct ddp_slot *slots;
+	uint32_t count;			/* of tasks */
+	struct ddp_view all, *views;
+	uint32_t (*indexes)[DDP_GPU_MAX];
+	struct ddp_placement_rank *ranks;
+	struct ddp_placements *placements;
+	struct ddp_row *rows;
+	bool apart;			/* see ddp_views_join_node */
+};
+
+/* The GPUs are those of the user's own variable: say where to fix it. */
+static void blame_variable(const struct choice *choice, struct ddp_error *error)
+{
+	size_t length = strlen(error->text);
+
+	if (!ddp_task_getenv(choice->task, "SLURM_STEP_GPUS") &&
+	    choice->all.count)
+		snprintf(error->text + length, sizeof(error->text) - length,
+			 " (%s is not Slurm's here: unset it, or use "
+			 "--ddp-gpus=off)", ddp_gpus_variable(&choice->all));
+}
+
+static int make_placements(struct choice *choice, struct ddp_error *error)
+{
+	const char *bind = ddp_task_getenv(choice->task, DDP_TELL_CPU_BIND);
+	struct ddp_placement_params params = {
+		.machine = choice->machine,
+		.gpus = &choice->all,
+		.rank_count = choice->count,
+		.gpus_policy = ddp_plugin.gpus,
+		.cpus_policy = ddp_plugin.cpus,
+		.cpus_bound = bind && strcmp(bind, "1") == 0,
+	};
+	const char *on_node = ddp_task_getenv(choice->task,
+					      "SLURM_GPUS_ON_NODE");
+	uint32_t i;
+
+	for (i = 0; i < choice->count; i++)
+		choice->views[i] = choice->slots[i].view;
+	if (ddp_views_join_node(choice->machine,
+				on_node ? (uint32_t)atol(on_node) : 0,
+				choice->views, choice->count, &choice->all,
+				choice->indexes, &choice->apart, error) < 0)
+		return -1;
+	for (i = 0; i < choice->count; i++) {
+		choice->ranks[i].mask = choice->slots[i].mask;
+		choice->ranks[i].gpu_count = choice->views[i].count;
+		choice->ranks[i].gpus = choice->indexes[i];
+	}
+	params.ranks = choice->ranks;
+	choice->placements = ddp_placement_create(&params, error);
+	if (!choice->placements)
+		blame_variable(choice, error);
+	return choice->placements ? 0 : -1;
+}
+
+/* The interface that the tasks will be told to use. */
+static const char *get_interface(const struct ddp_task *task)
+{
+	const char *users = ddp_task_users(task, "GLOO_SOCKET_IFNAME");
+
+	if (users)
+		return users;
+	return task->vars.interface ? task->vars.interface : "";
+}
+
+/* What a task needs of its row, where the task finds it. */
+static int fill_slot(struct ddp_slot *slot, const struct ddp_row *row,
+		     struct ddp_error *error)
+{
+	char *record = ddp_row_format(row);
+	bool fits;
+
+	if (!record)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	fits = strlen(record) < sizeof(slot->record) &&
+	       strlen(row->visible) < sizeof(slot->visible);
+	if (fits) {
+		strcpy(slot->record, record);
+		strcpy(slot->visible, row->visible);
+	}
+	free(record);
+	return fits ? 0 :
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "the placement of rank "
+			      "%u does not fit into %d bytes", row->rank,
+			      DDP_RECORD_SIZE);
+}
+
+static int make_row(struct choice *choice, uint32_t i,
+		    struct ddp_error *error)
+{
+	const struct ddp_task *task = choice->task;
+	struct ddp_slot *slot = &choice->slots[i];
+	struct ddp_row *row = &choice->rows[i];
+	struct ddp_rank rank;
+	uint32_t k;
+
+	slot->placement = *ddp_placement_get(choice->placements, i);
+	if (ddp_layout_get(task->layout, slot->rank, &rank, error) < 0 ||
+	    ddp_row_make(row, &rank, choice->machine, &choice->all,
+			 &choice->views[i], &slot->placement,
+			 get_interface(task), error) < 0)
+		return -1;
+	for (k = 0; choice->apart && k < row->gpu_count; k++)
+		row->gpus[k].number = DDP_GPU_NONE;
+	return fill_slot(slot, row, error);
+}
+
+static int make_rows(struct choice *choice, struct ddp_error *error)
+{
+	uint32_t i;
+
+	for (i = 0; i < choice->count; i++)
+		if (make_row(choice, i, error) < 0)
+			return -1;
+	return 0;
+}
+
+/* A program that takes LOCAL_RANK for its device is about to go wrong. */
+static void warn(const struct choice *choice)
+{
+	bool cut = false;
+	uint32_t i;
+
+	if (!choice->all.count ||
+	    ddp_placement_get(choice->placements, 0)->local_rank_is_device)
+		return;
+	for (i = 0; i < choice->count; i++)
+		cut |= choice->views[i].count < choice->all.count;
+	ddp_tell_device(choice->task, cut);
+}
+
+static int make_choice(struct choice *choice, struct ddp_error *error)
+{
+	if (!choice->views || !choice->indexes || !choice->ranks ||
+	    !choice->rows)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	if (make_placements(choice, error) < 0 || make_rows(choice, error) < 0)
+		return -1;
+	warn(choice);
+	if (ddp_plugin.explain)
+		ddp_tell_rows(choice->task, choice->rows, choice->count);
+	return 0;
+}
+
+int ddp_choose(const struct ddp_task *task, const struct ddp_machine *machine,
+	       struct ddp_slot *slots, uint32_t count, struct ddp_error *error)
+{
+	struct choice choice = {
+		.task = task,
+		.machine = machine,
+		.slots = slots,
+		.count = count,
+		.views = calloc(count, sizeof(*choice.views)),
+		.indexes = calloc(count, sizeof(*choice.indexes)),
+		.ranks = calloc(count, sizeof(*choice.ranks)),
+		.rows = calloc(count, sizeof(*choice.rows)),
+	};
+	int rc = make_choice(&choice, error);
+	uint32_t i;
+
+	for (i = 0; choice.rows && i < count; i++)
+		ddp_row_clear(&choice.rows[i]);
+	ddp_placement_destroy(choice.placements);
+	free(choice.rows);
+	free(choice.ranks);
+	free(choice.indexes);
+	free(choice.views);
+	return rc;
+}

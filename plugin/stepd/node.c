@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the tasks of a node choose together: each says what Slurm gave it, and
+ * the one with local rank 0 discovers the hardware, once for all, and chooses.
+ */
+#define _GNU_SOURCE
+#include "stepd/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/text.h"
+#include "plugin.h"
+#include "stepd/choose.h"
+#include "stepd/root.h"
+#include "topo/topo.h"
+
+bool ddp_node_fail(bool alone)
+{
+	return ddp_stepd.siblings ? ddp_siblings_fail(ddp_stepd.siblings) :
+		alone;
+}
+
+/* topology=, with the node's name for each %n; the caller's. */
+static char *name_topology(const struct ddp_task *task)
+{
+	const char *at = ddp_plugin.topology;
+	struct ddp_text name = { 0 };
+
+	for (; *at; at++) {
+		if (at[0] == '%' && at[1] == 'n') {
+			ddp_text_add(&name, "%s", task->vars.rank.host);
+			at++;
+		} else {
+			ddp_text_add(&name, "%c", *at);
+		}
+	}
+	return ddp_text_finish(&name);
+}
+
+static struct ddp_machine *discover_machine(const struct ddp_task *task,
+					    struct ddp_error *error)
+{
+	char *file = ddp_plugin.topology ? name_topology(task) : NULL;
+	struct ddp_machine *machine = NULL;
+	struct ddp_topo *topo = NULL;
+
+	if (ddp_plugin.topology && !file)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	else
+		topo = ddp_topo_create(file, error);
+	if (topo)
+		machine = ddp_topo_machine(topo, error);
+	if (machine && !file)
+		ddp_topo_drivers(machine, "");
+	ddp_topo_destroy(topo);
+	free(file);
+	return machine;
+}
+
+static void share_machine(const struct ddp_machine *machine,
+			  struct ddp_node *node)
+{
+	node->gpu_count = machine->gpu_count;
+	node->part_count = machine->part_count;
+	memcpy(node->gpus, machine->gpus,
+	       machine->gpu_count * sizeof(*machine->gpus));
+	memcpy(node->parts, machine->parts,
+	       machine->part_count * sizeof(*machine->parts));
+}
+
+/* The GPUs that this task sees; others' device files may be closed to it. */
+static int resolve_view(const struct ddp_task *task, struct ddp_node *node,
+			struct ddp_view *view, struct ddp_error *error)
+{
+	struct ddp_machine *machine =
+		ddp_machine_create(0, node->gpu_count, node->part_count);
+	struct ddp_gpus_env env = {
+		.step_gpus = ddp_task_getenv(task, "SLURM_STEP_GPUS"),
+		.cuda = ddp_task_getenv(task, "CUDA_VISIBLE_DEVICES"),
+		.rocr = ddp_task_getenv(task, "ROCR_VISIBLE_DEVICES"),
+	};
+	int rc;
+
+	if (!machine)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	memcpy(machine->gpus, node->gpus,
+	       node->gpu_count * sizeof(*node->gpus));
+	memcpy(machine->parts, node->parts,
+	       node->part_count * sizeof(*node->parts));
+	if (!ddp_plugin.topology)
+		ddp_topo_reach(machine, "");
+	rc = ddp_gpus_resolve(&env, machine, view, error);
+	ddp_machine_destroy(machine);
+	return rc;
+}
+
+static int fill_slot(const struct ddp_task *task, struct ddp_node *node,
+		     struct ddp_error *error)
+{
+	struct ddp_slot *slot = &node->slots[task->local_rank];
+
+	slot->rank = task->rank;
+	if (ddp_task_mask(&slot->mask, error) < 0)
+		return -1;
+	return ddp_plugin.gpus == DDP_GPUS_OFF ? 0 :
+		resolve_view(task, node, &slot->view, error);
+}
+
+/* Of local rank 0: discover, wait for what all say, and choose. */
+static int lead(struct ddp_task *task, struct ddp_node *node,
+		struct ddp_error *error)
+{
+	struct ddp_siblings *siblings = ddp_stepd.siblings;
+	struct ddp_machine *machine = discover_machine(task, error);
+	int rc = -1;
+
+	if (machine) {
+		share_machine(machine, node);
+		ddp_siblings_open(siblings, DDP_GATE_MACHINE);
+		rc = fill_slot(task, node, error);
+	}
+	if (rc == 0 && !ddp_siblings_say(siblings))
+		rc = ddp_siblings_wait(siblings, DDP_GATE_SAID,
+				       "waiting for all", error);
+	if (rc == 0)
+		rc = ddp_choose(task, machine, node->slots, siblings->count,
+				error);
+	if (rc == 0 && ddp_siblings_failed(siblings))
+		rc = 1;
+	if (rc == 0)
+		ddp_siblings_open(siblings, DDP_GATE_PLACED);
+	ddp_machine_destroy(machine);
+	return rc;
+}
+
+static int follow(struct ddp_task *task, struct ddp_node *node,
+		  struct ddp_error *error)
+{
+	struct ddp_siblings *siblings = ddp_stepd.siblings;
+	int rc = ddp_siblings_wait(siblings, DDP_GATE_MACHINE,
+				   "hwloc's discovery of the node", error);
+
+	if (rc == 0)
+		rc = fill_slot(task, node, error);
+	if (rc != 0)
+		return rc;
+	if (ddp_siblings_say(siblings))
+		ddp_siblings_open(siblings, DDP_GATE_SAID);
+	return ddp_siblings_wait(siblings, DDP_GATE_PLACED,
+				 "choosing for all", error);
+}
+
+int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
+{
+	struct ddp_slot *slot;
+	struct ddp_node *node;
+	int rc;
+
+	if (!ddp_stepd.siblings) {
+		task->alike = true;
+		*error = ddp_stepd.error;
+		return -1;
+	}
+	node = (void *)ddp_stepd.siblings->memory;
+	ddp_siblings_arrive(ddp_stepd.siblings);
+	rc = task->local_rank == 0 ? lead(task, node, error) :
+		follow(task, node, error);
+	if (rc != 0)
+		return rc;
+	slot = &node->slots[task->local_rank];
+	task->placement = slot->placement;
+	task->record = slot->record;
+	task->visible = slot->visible;
+	return 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the ranks meet: the master's address and port, which rank 0 must be
+ * able to listen on, and the interface that leads there.
+ */
+#include "stepd/rendezvous.h"
+
+#include <stdio.h>
+
+#include "layout/port.h"
+#include "plugin.h"
+#include "stepd/net.h"
+
+static int choose_port(struct ddp_task *task, struct ddp_error *error)
+{
+	const char *reserved = ddp_task_getenv(task, "SLURM_STEP_RESV_PORTS");
+	const char *users = ddp_task_users(task, "MASTER_PORT");
+	uint16_t *port = &task->vars.master_port;
+	uint32_t number;
+
+	if (ddp_plugin.port) {
+		*port = ddp_plugin.port;
+		task->port_why = "--ddp-port";
+		return 0;
+	}
+	if (users) {
+		if (ddp_task_getenv_number(task, "MASTER_PORT", &number,
+					   error) < 0)
+			return -1;
+		*port = (uint16_t)number;
+		task->port_why = "MASTER_PORT was exported";
+		return number && number <= UINT16_MAX ? 0 :
+			ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				      "MASTER_PORT=%.64s is not a port", users);
+	}
+	/* The components of a heterogeneous step all get the merged list. */
+	task->port_why = "reserved by Slurm for this step";
+	if (reserved)
+		return ddp_port_reserved(reserved, port, error);
+	task->port_why = "from the job's and the step's number";
+	*port = ddp_port_derive(task->job_id, task->step_id,
+				ddp_plugin.port_first, ddp_plugin.port_last);
+	return 0;
+}
+
+static void choose_interface(struct ddp_task *task,
+			     const struct ddp_address *master)
+{
+	if (*ddp_plugin.interface) {
+		/* "=" is NCCL's exact form; else eth1 matches eth10 too. */
+		snprintf(task->nccl_interface, sizeof(task->nccl_interface),
+			 "=%s", ddp_plugin.interface);
+		task->vars.nccl_interface = task->nccl_interface;
+		task->vars.interface = ddp_plugin.interface;
+	} else if (master && ddp_net_interface(master, task->interface)) {
+		task->vars.interface = task->interface;
+	}
+}
+
+/* Rank 0 listens where it is the master, as far as that can be told. */
+static int check_port(const struct ddp_task *task,
+		      const struct ddp_address *master, const char *users,
+		      struct ddp_error *error)
+{
+	struct ddp_error why;
+
+	if (task->rank != 0 ||
+	    (users && !(master && ddp_net_is_local(master))) ||
+	    ddp_net_port_free(task->vars.master_port, &why) == 0)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM,
+			     "%s on %s, where rank 0 is to listen: choose "
+			     "another with --ddp-port or MASTER_PORT",
+			     why.text, task->vars.rank.host);
+}
+
+int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
+{
+	const char *users = ddp_task_users(task, "MASTER_ADDR");
+	const char *master = ddp_layout_master(task->layout);
+	struct ddp_address address;
+	struct ddp_error why;
+	int reach;
+
+	task->vars.master_addr = users ? users : master;
+	if (choose_port(task, error) < 0)
+		return -1;
+	/* Slurm's own name for a lone node need not resolve there. */
+	reach = ddp_net_resolve(task->vars.master_addr, &address, &why);
+	if (reach != 0 &&
+	    (task->vars.node_count > 1 || (users && reach < 0)))
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "the master's name %.64s %s on %s: %s",
+				     task->vars.master_addr, why.text,
+				     task->vars.rank.host, users ?
+				     "export another MASTER_ADDR, or none" :
+				     "fix name resolution there, or export "
+				     "another MASTER_ADDR");
+	choose_interface(task, reach == 0 ? &address : NULL);
+	return check_port(task, reach >= 0 ? &address : NULL, users, error);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The parts of task_init in their order: in the task's own process, as the
+ * user, when Slurm has set all that it sets for the task. What cannot be worked
+ * out ends the task with one line, which srun then shows.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layout/text.h"
+#include "options.h"
+#include "plugin.h"
+#include "stepd/apply.h"
+#include "stepd/node.h"
+#include "stepd/rank.h"
+#include "stepd/rendezvous.h"
+#include "stepd/root.h"
+#include "stepd/stepd.h"
+#include "stepd/task.h"
+
+/*
+ * End the task, in its own process: Slurm obeys no other way in all its
+ * versions and settings. Only the first task of a node that fails prints why.
+ * Where tasks share nothing they cannot tell which is the first: what all of
+ * them find alike is then printed by local rank 0.
+ */
+__attribute__((noreturn)) static void refuse(const struct ddp_task *task,
+					     const char *why)
+{
+	const char *rank = ddp_task_getenv(task, "SLURM_PROCID");
+	const char *node = ddp_task_getenv(task, "SLURMD_NODENAME");
+	const char *local = ddp_task_getenv(task, "SLURM_LOCALID");
+	char text[1024];
+
+	snprintf(text, sizeof(text), "rank %.16s on %.255s: %s",
+		 rank ? rank : "?", node ? node : "?", why);
+	if (ddp_node_fail(!task->alike || !local || strcmp(local, "0") == 0))
+		dprintf(STDERR_FILENO, "slurm-ddp: %s\n",
+			ddp_text_quote(text));
+	_exit(1);
+}
+
+/*
+ * Run ddp-info in place of the user's program: the first on PATH, as for the
+ * user, or the one that was installed with this plugin.
+ */
+__attribute__((noreturn)) static void run_ddp_info(struct ddp_task *task)
+{
+	const char *at = ddp_task_getenv(task, "PATH");
+	char *argv[] = { (char *)"ddp-info", (char *)"--gather", NULL };
+	char path[PATH_MAX], why[512];
+	size_t length;
+
+	for (; at && *at; at += length + (at[length] == ':')) {
+		length = strcspn(at, ":");
+		if (length < sizeof(path) - sizeof("/ddp-info")) {
+			snprintf(path, sizeof(path), "%.*s/ddp-info",
+				 (int)length, at);
+			execve(path, argv, task->environment);
+		}
+	}
+	execve(DDP_BINDIR "/ddp-info", argv, task->environment);
+	snprintf(why, sizeof(why), "--ddp=dry-run needs ddp-info on every "
+		 "node, in PATH or as " DDP_BINDIR "/ddp-info: %s",
+		 strerror(errno));
+	task->alike = true;
+	refuse(task, why);
+}
+
+/*
+ * Work out all that the task is to get. task.alike says in which part this is:
+ * whether all tasks of the node find the same. Returns 0; -1; 1 if another task
+ * says why all of them end.
+ */
+static int prepare(struct ddp_task *task, struct ddp_error *error)
+{
+	int rc = ddp_task_read(task, error);
+
+	if (rc == 0)
+		rc = ddp_task_find_rank(task, error);
+	if (rc < 0)
+		return rc;
+	task->alike = true;
+	if (ddp_task_find_master(task, error) < 0)
+		return -1;
+	task->alike = false;
+	if (ddp_options_place())
+		rc = ddp_node_join(task, error);
+	return rc != 0 ? rc : ddp_task_apply(task, error);
+}
+
+void ddp_task_init(spank_t spank)
+{
+	struct ddp_task task = { .spank = spank };
+	struct ddp_error error;
+	int users, rc;
+
+	if (!ddp_plugin.on)
+		return;
+	users = ddp_step_is_users(spank, &error);
+	if (users == 0)
+		return;
+	rc = ddp_task_environment(&task, &error);
+	task.alike = true;
+	if (ddp_options_error())
+		refuse(&task, ddp_options_error());
+	task.alike = false;
+	if (users > 0 && rc == 0)
+		rc = prepare(&task, &error);
+	if (rc > 0)
+		_exit(1);
+	if (users < 0 || rc < 0)
+		refuse(&task, error.text);
+	if (ddp_plugin.dry_run)
+		run_ddp_info(&task);
+	ddp_layout_destroy(task.layout);
+}

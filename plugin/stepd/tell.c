@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What one task of a node says for all of them: the rows of an explanation, and
+ * a warning. What can be wrong with a task is said in task_init.c.
+ */
+#define _GNU_SOURCE
+#include "stepd/tell.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layout/text.h"
+#include "plugin.h"
+
+/* In one write, so that lines of other nodes do not come in between. */
+static void say(char *text)
+{
+	if (text && write(STDERR_FILENO, text, strlen(text)) < 0)
+		text[0] = '\0';	/* nobody reads: not a reason to end */
+	free(text);
+}
+
+void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
+		   uint32_t count)
+{
+	char *table = ddp_report_table(rows, count, true);
+	struct ddp_text text = { 0 };
+
+	if (task->vars.rank.node_rank == 0) {
+		ddp_text_add_quoted(&text, "slurm-ddp: master %.128s port %u: "
+				    "%s", task->vars.master_addr,
+				    task->vars.master_port, task->port_why);
+		ddp_text_add(&text, "\n");
+	}
+	ddp_text_add(&text, "%s", table ? table : "");
+	free(table);
+	say(ddp_text_finish(&text));
+}
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define KEEP_P2P ", unless with --gres-flags=allow-task-sharing"
+#else
+#define KEEP_P2P ""
+#endif
+
+/* The first node speaks for all that have as many tasks as it has. */
+static bool first_speaks(const struct ddp_task *task)
+{
+	struct ddp_rank first;
+
+	return task->vars.rank.node_rank > 0 && !task->heterogeneous &&
+	       ddp_layout_get(task->layout, 0, &first, NULL) == 0 &&
+	       first.local_world_size == task->local_count;
+}
+
+void ddp_tell_device(const struct ddp_task *task, bool cut)
+{
+	static const char given[] = "Slurm has given each task GPUs of its own "
+		"(--gpus-per-task, --gpu-bind), so LOCAL_RANK is not a device "
+		"number: use device 0, or ask for --gres=gpu:N instead, which "
+		"also keeps P2P between GPUs, lost here" KEEP_P2P;
+	static const char own[] = "--ddp-gpus=own: LOCAL_RANK is not a device "
+		"number: use device 0, or leave the option out, which also "
+		"keeps P2P between GPUs for programs that need to see both";
+	static const char share[] = "--ddp-gpus=share, and there are more "
+		"tasks than GPUs: LOCAL_RANK is not a device number: use "
+		"device 0 (and NCCL takes one task a GPU only: ask for "
+		"--gres=gpu:N for it)";
+	const char *why = ddp_plugin.gpus == DDP_GPUS_SHARE ? share : own;
+	const struct ddp_rank *rank = &task->vars.rank;
+	struct ddp_text text = { 0 };
+
+	if (first_speaks(task))
+		return;
+	ddp_text_add(&text, "slurm-ddp: ");
+	if (rank->node_rank > 0)
+		ddp_text_add_quoted(&text, "on %s: ", rank->host);
+	ddp_text_add(&text, "%s\n", cut ? given : why);
+	say(ddp_text_finish(&text));
+}
