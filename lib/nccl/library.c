@@ -102,7 +102,7 @@ static int check_copies(const struct copies *copies, struct ddp_error *error)
 	b = get_path_end(copies->path[1]);
 	return ddp_error_set(error, DDP_ERROR_NCCL,
 			     "two copies of NCCL are in one process, %s%s and "
-			     "%s%s: link and load one of them only",
+			     "%s%s: use only one of them",
 			     a > copies->path[0] ? "..." : "", a,
 			     b > copies->path[1] ? "..." : "", b);
 }

@@ -303,15 +303,15 @@ end()
 preload="$deep/a/libnccl.so.2 $deep/b/libnccl.so.2"
 both="$(end "$deep/a/libnccl.so.2") and $(end "$deep/b/libnccl.so.2")"
 ranks '-N2 --ntasks-per-node=1' create=1
-says 'two copies, deep down' 2 NCCL "all 2 ranks: two copies of NCCL are in one process, $both: link and load one of them only"
+says 'two copies, deep down' 2 NCCL "all 2 ranks: two copies of NCCL are in one process, $both: use only one of them"
 preload="$fakes/libnccl.so.2 $old/libnccl.so.2"
 both="$fakes/libnccl.so.2 and $old/libnccl.so.2"
 ranks '-N2 --ntasks-per-node=1' library
-says 'are told to who asks' 2 NCCL "two copies of NCCL are in one process, $both: link and load one of them only"
+says 'are told to who asks' 2 NCCL "two copies of NCCL are in one process, $both: use only one of them"
 preload="$scratch/inside.so $fakes/libnccl.so.2"
 both="$fakes/libnccl.so.2 and $scratch/inside.so"
 ranks '-N1 -n1' library
-says 'one in another library' 1 NCCL "two copies of NCCL are in one process, $both: link and load one of them only"
+says 'one in another library' 1 NCCL "two copies of NCCL are in one process, $both: use only one of them"
 preload=$scratch/inside.so
 ranks '-N1 -n1' library
 equal 'which serves where it is alone' "0 22809 $scratch/inside.so" "$(cat out)"
