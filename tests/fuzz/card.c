@@ -6,7 +6,7 @@
 static void check_card(const struct ddp_card *card)
 {
 	CHECK(card->code <= DDP_ERROR_CUDA);
-	CHECK(card->gpu_kind <= DDP_GPU_ID_BUS);
+	CHECK(card->gpu.kind <= DDP_GPU_ID_BUS);
 	CHECK(card->id_count <= DDP_CARD_IDS);
 	CHECK(memchr(card->text, '\0', sizeof(card->text)) != NULL);
 }
@@ -16,8 +16,8 @@ static void check_equal(const struct ddp_card *a, const struct ddp_card *b)
 	CHECK(a->asked == b->asked && a->ranks_per_root == b->ranks_per_root);
 	CHECK(a->share_gpu == b->share_gpu && a->code == b->code);
 	CHECK(a->native == b->native && strcmp(a->text, b->text) == 0);
-	CHECK(a->nccl == b->nccl && a->gpu_kind == b->gpu_kind);
-	CHECK(memcmp(a->gpu, b->gpu, sizeof(a->gpu)) == 0);
+	CHECK(a->nccl == b->nccl && a->gpu.kind == b->gpu.kind);
+	CHECK(memcmp(a->gpu.bytes, b->gpu.bytes, sizeof(a->gpu.bytes)) == 0);
 	CHECK(a->id_count == b->id_count);
 	CHECK(memcmp(a->ids, b->ids, a->id_count * sizeof(a->ids[0])) == 0);
 }
