@@ -47,7 +47,7 @@ static bool take_answer(const struct ddp_job *job, uint32_t rank,
  * Find out which ranks have published their record: ask their servers. A server
  * that has older values of a remote rank answers with those; only when it is
  * asked for a key that it does not know, it fetches all of the rank's values
- * again. So ask for a key that nobody has first.
+ * again. So first ask for a key that no rank has.
  */
 static void call_roll(const struct ddp_job *job, const uint32_t *ranks,
 		      uint32_t count, bool *here)

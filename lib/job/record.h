@@ -21,9 +21,11 @@
 
 #include "layout/error.h"
 
-#define DDP_RECORD_SLOT 128	/* bytes of a slot */
-#define DDP_RECORD_HEAD 28	/* of them before what the rank gave */
-#define DDP_RECORD_VERSION 1
+enum {
+	DDP_RECORD_SLOT = 128,		/* bytes of a slot */
+	DDP_RECORD_HEAD = 28,		/* of them before what the rank gave */
+	DDP_RECORD_VERSION = 1
+};
 
 struct ddp_record_id {
 	uint32_t session;	/* jobs of the process that had one, from 1 */

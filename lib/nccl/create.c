@@ -103,7 +103,7 @@ int ddp_nccl_create(struct ddp_job *job, unsigned int groups,
 
 /* ---- split */
 
-#define WISH_MAGIC 0x53504444u	/* "DDPS" */
+enum { WISH_MAGIC = 0x53504444 };	/* "DDPS" */
 
 /* What a rank publishes before its card. */
 struct wish {

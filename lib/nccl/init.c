@@ -10,10 +10,12 @@
 
 /* As every NCCL since 2.14 checks them (init.cc, parseCommConfig). It takes the
  * first size bytes of a config, and its own defaults for the rest. */
-#define CONFIG_MAGIC 0xcafebeef
-#define CONFIG_OLDEST 21400	/* the first version that has "blocking" */
-#define CONFIG_SIZE (offsetof(ncclConfig_t, blocking) + sizeof(int))
-#define CONFIG_LARGEST 65536
+#define CONFIG_MAGIC 0xcafebeef	/* more than an enum's int */
+enum {
+	CONFIG_OLDEST = 21400,	/* the first version that has "blocking" */
+	CONFIG_SIZE = offsetof(ncclConfig_t, blocking) + sizeof(int),
+	CONFIG_LARGEST = 65536
+};
 
 ncclConfig_t *ddp_init_copy_config(const ncclConfig_t *config,
 				   struct ddp_error *error)
