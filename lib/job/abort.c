@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,16 +56,9 @@ static void write_line(void *state)
 	}
 }
 
-/* Nothing to free: the line stays while a write hangs, as ddp_abort never
- * returns. */
-static void keep_line(void *state)
-{
-	(void)state;
-}
-
 void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 {
-	char line[1024];	/* the thread may need it until _exit */
+	char line[1024], *copy;
 	va_list args;
 
 	if (code < 1 || code > 255)
@@ -72,7 +66,11 @@ void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 	va_start(args, format);
 	format_line(line, sizeof(line), job, format, args);
 	va_end(args);
-	ddp_thread_run(write_line, keep_line, line, ddp_clock_ms() + WRITE_MS);
+	copy = strdup(line);	/* for the thread, whose write may hang */
+	if (!copy)
+		write_line(line);
+	else if (!ddp_thread_run(write_line, copy, ddp_clock_ms() + WRITE_MS))
+		free(copy);
 	if (job && job->client && job->process == getpid())
 		ddp_client_abort(code, line);
 	_exit(code);

@@ -82,7 +82,7 @@ static struct call *join_server(int64_t deadline, struct ddp_error *error)
 
 	if (!call) {
 		ddp_client_set_memory_error(error);
-	} else if (ddp_thread_run(run_init, free, call, deadline)) {
+	} else if (ddp_thread_run(run_init, call, deadline)) {
 		ddp_error_set(error, DDP_ERROR_TIMEOUT, "the launcher's PMIx "
 			      "server does not answer: look at the launcher's "
 			      "log on this node");
@@ -106,29 +106,28 @@ static void leave_server(void)
 	if (!opened || opened->process != getpid())
 		return;
 	call = calloc(1, sizeof(*call));
-	if (call && ddp_thread_run(run_finalize, free, call,
-				   ddp_clock_ms() + SERVER_MS) == 0)
+	if (call && !ddp_thread_run(run_finalize, call,
+				    ddp_clock_ms() + SERVER_MS))
 		free(call);
 }
 
 static struct ddp_client *open_client(int64_t deadline, struct ddp_error *error)
 {
 	struct ddp_client *client = calloc(1, sizeof(*client));
-	struct call *call;
+	struct ddp_worker *worker = ddp_worker_create();
+	struct call *call = NULL;
 	bool yes = true;
 
-	if (client)
-		client->worker = ddp_worker_create();
-	if (!client || !client->worker) {
-		free(client);
+	if (!client || !worker)
 		ddp_client_set_memory_error(error);
-		return NULL;
-	}
-	call = join_server(deadline, error);
+	else
+		call = join_server(deadline, error);
 	if (!call) {
+		ddp_worker_destroy(worker);
 		free(client);
 		return NULL;
 	}
+	client->worker = worker;
 	client->self = client->all = call->self;
 	client->all.rank = PMIX_RANK_WILDCARD;
 	client->process = getpid();
@@ -165,7 +164,7 @@ void ddp_client_abort(int code, const char *text)
 		return;
 	call->code = code;
 	strncpy(call->text, text, sizeof(call->text) - 1);
-	if (!ddp_thread_run(run_abort, free, call, ddp_clock_ms() + SERVER_MS))
+	if (!ddp_thread_run(run_abort, call, ddp_clock_ms() + SERVER_MS))
 		free(call);
 }
 

@@ -24,15 +24,6 @@ static atomic_flag taken = ATOMIC_FLAG_INIT;
 /* A fence failed. Some ranks may still be in it, so a later one cannot work. */
 static bool spent;
 
-static bool is_spent(struct ddp_error *error)
-{
-	if (spent)
-		ddp_error_set(error, DDP_ERROR_PMIX, "an earlier job of this "
-			      "process failed, and its ranks are out of step: "
-			      "start the program again");
-	return spent;
-}
-
 int64_t ddp_job_deadline(const struct ddp_job *job, int32_t timeout_ms)
 {
 	if (timeout_ms == 0)
@@ -214,8 +205,10 @@ struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
 	job->timeout_ms = options.timeout_ms;
 	if (!pmix)
 		rc = join_single(job, error);
-	else if (is_spent(error))
-		rc = -1;
+	else if (spent)
+		rc = ddp_error_set(error, DDP_ERROR_PMIX, "an earlier job of "
+				   "this process failed, and its ranks are out "
+				   "of step: start the program again");
 	else
 		rc = join_pmix(job, ddp_job_deadline(job, 0), error);
 	if (rc != 0) {

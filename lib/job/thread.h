@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that may never return: the caller waits until a deadline only. */
+/*
+ * Calls that may never return: the caller waits until a deadline only. A call
+ * that has not returned by then is left to its thread, which frees its state
+ * (with free) if it returns after all. The threads block all signals.
+ */
 #ifndef DDP_JOB_THREAD_H
 #define DDP_JOB_THREAD_H
 
 #include <stdint.h>
 
 /*
- * Call work(state) in a new thread that blocks all signals, and wait for it
- * until a deadline of ddp_clock_ms. Returns 0 when it has ended. Returns -1 if
- * it has not: state then belongs to the thread, which calls drop(state) at its
- * end. If no thread can be made, work runs in this one.
+ * Call work(state) in a thread of its own until a deadline of ddp_clock_ms.
+ * Returns 0 when it has returned, or -1 if it was left. If no thread can be
+ * made, work runs in this one.
  */
-int ddp_thread_run(void (*work)(void *state), void (*drop)(void *state),
-		   void *state, int64_t deadline);
+int ddp_thread_run(void (*work)(void *state), void *state, int64_t deadline);
 
 /*
  * A thread that is kept, for calls that come often: to make one for each, as
- * above, takes longer than most of them.
+ * above, takes longer than most of them. NULL if there is no memory or no
+ * thread.
  */
 struct ddp_worker;
-
-/* NULL if there is no memory or no thread. It stays until the process ends. */
 struct ddp_worker *ddp_worker_create(void);
+void ddp_worker_destroy(struct ddp_worker *worker);
 
 /*
- * Have it call work(state), for one caller at a time, and wait until a deadline
- * of ddp_clock_ms. Returns 0, or -1 if it has not ended by then: state then
- * belongs to the worker for ever, and the worker must not be used again.
+ * The same in this thread, for one caller at a time. After -1 the worker is
+ * gone.
  */
 int ddp_worker_run(struct ddp_worker *worker, void (*work)(void *state),
 		   void *state, int64_t deadline);

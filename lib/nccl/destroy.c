@@ -17,11 +17,6 @@ struct end {
 	struct ddp_error error;
 };
 
-static void drop_end(void *state)
-{
-	free(state);
-}
-
 /* Returns 0; or -1 with the error of the work, or that it has not ended. */
 static int run_end(void (*work)(void *state), const struct ddp_nccl *nccl,
 		   ncclComm_t comm, int64_t deadline, int64_t bound,
@@ -38,7 +33,7 @@ static int run_end(void (*work)(void *state), const struct ddp_nccl *nccl,
 	end->deadline = deadline;
 	if (nccl->version < DDP_NCCL_ANY_THREAD)
 		work(end);
-	else if (ddp_thread_run(work, drop_end, end, bound) != 0)
+	else if (ddp_thread_run(work, end, bound))
 		return ddp_error_set(error, DDP_ERROR_TIMEOUT,
 				     "NCCL did not end the communicator in "
 				     "time");
