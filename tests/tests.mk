@@ -19,8 +19,7 @@ UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
 SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
 obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
-obj/tests/unit/unit: $(UNIT_OBJ) $(TOPO_LIB) $(DDP_LIB) \
-		obj/lib/libddp_layout.a
+obj/tests/unit/unit: $(UNIT_OBJ) $(TOPO_LIB) $(DDP_LIB) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(HWLOC_LIBS) \
 		$(PMIX_LIBS) -ldl -pthread $(LIBS)
 

@@ -2,7 +2,7 @@
 #ifndef DDP_BENCH_BENCH_H
 #define DDP_BENCH_BENCH_H
 
-#include "options.h"
+#include "bench_options.h"
 #include "pattern.h"
 #include "world.h"
 

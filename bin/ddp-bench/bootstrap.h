@@ -2,7 +2,7 @@
 #ifndef DDP_BENCH_BOOTSTRAP_H
 #define DDP_BENCH_BOOTSTRAP_H
 
-#include "options.h"
+#include "bench_options.h"
 #include "world.h"
 
 /*

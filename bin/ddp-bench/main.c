@@ -17,9 +17,9 @@
 /* What must be the same on all ranks. */
 static void describe(const struct options *options, char *text, size_t size)
 {
-	snprintf(text, size, "%s mode %d %s %s %s -b %llu -e %llu -i %llu "
+	snprintf(text, size, "%s mode %d %d %s %s %s -b %llu -e %llu -i %llu "
 		 "-f %llu -n %llu -w %llu -c %llu -r %llu",
-		 options->backend->name, options->mode,
+		 options->backend->name, options->pairs, options->bootstrap,
 		 collective_words[options->collective],
 		 type_words[options->type], redop_words[options->redop],
 		 (unsigned long long)options->min_bytes,
@@ -59,14 +59,10 @@ static int work(struct world *world, const struct options *options,
 		describe(options, settings, sizeof(settings));
 	if (world_agree(world, settings, mine, error) < 0)
 		return -1;
-	switch (options->mode) {
-	case MODE_PAIRS:
+	if (options->pairs)
 		return pairs_run(world, options, bad, error);
-	case MODE_BOOTSTRAP:
+	if (options->bootstrap)
 		return bootstrap_run(world, options, bad, error);
-	case MODE_COLLECTIVE:
-		break;
-	}
 	return bench_run(world, options, bad, error);
 }
 
@@ -89,7 +85,7 @@ static void print_error(const struct world *world,
 	static const struct ddp_error none;
 
 	if (world->backend != NULL ? world->rank == 0 : !is_quiet())
-		fprintf(stderr, "ddp-bench: %s\n", error->text);
+		tool_print_error("ddp-bench", error);
 	if (world->backend != NULL)
 		world_agree(world, "", &none, NULL);
 }
@@ -124,14 +120,8 @@ int main(int argc, char **argv)
 
 	tool_start();
 	options_parse(&options, argc, argv, &mine);
-	if (options.help || options.version) {
-		fputs(options.help ? options_help() :
-		      "ddp-bench " DDP_VERSION "\n", stdout);
-		if (tool_flush(&error) == 0)
-			return 0;
-		fprintf(stderr, "ddp-bench: %s\n", error.text);
-		return 1;
-	}
+	if (options.help || options.version)
+		return tool_options_answer(&bench_options, options.help);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (run(&options, &mine, &bad, &error) == 0)
 		return bad;

@@ -9,7 +9,7 @@
 #ifndef DDP_BENCH_PAIRS_H
 #define DDP_BENCH_PAIRS_H
 
-#include "options.h"
+#include "bench_options.h"
 #include "slow.h"
 #include "world.h"
 

@@ -3,7 +3,7 @@
 #ifndef DDP_BENCH_REPORT_H
 #define DDP_BENCH_REPORT_H
 
-#include "options.h"
+#include "bench_options.h"
 #include "world.h"
 
 /* Of one size, in place or not. */

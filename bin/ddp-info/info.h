@@ -13,8 +13,7 @@
 #include "layout/error.h"
 #include "layout/placement.h"
 #include "layout/report.h"
-
-#define LIST_MAX 64		/* times that --mask and --visible may occur */
+#include "tool/option.h"
 
 enum format {
 	FORMAT_TABLE,
@@ -22,22 +21,21 @@ enum format {
 	FORMAT_ENV
 };
 
-/* Strings are borrowed from argv; NULL: not given. */
+/* Texts are borrowed from argv; NULL: not given. */
 struct options {
 	bool help, version, gather;
-	bool planning;			/* an option says what to plan for */
+	bool describes;			/* nodes, by any option */
 	const char *nodes, *tasks, *topology, *draw;
-	uint32_t gpus;			/* DDP_GPU_NONE: all that there are */
-	const char *masks[LIST_MAX], *visible[LIST_MAX];
-	uint32_t mask_count, visible_count;
+	uint64_t gpus;			/* DDP_GPU_NONE: all that there are */
+	struct tool_list masks, visible;
 	enum ddp_gpus_policy gpus_policy;
 	enum ddp_cpus_policy cpus_policy;
 	bool cpus_bound;
 	enum format format;
 };
 
-/* options.c */
-const char *options_help(void);
+/* info_options.c */
+extern const struct tool_options info_options;
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "config.h"
 #include "info.h"
 #include "tool/tool.h"
 
@@ -50,24 +49,22 @@ int main(int argc, char **argv)
 	/* srun mixes the lines of tasks that write in small pieces. */
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	rc = options_parse(&options, argc, argv, &error);
-	if (rc == 0 && options.help)
-		fputs(options_help(), stdout);
-	else if (rc == 0 && options.version)
-		puts("ddp-info " DDP_VERSION);
-	else if (rc == 0 && options.gather)
+	if (rc == 0 && (options.help || options.version))
+		return tool_options_answer(&info_options, options.help);
+	if (rc == 0 && options.gather)
 		rc = gather(&error);
-	else if (rc == 0 && getenv("SLURM_PROCID") && !options.planning &&
+	else if (rc == 0 && getenv("SLURM_PROCID") && !options.describes &&
 		 (options.format != FORMAT_TABLE || options.draw != NULL))
 		rc = ddp_error_set(&error, DDP_ERROR_ARGUMENT, "--format and "
 				   "--draw are for plans: in a step, name a "
 				   "--topology or another option of a node");
-	else if (rc == 0 && getenv("SLURM_PROCID") && !options.planning)
+	else if (rc == 0 && getenv("SLURM_PROCID") && !options.describes)
 		rc = step_print(&differs, &error);
 	else if (rc == 0)
 		rc = plan_print(&options, &error);
 	if (rc == 0)
 		rc = tool_flush(&error);
 	if (rc < 0)
-		fprintf(stderr, "ddp-info: %s\n", error.text);
+		tool_print_error("ddp-info", &error);
 	return rc < 0 || differs;
 }

@@ -62,13 +62,13 @@ static int masks_read(struct plan *plan, struct ddp_error *error)
 	const struct options *options = plan->options;
 	uint32_t i;
 
-	plan->mask_count = options->mask_count > 0 ? options->mask_count : 1;
+	plan->mask_count = options->masks.count > 0 ? options->masks.count : 1;
 	plan->masks = calloc(plan->mask_count, sizeof(*plan->masks));
 	if (plan->masks == NULL)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	ddp_machine_cpus(plan->machine, &plan->masks[0]);
-	for (i = 0; i < options->mask_count; i++)
-		if (ddp_cpuset_parse(options->masks[i], &plan->masks[i],
+	for (i = 0; i < options->masks.count; i++)
+		if (ddp_cpuset_parse(options->masks.texts[i], &plan->masks[i],
 				     error))
 			return -1;
 	return 0;
@@ -104,18 +104,19 @@ static int views_read(struct plan *plan, struct ddp_error *error)
 	struct ddp_gpus_env env = { 0 };
 	uint32_t i;
 
-	plan->view_count = options->visible_count > 0 ?
-		options->visible_count : 1;
+	plan->view_count = options->visible.count > 0 ?
+		options->visible.count : 1;
 	plan->views = calloc(plan->view_count, sizeof(*plan->views));
 	plan->indexes = calloc(plan->view_count, sizeof(*plan->indexes));
 	if (plan->views == NULL || plan->indexes == NULL)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	numbers_write(numbers, sizeof(numbers),
-		      options->gpus != DDP_GPU_NONE ? options->gpus :
+		      options->gpus != DDP_GPU_NONE ?
+		      (uint32_t)options->gpus :
 		      gpus_count(plan->machine));
 	for (i = 0; i < plan->view_count; i++) {
-		env.cuda = options->visible_count > 0 ? options->visible[i] :
-			numbers;
+		env.cuda = options->visible.count > 0 ?
+			options->visible.texts[i] : numbers;
 		env.rocr = env.cuda;
 		if (ddp_gpus_resolve(&env, plan->machine, &plan->views[i],
 				     error))

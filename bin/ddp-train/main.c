@@ -22,7 +22,7 @@
 #include "layout/error.h"
 #include "layout/text.h"
 #include "model.h"
-#include "options.h"
+#include "train_options.h"
 #include "report.h"
 #include "tool/tool.h"
 #include "trainer.h"
@@ -287,7 +287,8 @@ static void describe(struct run *run, char *text, size_t size)
 	length = (size_t)snprintf(text, size, "--%s %s\n",
 				  options->format == DATA_TOKENS ? "tokens" :
 				  "data", data);
-	length += options_describe(options, text + length, size - length);
+	length += tool_options_describe(&train_options, options, text + length,
+					size - length);
 	if (length >= size)
 		run->collective.table->abort(&run->collective, "no room for "
 					     "the options that are compared");
@@ -351,16 +352,8 @@ int main(int argc, char **argv)
 	int failed = 1;
 
 	tool_start();
-	if (run.options.help || run.options.version) {
-		if (run.options.help)
-			options_print_help(stdout);
-		else
-			puts("ddp-train " DDP_VERSION);
-		if (tool_flush(&mine) == 0)
-			return 0;
-		fprintf(stderr, "ddp-train: %s\n", mine.text);
-		return 1;
-	}
+	if (run.options.help || run.options.version)
+		return tool_options_answer(&train_options, run.options.help);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	/* A rank that failed alone meets the others all the same: to say so. */
 	if (world_open(&run.collective, run.options.backend, &run.quiet,
@@ -374,7 +367,7 @@ int main(int argc, char **argv)
 	}
 	report_close(run.report);
 	if (failed && run.collective.rank == 0 && !run.quiet)
-		fprintf(stderr, "ddp-train: %s\n", mine.text);
+		tool_print_error("ddp-train", &mine);
 	finish(&run);
 	if (!failed)
 		return 0;

@@ -14,7 +14,7 @@
 #include "bucket.h"
 #include "data.h"
 #include "device.h"
-#include "options.h"
+#include "train_options.h"
 #include "sampler.h"
 
 struct collective;

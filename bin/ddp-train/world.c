@@ -73,7 +73,7 @@ static bool has_speaker(const struct collective *collective,
 
 	return (promise->size > 1 || !collective->table) &&
 	       collective->size == 1 && task &&
-	       number_parse(task, 1, INT_MAX, &number) == 0;
+	       tool_parse_whole(task, 1, INT_MAX, &number) == 0;
 }
 
 int world_open(struct collective *collective, enum backend backend,

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "options.h"
+#include "train_options.h"
 
 struct collective;
 struct ddp_error;
@@ -28,7 +28,7 @@ int world_open(struct collective *collective, enum backend backend,
 /*
  * Tell all ranks where this one runs, with which settings, and what went wrong
  * so far (code DDP_ERROR_NONE: nothing); collective.  Settings are what
- * options_describe() writes, and more such lines, shorter than ROLL_SETTINGS.
+ * tool_options_describe() writes, and more such lines, below ROLL_SETTINGS.
  *
  * Returns 0, on rank 0 with the table of ranks on stdout, on all with each
  * rank's host in hosts[size]; or -1 on every rank with the same error, which

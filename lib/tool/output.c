@@ -43,3 +43,8 @@ void tool_print_json(FILE *file, const char *string)
 	fputs(json ? json : "null", file);
 	free(json);
 }
+
+void tool_print_error(const char *program, const struct ddp_error *error)
+{
+	fprintf(stderr, "%s: %s\n", program, error->text);
+}

@@ -26,6 +26,9 @@ void tool_start(void);
  */
 int tool_flush(struct ddp_error *error);
 
+/* Print "PROGRAM: what is wrong" on stderr. */
+void tool_print_error(const char *program, const struct ddp_error *error);
+
 /* Print a string as JSON's, in quotation marks. */
 void tool_print_json(FILE *file, const char *string);
 

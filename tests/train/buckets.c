@@ -19,7 +19,7 @@
 #include "device.h"
 #include "layout/error.h"
 #include "model.h"
-#include "options.h"
+#include "train_options.h"
 #include "trainer.h"
 
 enum { MIB = 262144 };			/* floats */

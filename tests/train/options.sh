@@ -54,23 +54,25 @@ test_options()
 	--vocab '65537'|--vocab 65537
 	--layers '0'|--layers 0
 	--width '18446744073709551615'|--width 18446744073709551615
-	--model 'mlp' is not known; choose one of toy|--model mlp
+	--model 'mlp' is not one of toy, gpt|--model mlp
 	--model ''|--model=
 	--model 'toyg'|--model toyg
 	--model 'to'|--model to
 	--backend 'nccl'|--backend nccl
 	--optimizer 'adam'|--optimizer adam
 	--schedule 'linear'|--schedule linear
-	--overlap 'yes' is not known; choose one of off|--overlap yes
+	--overlap 'yes' is not one of off, on|--overlap yes
 	--preset '10m' is not known|--preset 10m --data $text
-	--preset needs a name|--preset=
-	--data needs a file name|--data=
-	--tokens needs a file name|--tokens=
-	--log needs a file name|--log=
+	--preset needs a value|--preset=
+	--data needs a value|--data=
+	--tokens needs a value|--tokens=
+	--log needs a value|--log=
 	--bogus is not an option|--bogus
 	-xy is not an option|-xy
-	--help=3 is not an option|--help=3
-	--plan=yes is not an option|--plan=yes
+	--help takes no value|--help=3
+	--plan takes no value|--plan=yes
+	did you mean --granule|--granul=2
+	--be is short for --beta1 and for --beta2|--be 0.9
 	'$text' is not an option|$text
 	END
 	test_options_together

@@ -14,7 +14,7 @@
 
 #include "ddp_error.h"
 #include "model.h"
-#include "options.h"
+#include "train_options.h"
 #include "trainer.h"
 
 enum { SEED = 7 };

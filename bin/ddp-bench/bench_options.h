@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef DDP_BENCH_OPTIONS_H
-#define DDP_BENCH_OPTIONS_H
+/* The command line of ddp-bench. */
+#ifndef DDP_BENCH_BENCH_OPTIONS_H
+#define DDP_BENCH_BENCH_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "backend.h"
-
-enum mode { MODE_COLLECTIVE, MODE_PAIRS, MODE_BOOTSTRAP };
+#include "tool/option.h"
 
 /* Which of the ranks' mean times is shown, as nccl-tests counts them. */
 enum average { AVERAGE_RANK0, AVERAGE_MEAN, AVERAGE_MIN, AVERAGE_MAX };
 
 /* What the command line says, with defaults for the rest. */
 struct options {
-	enum mode mode;
+	bool pairs, bootstrap;		/* what to measure; neither: a
+					   collective */
+	unsigned backend_index;
 	const struct backend *backend;	/* never NULL */
 	enum collective collective;
 	enum type type;
@@ -34,6 +36,6 @@ struct options {
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);
 
-const char *options_help(void);
+extern const struct tool_options bench_options;
 
 #endif

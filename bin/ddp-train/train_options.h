@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of ddp-train. */
-#ifndef DDP_TRAIN_OPTIONS_H
-#define DDP_TRAIN_OPTIONS_H
+#ifndef DDP_TRAIN_TRAIN_OPTIONS_H
+#define DDP_TRAIN_TRAIN_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "data.h"
 #include "model.h"
-
-struct ddp_error;
+#include "tool/option.h"
 
 enum backend { BACKEND_AUTO, BACKEND_SELF, BACKEND_MPI };
 enum model_kind { MODEL_TOY, MODEL_GPT };
@@ -55,9 +52,9 @@ struct options {
 };
 
 /*
- * Fill options from the arguments; its strings are borrowed from argv.
- * Returns 0, or -1 with error set to DDP_ERROR_ARGUMENT and options to the
- * defaults.  Call it once, before there are threads.
+ * Fill options from the arguments; its strings are borrowed from argv. Returns
+ * 0, or -1 with error set to DDP_ERROR_ARGUMENT and options to the defaults, but
+ * with the backend that was asked for: the ranks meet there to be told.
  */
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);
@@ -70,23 +67,6 @@ int options_parse(struct options *options, int argc, char **argv,
 int options_complete(struct options *options, int ranks,
 		     struct ddp_error *error);
 
-/*
- * Every option that must be the same on all ranks, as lines "--name value" in
- * a fixed order, into text[size]: a flag is on or off, what was left open is
- * "-", and numbers read back exactly.  Returns their length, or size
- * where text is too small for them.
- */
-size_t options_describe(const struct options *options, char *text,
-			size_t size);
-
-/* The text of --help. */
-void options_print_help(FILE *file);
-
-/*
- * A whole decimal number from min to max, digits only.  Returns 0, or -1 with
- * *number untouched.
- */
-int number_parse(const char *text, uint64_t min, uint64_t max,
-		 uint64_t *number);
+extern const struct tool_options train_options;
 
 #endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads a command line by a table of options. */
+#include <string.h>
+
+#include "tool/option_value.h"
+
+/* How many letters to change, add or leave out to turn a[length] into b. */
+static size_t find_distance(const char *a, size_t length, const char *b)
+{
+	size_t above[32], size = strlen(b), i, k;
+
+	if (length > 30 || size > 30)
+		return length + size;
+	for (k = 0; k <= size; k++)
+		above[k] = k;
+	for (i = 1; i <= length; i++) {
+		size_t corner = above[0], change;
+
+		above[0] = i;
+		for (k = 1; k <= size; k++) {
+			change = corner + (a[i - 1] != b[k - 1]);
+			corner = above[k];
+			if (change > above[k - 1] + 1)
+				change = above[k - 1] + 1;
+			if (change > corner + 1)
+				change = corner + 1;
+			above[k] = change;
+		}
+	}
+	return above[size];
+}
+
+static const struct tool_option *fail_unknown(const struct tool_options *table,
+					      const char *argument,
+					      size_t length,
+					      struct ddp_error *error)
+{
+	const struct tool_option *best = NULL;
+	size_t least = 3, distance;
+
+	for (unsigned i = 0; i < table->count && length > 2; i++) {
+		distance = find_distance(argument + 2, length - 2,
+					 table->rows[i].name);
+		if (distance >= least)
+			continue;
+		least = distance;
+		best = &table->rows[i];
+	}
+	if (best)
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%.*s is not an "
+			      "option of %s; did you mean --%s", (int)length,
+			      argument, table->program, best->name);
+	else
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is not an option "
+			      "of %s; see %s --help", argument,
+			      table->program, table->program);
+	return NULL;
+}
+
+/* The row of "--name" or of a beginning that no other has. */
+static const struct tool_option *find_name(const struct tool_options *table,
+					   const char *argument, size_t length,
+					   struct ddp_error *error)
+{
+	const struct tool_option *found = NULL, *other = NULL;
+
+	for (unsigned i = 0; i < table->count; i++) {
+		const struct tool_option *row = &table->rows[i];
+
+		if (strncmp(row->name, argument + 2, length - 2) != 0)
+			continue;
+		if (!row->name[length - 2])
+			return row;
+		other = found;
+		found = row;
+	}
+	if (!found)
+		return fail_unknown(table, argument, length, error);
+	if (!other)
+		return found;
+	ddp_error_set(error, DDP_ERROR_ARGUMENT, "%.*s is short for --%s and "
+		      "for --%s; write more of it", (int)length, argument,
+		      other->name, found->name);
+	return NULL;
+}
+
+static const struct tool_option *find_letter(const struct tool_options *table,
+					     const char *argument,
+					     struct ddp_error *error)
+{
+	for (unsigned i = 0; i < table->count; i++)
+		if (table->rows[i].letter == argument[1])
+			return &table->rows[i];
+	return fail_unknown(table, argument, 2, error);
+}
+
+/*
+ * The row of an argument, and in *value what it has behind the option, or NULL.
+ * Returns NULL with error set if there is none.
+ */
+static const struct tool_option *find_row(const struct tool_options *table,
+					  const char *argument,
+					  const char **value,
+					  struct ddp_error *error)
+{
+	size_t length = strcspn(argument, "=");
+
+	*value = NULL;
+	if (argument[0] != '-' || !argument[1]) {
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "'%s' is not an "
+			      "option; %s", argument, table->stray);
+		return NULL;
+	}
+	if (argument[1] != '-') {
+		*value = argument[2] ? argument + 2 : NULL;
+		return find_letter(table, argument, error);
+	}
+	if (argument[length])
+		*value = argument + length + 1;
+	return find_name(table, argument, length, error);
+}
+
+int tool_options_parse(const struct tool_options *table, int argc, char **argv,
+		       void *options, uint64_t *given, struct ddp_error *error)
+{
+	const struct tool_option *row;
+	const char *value;
+	int result = 0;
+
+	for (int i = 1; i < argc; i++) {
+		struct ddp_error *at = result ? NULL : error;
+		const char *argument = argv[i];
+
+		if (strcmp(argument, "--") == 0)
+			continue;
+		row = find_row(table, argument, &value, at);
+		if (!row) {
+			result = -1;
+			continue;
+		}
+		if (!value && row->kind > TOOL_FLAG && ++i < argc)
+			value = argv[i];
+		if (!value && row->kind > TOOL_FLAG)
+			result = ddp_error_set(at, DDP_ERROR_ARGUMENT, "%s "
+					       "needs a value; see %s --help",
+					       argument, table->program);
+		else if (value && row->kind <= TOOL_FLAG)
+			result = ddp_error_set(at, DDP_ERROR_ARGUMENT, "%s: "
+					       "--%s takes no value; leave "
+					       "it out", argument, row->name);
+		else if (tool_option_set(row, value, options, at) < 0)
+			result = -1;
+		else if (given)
+			*given |= UINT64_C(1) << (row - table->rows);
+		if (!result && row->kind == TOOL_ASK)
+			break;
+	}
+	return result;
+}
