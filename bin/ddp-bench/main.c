@@ -12,25 +12,8 @@
 #include "config.h"
 #include "layout/scan.h"
 #include "pairs.h"
+#include "tool/agree.h"
 #include "tool/tool.h"
-
-/* What must be the same on all ranks. */
-static void describe(const struct options *options, char *text, size_t size)
-{
-	snprintf(text, size, "%s mode %d %d %s %s %s -b %llu -e %llu -i %llu "
-		 "-f %llu -n %llu -w %llu -c %llu -r %llu",
-		 options->backend->name, options->pairs, options->bootstrap,
-		 collective_words[options->collective],
-		 type_words[options->type], redop_words[options->redop],
-		 (unsigned long long)options->min_bytes,
-		 (unsigned long long)options->max_bytes,
-		 (unsigned long long)options->step_bytes,
-		 (unsigned long long)options->step_factor,
-		 (unsigned long long)options->iters,
-		 (unsigned long long)options->warmup_iters,
-		 (unsigned long long)options->check,
-		 (unsigned long long)options->root);
-}
 
 /* Ranks that could not meet say all the same: the first speaks for them. */
 static bool is_quiet(void)
@@ -53,10 +36,11 @@ static int work(struct world *world, const struct options *options,
 		const struct ddp_error *mine, bool *bad,
 		struct ddp_error *error)
 {
-	char settings[160] = "";
+	char settings[TOOL_SETTINGS_SIZE] = "";
 
 	if (mine->code == DDP_ERROR_NONE)
-		describe(options, settings, sizeof(settings));
+		tool_options_describe(&bench_options, options, settings,
+				      sizeof(settings));
 	if (world_agree(world, settings, mine, error) < 0)
 		return -1;
 	if (options->pairs)
@@ -125,5 +109,6 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (run(&options, &mine, &bad, &error) == 0)
 		return bad;
-	return error.code == DDP_ERROR_ARGUMENT ? 2 : 1;
+	return error.code == DDP_ERROR_ARGUMENT ||
+	       error.code == DDP_ERROR_PEER ? 2 : 1;
 }

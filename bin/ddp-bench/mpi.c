@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend.h"
+#include "layout/text.h"
 #include "tool/mpi_private.h"
 
 static int my_rank;
@@ -188,9 +190,12 @@ static void mpi_close(void)
 
 static void mpi_abort(const char *sentence)
 {
-	fprintf(stderr, "ddp-bench: rank %d: %s\n", my_rank, sentence);
-	MPI_Abort(MPI_COMM_WORLD, 1);
-	abort();
+	char host[64] = "", line[640];
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(line, sizeof(line), "rank %d on %s: %s", my_rank, host,
+		 sentence);
+	tool_mpi_abort("ddp-bench", ddp_text_quote(line));
 }
 
 const struct backend backend_mpi = {

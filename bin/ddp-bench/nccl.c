@@ -55,10 +55,10 @@ static _Noreturn void nccl_abort(const char *sentence)
 	ddp_abort(job, 1, "ddp-bench: %s", sentence);
 }
 
-/* What libddp calls the caller's argument is no option of this program. */
+/* What libddp calls the caller's argument, or a peer's, is no option. */
 static int refuse(struct ddp_error *error)
 {
-	if (error->code == DDP_ERROR_ARGUMENT)
+	if (error->code == DDP_ERROR_ARGUMENT || error->code == DDP_ERROR_PEER)
 		error->code = DDP_ERROR_SYSTEM;
 	return -1;
 }

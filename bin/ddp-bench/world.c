@@ -9,12 +9,8 @@
 #include <unistd.h>
 
 #include "layout/text.h"
+#include "tool/agree.h"
 #include "tool/promise.h"
-
-struct opinion {
-	struct ddp_error error;
-	char settings[160];
-};
 
 double world_clock(void)
 {
@@ -85,64 +81,30 @@ int world_node_size(const struct world *world, int node)
 	return size;
 }
 
-static bool is_same(const struct ddp_error *a, const struct ddp_error *b)
+static void exchange(void *context, const void *mine, void *all, size_t size)
 {
-	return a->code == b->code && strcmp(a->text, b->text) == 0;
+	const struct backend *backend = context;
+
+	backend->gather(mine, all, size);
 }
 
-/* The first rank's error; without its name where all ranks say the same. */
-static int find_error(const struct world *world, const struct opinion *all,
-		      struct ddp_error *error)
+static void end_ranks(void *context, const char *sentence)
 {
-	int first = 0, same = 0;
+	const struct backend *backend = context;
 
-	while (first < world->size && all[first].error.code == DDP_ERROR_NONE)
-		first++;
-	if (first == world->size)
-		return 0;
-	for (int rank = 0; rank < world->size; rank++)
-		same += is_same(&all[rank].error, &all[first].error);
-	if (same < world->size)
-		return ddp_error_set(error, all[first].error.code,
-				     "rank %d on %s: %s", first,
-				     world->members[first].host,
-				     all[first].error.text);
-	if (error != NULL)
-		*error = all[first].error;
-	return -1;
-}
-
-static int compare(const struct world *world, const struct opinion *all,
-		   struct ddp_error *error)
-{
-	for (int rank = 1; rank < world->size; rank++)
-		if (strcmp(all[rank].settings, all[0].settings) != 0)
-			return ddp_error_set(error, DDP_ERROR_ARGUMENT, "rank "
-					     "%d on %s has the options '%s', "
-					     "rank 0 has '%s'; give all ranks "
-					     "the same", rank,
-					     world->members[rank].host,
-					     all[rank].settings,
-					     all[0].settings);
-	return 0;
+	backend->abort(sentence);
 }
 
 int world_agree(const struct world *world, const char *settings,
 		const struct ddp_error *mine, struct ddp_error *error)
 {
-	struct opinion own = { .error = *mine };
-	struct opinion *all = calloc((size_t)world->size, sizeof(own));
-	int rc;
+	const struct tool_ranks ranks = {
+		.rank = world->rank, .size = world->size,
+		.exchange = exchange, .abort = end_ranks,
+		.context = (void *)world->backend
+	};
 
-	if (all == NULL)
-		world->backend->abort("no memory for what the ranks say");
-	snprintf(own.settings, sizeof(own.settings), "%s", settings);
-	world->backend->gather(&own, all, sizeof(own));
-	rc = find_error(world, all, error);
-	if (rc == 0)
-		rc = compare(world, all, error);
-	free(all);
-	return rc;
+	return tool_agree(&ranks, settings, mine, error);
 }
 
 int world_prepare(struct world *world, bool share, size_t size, void **buffer,

@@ -24,6 +24,7 @@
 #include "model.h"
 #include "train_options.h"
 #include "report.h"
+#include "tool/agree.h"
 #include "tool/tool.h"
 #include "trainer.h"
 #include "world.h"
@@ -318,7 +319,7 @@ static int work(struct run *run, const struct ddp_error *mine,
 		struct ddp_error *error)
 {
 	bool first = run->collective.rank == 0;
-	char settings[ROLL_SETTINGS] = "";
+	char settings[TOOL_SETTINGS_SIZE] = "";
 
 	run->hosts = calloc((size_t)run->collective.size,
 			    sizeof(*run->hosts));

@@ -12,6 +12,7 @@
 #include "layout/cpuset.h"
 #include "layout/error.h"
 #include "layout/text.h"
+#include "tool/agree.h"
 #include "tool/promise.h"
 #include "world.h"
 
@@ -21,11 +22,9 @@ static const char titles[COLUMNS][CELL] = {
 	"rank", "host", "node", "local", "gpus", "cpus"
 };
 
-/* What a rank tells the others. */
-struct entry {
+/* What the table has of a rank. */
+struct row {
 	char cells[COLUMNS][CELL];
-	char settings[ROLL_SETTINGS];
-	struct ddp_error error;
 };
 
 static const struct collective_table *
@@ -119,20 +118,17 @@ static void fill_cpus(char *cell)
 	fill_text(cell, text);
 }
 
-static void fill(struct entry *entry, int rank, const char *settings,
-		 const struct ddp_error *error)
+static void fill(struct row *row, int rank)
 {
 	char host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	snprintf(entry->cells[0], CELL, "%d", rank);
-	fill_text(entry->cells[1], host);
-	fill_variable(entry->cells[2], "NODE_RANK");
-	fill_variable(entry->cells[3], "LOCAL_RANK");
-	fill_variable(entry->cells[4], "CUDA_VISIBLE_DEVICES");
-	fill_cpus(entry->cells[5]);
-	snprintf(entry->settings, sizeof(entry->settings), "%s", settings);
-	entry->error = *error;
+	snprintf(row->cells[0], CELL, "%d", rank);
+	fill_text(row->cells[1], host);
+	fill_variable(row->cells[2], "NODE_RANK");
+	fill_variable(row->cells[3], "LOCAL_RANK");
+	fill_variable(row->cells[4], "CUDA_VISIBLE_DEVICES");
+	fill_cpus(row->cells[5]);
 }
 
 static void print_row(const char cells[COLUMNS][CELL], const int *widths)
@@ -143,14 +139,14 @@ static void print_row(const char cells[COLUMNS][CELL], const int *widths)
 	putchar('\n');
 }
 
-static void print_table(const struct entry *entries, int size)
+static void print_table(const struct row *rows, int size)
 {
 	int widths[COLUMNS];
 
 	for (int i = 0; i < COLUMNS; i++) {
 		widths[i] = (int)strlen(titles[i]);
 		for (int rank = 0; rank < size; rank++) {
-			int width = (int)strlen(entries[rank].cells[i]);
+			int width = (int)strlen(rows[rank].cells[i]);
 
 			if (width > widths[i])
 				widths[i] = width;
@@ -158,76 +154,45 @@ static void print_table(const struct entry *entries, int size)
 	}
 	print_row(titles, widths);
 	for (int rank = 0; rank < size; rank++)
-		print_row(entries[rank].cells, widths);
+		print_row(rows[rank].cells, widths);
 }
 
-static bool same_error(const struct ddp_error *a, const struct ddp_error *b)
+static void exchange(void *context, const void *mine, void *all, size_t size)
 {
-	return a->code == b->code && strcmp(a->text, b->text) == 0;
+	struct collective *collective = context;
+
+	collective->table->agree(collective, mine, all, size);
 }
 
-/* The first rank's error; without its name where all ranks say the same. */
-static int find_error(const struct entry *entries, int size,
-		      struct ddp_error *error)
+static void end_ranks(void *context, const char *sentence)
 {
-	int first = 0, same = 0;
+	struct collective *collective = context;
 
-	while (first < size && entries[first].error.code == DDP_ERROR_NONE)
-		first++;
-	if (first == size)
-		return 0;
-	for (int rank = 0; rank < size; rank++)
-		same += same_error(&entries[rank].error,
-				   &entries[first].error);
-	if (same == size)
-		*error = entries[first].error;
-	else
-		ddp_error_set(error, entries[first].error.code,
-			      "rank %d on %s: %s", first,
-			      entries[first].cells[1],
-			      entries[first].error.text);
-	return -1;
+	collective->table->abort(collective, sentence);
 }
 
-/* The first rank whose settings differ from rank 0's, and the first line. */
-static int compare_settings(const struct entry *entries, int size,
-			    struct ddp_error *error)
+static int agree(struct collective *collective, const char *settings,
+		 const struct ddp_error *mine, struct ddp_error *error)
 {
-	for (int rank = 1; rank < size; rank++) {
-		const char *had = entries[rank].settings;
-		const char *wanted = entries[0].settings;
-		size_t i = 0;
+	const struct tool_ranks ranks = {
+		.rank = collective->rank, .size = collective->size,
+		.exchange = exchange, .abort = end_ranks, .context = collective
+	};
 
-		if (strcmp(had, wanted) == 0)
-			continue;
-		while (had[i] == wanted[i])
-			i++;
-		while (i > 0 && had[i - 1] != '\n')
-			i--;
-		had += i;
-		wanted += i;
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "rank %d on %s "
-				     "has %.*s, but rank 0 has %.*s; start "
-				     "every rank with the same options and "
-				     "data", rank, entries[rank].cells[1],
-				     (int)strcspn(had, "\n"), had,
-				     (int)strcspn(wanted, "\n"), wanted);
-	}
-	return 0;
+	return tool_agree(&ranks, settings, mine, error);
 }
 
-/* Every rank's entry, the caller's to free. */
-static struct entry *gather(struct collective *collective,
-			    const char *settings, const struct ddp_error *mine)
+/* Every rank's cells, the caller's to free. */
+static struct row *gather(struct collective *collective)
 {
-	struct entry own = { 0 };
-	struct entry *all = calloc((size_t)collective->size, sizeof(*all));
+	struct row own = { 0 };
+	struct row *all = calloc((size_t)collective->size, sizeof(*all));
 
 	/* The others wait for this rank, and could not be told otherwise. */
 	if (!all)
 		collective->table->abort(collective, "no memory for the table "
 					 "of ranks");
-	fill(&own, collective->rank, settings, mine);
+	fill(&own, collective->rank);
 	collective->table->agree(collective, &own, all, sizeof(own));
 	return all;
 }
@@ -236,11 +201,9 @@ int roll_call(struct collective *collective, const char *settings,
 	      const struct ddp_error *mine, char (*hosts)[ROLL_CELL],
 	      struct ddp_error *error)
 {
-	struct entry *all = gather(collective, settings, mine);
-	int result = find_error(all, collective->size, error);
+	struct row *all = gather(collective);
+	int result = agree(collective, settings, mine, error);
 
-	if (result == 0)
-		result = compare_settings(all, collective->size, error);
 	if (result == 0 && collective->rank == 0)
 		print_table(all, collective->size);
 	for (int rank = 0; rank < collective->size; rank++)
@@ -252,9 +215,5 @@ int roll_call(struct collective *collective, const char *settings,
 int roll_errors(struct collective *collective, const struct ddp_error *mine,
 		struct ddp_error *error)
 {
-	struct entry *all = gather(collective, "", mine);
-	int result = find_error(all, collective->size, error);
-
-	free(all);
-	return result;
+	return agree(collective, "", mine, error);
 }

@@ -13,7 +13,7 @@
 struct collective;
 struct ddp_error;
 
-enum { ROLL_CELL = 128, ROLL_SETTINGS = 1024 };
+enum { ROLL_CELL = 128 };
 
 /*
  * Choose a backend, open it, and compare it with RANK and WORLD_SIZE.
@@ -28,7 +28,7 @@ int world_open(struct collective *collective, enum backend backend,
 /*
  * Tell all ranks where this one runs, with which settings, and what went wrong
  * so far (code DDP_ERROR_NONE: nothing); collective.  Settings are what
- * tool_options_describe() writes, and more such lines, below ROLL_SETTINGS.
+ * tool_options_describe() writes, and more such lines, as for tool_agree().
  *
  * Returns 0, on rank 0 with the table of ranks on stdout, on all with each
  * rank's host in hosts[size]; or -1 on every rank with the same error, which

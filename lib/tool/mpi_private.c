@@ -167,3 +167,10 @@ void tool_mpi_close(void)
 	remove_folder();
 	wait_for_others();
 }
+
+_Noreturn void tool_mpi_abort(const char *program, const char *sentence)
+{
+	fprintf(stderr, "%s: %s\n", program, sentence);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+	exit(1);
+}

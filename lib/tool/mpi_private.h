@@ -30,4 +30,7 @@ void tool_mpi_hide(void);
 /* MPI_Finalize(). */
 void tool_mpi_close(void);
 
+/* Print "PROGRAM: sentence" and end every rank with exit status 1. */
+_Noreturn void tool_mpi_abort(const char *program, const char *sentence);
+
 #endif

@@ -27,9 +27,7 @@ struct mpi {
 static void mpi_abort(struct collective *collective, const char *text)
 {
 	(void)collective;
-	fprintf(stderr, "ddp-train: %s\n", text);
-	MPI_Abort(MPI_COMM_WORLD, 1);
-	exit(1);
+	tool_mpi_abort("ddp-train", text);
 }
 
 /*
