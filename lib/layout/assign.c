@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The assignment problem, solved by adding one row after the other along the
+ * shortest augmenting path.
+ */
 #include "layout/assign.h"
 
 #include <stdbool.h>
@@ -24,14 +28,15 @@ struct problem {
 	bool seen[DDP_ASSIGN_MAX + 1];
 };
 
-static int64_t slack_of(const struct problem *p, uint32_t row, uint32_t column)
+static int64_t get_slack(const struct problem *p, uint32_t row, uint32_t column)
 {
 	return p->cost[(size_t)row * p->count + column] - p->row_price[row] -
 	       p->column_price[column];
 }
 
 /* Look at all that row reaches; the nearest column not seen yet. */
-static uint32_t nearest(struct problem *p, uint32_t from, int64_t *distance)
+static uint32_t find_nearest(struct problem *p, uint32_t from,
+			     int64_t *distance)
 {
 	uint32_t row = p->row_of[from], column, best = p->count;
 	int64_t slack;
@@ -39,7 +44,7 @@ static uint32_t nearest(struct problem *p, uint32_t from, int64_t *distance)
 	for (column = 0; column < p->count; column++) {
 		if (p->seen[column])
 			continue;
-		slack = slack_of(p, row, column);
+		slack = get_slack(p, row, column);
 		if (slack < p->slack[column]) {
 			p->slack[column] = slack;
 			p->from[column] = from;
@@ -52,7 +57,7 @@ static uint32_t nearest(struct problem *p, uint32_t from, int64_t *distance)
 }
 
 /* Give row a column, moving others along the shortest path. */
-static void row_insert(struct problem *p, uint32_t row)
+static void insert_row(struct problem *p, uint32_t row)
 {
 	uint32_t column = p->count, i;
 	int64_t distance;
@@ -64,7 +69,7 @@ static void row_insert(struct problem *p, uint32_t row)
 	}
 	while (p->row_of[column] != NONE) {
 		p->seen[column] = true;
-		column = nearest(p, column, &distance);
+		column = find_nearest(p, column, &distance);
 		for (i = 0; i <= p->count; i++) {
 			if (p->seen[i]) {
 				p->row_price[p->row_of[i]] += distance;
@@ -83,7 +88,7 @@ static void row_insert(struct problem *p, uint32_t row)
  * that, one after the other, goal becomes free: writes the column that each
  * would change to, or NONE.
  */
-static void rows_reach(const struct problem *p, const uint32_t *columns,
+static void reach_rows(const struct problem *p, const uint32_t *columns,
 		       uint32_t first, uint32_t goal, uint32_t *change)
 {
 	uint32_t queue[DDP_ASSIGN_MAX], head = 0, tail = 0, row;
@@ -94,7 +99,7 @@ static void rows_reach(const struct problem *p, const uint32_t *columns,
 	while (head < tail) {
 		goal = queue[head++];
 		for (row = first; row < p->count; row++) {
-			if (change[row] != NONE || slack_of(p, row, goal) != 0)
+			if (change[row] != NONE || get_slack(p, row, goal) != 0)
 				continue;
 			change[row] = goal;
 			queue[tail++] = columns[row];
@@ -114,11 +119,11 @@ static void make_first(const struct problem *p, uint32_t *columns)
 	memcpy(row_of, p->row_of, p->count * sizeof(*row_of));
 	for (row = 0; row < p->count; row++) {
 		goal = columns[row];
-		rows_reach(p, columns, row + 1, goal, change);
+		reach_rows(p, columns, row + 1, goal, change);
 		for (column = 0; column < goal; column++)
 			if (row_of[column] > row &&
 			    change[row_of[column]] != NONE &&
-			    slack_of(p, row, column) == 0)
+			    get_slack(p, row, column) == 0)
 				break;
 		if (column == goal)
 			continue;
@@ -144,14 +149,14 @@ int ddp_assign(uint32_t count, const int64_t *cost, uint32_t *columns,
 				     "an assignment has 1 to %d rows, not %u",
 				     DDP_ASSIGN_MAX, count);
 	p = calloc(1, sizeof(*p));
-	if (p == NULL)
+	if (!p)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	p->count = count;
 	p->cost = cost;
 	for (i = 0; i <= count; i++)
 		p->row_of[i] = NONE;
 	for (i = 0; i < count; i++)
-		row_insert(p, i);
+		insert_row(p, i);
 	for (i = 0; i < count; i++)
 		columns[p->row_of[i]] = i;
 	make_first(p, columns);

@@ -11,7 +11,7 @@
 
 #include "layout/error.h"
 
-#define DDP_ASSIGN_MAX 512			/* rows */
+enum { DDP_ASSIGN_MAX = 512 };			/* rows */
 #define DDP_ASSIGN_NEVER (INT64_C(1) << 40)	/* cost of a forbidden pair */
 
 /*

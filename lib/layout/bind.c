@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which CPUs each rank of a node gets, near the GPUs that it has. */
 #include "layout/near.h"
 
 #include <stdlib.h>
 
 #include "layout/split.h"
 
-#define LEVELS (DDP_NEAR_LEVELS + 1)	/* and the whole mask */
-#define SCALE 720720			/* 1 / n is whole for n up to 16 */
+enum {
+	LEVELS = DDP_NEAR_LEVELS + 1,	/* and the whole mask */
+	SCALE = 720720			/* 1 / n is whole for n up to 16 */
+};
 
 enum reason {
 	REASON_SPREAD,		/* it has no near CPUs to prefer */
@@ -35,7 +38,7 @@ struct binding {
 						 * their wish's level */
 };
 
-static uint32_t cores_count(const struct ddp_machine *machine,
+static uint32_t count_cores(const struct ddp_machine *machine,
 			    const struct ddp_cpuset *cpus)
 {
 	uint32_t count = 0, last = UINT32_MAX, i;
@@ -51,7 +54,7 @@ static uint32_t cores_count(const struct ddp_machine *machine,
 }
 
 /* The CPUs near any of the rank's GPUs; false if one's locality is unknown. */
-static bool near_join(const struct binding *b, uint32_t rank,
+static bool join_near(const struct binding *b, uint32_t rank,
 		      struct ddp_near *near)
 {
 	const struct ddp_placement *placement = &b->placements[rank];
@@ -70,14 +73,14 @@ static bool near_join(const struct binding *b, uint32_t rank,
 }
 
 /* Whatever the rank may wish for, and how many ranks may wish for the same. */
-static void wish_find(struct binding *b, uint32_t rank)
+static void find_wish(struct binding *b, uint32_t rank)
 {
 	struct wish *wish = &b->wishes[rank];
 	struct ddp_near near;
 	uint32_t level, cpu;
 
 	if (b->params->cpus_policy != DDP_CPUS_SPREAD &&
-	    near_join(b, rank, &near))
+	    join_near(b, rank, &near))
 		wish->reason = REASON_NEAR;
 	for (level = 0; level < LEVELS; level++) {
 		wish->cpus[level] = b->masks[rank];
@@ -95,7 +98,7 @@ static void wish_find(struct binding *b, uint32_t rank)
  * What a rank would have if each CPU of the level were shared by those that
  * wish for it, in CPUs * SCALE; a little more where that is not whole.
  */
-static uint64_t share_find(const struct binding *b, uint32_t rank,
+static uint64_t find_share(const struct binding *b, uint32_t rank,
 			   uint32_t level)
 {
 	const struct ddp_cpuset *cpus = &b->wishes[rank].cpus[level];
@@ -111,14 +114,14 @@ static uint64_t share_find(const struct binding *b, uint32_t rank,
 }
 
 /* The nearest CPUs that are not too few. */
-static void want_find(const struct binding *b, uint32_t rank)
+static void find_want(const struct binding *b, uint32_t rank)
 {
-	uint64_t share, all = share_find(b, rank, DDP_NEAR_LEVELS);
+	uint64_t share, all = find_share(b, rank, DDP_NEAR_LEVELS);
 	struct wish *wish = &b->wishes[rank];
 	uint32_t level;
 
 	for (level = 0; level < DDP_NEAR_LEVELS; level++) {
-		share = share_find(b, rank, level);
+		share = find_share(b, rank, level);
 		if (share > 0 && 2 * share + DDP_CPU_MAX >= all)
 			break;
 		wish->some_nearer = wish->some_nearer || share > 0;
@@ -156,15 +159,15 @@ static bool got_near(const struct binding *b, uint32_t rank)
 	       ddp_cpuset_empty(&far);
 }
 
-static void why_cpus(const struct binding *b, uint32_t rank)
+static void explain_cpus(const struct binding *b, uint32_t rank)
 {
 	const struct ddp_machine *machine = b->params->machine;
 	struct ddp_placement *placement = &b->placements[rank];
 	const struct wish *wish = &b->wishes[rank];
 	const char *it = placement->gpu_count > 1 ? "them" : "it";
 	const char *nearer = wish->some_nearer ? "few" : "none";
-	uint32_t got = cores_count(machine, &b->get[rank]);
-	uint32_t all = cores_count(machine, &b->want[rank]);
+	uint32_t got = count_cores(machine, &b->get[rank]);
+	uint32_t all = count_cores(machine, &b->want[rank]);
 
 	if (b->how[rank] == DDP_SPLIT_THREADS)
 		ddp_why_add(placement, "fewer cores than ranks: %u threads",
@@ -173,7 +176,7 @@ static void why_cpus(const struct binding *b, uint32_t rank)
 		ddp_why_add(placement, "fewer CPUs than ranks: shared ones");
 	else if (got_near(b, rank))
 		ddp_why_add(placement, "%u of %u cores near %s", got,
-			    cores_count(machine, &b->like[rank]), it);
+			    count_cores(machine, &b->like[rank]), it);
 	else if (wish->reason == REASON_SPREAD)
 		ddp_why_add(placement, "%u of %u cores, spread", got, all);
 	else if (wish->reason == REASON_PACKAGE)
@@ -188,7 +191,7 @@ static void why_cpus(const struct binding *b, uint32_t rank)
 }
 
 /* The one NUMA node to which all these CPUs belong, or -1. */
-static int32_t numa_find(const struct ddp_machine *machine,
+static int32_t find_numa(const struct ddp_machine *machine,
 			 const struct ddp_cpuset *cpus)
 {
 	struct ddp_cpuset numas;
@@ -198,7 +201,7 @@ static int32_t numa_find(const struct ddp_machine *machine,
 		(int32_t)ddp_cpuset_next(&numas, 0);
 }
 
-static int binding_make(struct binding *b, struct ddp_error *error)
+static int make_binding(struct binding *b, struct ddp_error *error)
 {
 	const struct ddp_machine *machine = b->params->machine;
 	uint32_t count = b->params->rank_count, rank;
@@ -209,9 +212,9 @@ static int binding_make(struct binding *b, struct ddp_error *error)
 		ddp_cpuset_and(&b->masks[rank], &b->params->ranks[rank].mask,
 			       &cpus);
 	for (rank = 0; rank < count; rank++)
-		wish_find(b, rank);
+		find_wish(b, rank);
 	for (rank = 0; rank < count; rank++)
-		want_find(b, rank);
+		find_want(b, rank);
 	do
 		if (ddp_split(machine, count, b->want, b->like, b->get, b->how,
 			      error))
@@ -220,8 +223,8 @@ static int binding_make(struct binding *b, struct ddp_error *error)
 	for (rank = 0; rank < count; rank++) {
 		b->placements[rank].cpus = b->get[rank];
 		b->placements[rank].memory_numa =
-			numa_find(machine, &b->get[rank]);
-		why_cpus(b, rank);
+			find_numa(machine, &b->get[rank]);
+		explain_cpus(b, rank);
 		if (!ddp_cpuset_equal(&b->masks[rank],
 				      &b->params->ranks[rank].mask))
 			ddp_why_add(&b->placements[rank], "CPUs that this "
@@ -256,7 +259,7 @@ int ddp_bind(const struct ddp_placement_params *params,
 		return 0;
 	}
 	b = calloc(1, sizeof(*b));
-	if (b == NULL)
+	if (!b)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	b->params = params;
 	b->near = near;
@@ -268,7 +271,7 @@ int ddp_bind(const struct ddp_placement_params *params,
 	b->wishes = calloc(count, sizeof(*b->wishes));
 	b->how = calloc(count, sizeof(*b->how));
 	if (b->masks && b->want && b->like && b->get && b->wishes && b->how)
-		rc = binding_make(b, error);
+		rc = make_binding(b, error);
 	else
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	free(b->masks);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which GPUs each rank of a node gets, and in which order it sees others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +35,8 @@ struct placing {
 	struct party party;		/* the one now at work */
 };
 
-static int64_t lot_cost(const struct placing *p, uint32_t rank,
-			const struct lot *lot)
+static int64_t get_lot_cost(const struct placing *p, uint32_t rank,
+			    const struct lot *lot)
 {
 	int64_t cost = 0;
 	uint32_t i, count, distance;
@@ -50,7 +51,7 @@ static int64_t lot_cost(const struct placing *p, uint32_t rank,
 }
 
 /* Groups of neighbours, one a rank; the first ones larger if need be. */
-static void lots_group(struct party *party)
+static void group_lots(struct party *party)
 {
 	uint32_t i, first = 0;
 
@@ -64,7 +65,7 @@ static void lots_group(struct party *party)
 }
 
 /* Each GPU as often as ranks must share it, some once more. */
-static void lots_share(struct party *party)
+static void share_lots(struct party *party)
 {
 	uint32_t times = party->size / party->gpu_count;
 	uint32_t spare = party->size % party->gpu_count > 0;
@@ -81,20 +82,20 @@ static void lots_share(struct party *party)
  * Give each rank of the party its lot. Rows beyond the ranks take what is
  * spare and is not needed.
  */
-static int lots_assign(struct placing *p, struct ddp_error *error)
+static int assign_lots(struct placing *p, struct ddp_error *error)
 {
 	struct party *party = &p->party;
 	uint32_t n = party->lot_count, row, column;
 	int64_t *cost = calloc((size_t)n * n, sizeof(*cost)), *at = cost;
 	int rc;
 
-	if (cost == NULL)
+	if (!cost)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	for (row = 0; row < n; row++)
 		for (column = 0; column < n; column++, at++)
 			if (row < party->size)
-				*at = lot_cost(p, party->ranks[row],
-					       &party->lots[column]);
+				*at = get_lot_cost(p, party->ranks[row],
+						   &party->lots[column]);
 			else if (!party->lots[column].spare)
 				*at = DDP_ASSIGN_NEVER;
 	rc = ddp_assign(n, cost, party->lot_of, error);
@@ -102,7 +103,7 @@ static int lots_assign(struct placing *p, struct ddp_error *error)
 	return rc;
 }
 
-static void see(struct ddp_placement *placement, uint32_t gpu)
+static void add_visible(struct ddp_placement *placement, uint32_t gpu)
 {
 	uint32_t i;
 
@@ -113,7 +114,7 @@ static void see(struct ddp_placement *placement, uint32_t gpu)
 }
 
 /* The order in which a rank of the party sees GPUs. */
-static void order_find(const struct placing *p, uint32_t rank)
+static void find_order(const struct placing *p, uint32_t rank)
 {
 	const struct party *party = &p->party;
 	struct ddp_placement *placement = &p->placements[rank];
@@ -122,19 +123,20 @@ static void order_find(const struct placing *p, uint32_t rank)
 	if (party->whole && p->params->gpus_policy != DDP_GPUS_OWN &&
 	    party->size <= party->gpu_count)
 		for (i = 0; i < party->size; i++)
-			see(placement, p->placements[party->ranks[i]].gpus[0]);
+			add_visible(placement,
+				    p->placements[party->ranks[i]].gpus[0]);
 	else
 		for (i = 0; i < placement->gpu_count; i++)
-			see(placement, placement->gpus[i]);
+			add_visible(placement, placement->gpus[i]);
 	if (p->params->gpus_policy == DDP_GPUS_OWN ||
 	    (party->whole && party->size > party->gpu_count))
 		return;
 	for (i = 0; i < party->gpu_count; i++)
-		see(placement, party->view[i]);
+		add_visible(placement, party->view[i]);
 }
 
-static void why_gpus(const struct party *party, uint32_t member,
-		     struct ddp_placement *placement)
+static void explain_gpus(const struct party *party, uint32_t member,
+			 struct ddp_placement *placement)
 {
 	const struct lot *lot = &party->lots[party->lot_of[member]];
 	uint32_t sharing = 0, i;
@@ -159,7 +161,7 @@ static void why_gpus(const struct party *party, uint32_t member,
 		ddp_why_add(placement, "a GPU to itself, where others share");
 }
 
-static int party_divide(struct placing *p, struct ddp_error *error)
+static int divide_party(struct placing *p, struct ddp_error *error)
 {
 	struct party *party = &p->party;
 	struct ddp_placement *placement;
@@ -178,11 +180,11 @@ static int party_divide(struct placing *p, struct ddp_error *error)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				"%u ranks are to share GPUs: at most %d can",
 				party->size, DDP_SHARE_MAX);
-		lots_share(party);
+		share_lots(party);
 	} else {
-		lots_group(party);
+		group_lots(party);
 	}
-	if (lots_assign(p, error))
+	if (assign_lots(p, error))
 		return -1;
 	for (i = 0; i < party->size; i++) {
 		placement = &p->placements[party->ranks[i]];
@@ -190,10 +192,10 @@ static int party_divide(struct placing *p, struct ddp_error *error)
 		placement->gpu_count = lot->count;
 		memcpy(placement->gpus, party->view + lot->first,
 		       lot->count * sizeof(*placement->gpus));
-		why_gpus(party, i, placement);
+		explain_gpus(party, i, placement);
 	}
 	for (i = 0; i < party->size; i++)
-		order_find(p, party->ranks[i]);
+		find_order(p, party->ranks[i]);
 	return 0;
 }
 
@@ -209,7 +211,7 @@ static bool view_overlaps(const struct placing *p, uint32_t rank)
 	return false;
 }
 
-static void view_keep(const struct placing *p, uint32_t rank)
+static void keep_view(const struct placing *p, uint32_t rank)
 {
 	const struct ddp_placement_rank *given = &p->params->ranks[rank];
 	struct ddp_placement *placement = &p->placements[rank];
@@ -223,7 +225,7 @@ static void view_keep(const struct placing *p, uint32_t rank)
 }
 
 /* The party that rank is the first of. */
-static void party_gather(struct placing *p, uint32_t rank)
+static void gather_party(struct placing *p, uint32_t rank)
 {
 	const struct ddp_placement_rank *given = &p->params->ranks[rank];
 	uint32_t other;
@@ -247,7 +249,7 @@ static bool is_first(const struct placing *p, uint32_t rank)
 	return true;
 }
 
-static int all_divide(struct placing *p, struct ddp_error *error)
+static int divide_all(struct placing *p, struct ddp_error *error)
 {
 	uint32_t count = p->params->rank_count, rank, i;
 	bool matches = true;
@@ -256,10 +258,10 @@ static int all_divide(struct placing *p, struct ddp_error *error)
 		if (p->views[rank] == 0) {
 			ddp_why_add(&p->placements[rank], "no GPU");
 		} else if (view_overlaps(p, rank)) {
-			view_keep(p, rank);
+			keep_view(p, rank);
 		} else if (is_first(p, rank)) {
-			party_gather(p, rank);
-			if (party_divide(p, error))
+			gather_party(p, rank);
+			if (divide_party(p, error))
 				return -1;
 		}
 	}
@@ -280,7 +282,7 @@ static int all_divide(struct placing *p, struct ddp_error *error)
 	return 0;
 }
 
-static void views_find(const struct placing *p)
+static void find_views(const struct placing *p)
 {
 	const struct ddp_placement_params *params = p->params;
 	uint32_t rank, i;
@@ -307,9 +309,9 @@ int ddp_divide(const struct ddp_placement_params *params,
 	}
 	p.views = calloc(params->rank_count, sizeof(*p.views));
 	p.party.ranks = calloc(params->rank_count, sizeof(*p.party.ranks));
-	if (p.views != NULL && p.party.ranks != NULL) {
-		views_find(&p);
-		rc = all_divide(&p, error);
+	if (p.views && p.party.ranks) {
+		find_views(&p);
+		rc = divide_all(&p, error);
 	} else {
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which GPUs a task sees, by the text of its variables. */
 #include "layout/gpus.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #include "layout/scan.h"
 
-#define POSITION_MAX 65535
+enum { POSITION_MAX = 65535 };
 
 /* The GPUs that a variable counts: those of its vendor, by bus id. */
 struct counted {
@@ -43,10 +44,10 @@ bool ddp_gpus_same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b)
 
 static bool is_set(const char *text)
 {
-	return text != NULL && *text != '\0';
+	return text && *text != '\0';
 }
 
-static uint32_t vendor_count(const struct ddp_machine *machine,
+static uint32_t count_vendor(const struct ddp_machine *machine,
 			     enum ddp_vendor vendor)
 {
 	uint32_t count = 0, i;
@@ -56,13 +57,13 @@ static uint32_t vendor_count(const struct ddp_machine *machine,
 	return count;
 }
 
-static void counted_find(const struct ddp_machine *machine, bool rocr,
+static void find_counted(const struct ddp_machine *machine, bool rocr,
 			 struct counted *counted)
 {
 	enum ddp_vendor vendor = DDP_VENDOR_AMD;
 	uint32_t i;
 
-	if (!rocr && vendor_count(machine, DDP_VENDOR_NVIDIA) > 0)
+	if (!rocr && count_vendor(machine, DDP_VENDOR_NVIDIA) > 0)
 		vendor = DDP_VENDOR_NVIDIA;
 	memset(counted, 0, sizeof(*counted));
 	for (i = 0; i < machine->gpu_count && i < DDP_GPU_MAX; i++) {
@@ -75,7 +76,7 @@ static void counted_find(const struct ddp_machine *machine, bool rocr,
 }
 
 /* What a GPU's number is among those that are counted. */
-static uint32_t number_of(const struct counted *counted, uint32_t gpu)
+static uint32_t find_number(const struct counted *counted, uint32_t gpu)
 {
 	uint32_t i;
 
@@ -86,7 +87,7 @@ static uint32_t number_of(const struct counted *counted, uint32_t gpu)
 }
 
 /* The next token of a list at *at, which is moved behind it and its comma. */
-static int token_next(const char *what, const char *text, const char **at,
+static int next_token(const char *what, const char *text, const char **at,
 		      char *token, struct ddp_error *error)
 {
 	static const char allowed[] =
@@ -107,7 +108,7 @@ static int token_next(const char *what, const char *text, const char **at,
 }
 
 /* SLURM_STEP_GPUS, if it lists numbers, count of them; false otherwise. */
-static bool positions_read(const char *text, uint32_t count,
+static bool read_positions(const char *text, uint32_t count,
 			   uint32_t *positions)
 {
 	uint64_t value;
@@ -127,7 +128,7 @@ static bool positions_read(const char *text, uint32_t count,
  * The one GPU whose UUID begins with these bytes; DDP_GPU_NONE if there is
  * none, or if there are several; *known says whether any UUID is known.
  */
-static uint32_t uuid_find(const struct ddp_machine *machine, const char *uuid,
+static uint32_t find_uuid(const struct ddp_machine *machine, const char *uuid,
 			  size_t length, bool *known)
 {
 	uint32_t found = DDP_GPU_NONE, matches = 0, i;
@@ -143,14 +144,14 @@ static uint32_t uuid_find(const struct ddp_machine *machine, const char *uuid,
 	return matches == 1 ? found : DDP_GPU_NONE;
 }
 
-static uint32_t part_find(const struct ddp_machine *machine,
+static uint32_t find_part(const struct ddp_machine *machine,
 			  const struct counted *counted, const char *token)
 {
 	uint32_t i;
 	bool known;
 
 	if (strncmp(token, "MIG-GPU-", 8) == 0)
-		return uuid_find(machine, token + 4, strcspn(token + 4, "/"),
+		return find_uuid(machine, token + 4, strcspn(token + 4, "/"),
 				 &known);
 	for (i = 0; i < machine->part_count; i++)
 		if (strcmp(machine->parts[i].uuid, token) == 0)
@@ -161,16 +162,16 @@ static uint32_t part_find(const struct ddp_machine *machine,
 }
 
 /* position: of SLURM_STEP_GPUS, or DDP_GPU_NONE where that does not speak. */
-static int name_resolve(const struct ddp_machine *machine,
+static int resolve_name(const struct ddp_machine *machine,
 			const struct counted *counted, uint32_t position,
 			struct ddp_gpu_ref *ref, struct ddp_error *error)
 {
 	bool known;
 
 	if (strncmp(ref->token, "MIG-", 4) == 0) {
-		ref->gpu = part_find(machine, counted, ref->token);
+		ref->gpu = find_part(machine, counted, ref->token);
 	} else {
-		ref->gpu = uuid_find(machine, ref->token, strlen(ref->token),
+		ref->gpu = find_uuid(machine, ref->token, strlen(ref->token),
 				     &known);
 		if (ref->gpu == DDP_GPU_NONE && known)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
@@ -179,11 +180,11 @@ static int name_resolve(const struct ddp_machine *machine,
 		if (ref->gpu == DDP_GPU_NONE && position < counted->all_count)
 			ref->gpu = counted->all[position];
 	}
-	ref->number = number_of(counted, ref->gpu);
+	ref->number = find_number(counted, ref->gpu);
 	return 0;
 }
 
-static int number_resolve(const struct counted *counted, uint32_t position,
+static int resolve_number(const struct counted *counted, uint32_t position,
 			  struct ddp_gpu_ref *ref, struct ddp_error *error)
 {
 	const char *at = ref->token;
@@ -195,7 +196,7 @@ static int number_resolve(const struct counted *counted, uint32_t position,
 				     "UUID", ref->token);
 	if (number < counted->reach_count) {
 		ref->gpu = counted->reach[number];
-		ref->number = number_of(counted, ref->gpu);
+		ref->number = find_number(counted, ref->gpu);
 		return 0;
 	}
 	ref->number = position != DDP_GPU_NONE ? position : (uint32_t)number;
@@ -229,7 +230,7 @@ static bool reach_explains(const struct ddp_view *view,
 }
 
 /* Read the tokens alone. */
-static int view_read(const char *text, struct ddp_view *view,
+static int read_view(const char *text, struct ddp_view *view,
 		     struct ddp_error *error)
 {
 	const char *what = ddp_gpus_variable(view), *at = text;
@@ -241,7 +242,7 @@ static int view_read(const char *text, struct ddp_view *view,
 		if (view->count == DDP_GPU_MAX)
 			return ddp_scan_error(error, what, text, at,
 					      "at most %d GPUs", DDP_GPU_MAX);
-		if (token_next(what, text, &at,
+		if (next_token(what, text, &at,
 			       view->gpus[view->count].token, error))
 			return -1;
 		view->gpus[view->count].gpu = DDP_GPU_NONE;
@@ -254,8 +255,8 @@ int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		     const struct ddp_machine *machine, struct ddp_view *view,
 		     struct ddp_error *error)
 {
-	bool amd = vendor_count(machine, DDP_VENDOR_AMD) > 0 &&
-		   vendor_count(machine, DDP_VENDOR_NVIDIA) == 0;
+	bool amd = count_vendor(machine, DDP_VENDOR_AMD) > 0 &&
+		   count_vendor(machine, DDP_VENDOR_NVIDIA) == 0;
 	uint32_t positions[DDP_GPU_MAX], position, i, k;
 	struct ddp_gpu_ref *ref;
 	struct counted counted;
@@ -264,18 +265,18 @@ int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 
 	view->rocr = is_set(env->rocr) && (amd || !is_set(env->cuda));
 	text = view->rocr ? env->rocr : env->cuda;
-	if (view_read(is_set(text) ? text : "", view, error))
+	if (read_view(is_set(text) ? text : "", view, error))
 		return -1;
-	counted_find(machine, view->rocr, &counted);
+	find_counted(machine, view->rocr, &counted);
 	if (!reach_explains(view, &counted))
 		counted.reach_count = 0;
-	paired = positions_read(env->step_gpus, view->count, positions);
+	paired = read_positions(env->step_gpus, view->count, positions);
 	for (i = 0; i < view->count; i++) {
 		ref = &view->gpus[i];
 		position = paired ? positions[i] : DDP_GPU_NONE;
 		if (is_name(ref->token) ?
-		    name_resolve(machine, &counted, position, ref, error) :
-		    number_resolve(&counted, position, ref, error))
+		    resolve_name(machine, &counted, position, ref, error) :
+		    resolve_number(&counted, position, ref, error))
 			return -1;
 		for (k = 0; k < i; k++)
 			if (ddp_gpus_same(&view->gpus[k], ref) ||

@@ -34,7 +34,8 @@
 #include "layout/machine.h"
 
 #define DDP_GPU_NONE UINT32_MAX
-#define DDP_GPU_TOKEN_SIZE 80		/* the longest name of a MIG instance */
+
+enum { DDP_GPU_TOKEN_SIZE = 80 };	/* the longest name of a MIG instance */
 
 /* A task's variables; NULL or "" where one is not set, "-1" for no GPU. */
 struct ddp_gpus_env {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A parser of what Slurm's options and scontrol say of GPUs. */
 #define _GNU_SOURCE
 #include "layout/gres.h"
 
@@ -12,7 +13,8 @@
 #include "layout/scan.h"
 
 #define DIGITS "0123456789"
-#define TYPES_MAX 64
+
+enum { TYPES_MAX = 64 };
 
 /* GPUs of one type that an item asks for. */
 struct request {
@@ -38,13 +40,13 @@ static int fail(const struct parser *parser, const char *at,
 }
 
 /* What k, kib, kb and so on multiply by, as in Slurm; 0 for other words. */
-static uint64_t suffix_factor(const char *suffix, size_t length)
+static uint64_t get_suffix_factor(const char *suffix, size_t length)
 {
 	static const char powers[] = "kmgtp";
 	const char *power = strchr(powers, *suffix | 0x20);
 	uint64_t base = length == 2 ? 1000 : 1024, factor = 1;
 
-	if (power == NULL || length > 3 ||
+	if (!power || length > 3 ||
 	    (length == 2 && strncasecmp(suffix + 1, "b", 1) != 0) ||
 	    (length == 3 && strncasecmp(suffix + 1, "ib", 2) != 0))
 		return 0;
@@ -57,7 +59,7 @@ static uint64_t suffix_factor(const char *suffix, size_t length)
  * Read what Slurm takes for a number, "2" or "1k", from exactly length bytes.
  * Numbers too large to hold come out as UINT64_MAX.
  */
-static bool number_parse(const char *text, size_t length, uint64_t *value)
+static bool parse_number(const char *text, size_t length, uint64_t *value)
 {
 	const char *suffix = text;
 	uint64_t number, factor = 1;
@@ -67,7 +69,7 @@ static bool number_parse(const char *text, size_t length, uint64_t *value)
 		return false;
 	digits = (size_t)(suffix - text);
 	if (digits < length)
-		factor = suffix_factor(suffix, length - digits);
+		factor = get_suffix_factor(suffix, length - digits);
 	if (factor == 0)
 		return false;
 	*value = number > UINT64_MAX / factor ? UINT64_MAX : number * factor;
@@ -75,7 +77,7 @@ static bool number_parse(const char *text, size_t length, uint64_t *value)
 }
 
 /* A type is a word that cannot have been meant as a number. */
-static bool type_is_valid(const char *type, size_t length)
+static bool is_valid_type(const char *type, size_t length)
 {
 	return strspn(type, DIGITS) < length &&
 	       strcspn(type, ":= \t\n") >= length &&
@@ -83,7 +85,7 @@ static bool type_is_valid(const char *type, size_t length)
 }
 
 /* Read "COUNT", "TYPE" or "TYPE:COUNT" from text up to end. */
-static int request_parse(const struct parser *parser, const char *text,
+static int parse_request(const struct parser *parser, const char *text,
 			 const char *end, struct request *request)
 {
 	size_t length = (size_t)(end - text);
@@ -96,14 +98,14 @@ static int request_parse(const struct parser *parser, const char *text,
 	if (first < length) {
 		count = text + first + 1;
 		request->type_length = first;
-		if (!type_is_valid(text, first))
+		if (!is_valid_type(text, first))
 			return fail(parser, text, "a type of GPU");
-		if (!number_parse(count, (size_t)(end - count),
+		if (!parse_number(count, (size_t)(end - count),
 				  &request->count))
 			return fail(parser, count, "a number of GPUs");
-	} else if (!number_parse(text, length, &request->count)) {
+	} else if (!parse_number(text, length, &request->count)) {
 		request->type_length = length;
-		if (!type_is_valid(text, length))
+		if (!is_valid_type(text, length))
 			return fail(parser, text, "a number or type of GPUs");
 	}
 	if (request->count > DDP_GRES_MAX)
@@ -112,7 +114,7 @@ static int request_parse(const struct parser *parser, const char *text,
 }
 
 /* Keep a request, once a type, as Slurm does not add them up either. */
-static int request_add(struct parser *parser, const char *at,
+static int add_request(struct parser *parser, const char *at,
 		       const struct request *request)
 {
 	const struct request *other;
@@ -135,7 +137,7 @@ static int request_add(struct parser *parser, const char *at,
 }
 
 /* Read the item from at up to end; those of other names are skipped. */
-static int item_parse(struct parser *parser, const char *at, const char *end)
+static int parse_item(struct parser *parser, const char *at, const char *end)
 {
 	struct request request = { at, 0, 1 };
 	const char *body;
@@ -152,17 +154,17 @@ static int item_parse(struct parser *parser, const char *at, const char *end)
 	if (*body == '(' && end[-1] != ')')
 		return fail(parser, body, "')' at the end of the item");
 	if (!parser->named) {
-		if (request_parse(parser, at, body, &request))
+		if (parse_request(parser, at, body, &request))
 			return -1;
 	} else if (at < body) {
-		if (request_parse(parser, at + 1, body, &request))
+		if (parse_request(parser, at + 1, body, &request))
 			return -1;
 	}
-	return request.count > 0 ? request_add(parser, at, &request) : 0;
+	return request.count > 0 ? add_request(parser, at, &request) : 0;
 }
 
 /* The ',' or NUL that ends an item; commas in parentheses do not. */
-static const char *item_end(const char *at)
+static const char *find_item_end(const char *at)
 {
 	const char *close;
 
@@ -171,19 +173,19 @@ static const char *item_end(const char *at)
 		if (*at != '(')
 			return at;
 		close = strchr(at, ')');
-		at = close != NULL ? close : at + 1;
+		at = close ? close : at + 1;
 	}
 }
 
-static int list_count(struct parser *parser, uint32_t *gpus)
+static int count_list(struct parser *parser, uint32_t *gpus)
 {
 	const char *at = parser->text, *end;
 	uint64_t sum = 0;
 	size_t i;
 
 	for (;; at = end + 1) {
-		end = item_end(at);
-		if (end > at && item_parse(parser, at, end))
+		end = find_item_end(at);
+		if (end > at && parse_item(parser, at, end))
 			return -1;
 		if (*end == '\0')
 			break;
@@ -200,33 +202,33 @@ int ddp_gres_count_gpus(const char *text, uint32_t *gpus,
 			struct ddp_error *error)
 {
 	struct parser parser = { .what = "gres", .named = true,
-				 .text = text != NULL ? text : "",
+				 .text = text ? text : "",
 				 .error = error };
 
-	return list_count(&parser, gpus);
+	return count_list(&parser, gpus);
 }
 
 int ddp_gpus_count(const char *text, uint32_t *gpus, struct ddp_error *error)
 {
 	struct parser parser = { .what = "number of GPUs", .named = false,
-				 .text = text != NULL ? text : "",
+				 .text = text ? text : "",
 				 .error = error };
 
-	return list_count(&parser, gpus);
+	return count_list(&parser, gpus);
 }
 
 int ddp_gpus_divide(const char *text, uint32_t nodes, char *share, size_t size,
 		    struct ddp_error *error)
 {
 	struct parser parser = { .what = "number of GPUs", .named = false,
-				 .text = text != NULL ? text : "",
+				 .text = text ? text : "",
 				 .error = error };
 	const struct request *request = parser.requests, *end;
 	size_t used = 0;
 	uint32_t total;
 
 	*share = '\0';
-	if (list_count(&parser, &total))
+	if (count_list(&parser, &total))
 		return -1;
 	end = request + parser.request_count;
 	for (; request < end && request->count % nodes == 0; request++)
@@ -243,7 +245,7 @@ int ddp_gpus_divide(const char *text, uint32_t nodes, char *share, size_t size,
 		return 0;
 	*share = '\0';
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-			     "--gpus=%.64s does not divide evenly over %u nodes: "
-			     "ask for GPUs by --gpus-per-node, or say the "
-			     "number of tasks with -n", text, nodes);
+			     "--gpus=%.64s does not divide evenly over %u "
+			     "nodes: ask for GPUs by --gpus-per-node, or say "
+			     "the number of tasks with -n", text, nodes);
 }

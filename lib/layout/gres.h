@@ -10,7 +10,7 @@
 
 #include "layout/error.h"
 
-#define DDP_GRES_MAX 65535		/* GPUs of a node, or of one request */
+enum { DDP_GRES_MAX = 65535 };	/* GPUs of a node, or of one request */
 
 /*
  * Whole GPUs of a node in a --gres text or in TresPerNode or GRES of scontrol:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How near CPUs are to a GPU, and the reasons of a placement. */
 #include "layout/near.h"
 
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #include "layout/machine.h"
 #include "layout/placement.h"
 
-#define DDP_NEAR_LEVELS 2
+enum { DDP_NEAR_LEVELS = 2 };
 
 /* The CPUs at distance 0, and those at distance 0 or 1. */
 struct ddp_near {

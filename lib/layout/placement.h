@@ -46,8 +46,10 @@
 #include "layout/gpus.h"
 #include "layout/machine.h"
 
-#define DDP_PLACEMENT_MAX 4096		/* ranks of a node */
-#define DDP_SHARE_MAX 256		/* ranks that share GPUs */
+enum {
+	DDP_PLACEMENT_MAX = 4096,	/* ranks of a node */
+	DDP_SHARE_MAX = 256		/* ranks that share GPUs */
+};
 
 /* --ddp-gpus= */
 enum ddp_gpus_policy {
@@ -93,8 +95,10 @@ struct ddp_placement_params {
 					 * stay as they are */
 };
 
-#define DDP_WHY_MAX 4
-#define DDP_WHY_SIZE 80
+enum {
+	DDP_WHY_MAX = 4,
+	DDP_WHY_SIZE = 80
+};
 
 /* A rank's placement. Plain data, for shared memory. */
 struct ddp_placement {

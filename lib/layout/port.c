@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The TCP port on which rank 0 listens: read, or derived from job and step. */
 #include "layout/port.h"
 
 #include <string.h>
 
 #include "layout/scan.h"
 
-#define PORT_UNPRIVILEGED 1024
+enum { PORT_UNPRIVILEGED = 1024 };
 
 int ddp_port_range_parse(const char *text, uint16_t *first, uint16_t *last,
 			 struct ddp_error *error)
@@ -14,7 +15,7 @@ int ddp_port_range_parse(const char *text, uint16_t *first, uint16_t *last,
 	const char *at;
 	uint64_t low, high;
 
-	if (text == NULL)
+	if (!text)
 		text = "";
 	at = text;
 	if (ddp_scan_number(&at, PORT_UNPRIVILEGED, UINT16_MAX, &low))
@@ -53,7 +54,7 @@ int ddp_port_reserved(const char *text, uint16_t *port,
 	const char *at;
 	uint64_t value;
 
-	if (text == NULL)
+	if (!text)
 		text = "";
 	at = text;
 	if (ddp_scan_number(&at, 1, UINT16_MAX, &value))

@@ -16,10 +16,11 @@
  * (29400, 29500), and begins above Slurm's own (6817 to 6819), the usual
  * MpiParams (12000 and up) and NFS (20048, 20049).
  */
-#define DDP_PORT_FIRST 21000
-#define DDP_PORT_LAST 28999
-
-#define DDP_PORT_RANGE_MIN 64		/* ports in a range, at least */
+enum {
+	DDP_PORT_FIRST = 21000,
+	DDP_PORT_LAST = 28999,
+	DDP_PORT_RANGE_MIN = 64		/* ports in a range, at least */
+};
 
 /*
  * Read "first-last", both from 1024 to 65535 and at least DDP_PORT_RANGE_MIN

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows as a table, as JSON and as variables. */
+/* Rows of ranks as text: a table, JSON, and variables. */
 #include "layout/report.h"
 
 #include <stdio.h>
@@ -129,7 +129,7 @@ static size_t add_cell(struct ddp_text *out, const struct ddp_row *row,
 	return out->length - before;
 }
 
-static void widths_find(const struct ddp_row *rows, size_t count,
+static void find_widths(const struct ddp_row *rows, size_t count,
 			size_t *widths)
 {
 	struct tail tails[TAILS] = { { NULL, 0, 0 } };
@@ -182,7 +182,7 @@ char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header)
 
 	for (column = 0; column < COLUMN_WHY; column++)
 		widths[column] = strlen(names[column]);
-	widths_find(rows, count, widths);
+	find_widths(rows, count, widths);
 	for (column = 0; header && column < COLUMN_WHY; column++)
 		ddp_text_add(&out, "%-*s  ", (int)widths[column],
 			     names[column]);

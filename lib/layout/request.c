@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What a step or job asks for: GPUs and tasks of each node, CPUs for them. */
+#include "layout/request.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "layout/gres.h"
-#include "layout/request.h"
 #include "layout/tasks.h"
 
 /* The number at the start of text; 0 where there is none, or it is absurd. */
-static uint32_t number_parse(const char *text, const char **rest)
+static uint32_t parse_number(const char *text, const char **rest)
 {
 	char *end = NULL;
 	unsigned long value;
@@ -26,14 +28,14 @@ static uint32_t number_parse(const char *text, const char **rest)
 
 static uint32_t number(const char *text)
 {
-	return number_parse(text, NULL);
+	return parse_number(text, NULL);
 }
 
 /* The fixed number of nodes; 0 where it is open. */
-static uint32_t nodes_fixed(const char *nodes)
+static uint32_t get_fixed_nodes(const char *nodes)
 {
 	const char *rest;
-	uint32_t min = number_parse(nodes, &rest), max;
+	uint32_t min = parse_number(nodes, &rest), max;
 
 	if (*rest == '-') {
 		max = number(rest + 1);
@@ -43,8 +45,8 @@ static uint32_t nodes_fixed(const char *nodes)
 }
 
 /* Options that speak of each node; *gpus is 0 where they name no GPUs. */
-static int gpus_of_node(const struct ddp_request *request, uint32_t *gpus,
-			struct ddp_error *error)
+static int get_node_gpus(const struct ddp_request *request, uint32_t *gpus,
+			 struct ddp_error *error)
 {
 	const char *per_node = request->gpus_per_node;
 	uint32_t first, second;
@@ -66,9 +68,9 @@ static int gpus_of_node(const struct ddp_request *request, uint32_t *gpus,
 int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
 		     struct ddp_error *error)
 {
-	uint32_t nodes = nodes_fixed(request->nodes), total;
+	uint32_t nodes = get_fixed_nodes(request->nodes), total;
 
-	if (gpus_of_node(request, &total, error) < 0)
+	if (get_node_gpus(request, &total, error) < 0)
 		return -1;
 	if (total || !request->gpus) {
 		*gpus = total;
@@ -94,12 +96,12 @@ int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
 int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
 			      size_t size, struct ddp_error *error)
 {
-	uint32_t nodes = nodes_fixed(request->nodes), named;
+	uint32_t nodes = get_fixed_nodes(request->nodes), named;
 
 	*text = '\0';
 	if (!request->gpus || !nodes)
 		return 0;
-	if (gpus_of_node(request, &named, error) < 0)
+	if (get_node_gpus(request, &named, error) < 0)
 		return -1;
 	return named ? 0 : ddp_gpus_divide(request->gpus, nodes, text, size,
 					   error);
@@ -115,7 +117,7 @@ static void fill_bound(const struct ddp_request *request, uint32_t gpus,
 		       struct ddp_fill *fill)
 {
 	uint32_t ntasks = number(request->ntasks);
-	uint32_t nodes = nodes_fixed(request->nodes);
+	uint32_t nodes = get_fixed_nodes(request->nodes);
 
 	if (request->ntasks_per_node || !gpus || !ntasks)
 		return;
@@ -156,11 +158,12 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 		return -1;
 	if (!gpus)
 		return 0;
-	if (!nodes_fixed(request->nodes) && (request->nodes || request->in_job))
+	if (!get_fixed_nodes(request->nodes) &&
+	    (request->nodes || request->in_job))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "one task a GPU needs a fixed number of "
-				     "nodes, and %s%.64s leaves it open: say it "
-				     "with -N NODES, or the number of tasks "
+				     "nodes, and %s%.64s leaves it open: say "
+				     "it with -N NODES, or the number of tasks "
 				     "with -n", request->nodes ? "-N" :
 				     "--jobid without -N",
 				     request->nodes ? request->nodes : "");
@@ -169,7 +172,7 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 }
 
 /* The smallest entry of a list such as "4(x2),8"; 0 if it cannot be read. */
-static uint32_t smallest(const char *text, uint32_t nodes)
+static uint32_t find_smallest(const char *text, uint32_t nodes)
 {
 	uint32_t *counts = NULL, least = 0, i;
 
@@ -193,14 +196,15 @@ uint32_t ddp_request_cpus_per_task(const char *job_cpus_per_task,
 
 	if (!job_cpus_per_node || !tasks_per_node)
 		return cpus;
-	room = smallest(job_cpus_per_node, job_nodes) / tasks_per_node;
+	room = find_smallest(job_cpus_per_node, job_nodes) / tasks_per_node;
 	return cpus < room ? cpus : room;
 }
 
 int ddp_request_check_cpus(const struct ddp_request *request,
 			   enum ddp_cpus *cpus, struct ddp_error *error)
 {
-	uint32_t gpus, tasks = 1, ranks, nodes = nodes_fixed(request->nodes);
+	uint32_t nodes = get_fixed_nodes(request->nodes);
+	uint32_t gpus, tasks = 1, ranks;
 	bool whole = false;	/* gpus and tasks are the job's, not a node's */
 	uint64_t have, more;
 

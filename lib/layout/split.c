@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * CPUs dealt out fairly: each unit goes to the rank that has the fewest, and an
+ * owner on the way changes to another unit where that helps.
+ */
 #include "layout/split.h"
 
 #include <limits.h>
@@ -47,7 +51,7 @@ static bool wants(const struct deal *deal, uint32_t rank,
 	return false;
 }
 
-static void units_cut(struct deal *deal, bool threads)
+static void cut_units(struct deal *deal, bool threads)
 {
 	const struct ddp_cpu *cpus = deal->machine->cpus;
 	struct unit *unit = NULL;
@@ -63,7 +67,7 @@ static void units_cut(struct deal *deal, bool threads)
 	}
 }
 
-static void classes_find(struct deal *deal)
+static void find_classes(struct deal *deal)
 {
 	uint32_t rank, class;
 
@@ -78,7 +82,7 @@ static void classes_find(struct deal *deal)
 	}
 }
 
-static void groups_merge(struct deal *deal, uint32_t a, uint32_t b)
+static void merge_groups(struct deal *deal, uint32_t a, uint32_t b)
 {
 	uint32_t low = a < b ? a : b, high = a < b ? b : a, rank;
 
@@ -87,7 +91,7 @@ static void groups_merge(struct deal *deal, uint32_t a, uint32_t b)
 			deal->hands[rank].group = low;
 }
 
-static void groups_find(struct deal *deal)
+static void find_groups(struct deal *deal)
 {
 	uint32_t unit, rank, first;
 
@@ -99,7 +103,7 @@ static void groups_find(struct deal *deal)
 				continue;
 			if (first == NONE)
 				first = rank;
-			groups_merge(deal, deal->hands[first].group,
+			merge_groups(deal, deal->hands[first].group,
 				     deal->hands[rank].group);
 		}
 	}
@@ -109,7 +113,7 @@ static void groups_find(struct deal *deal)
  * The nearest unit without owner that can be freed for rank by letting each
  * owner on the way change to another; NULL if there is none.
  */
-static struct unit *unit_search(struct deal *deal, uint32_t rank)
+static struct unit *search_unit(struct deal *deal, uint32_t rank)
 {
 	uint32_t head = 0, tail = 0, i;
 	struct unit *unit;
@@ -139,11 +143,11 @@ static struct unit *unit_search(struct deal *deal, uint32_t rank)
 }
 
 /* Give rank one unit more, all others keeping as many as they have. */
-static bool unit_give(struct deal *deal, uint32_t rank)
+static bool give_unit(struct deal *deal, uint32_t rank)
 {
-	struct unit *unit = unit_search(deal, rank);
+	struct unit *unit = search_unit(deal, rank);
 
-	if (unit == NULL)
+	if (!unit)
 		return false;
 	deal->hands[rank].got++;
 	while (unit->asker != rank) {
@@ -165,8 +169,8 @@ static int likes(const struct deal *deal, uint32_t rank,
  * What is won if the owners of two units change, in units that are where
  * their owners like them; INT_MIN if they cannot.
  */
-static int exchange_gain(const struct deal *deal, const struct unit *a,
-			 const struct unit *b)
+static int get_exchange_gain(const struct deal *deal, const struct unit *a,
+			     const struct unit *b)
 {
 	if (a->owner == NONE || b->owner == NONE ||
 	    !wants(deal, b->owner, a) || !wants(deal, a->owner, b))
@@ -187,7 +191,7 @@ static void exchange(struct unit *a, struct unit *b)
  * Exchange units until none is won by it; then such that low ranks have low
  * ones, and each its own in a row.
  */
-static void units_sort(struct deal *deal)
+static void sort_units(struct deal *deal)
 {
 	struct unit *units = deal->units, *best;
 	uint32_t i, k;
@@ -198,8 +202,8 @@ static void units_sort(struct deal *deal)
 		for (i = 0; i < deal->unit_count; i++)
 			for (k = i + 1; k < deal->unit_count; k++)
 				if (units[i].owner != units[k].owner &&
-				    exchange_gain(deal, &units[i],
-						  &units[k]) > 0) {
+				    get_exchange_gain(deal, &units[i],
+						      &units[k]) > 0) {
 					exchange(&units[i], &units[k]);
 					won = true;
 				}
@@ -208,7 +212,7 @@ static void units_sort(struct deal *deal)
 		best = &units[i];
 		for (k = i + 1; k < deal->unit_count; k++)
 			if (units[k].owner < best->owner &&
-			    exchange_gain(deal, &units[i], &units[k]) == 0)
+			    get_exchange_gain(deal, &units[i], &units[k]) == 0)
 				best = &units[k];
 		exchange(&units[i], best);
 	}
@@ -218,7 +222,7 @@ static void units_sort(struct deal *deal)
  * Deal to all that have nothing yet, one each and so on. Who cannot be given
  * one more now never can, nor can others that want the same.
  */
-static void units_deal(struct deal *deal)
+static void deal_units(struct deal *deal)
 {
 	bool given = true;
 	uint32_t rank;
@@ -234,16 +238,16 @@ static void units_deal(struct deal *deal)
 
 			if (deal->hands[hand->class].finished)
 				continue;
-			if (unit_give(deal, rank))
+			if (give_unit(deal, rank))
 				given = true;
 			else
 				deal->hands[hand->class].finished = true;
 		}
 	}
-	units_sort(deal);
+	sort_units(deal);
 }
 
-static void unit_take(const struct deal *deal, uint32_t rank,
+static void take_unit(const struct deal *deal, uint32_t rank,
 		      const struct unit *unit, struct ddp_cpuset *get)
 {
 	uint32_t i, cpu;
@@ -268,7 +272,7 @@ static bool group_starves(const struct deal *deal, uint32_t group)
 }
 
 /* Give rank the CPUs of its units; whether it shares one of them. */
-static bool rank_serve(struct deal *deal, uint32_t rank, struct ddp_cpuset *get)
+static bool serve_rank(struct deal *deal, uint32_t rank, struct ddp_cpuset *get)
 {
 	bool shares = false;
 	uint32_t i;
@@ -276,14 +280,14 @@ static bool rank_serve(struct deal *deal, uint32_t rank, struct ddp_cpuset *get)
 	for (i = 0; i < deal->unit_count; i++) {
 		if (deal->units[i].owner != rank)
 			continue;
-		unit_take(deal, rank, &deal->units[i], get);
+		take_unit(deal, rank, &deal->units[i], get);
 		shares = shares || deal->units[i].users > 0;
 	}
 	return shares;
 }
 
 /* Serve those groups in which nobody starves; whether that was all. */
-static bool groups_serve(struct deal *deal, enum ddp_split split,
+static bool serve_groups(struct deal *deal, enum ddp_split split,
 			 struct ddp_cpuset *get, enum ddp_split *how)
 {
 	bool all = true;
@@ -296,7 +300,7 @@ static bool groups_serve(struct deal *deal, enum ddp_split split,
 			all = false;
 			continue;
 		}
-		rank_serve(deal, rank, &get[rank]);
+		serve_rank(deal, rank, &get[rank]);
 		how[rank] = split;
 	}
 	for (rank = 0; rank < deal->rank_count; rank++)
@@ -305,7 +309,7 @@ static bool groups_serve(struct deal *deal, enum ddp_split split,
 }
 
 /* Serve the rest: who has got nothing takes the thread with fewest users. */
-static void rest_serve(struct deal *deal, struct ddp_cpuset *get,
+static void serve_rest(struct deal *deal, struct ddp_cpuset *get,
 		       enum ddp_split *how)
 {
 	struct unit *unit, *best;
@@ -318,18 +322,18 @@ static void rest_serve(struct deal *deal, struct ddp_cpuset *get,
 		for (i = 0; i < deal->unit_count; i++) {
 			unit = &deal->units[i];
 			if (wants(deal, rank, unit) &&
-			    (best == NULL || unit->users < best->users))
+			    (!best || unit->users < best->users))
 				best = unit;
 		}
-		if (best != NULL) {
+		if (best) {
 			best->users++;
-			unit_take(deal, rank, best, &get[rank]);
+			take_unit(deal, rank, best, &get[rank]);
 		}
 		how[rank] = DDP_SPLIT_SHARED;
 	}
 	for (rank = 0; rank < deal->rank_count; rank++)
 		if (!deal->hands[rank].dealt && deal->hands[rank].got > 0)
-			how[rank] = rank_serve(deal, rank, &get[rank]) ?
+			how[rank] = serve_rank(deal, rank, &get[rank]) ?
 				DDP_SPLIT_SHARED : DDP_SPLIT_THREADS;
 }
 
@@ -347,20 +351,20 @@ int ddp_split(const struct ddp_machine *machine, uint32_t count,
 	};
 	int rc = -1;
 
-	if (deal.units == NULL || deal.hands == NULL || deal.queue == NULL) {
+	if (!deal.units || !deal.hands || !deal.queue) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 		goto out;
 	}
 	memset(get, 0, count * sizeof(*get));
-	units_cut(&deal, false);
-	classes_find(&deal);
-	groups_find(&deal);
-	units_deal(&deal);
-	if (!groups_serve(&deal, DDP_SPLIT_CORES, get, how)) {
-		units_cut(&deal, true);
-		units_deal(&deal);
-		if (!groups_serve(&deal, DDP_SPLIT_THREADS, get, how))
-			rest_serve(&deal, get, how);
+	cut_units(&deal, false);
+	find_classes(&deal);
+	find_groups(&deal);
+	deal_units(&deal);
+	if (!serve_groups(&deal, DDP_SPLIT_CORES, get, how)) {
+		cut_units(&deal, true);
+		deal_units(&deal);
+		if (!serve_groups(&deal, DDP_SPLIT_THREADS, get, how))
+			serve_rest(&deal, get, how);
 	}
 	rc = 0;
 out:

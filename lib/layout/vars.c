@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of the variables that every task gets, and the record of them. */
 #define _GNU_SOURCE
 #include "layout/vars.h"
 
@@ -80,7 +81,7 @@ static int format_number(uint32_t number, char *value, size_t size)
 
 static int format_text(const char *text, char *value, size_t size)
 {
-	if (print(value, size, "%s", text != NULL ? text : ""))
+	if (print(value, size, "%s", text ? text : ""))
 		return -1;
 	return value[0] != '\0';
 }
@@ -132,7 +133,7 @@ int ddp_vars_record_add(char *record, size_t size, const char *name,
 {
 	size_t used = strlen(record);
 
-	if (strchr(value, ' ') != NULL)
+	if (strchr(value, ' '))
 		return -1;
 	if (print(record + used, size - used, " %s=%s", name, value)) {
 		record[used] = '\0';
@@ -147,7 +148,7 @@ bool ddp_vars_recorded(const char *record, const char *name,
 	size_t name_length = strlen(name), value_length = strlen(value);
 	const char *at = record, *end;
 
-	if (record == NULL)
+	if (!record)
 		return false;
 	for (;; at = end + 1) {
 		end = strchrnul(at, ' ');

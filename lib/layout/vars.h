@@ -21,7 +21,7 @@
 
 #include "layout/layout.h"
 
-#define DDP_VARS_VALUE_SIZE 256		/* holds every value and its NUL */
+enum { DDP_VARS_VALUE_SIZE = 256 };	/* holds every value and its NUL */
 
 struct ddp_vars {
 	struct ddp_rank rank;
@@ -56,7 +56,7 @@ int ddp_vars_format(size_t index, const struct ddp_vars *vars, char *value,
  * into the environment under this name.
  */
 #define DDP_VARS_RECORD "DDP_SET"
-#define DDP_VARS_RECORD_SIZE 2048	/* holds every record and its NUL */
+enum { DDP_VARS_RECORD_SIZE = 2048 };	/* holds every record and its NUL */
 
 /* Both return 0, or -1 if it does not fit, or a value has a space in it. */
 int ddp_vars_record_begin(char *record, size_t size, uint32_t job_id,

@@ -51,7 +51,8 @@ int ddp_views_join_node(const struct ddp_machine *machine, uint32_t on_node,
  * HIP_VISIBLE_DEVICES count what ROCR_VISIBLE_DEVICES has left, so to reorder
  * them as well would undo it.
  */
-#define DDP_VIEWS_TEXT_SIZE (DDP_GPU_MAX * DDP_GPU_TOKEN_SIZE)
+enum { DDP_VIEWS_TEXT_SIZE = DDP_GPU_MAX * DDP_GPU_TOKEN_SIZE };
+
 int ddp_views_format(const struct ddp_view *view, const struct ddp_view *all,
 		     const uint32_t *visible, uint32_t count, char *out,
 		     size_t size);
