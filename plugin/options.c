@@ -59,7 +59,8 @@ static int parse_words(const char *text, struct ddp_error *error)
 	}
 	if (off && (plugin->explain || plugin->dry_run))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--ddp: off stands alone");
+				     "--ddp: off is given with other words; "
+				     "give it alone");
 	plugin->on = !off;
 	return 0;
 }
@@ -72,8 +73,8 @@ static int parse_port(const char *text, struct ddp_error *error)
 	ddp_plugin.stray = "--ddp-port";
 	if (ddp_scan_number(&at, 1024, 65535, &port) < 0 || *at)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--ddp-port=%.64s: must be a port from 1024 "
-				     "to 65535", text);
+				     "--ddp-port=%.64s: not a port; give one "
+				     "from 1024 to 65535", text);
 	ddp_plugin.port = (uint16_t)port;
 	return 0;
 }
@@ -182,7 +183,8 @@ static int parse_interface_key(const char *value, struct ddp_error *error)
 	if (!length || length >= sizeof(ddp_plugin.interface) || !printable ||
 	    strpbrk(value, ",=/^"))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "one interface's name is needed");
+				     "not one interface's name; give one, such "
+				     "as ib0");
 	memcpy(ddp_plugin.interface, value, length + 1);
 	return 0;
 }
@@ -191,7 +193,8 @@ static int parse_topology_key(const char *value, struct ddp_error *error)
 {
 	if (*value != '/')
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "the whole path of a file is needed");
+				     "not the whole path of a file; begin it "
+				     "with /");
 	free((char *)ddp_plugin.topology);
 	ddp_plugin.topology = strdup(value);
 	return ddp_plugin.topology ? 0 :

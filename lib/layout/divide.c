@@ -171,14 +171,15 @@ static int divide_party(struct placing *p, struct ddp_error *error)
 	if (party->size > party->gpu_count) {
 		if (p->params->gpus_policy != DDP_GPUS_SHARE)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				"%u ranks have %u GPUs: ask for --gres=gpu:%u, "
+				"%u ranks have %u GPUs; ask for --gres=gpu:%u, "
 				"start %u tasks a node, or let ranks share "
 				"with --ddp-gpus=share", party->size,
 				party->gpu_count, party->size,
 				party->gpu_count);
 		if (party->size > DDP_SHARE_MAX)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				"%u ranks are to share GPUs: at most %d can",
+				"%u ranks are to share GPUs, of at most %d; "
+				"start fewer tasks a node",
 				party->size, DDP_SHARE_MAX);
 		share_lots(party);
 	} else {

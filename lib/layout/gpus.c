@@ -205,7 +205,7 @@ static int resolve_number(const struct counted *counted, uint32_t position,
 	if (ref->number >= counted->all_count)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "GPU %u is given and this node has %u, "
-				     "counted from 0: does gres.conf list what "
+				     "counted from 0; does gres.conf list what "
 				     "is there?", ref->number,
 				     counted->all_count);
 	ref->gpu = counted->all[ref->number];

@@ -246,6 +246,6 @@ int ddp_gpus_divide(const char *text, uint32_t nodes, char *share, size_t size,
 	*share = '\0';
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 			     "--gpus=%.64s does not divide evenly over %u "
-			     "nodes: ask for GPUs by --gpus-per-node, or say "
+			     "nodes; ask for GPUs by --gpus-per-node, or give "
 			     "the number of tasks with -n", text, nodes);
 }

@@ -35,8 +35,8 @@ static int check_params(const struct ddp_placement_params *params,
 				"local rank %u may not run on any CPU", rank);
 		if (!ddp_cpuset_meet(&ranks[rank].mask, &cpus))
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				"local rank %u may run on no CPU of this "
-				"topology, CPU %u say: is it another "
+				"local rank %u may run on CPU %u, and on none "
+				"that this topology has; is it another "
 				"machine's?", rank,
 				ddp_cpuset_next(&ranks[rank].mask, 0));
 		for (i = 0; i < ranks[rank].gpu_count; i++)

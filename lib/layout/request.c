@@ -58,7 +58,7 @@ static int get_node_gpus(const struct ddp_request *request, uint32_t *gpus,
 	if (first && second && per_node[strspn(per_node, "0123456789")])
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--gpus-per-node=%.64s and "
-				     "--gres=%.64s both name GPUs: say all of "
+				     "--gres=%.64s both name GPUs; name all of "
 				     "them in one",
 				     per_node, request->gres);
 	*gpus = second ? second : first;
@@ -80,14 +80,14 @@ int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
 		return -1;
 	if (!nodes)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--gpus=%.64s does not say how many GPUs "
-				     "each node has: add -N NODES, or say the "
+				     "--gpus=%.64s does not tell how many GPUs "
+				     "each node has; add -N NODES, or give the "
 				     "number of tasks with -n", request->gpus);
 	if (total % nodes)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--gpus=%.64s does not divide evenly over "
-				     "%u nodes: ask for GPUs by "
-				     "--gpus-per-node, or say the number of "
+				     "%u nodes; ask for GPUs by "
+				     "--gpus-per-node, or give the number of "
 				     "tasks with -n", request->gpus, nodes);
 	*gpus = total / nodes;
 	return 0;
@@ -149,8 +149,8 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 	}
 	if (request->gpus_per_task || request->gpus_per_socket)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "%s does not say how many GPUs each node "
-				     "has: say the number of tasks with -n or "
+				     "%s does not tell how many GPUs each node "
+				     "has; give the number of tasks with -n or "
 				     "--ntasks-per-node",
 				     request->gpus_per_task ?
 				     "--gpus-per-task" : "--gpus-per-socket");
@@ -162,9 +162,8 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 	    (request->nodes || request->in_job))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "one task a GPU needs a fixed number of "
-				     "nodes, and %s%.64s leaves it open: say "
-				     "it with -N NODES, or the number of tasks "
-				     "with -n", request->nodes ? "-N" :
+				     "nodes, and %s%.64s leaves it open; give "
+				     "-N NODES, or the number of tasks with -n", request->nodes ? "-N" :
 				     "--jobid without -N",
 				     request->nodes ? request->nodes : "");
 	fill->ntasks_per_node = gpus;
@@ -234,7 +233,7 @@ int ddp_request_check_cpus(const struct ddp_request *request,
 	if (have < ranks)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "%u GPUs%s make %u ranks, and the "
-				     "request has CPUs for %llu only: add "
+				     "request has CPUs for %llu only; add "
 				     "%s--ntasks-per-node=%u or "
 				     "--cpus-per-gpu=CPUS", gpus,
 				     whole ? "" : " a node", ranks,

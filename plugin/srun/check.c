@@ -24,15 +24,16 @@ bool ddp_check_options(void)
 	const char *error;
 
 	if (ddp_plugin.stray && !ddp_plugin.seen && !ddp_rerun_on())
-		ddp_srun_refuse("%s needs --ddp", ddp_plugin.stray);
+		ddp_srun_refuse("%s: given without --ddp; add --ddp",
+				ddp_plugin.stray);
 	if (!ddp_plugin.on && (ddp_plugin.seen || !ddp_rerun_on()))
 		return false;
 	error = ddp_options_error();
 	if (error)
 		ddp_srun_refuse("%s", error);
 	if (ddp_cli_get("no-allocate"))
-		ddp_srun_refuse("--no-allocate makes a step without a job, "
-				"and --ddp needs one: leave out one of them");
+		ddp_srun_refuse("--no-allocate: makes a step without a job, "
+				"and --ddp needs one; leave out one of them");
 	return true;
 }
 
@@ -49,7 +50,7 @@ void ddp_check_tasks(void)
 	ddp_arguments_free(argv);
 	if (!said)
 		ddp_srun_refuse("this srun does not show its options to "
-				"plugins: say --ntasks-per-node");
+				"plugins; give --ntasks-per-node");
 }
 
 void ddp_check_dry_run(void)
@@ -60,11 +61,11 @@ void ddp_check_dry_run(void)
 	size_t i;
 
 	if (!ddp_mpi_is_pmix())
-		ddp_srun_refuse("--ddp=dry-run gathers by PMIx: use it with "
-				"--mpi=pmix");
+		ddp_srun_refuse("--ddp=dry-run: works by PMIx only; use it "
+				"with --mpi=pmix");
 	for (i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		if (ddp_cli_isset(programs[i]))
-			ddp_srun_refuse("--ddp=dry-run runs nothing of yours: "
+			ddp_srun_refuse("--ddp=dry-run: runs nothing of yours; "
 					"leave out --%s", programs[i]);
 }
 
@@ -78,6 +79,6 @@ void ddp_check_cpus(void)
 	if (ddp_request_check_cpus(&request, &cpus, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
 	if (cpus == DDP_CPUS_ONE_A_RANK)
-		slurm_info("slurm-ddp: one CPU a rank, and data loaders want "
-			   "more: consider --cpus-per-task or --cpus-per-gpu");
+		slurm_info("slurm-ddp: one CPU a rank, and data loaders need "
+			   "more; consider --cpus-per-task or --cpus-per-gpu");
 }

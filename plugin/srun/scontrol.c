@@ -117,7 +117,7 @@ static int parse_answer(char *text, const char *job_id, uint32_t *gpus,
 		else if (group != first)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 					     "job %.64s has %u GPUs on one node "
-					     "and %u on another: say the "
+					     "and %u on another; give the "
 					     "number of tasks with -n",
 					     job_id, first, group);
 	}
@@ -133,8 +133,8 @@ int ddp_scontrol_count_gpus(const char *job_id, uint32_t *gpus,
 
 	if (!text)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "scontrol does not say how many GPUs job "
-				     "%.64s has: say the number of tasks with "
+				     "scontrol does not tell how many GPUs job "
+				     "%.64s has; give the number of tasks with "
 				     "-n", job_id);
 	rc = parse_answer(text, job_id, gpus, error);
 	free(text);

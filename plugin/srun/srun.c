@@ -99,8 +99,9 @@ void ddp_srun_post_opt(void)
 	if (on)
 		read_component(ddp_srun.component);
 	else if (ddp_srun.was_on || ddp_rerun_on())
-		ddp_srun_refuse("--ddp=off in one component of a heterogeneous "
-				"step: it is on or off for all of the step");
+		ddp_srun_refuse("--ddp=off: given for one component of a "
+				"heterogeneous step only; give it for all, or "
+				"for none");
 	ddp_rerun_component_read(ddp_srun.component++);
 }
 

@@ -35,7 +35,7 @@ static int bind_cpus(const struct ddp_placement *placement,
 			      (const cpu_set_t *)&placement->cpus) == 0)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "the kernel does not "
-			     "bind it to its CPUs: %s", strerror(errno));
+			     "bind the task to its CPUs: %s", strerror(errno));
 }
 
 /*

@@ -36,7 +36,7 @@ static void blame_variable(const struct choice *choice, struct ddp_error *error)
 	if (!ddp_task_getenv(choice->task, "SLURM_STEP_GPUS") &&
 	    choice->all.count)
 		snprintf(error->text + length, sizeof(error->text) - length,
-			 " (%s is not Slurm's here: unset it, or use "
+			 " (%s is not from Slurm here; unset it, or use "
 			 "--ddp-gpus=off)", ddp_gpus_variable(&choice->all));
 }
 

@@ -42,7 +42,7 @@ static int fill_params(const struct ddp_task *task,
 	    task->heterogeneous)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "which node runs rank 0 of %s step is "
-				     "known with --mpi=pmix only: use that",
+				     "known with --mpi=pmix only; use that",
 				     task->heterogeneous ? "a heterogeneous" :
 				     "an arbitrarily distributed");
 	return params->distribution != DDP_DISTRIBUTION_PLANE ? 0 :
@@ -101,7 +101,7 @@ int ddp_task_find_rank(struct ddp_task *task, struct ddp_error *error)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "Slurm runs it as local task %u of %u on %s, and "
-			     "by the step's layout it is %u of %u on %s: use "
+			     "by the step's layout it is %u of %u on %s; use "
 			     "--mpi=pmix or a plain distribution",
 			     task->local_rank, task->local_count, node,
 			     rank->local_rank, rank->local_world_size,

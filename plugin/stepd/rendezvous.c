@@ -11,28 +11,34 @@
 #include "plugin.h"
 #include "stepd/net.h"
 
+static int read_port(struct ddp_task *task, const char *text,
+		     struct ddp_error *error)
+{
+	uint32_t number;
+
+	if (ddp_task_getenv_number(task, "MASTER_PORT", &number, NULL) < 0 ||
+	    number == 0 || number > UINT16_MAX)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "MASTER_PORT=%.64s is not a port; export "
+				     "one from 1 to 65535, or none", text);
+	task->vars.master_port = (uint16_t)number;
+	return 0;
+}
+
 static int choose_port(struct ddp_task *task, struct ddp_error *error)
 {
 	const char *reserved = ddp_task_getenv(task, "SLURM_STEP_RESV_PORTS");
 	const char *users = ddp_task_users(task, "MASTER_PORT");
 	uint16_t *port = &task->vars.master_port;
-	uint32_t number;
 
 	if (ddp_plugin.port) {
 		*port = ddp_plugin.port;
 		task->port_why = "--ddp-port";
 		return 0;
 	}
-	if (users) {
-		if (ddp_task_getenv_number(task, "MASTER_PORT", &number,
-					   error) < 0)
-			return -1;
-		*port = (uint16_t)number;
-		task->port_why = "MASTER_PORT was exported";
-		return number && number <= UINT16_MAX ? 0 :
-			ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				      "MASTER_PORT=%.64s is not a port", users);
-	}
+	task->port_why = "MASTER_PORT was exported";
+	if (users)
+		return read_port(task, users, error);
 	/* The components of a heterogeneous step all get the merged list. */
 	task->port_why = "reserved by Slurm for this step";
 	if (reserved)
@@ -69,7 +75,7 @@ static int check_port(const struct ddp_task *task,
 	    ddp_net_port_free(task->vars.master_port, &why) == 0)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
-			     "%s on %s, where rank 0 is to listen: choose "
+			     "%s on %s, where rank 0 is to listen; choose "
 			     "another with --ddp-port or MASTER_PORT",
 			     why.text, task->vars.rank.host);
 }
@@ -90,7 +96,7 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 	if (reach != 0 &&
 	    (task->vars.node_count > 1 || (users && reach < 0)))
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "the master's name %.64s %s on %s: %s",
+				     "the master's name %.64s %s on %s; %s",
 				     task->vars.master_addr, why.text,
 				     task->vars.rank.host, users ?
 				     "export another MASTER_ADDR, or none" :

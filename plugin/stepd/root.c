@@ -71,7 +71,9 @@ static struct ddp_siblings *map_siblings(uint32_t tasks,
 
 	if (tasks > DDP_PLACEMENT_MAX) {
 		ddp_error_set(error, DDP_ERROR_ARGUMENT,
-			      "%u tasks on this node, of at most %d", tasks,
+			      "%u tasks on this node are more than the %d that "
+			      "can be placed; start fewer, or use "
+			      "--ddp-gpus=off --ddp-cpus=off", tasks,
 			      DDP_PLACEMENT_MAX);
 		return NULL;
 	}

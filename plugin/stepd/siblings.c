@@ -57,8 +57,8 @@ int ddp_siblings_wait(struct ddp_siblings *siblings, enum ddp_gate gate,
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%u of this node's %u "
 			     "tasks have come and %u are ready, but %s has "
-			     "taken longer than %d s: try again when the node "
-			     "is less busy, or with --ddp-gpus=off "
+			     "taken longer than %d s; try again when the node "
+			     "is less busy, or use --ddp-gpus=off "
 			     "--ddp-cpus=off", atomic_load(&siblings->arrived),
 			     siblings->count, atomic_load(&siblings->said),
 			     what, DDP_SIBLINGS_WAIT_S);

@@ -65,9 +65,9 @@ __attribute__((noreturn)) static void run_ddp_info(struct ddp_task *task)
 		}
 	}
 	execve(DDP_BINDIR "/ddp-info", argv, task->environment);
-	snprintf(why, sizeof(why), "--ddp=dry-run needs ddp-info on every "
-		 "node, in PATH or as " DDP_BINDIR "/ddp-info: %s",
-		 strerror(errno));
+	snprintf(why, sizeof(why), "--ddp=dry-run: there is no ddp-info in "
+		 "PATH or as " DDP_BINDIR "/ddp-info (%s); install it on "
+		 "every node", strerror(errno));
 	task->alike = true;
 	refuse(task, why);
 }

@@ -39,9 +39,9 @@ void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 }
 
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-#define KEEP_P2P ", unless with --gres-flags=allow-task-sharing"
+#define UNLESS_SHARED " (unless with --gres-flags=allow-task-sharing)"
 #else
-#define KEEP_P2P ""
+#define UNLESS_SHARED ""
 #endif
 
 /* The first node speaks for all that have as many tasks as it has. */
@@ -58,15 +58,14 @@ void ddp_tell_device(const struct ddp_task *task, bool cut)
 {
 	static const char given[] = "Slurm has given each task GPUs of its own "
 		"(--gpus-per-task, --gpu-bind), so LOCAL_RANK is not a device "
-		"number: use device 0, or ask for --gres=gpu:N instead, which "
-		"also keeps P2P between GPUs, lost here" KEEP_P2P;
+		"number and P2P between GPUs is lost" UNLESS_SHARED "; use "
+		"device 0, or ask for --gres=gpu:N instead";
 	static const char own[] = "--ddp-gpus=own: LOCAL_RANK is not a device "
-		"number: use device 0, or leave the option out, which also "
-		"keeps P2P between GPUs for programs that need to see both";
-	static const char share[] = "--ddp-gpus=share, and there are more "
-		"tasks than GPUs: LOCAL_RANK is not a device number: use "
-		"device 0 (and NCCL takes one task a GPU only: ask for "
-		"--gres=gpu:N for it)";
+		"number, and programs that need to see both GPUs have no P2P "
+		"between them; use device 0, or leave the option out";
+	static const char share[] = "--ddp-gpus=share: there are more tasks "
+		"than GPUs, so LOCAL_RANK is not a device number and NCCL "
+		"cannot be used; use device 0, or ask for --gres=gpu:N";
 	const char *why = ddp_plugin.gpus == DDP_GPUS_SHARE ? share : own;
 	const struct ddp_rank *rank = &task->vars.rank;
 	struct ddp_text text = { 0 };

@@ -189,7 +189,7 @@ if test -x /usr/local/bin/ddp-info; then
 else
 	call login env PATH=/usr/bin:/bin "$@" -n2 true
 	equal 'without ddp-info: one line says so' '1 1' "$status $(grep -c \
-		'slurm-ddp: .* --ddp=dry-run needs ddp-info on every node' err)"
+		'slurm-ddp: .* --ddp=dry-run: there is no ddp-info in PATH ' err)"
 fi
 
 # What ddp-info --gather says where it cannot

@@ -17,21 +17,21 @@ refused_by_srun()
 	--ddp '' is not one of|srun --ddp=, true
 	--ddp 'fast' is not one of|salloc --ddp=fast true
 	--ddp 'fast' is not one of|sbatch --ddp=fast --wrap true
-	--ddp: off stands alone|srun --ddp=explain,off true
-	--ddp: off stands alone|salloc --ddp=off,dry-run true
+	--ddp: off is given with other words|srun --ddp=explain,off true
+	--ddp: off is given with other words|salloc --ddp=off,dry-run true
 	--ddp-gpus 'some' is not one of all, own, share, off|srun --ddp --ddp-gpus=some true
 	--ddp-gpus '' is not one of|sbatch --ddp --ddp-gpus= --wrap true
 	--ddp-cpus 'far' is not one of near, spread, off|srun --ddp --ddp-cpus=far true
 	--ddp-cpus 'far' is not one of|salloc --ddp --ddp-cpus=far true
-	--ddp-gpus needs --ddp|srun --ddp-gpus=own true
-	--ddp-cpus needs --ddp|sbatch --ddp-cpus=off --wrap true
+	--ddp-gpus: given without --ddp|srun --ddp-gpus=own true
+	--ddp-cpus: given without --ddp|sbatch --ddp-cpus=off --wrap true
 	--mpi=pmix|srun --ddp=dry-run --mpi=none true
-	--ddp-port=http: must be a port|srun --ddp --ddp-port=http true
-	--ddp-port=80: must be a port|srun --ddp --ddp-port=80 true
-	--ddp-port=65536: must be a port|salloc --ddp --ddp-port=65536 true
-	--ddp-port needs --ddp|srun --ddp-port=20000 true
-	--ddp-port needs --ddp|salloc --ddp-port=20000 true
-	--ddp-port needs --ddp|sbatch --ddp-port=20000 --wrap true
+	--ddp-port=http: not a port|srun --ddp --ddp-port=http true
+	--ddp-port=80: not a port|srun --ddp --ddp-port=80 true
+	--ddp-port=65536: not a port|salloc --ddp --ddp-port=65536 true
+	--ddp-port: given without --ddp|srun --ddp-port=20000 true
+	--ddp-port: given without --ddp|salloc --ddp-port=20000 true
+	--ddp-port: given without --ddp|sbatch --ddp-port=20000 --wrap true
 	--gpus=3 does not divide|srun --ddp -N2 --gpus=3 true
 	-N NODES|srun --ddp --gpus=4 true
 	-N1-2 leaves it open|srun --ddp -N1-2 --gres=gpu:2 true
@@ -40,7 +40,7 @@ refused_by_srun()
 	-n|srun --ddp --gpus-per-socket=1 --sockets-per-node=1 true
 	expected a number of GPUs|srun --ddp --gres=gpu:a:b:c true
 	--jobid without -N|srun --ddp --jobid=$job --gres=gpu:2 true
-	--ddp=off in one component|srun --ddp -n1 true : --ddp=off -n1 true
+	--ddp=off: given for one component|srun --ddp -n1 true : --ddp=off -n1 true
 	--ntasks-per-node=2|salloc --ddp -N2 --gres=gpu:2 true
 	--cpus-per-gpu|salloc --ddp -N2 --gpus=4 true
 	--ntasks-per-node=2|sbatch --ddp -N2 --gres=gpu:2 --wrap true

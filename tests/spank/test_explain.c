@@ -103,15 +103,15 @@ static const struct spank_case step_cases[] = {
 	{ .name = "both words", .command = "srun --ddp=explain,dry-run "
 	  "--nodes=2 -n4 --mpi=pmix -K1 a",
 	  .err = ASKED SAY MASTER SAY PORT UNLESS },
-	{ .name = "a dry run without PMIx", .refusal = "--ddp=dry-run gathers "
-	  "by PMIx: use it with --mpi=pmix",
+	{ .name = "a dry run without PMIx", .refusal = "--ddp=dry-run: works "
+	  "by PMIx only; use it with --mpi=pmix",
 	  .command = "srun --ddp=dry-run --nodes=2 -n4 --mpi=none a" },
 	{ .name = "a dry run with a program of the user's",
-	  .refusal = "--ddp=dry-run runs nothing of yours: leave out "
+	  .refusal = "--ddp=dry-run: runs nothing of yours; leave out "
 	  "--task-epilog", .command = "srun --ddp=dry-run --nodes=2 -n4 "
 	  "--mpi=pmix --task-epilog=/bin/true a" },
 	{ .name = "in a Slurm that has none", .dir = "nompi",
-	  .refusal = "--ddp=dry-run gathers by PMIx",
+	  .refusal = "--ddp=dry-run: works by PMIx only",
 	  .command = "srun --ddp=dry-run --nodes=2 -n4 a" },
 	{ .name = "a dry run of a pmix of some version",
 	  .command = "srun --ddp=dry-run --nodes=2 -n4 --mpi=pmix_v4 -K1 a",
@@ -241,8 +241,8 @@ static void test_missing(void)
 		.command = STEPD("--ddp=dry-run shout"),
 		.conf = ON("server8"), .refusal = refusal };
 
-	snprintf(refusal, sizeof(refusal), "--ddp=dry-run needs ddp-info on "
-		 "every node, in PATH or as %s: No such file", path);
+	snprintf(refusal, sizeof(refusal), "--ddp=dry-run: there is no "
+		 "ddp-info in PATH or as %s (No such file", path);
 	if (access(path, F_OK) == 0)
 		case_report(true, "a dry run without ddp-info # SKIP it is "
 			    "installed", "");

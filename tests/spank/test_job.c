@@ -11,8 +11,8 @@
 #define TASKS "SLURM_NTASKS_PER_NODE_HET_GROUP_0"
 #define GPUS "SLURM_GPUS_PER_NODE_HET_GROUP_0"
 #define CPUS "SRUN_CPUS_PER_TASK_HET_GROUP_0"
-#define TIGHT_LINE ": slurm-ddp: one CPU a rank, and data loaders want " \
-	"more: consider --cpus-per-task or --cpus-per-gpu\n"
+#define TIGHT_LINE ": slurm-ddp: one CPU a rank, and data loaders need " \
+	"more; consider --cpus-per-task or --cpus-per-gpu\n"
 
 static const struct spank_case gpu_cases[] = {
 	{ .name = "a job that says nothing is asked for", .env = JOB("13"),
@@ -22,7 +22,7 @@ static const struct spank_case gpu_cases[] = {
 	  .refusal = "2 GPUs on one node and 1 on another" },
 	{ .name = "a job that Slurm does not know", .env = JOB("15"),
 	  .command = "srun --ddp a",
-	  .refusal = "scontrol does not say how many GPUs job 15 has" },
+	  .refusal = "scontrol does not tell how many GPUs job 15 has" },
 	{ .name = "a job without GPUs", .env = JOB("16"),
 	  .command = "srun --ddp a", .want = "-" TASKS },
 	{ .name = "-n needs no asking", .env = JOB("15"),
@@ -115,7 +115,7 @@ static const struct spank_case allocator_cases[] = {
 	  .command = "sbatch -N2 --gres=gpu:2 s.sh" },
 	{ .name = "sbatch --ddp without CPUs", .refusal = "sbatch: error: "
 	  "slurm-ddp: 2 GPUs a node make 2 ranks, and the request has CPUs "
-	  "for 1 only: add --ntasks-per-node=2 or --cpus-per-gpu",
+	  "for 1 only; add --ntasks-per-node=2 or --cpus-per-gpu",
 	  .command = "sbatch --ddp -N2 --gres=gpu:2 s.sh" },
 	{ .name = "salloc --ddp without CPUs", .refusal = "salloc: error: ",
 	  .command = "salloc --ddp -N2 --gpus=4" },
@@ -138,7 +138,7 @@ static const struct spank_case allocator_cases[] = {
 	  .command = "sbatch --ddp=off -N2 --gres=gpu:2 s.sh" },
 	{ .name = "sbatch with an unknown word", .refusal = "--ddp 'x' is not",
 	  .command = "sbatch --ddp=x s.sh" },
-	{ .name = "salloc with --ddp-port alone", .refusal = "needs --ddp",
+	{ .name = "salloc with --ddp-port alone", .refusal = "given without --ddp",
 	  .command = "salloc --ddp-port=25000" },
 	{ .name = "sbatch with an unknown key", .refusal = "speed=9",
 	  .conf = "required spank_ddp.so speed=9",

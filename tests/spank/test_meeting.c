@@ -36,12 +36,12 @@ static const struct spank_case topology_cases[] = {
 	  .refusal = "fifo.xml is not a regular file" },
 	{ .name = "another machine's", .env = TWO, .tasks = "#cpus=0-1;"
 	  "#cpus=100-103", .command = TWICE, .conf = ON("server8"),
-	  .refusal = "local rank 1 may run on no CPU of this topology, CPU "
-	  "100 say: is it another machine's?" },
+	  .refusal = "local rank 1 may run on CPU 100, and on none that this "
+	  "topology has; is it another machine's?" },
 	{ .name = "a relative path", .env = TWO, .tasks = ALL,
 	  .command = TWICE, .conf = LINE " topology=n1.xml",
 	  .refusal = "rank 0 on n1: plugstack.conf: spank_ddp.so: topology="
-	  "n1.xml: the whole path of a file is needed" },
+	  "n1.xml: not the whole path of a file; begin" },
 	{ .name = "%n in its name", .env = TWO "|CUDA_VISIBLE_DEVICES=0,1",
 	  .tasks = "#cpus=0-7", .command = TWICE, .conf = ON("of-%n"),
 	  .want = "0:#cpus=0-3|1:#cpus=4-7" },
@@ -59,7 +59,7 @@ static const struct spank_case topology_cases[] = {
 static const struct spank_case refused_cases[] = {
 	{ .name = "more tasks than GPUs", .env = NODE("4", "8"), .tasks = ALL,
 	  .command = STEPD("4", "8", ""), .conf = ON("server8"),
-	  .refusal = "4 ranks have 2 GPUs: ask for --gres=gpu:4, start 2 "
+	  .refusal = "4 ranks have 2 GPUs; ask for --gres=gpu:4, start 2 "
 	  "tasks a node, or let ranks share with --ddp-gpus=share" },
 	{ .name = "with --ddp-gpus=own as well", .env = NODE("4", "8"),
 	  .tasks = ALL, .command = STEPD("4", "8", "--ddp-gpus=own"),
@@ -73,7 +73,7 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "rank 1 on n1: the kernel does not tell" },
 	{ .name = "a kernel that does not bind", .env = TWO,
 	  .tasks = ALL "|#fixed", .command = TWICE, .conf = ON("server8"),
-	  .refusal = "the kernel does not bind it to its CPUs: Operation not" },
+	  .refusal = "the kernel does not bind the task to its CPUs: Operation not" },
 	{ .name = "a reason of one task's before they meet", .env = TWO,
 	  .tasks = ALL "|#late;" ALL "|SLURM_JOB_ID=x", .command = TWICE,
 	  .conf = ON("server8"),
@@ -94,7 +94,8 @@ static const struct spank_case refused_cases[] = {
 	  .conf = ON("server8"), .refusal = "MASTER_PORT=0 is not a port" },
 	{ .name = "too many tasks for one node", .env = MANY,
 	  .command = "slurmstepd 0 0 4097 4097 --ddp train",
-	  .refusal = "rank 0 on n1: 4097 tasks on this node, of at most 4096" },
+	  .refusal = "rank 0 on n1: 4097 tasks on this node are more than the "
+	  "4096 that can be placed; start fewer, or use --ddp-gpus=off" },
 	{ .name = "of which one speaks", .status = 1,
 	  .env = MANY "|SLURM_PROCID=9|SLURM_LOCALID=9",
 	  .command = "slurmstepd 0 0 4097 4097 --ddp train" },
@@ -134,8 +135,8 @@ static const struct spank_case line_cases[] = {
 	  .want = "0:CUDA_VISIBLE_DEVICES=0|1:CUDA_VISIBLE_DEVICES=4|"
 	  "0:#binds=1|1:#cpus=18-35,54-71|#naps=0", .writes = 1,
 	  .err = "slurm-ddp: --ddp-gpus=own: LOCAL_RANK is not a device "
-	  "number: use device 0, or leave the option out, which also keeps "
-	  "P2P between GPUs for programs that need to see both\n" },
+	  "number, and programs that need to see both GPUs have no P2P "
+	  "between them; use device 0, or leave the option out\n" },
 	{ .name = "three, of which one is wrong", .env = TWO, .tasks = ALL,
 	  .conf = LINE "\n" LINE " speed=9\n" LINE, .command = TWICE,
 	  .refusal = "rank 0 on n1: plugstack.conf: spank_ddp.so: speed=9" },

@@ -21,11 +21,11 @@
 #define GPUS(list) "|CUDA_VISIBLE_DEVICES=" list "|SLURM_STEP_GPUS=" list
 #define WRONG "#cpus=18-20;#cpus=0-2"
 #define OWN_LINE "slurm-ddp: --ddp-gpus=own: LOCAL_RANK is not a device " \
-	"number: use device 0, or leave the option out, which also keeps P2P " \
-	"between GPUs for programs that need to see both\n"
-#define SHARE_LINE "slurm-ddp: --ddp-gpus=share, and there are more tasks " \
-	"than GPUs: LOCAL_RANK is not a device number: use device 0 (and " \
-	"NCCL takes one task a GPU only: ask for --gres=gpu:N for it)\n"
+	"number, and programs that need to see both GPUs have no P2P " \
+	"between them; use device 0, or leave the option out\n"
+#define SHARE_LINE "slurm-ddp: --ddp-gpus=share: there are more tasks " \
+	"than GPUs, so LOCAL_RANK is not a device number and NCCL cannot be " \
+	"used; use device 0, or ask for --gres=gpu:N\n"
 
 static const struct spank_case even_cases[] = {
 	/* 18 of 36 cores are near each, which is its even share. */

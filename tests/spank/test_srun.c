@@ -239,10 +239,10 @@ static const struct spank_case het_cases[] = {
 	  .command = "srun --ddp=off -n1 a : --ddp=off -n1 b" },
 	{ .name = "off in the second only",
 	  .command = "srun --ddp -n1 a : --ddp=off -n1 b",
-	  .refusal = "--ddp=off in one component" },
+	  .refusal = "--ddp=off: given for one component" },
 	{ .name = "off in the first only",
 	  .command = "srun --ddp=off -n1 a : --ddp -n1 b",
-	  .refusal = "--ddp=off in one component" },
+	  .refusal = "--ddp=off: given for one component" },
 };
 
 static const struct spank_case refused_cases[] = {
@@ -250,15 +250,15 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "--ddp 'explian' is not one of explain, dry-run, off" },
 	{ .name = "an inherited unknown word", .command = "srun " STEP,
 	  .env = DDP "on", .refusal = "--ddp 'on' is not one of" },
-	{ .name = "off among others", .refusal = "--ddp: off stands alone",
+	{ .name = "off among others", .refusal = "--ddp: off is given with other words",
 	  .command = "srun --ddp=explain,off " STEP },
 	{ .name = "a bad word among others",
 	  .command = "srun --ddp=explain,,dry-run " STEP,
 	  .refusal = "--ddp '' is not one of" },
 	{ .name = "--ddp-gpus alone", .command = "srun --ddp-gpus=own " STEP,
-	  .refusal = "--ddp-gpus needs --ddp" },
+	  .refusal = "--ddp-gpus: given without --ddp" },
 	{ .name = "--ddp-cpus alone", .command = "srun --ddp-cpus=off " STEP,
-	  .refusal = "--ddp-cpus needs --ddp" },
+	  .refusal = "--ddp-cpus: given without --ddp" },
 	{ .name = "a bad --ddp-gpus", .refusal = "--ddp-gpus 'mine' is not "
 	  "one of all, own, share, off",
 	  .command = "srun --ddp --ddp-gpus=mine " STEP },
@@ -269,11 +269,11 @@ static const struct spank_case refused_cases[] = {
 	  .command = "srun --ddp --ddp-cpus=far " STEP },
 	{ .name = "a topology= without a root", .command = "srun --ddp " STEP,
 	  .conf = LINE " topology=etc/n1.xml", .refusal = "topology=etc/n1.xml:"
-	  " the whole path of a file is needed" },
+	  " not the whole path of a file; begin" },
 	{ .name = "an empty topology=", .command = "srun --ddp " STEP,
 	  .conf = LINE " topology=", .refusal = "the whole path" },
 	{ .name = "--ddp-port alone", .command = "srun --ddp-port=25000 " STEP,
-	  .refusal = "--ddp-port needs --ddp" },
+	  .refusal = "--ddp-port: given without --ddp" },
 	{ .name = "a port that is none", .refusal = "--ddp-port=abc",
 	  .command = "srun --ddp --ddp-port=abc " STEP },
 	{ .name = "a port of root's", .refusal = "from 1024 to 65535",
@@ -316,7 +316,7 @@ static const struct spank_case refused_cases[] = {
 	  .command = "srun --ddp --nodes=1-2 --gres=gpu:2 a",
 	  .refusal = "-N1-2 leaves it open" },
 	{ .name = "--gpus without -N", .command = "srun --ddp --gpus=4 a",
-	  .refusal = "add -N NODES, or say the number of tasks with -n" },
+	  .refusal = "add -N NODES, or give the number of tasks with -n" },
 	{ .name = "uneven --gpus", .refusal = "does not divide",
 	  .command = "srun --ddp --gpus=3 --nodes=2 a" },
 	{ .name = "--jobid without -N", .refusal = "--jobid without -N",
@@ -324,7 +324,7 @@ static const struct spank_case refused_cases[] = {
 	{ .name = "--het-group", .command = "srun --ddp --het-group=1 " STEP,
 	  .want = "SLURM_NTASKS_PER_NODE_HET_GROUP_1=2" },
 	{ .name = "an srun that hides its options", .dir = "bare",
-	  .command = "srun --ddp " STEP, .refusal = "say --ntasks-per-node" },
+	  .command = "srun --ddp " STEP, .refusal = "give --ntasks-per-node" },
 };
 
 /*

@@ -139,7 +139,7 @@ static const struct spank_case refused_cases[] = {
 	  "reserved ports 'x'" },
 	{ .name = "a MASTER_PORT that is no number", .command = COMMAND,
 	  .env = RANK0 "|MASTER_PORT=http",
-	  .refusal = "MASTER_PORT=http is not a number" },
+	  .refusal = "MASTER_PORT=http is not a port; export one from 1 to" },
 	{ .name = "a MASTER_PORT of 0", .command = COMMAND, .env = RANK0
 	  "|MASTER_PORT=0", .refusal = "MASTER_PORT=0 is not a port" },
 	{ .name = "too large a MASTER_PORT", .command = COMMAND, .env = RANK0

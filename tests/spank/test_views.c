@@ -18,12 +18,13 @@
 	"|CUDA_VISIBLE_DEVICES=" visible "|SLURM_STEP_GPUS=" step
 #define CUT_BEGIN "slurm-ddp: Slurm has given each task GPUs of its own " \
 	"(--gpus-per-task, --gpu-bind), so LOCAL_RANK is not a device " \
-	"number: use device 0, or ask for --gres=gpu:N instead, which also " \
-	"keeps P2P between GPUs, lost here"
+	"number and P2P between GPUs is lost"
+#define CUT_END "; use device 0, or ask for --gres=gpu:N instead\n"
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-#define CUT_LINE CUT_BEGIN ", unless with --gres-flags=allow-task-sharing\n"
+#define CUT_LINE CUT_BEGIN " (unless with " \
+	"--gres-flags=allow-task-sharing)" CUT_END
 #else
-#define CUT_LINE CUT_BEGIN "\n"
+#define CUT_LINE CUT_BEGIN CUT_END
 #endif
 #define GPU1 "GPU-11111111-0000-0000-0000-000000000000"
 #define GPU2 "GPU-22222222-0000-0000-0000-000000000000"
@@ -110,8 +111,8 @@ static const struct spank_case name_cases[] = {
 	  "0:CUDA_VISIBLE_DEVICES=" MIG("cccccccc") "|"
 	  "1:CUDA_VISIBLE_DEVICES=" MIG("dddddddd"),
 	  .err = "slurm-ddp: --ddp-gpus=own: LOCAL_RANK is not a device "
-	  "number: use device 0, or leave the option out, which also keeps "
-	  "P2P between GPUs for programs that need to see both\n" },
+	  "number, and programs that need to see both GPUs have no P2P "
+	  "between them; use device 0, or leave the option out\n" },
 	{ .name = "ROCR_VISIBLE_DEVICES alone", .env = TWO
 	  "|ROCR_VISIBLE_DEVICES=1,0|SLURM_STEP_GPUS=1,0",
 	  .tasks = "#cpus=0-7", .command = STEPD(""), .conf = ON("amd"),
@@ -161,7 +162,7 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "rank 0 on n1: CUDA_VISIBLE_DEVICES ','" },
 	{ .name = "more tasks than GPUs of one view", .conf = ON("server8"),
 	  .env = TWO VIEW("3", "3"), .tasks = "#cpus=0-71",
-	  .command = STEPD(""), .refusal = "2 ranks have 1 GPUs: ask for "
+	  .command = STEPD(""), .refusal = "2 ranks have 1 GPUs; ask for "
 	  "--gres=gpu:2, start 1 tasks a node, or let ranks share with "
 	  "--ddp-gpus=share" },
 };
