@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The --ddp options and plugstack.conf's arguments: one table each. What is
- * here runs as root in slurmstepd, with options that the user typed: it parses
- * words and numbers, and does nothing else.
+ * The --ddp options and plugstack.conf's arguments: a table for each. In
+ * slurmstepd this runs as root, on options that the user typed: it parses words
+ * and numbers and does nothing else.
  *
- * An option can reach its callback twice, first as a job's environment has
- * it and then from the command line, and the later one replaces the earlier.
+ * An option can reach its callback twice: first from a job's environment, then
+ * from the command line. The later value replaces the earlier one.
  */
 #define _GNU_SOURCE
 #include "options.h"
@@ -34,7 +34,7 @@ static struct {
 	struct ddp_error key;
 } bad;
 
-/* Words with commas in between, of which off stands alone. */
+/* Parse words with commas in between; off must be the only one. */
 static int parse_words(const char *text, struct ddp_error *error)
 {
 	static const char *const words[] = {
@@ -109,7 +109,9 @@ static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_error *) = {
 static int call_option(int val, const char *value, int remote)
 {
 	(void)remote;
-	/* Slurm writes "no value" in three ways, depending on the context. */
+	/*
+	 * Slurm has three ways to pass "no value", depending on the context.
+	 */
 	if (!value || strcmp(value, "(null)") == 0)
 		value = "";
 	memset(&bad.options[val], 0, sizeof(bad.options[val]));
@@ -235,7 +237,7 @@ void ddp_options_read(int argc, char **argv)
 		parse_key(argv[arg]);
 }
 
-/* Not a static table: sbatch and salloc would not load it. */
+/* Not by a static table, which sbatch and salloc would not load. */
 void ddp_options_register(spank_t spank)
 {
 	int i;

@@ -12,9 +12,9 @@
 #define NONE UINT32_MAX
 
 /*
- * cost - row_price - column_price is nowhere negative, and 0 where a row and a
- * column are matched: that proves the matching best. Indexes run to count
- * inclusive, column count being the one that holds the row now inserted.
+ * The prices prove that the matching is best: cost - row_price - column_price
+ * is nowhere negative, and 0 where a row and a column are matched. Indexes run
+ * to count inclusive: column count holds the row that is being inserted.
  */
 struct problem {
 	uint32_t count;
@@ -34,7 +34,7 @@ static int64_t get_slack(const struct problem *p, uint32_t row, uint32_t column)
 	       p->column_price[column];
 }
 
-/* Look at all that row reaches; the nearest column not seen yet. */
+/* Look at all columns that the row reaches; returns the nearest new one. */
 static uint32_t find_nearest(struct problem *p, uint32_t from,
 			     int64_t *distance)
 {
@@ -84,9 +84,9 @@ static void insert_row(struct problem *p, uint32_t row)
 }
 
 /*
- * Which rows from first on could change to another column of slack 0 such
- * that, one after the other, goal becomes free: writes the column that each
- * would change to, or NONE.
+ * Find out which rows, from first on, could move to another column of slack 0
+ * so that goal becomes free after a chain of such moves. Writes the column to
+ * which each would move, or NONE.
  */
 static void reach_rows(const struct problem *p, const uint32_t *columns,
 		       uint32_t first, uint32_t goal, uint32_t *change)
@@ -108,8 +108,8 @@ static void reach_rows(const struct problem *p, const uint32_t *columns,
 }
 
 /*
- * Of all best answers, which are those made of pairs of slack 0, take the
- * first in the order of rows.
+ * Take the first of all best answers in the order of rows. The best answers are
+ * those made of pairs of slack 0.
  */
 static void make_first(const struct problem *p, uint32_t *columns)
 {

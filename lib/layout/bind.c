@@ -53,7 +53,9 @@ static uint32_t count_cores(const struct ddp_machine *machine,
 	return count;
 }
 
-/* The CPUs near any of the rank's GPUs; false if one's locality is unknown. */
+/*
+ * Join the CPUs near the rank's GPUs; false if the locality of one is unknown.
+ */
 static bool join_near(const struct binding *b, uint32_t rank,
 		      struct ddp_near *near)
 {
@@ -72,7 +74,10 @@ static bool join_near(const struct binding *b, uint32_t rank,
 	return near->known;
 }
 
-/* Whatever the rank may wish for, and how many ranks may wish for the same. */
+/*
+ * Find what the rank may wish for, and count the ranks that may wish for the
+ * same.
+ */
 static void find_wish(struct binding *b, uint32_t rank)
 {
 	struct wish *wish = &b->wishes[rank];
@@ -95,8 +100,8 @@ static void find_wish(struct binding *b, uint32_t rank)
 }
 
 /*
- * What a rank would have if each CPU of the level were shared by those that
- * wish for it, in CPUs * SCALE; a little more where that is not whole.
+ * What a rank would get if all ranks that wish for a CPU of the level shared
+ * it, in CPUs * SCALE; a little more where that is not whole.
  */
 static uint64_t find_share(const struct binding *b, uint32_t rank,
 			   uint32_t level)
@@ -113,7 +118,7 @@ static uint64_t find_share(const struct binding *b, uint32_t rank,
 	return share;
 }
 
-/* The nearest CPUs that are not too few. */
+/* Let the rank want the nearest CPUs that are not too few. */
 static void find_want(const struct binding *b, uint32_t rank)
 {
 	uint64_t share, all = find_share(b, rank, DDP_NEAR_LEVELS);
@@ -132,7 +137,7 @@ static void find_want(const struct binding *b, uint32_t rank)
 		wish->reason = (enum reason)(REASON_NEAR + level);
 }
 
-/* Let those that got no core for themselves near their GPU want all CPUs. */
+/* Let ranks that got no core of their own near their GPU want all CPUs. */
 static bool want_more(const struct binding *b)
 {
 	bool more = false;
@@ -149,7 +154,7 @@ static bool want_more(const struct binding *b)
 	return more;
 }
 
-/* Whether the rank has got nothing but near CPUs, of whatever it wanted. */
+/* Whether the rank has got near CPUs only, whatever it wanted. */
 static bool got_near(const struct binding *b, uint32_t rank)
 {
 	struct ddp_cpuset far;

@@ -6,7 +6,7 @@
 #include "layout/assign.h"
 #include "layout/near.h"
 
-/* More than all CPU counts of a node's ranks and GPUs can add up to. */
+/* More than the CPU counts of a node's ranks and GPUs can add up to. */
 #define DISTANCE_COST (INT64_C(1) << 22)
 
 /* The GPUs of which a rank gets one: neighbours in its view. */
@@ -50,7 +50,10 @@ static int64_t get_lot_cost(const struct placing *p, uint32_t rank,
 	return cost;
 }
 
-/* Groups of neighbours, one a rank; the first ones larger if need be. */
+/*
+ * Cut the GPUs into groups of neighbours, one for each rank; the first ones are
+ * larger if need be.
+ */
 static void group_lots(struct party *party)
 {
 	uint32_t i, first = 0;
@@ -64,7 +67,7 @@ static void group_lots(struct party *party)
 	}
 }
 
-/* Each GPU as often as ranks must share it, some once more. */
+/* Make each GPU a lot as often as ranks must share it, some once more. */
 static void share_lots(struct party *party)
 {
 	uint32_t times = party->size / party->gpu_count;
@@ -79,8 +82,8 @@ static void share_lots(struct party *party)
 }
 
 /*
- * Give each rank of the party its lot. Rows beyond the ranks take what is
- * spare and is not needed.
+ * Give each rank of the party its lot. Rows beyond the ranks take the spare
+ * lots that are not needed.
  */
 static int assign_lots(struct placing *p, struct ddp_error *error)
 {
@@ -113,7 +116,7 @@ static void add_visible(struct ddp_placement *placement, uint32_t gpu)
 	placement->visible[placement->visible_count++] = gpu;
 }
 
-/* The order in which a rank of the party sees GPUs. */
+/* Find the order in which a rank of the party sees GPUs. */
 static void find_order(const struct placing *p, uint32_t rank)
 {
 	const struct party *party = &p->party;
@@ -225,7 +228,7 @@ static void keep_view(const struct placing *p, uint32_t rank)
 	ddp_why_add(placement, "GPUs as Slurm has cut them, overlapping");
 }
 
-/* The party that rank is the first of. */
+/* Gather the party of which rank is the first. */
 static void gather_party(struct placing *p, uint32_t rank)
 {
 	const struct ddp_placement_rank *given = &p->params->ranks[rank];

@@ -75,7 +75,7 @@ static void find_counted(const struct ddp_machine *machine, bool rocr,
 	}
 }
 
-/* What a GPU's number is among those that are counted. */
+/* The number of a GPU among those that are counted. */
 static uint32_t find_number(const struct counted *counted, uint32_t gpu)
 {
 	uint32_t i;
@@ -86,7 +86,7 @@ static uint32_t find_number(const struct counted *counted, uint32_t gpu)
 	return DDP_GPU_NONE;
 }
 
-/* The next token of a list at *at, which is moved behind it and its comma. */
+/* Read the next token of a list at *at, and move behind it and its comma. */
 static int next_token(const char *what, const char *text, const char **at,
 		      char *token, struct ddp_error *error)
 {
@@ -107,7 +107,7 @@ static int next_token(const char *what, const char *text, const char **at,
 	return 0;
 }
 
-/* SLURM_STEP_GPUS, if it lists numbers, count of them; false otherwise. */
+/* Read SLURM_STEP_GPUS; false unless it lists exactly count numbers. */
 static bool read_positions(const char *text, uint32_t count,
 			   uint32_t *positions)
 {
@@ -125,8 +125,8 @@ static bool read_positions(const char *text, uint32_t count,
 }
 
 /*
- * The one GPU whose UUID begins with these bytes; DDP_GPU_NONE if there is
- * none, or if there are several; *known says whether any UUID is known.
+ * Find the one GPU whose UUID begins with these bytes; DDP_GPU_NONE if there is
+ * none, or several. *known: whether any UUID is known.
  */
 static uint32_t find_uuid(const struct ddp_machine *machine, const char *uuid,
 			  size_t length, bool *known)
@@ -161,7 +161,7 @@ static uint32_t find_part(const struct ddp_machine *machine,
 	return counted->all_count == 1 ? counted->all[0] : DDP_GPU_NONE;
 }
 
-/* position: of SLURM_STEP_GPUS, or DDP_GPU_NONE where that does not speak. */
+/* position is that in SLURM_STEP_GPUS; DDP_GPU_NONE if it tells nothing. */
 static int resolve_name(const struct ddp_machine *machine,
 			const struct counted *counted, uint32_t position,
 			struct ddp_gpu_ref *ref, struct ddp_error *error)
@@ -229,7 +229,7 @@ static bool reach_explains(const struct ddp_view *view,
 	return true;
 }
 
-/* Read the tokens alone. */
+/* Read the tokens only. */
 static int read_view(const char *text, struct ddp_view *view,
 		     struct ddp_error *error)
 {

@@ -2,26 +2,26 @@
 /*
  * Which GPUs a task was given, from the text of its variables.
  *
- * What a task must be asked, in task_init, when Slurm has set all of it:
+ * These tell, in task_init, when Slurm has set all of them:
  *
- *   CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES
- *	What the GPU's runtime obeys. Numbers count the GPUs that the task can
- *	reach, by bus id: all of the node without ConstrainDevices, the task's
- *	or the step's own with it. Or they are UUIDs: GPU-..., which may be
- *	cut short, or MIG-... .
- *   SLURM_STEP_GPUS
- *	Positions in gres.conf's list, which Slurm writes entry by entry beside
- *	those of the former, so the k-th speaks of the same GPU. (With a device
- *	cgroup for each task, Slurm 22.05 counts from 0 in it here, too.)
- *   the device files
- *	struct ddp_gpu's reachable: whether this process can open them.
+ * CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES: what the GPU's runtime obeys.
+ * Numbers count the GPUs that the task can reach, by bus id: all of the node
+ * without ConstrainDevices, the task's or the step's own with it. Or they are
+ * UUIDs: GPU-..., which may be cut short, or MIG-... .
  *
- * A number is resolved by the device files where they say something, which is
- * right even if gres.conf lists some of the node's GPUs only; else by
- * SLURM_STEP_GPUS, taking gres.conf to list all GPUs by bus id; else as if the
- * task could reach all. A MIG instance has its parent's locality: its name is
- * MIG-(parent's UUID)/.../..., or it is among the machine's parts, or only one
- * GPU can be its parent.
+ * SLURM_STEP_GPUS: positions in gres.conf's list. Slurm writes them entry by
+ * entry beside those of the former, so that the k-th of both is the same GPU.
+ * (With a device cgroup for each task, Slurm 22.05 counts from 0 here, too.)
+ *
+ * The device files: struct ddp_gpu's reachable, whether this process can open
+ * them.
+ *
+ * A number is resolved by the device files if they tell something, which is
+ * right even if gres.conf lists only some of the node's GPUs; else by
+ * SLURM_STEP_GPUS, assuming that gres.conf lists all GPUs by bus id; else as if
+ * the task could reach all. A MIG instance has its parent's locality: its name
+ * is MIG-(parent's UUID)/.../..., or it is among the machine's parts, or only
+ * one GPU can be its parent.
  */
 #ifndef DDP_LAYOUT_GPUS_H
 #define DDP_LAYOUT_GPUS_H
@@ -71,18 +71,18 @@ struct ddp_view {
  */
 bool ddp_gpus_same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b);
 
-/* The name of the variable that speaks. */
+/* The name of the variable that counts. */
 const char *ddp_gpus_variable(const struct ddp_view *view);
 
 /*
- * Resolve a task's variables against the node. The variable that speaks is
- * ROCR_VISIBLE_DEVICES on a node with GPUs by AMD alone or where
- * CUDA_VISIBLE_DEVICES is not set, else CUDA_VISIBLE_DEVICES; without either
- * the view is empty. A GPU that the node does not show as a PCI device is no
- * error on a node that shows none.
+ * Resolve a task's variables against the node. ROCR_VISIBLE_DEVICES counts on a
+ * node whose GPUs are all by AMD, or where CUDA_VISIBLE_DEVICES is not set;
+ * else CUDA_VISIBLE_DEVICES. Without either the view is empty. A GPU that the
+ * node does not show as a PCI device is an error only on a node that shows
+ * some.
  *
  * Returns 0, or -1 for a malformed list, for more than DDP_GPU_MAX, for the
- * same one twice, or for a number or UUID that the node does not have.
+ * same GPU twice, or for a number or UUID that the node does not have.
  */
 int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		     const struct ddp_machine *machine, struct ddp_view *view,

@@ -76,7 +76,7 @@ static bool parse_number(const char *text, size_t length, uint64_t *value)
 	return true;
 }
 
-/* A type is a word that cannot have been meant as a number. */
+/* A type is a word that nobody can have meant as a number. */
 static bool is_valid_type(const char *type, size_t length)
 {
 	return strspn(type, DIGITS) < length &&
@@ -113,7 +113,7 @@ static int parse_request(const struct parser *parser, const char *text,
 	return 0;
 }
 
-/* Keep a request, once a type, as Slurm does not add them up either. */
+/* Keep a request. Each type may come once: Slurm does not add them up. */
 static int add_request(struct parser *parser, const char *at,
 		       const struct request *request)
 {
@@ -136,7 +136,7 @@ static int add_request(struct parser *parser, const char *at,
 	return 0;
 }
 
-/* Read the item from at up to end; those of other names are skipped. */
+/* Read the item from at up to end; skips items of other names. */
 static int parse_item(struct parser *parser, const char *at, const char *end)
 {
 	struct request request = { at, 0, 1 };
@@ -163,7 +163,7 @@ static int parse_item(struct parser *parser, const char *at, const char *end)
 	return request.count > 0 ? add_request(parser, at, &request) : 0;
 }
 
-/* The ',' or NUL that ends an item; commas in parentheses do not. */
+/* Find the ',' or NUL that ends an item; commas in parentheses do not. */
 static const char *find_item_end(const char *at)
 {
 	const char *close;

@@ -5,35 +5,37 @@
  *
  * GPUs. L ranks that see the same G GPUs divide them:
  *   L = G	one each.
- *   L < G	groups of neighbours in the order given, G/L in each; where L
- *		does not divide G the first G mod L groups have one more.
+ *   L < G	groups of neighbours in the order given, G/L in each; if L does
+ *		not divide G, the first G mod L groups have one more.
  *   L > G	refused, unless sharing is allowed: then L/G ranks have the same
- *		one, the first L mod G GPUs (when all is equal) one more.
- * Which rank has which is chosen such that the sum of distances between the
- * CPUs that Slurm gave the ranks and the GPUs is the least (ddp_assign). The
+ *		GPU, and L mod G of the GPUs (the first, if all is equal) one
+ *		rank more.
+ * Which rank has which is chosen so that the sum of distances between the CPUs
+ * that Slurm gave the ranks and the GPUs is the least (ddp_assign). The
  * distance of a rank and a GPU is
- *   0	some of its CPUs are in the GPU's locality,
- *   1	none is, but some are of the same package,
- *   2	neither.
- * Of answers equal in that, the one is taken that has more CPUs at those
+ *   0	if some of its CPUs are in the GPU's locality,
+ *   1	if none is, but some are of the same package,
+ *   2	otherwise.
+ * Among answers with the same sum, the one wins that has more CPUs at those
  * distances, summed over the ranks; then the lowest ranks have the first GPUs.
- * (Levels of hwloc's tree, not the firmware's latency matrix: they are there
- * on every node and agree with it where it says anything.)
+ * (Distances are levels of hwloc's tree, not the firmware's latency matrix:
+ * every node has them, and they agree with the matrix where that says
+ * anything.)
  *
  * Ranks that see different GPUs, because Slurm has cut the view for each task,
- * divide them among those that see the same ones; where views overlap without
- * being equal each rank keeps its own whole.
+ * divide them among those that see the same ones. Where views overlap without
+ * being equal, each rank keeps its own whole.
  *
  * CPUs. Each rank wants those of Slurm's mask that are at the least distance
- * from its GPUs, as above; all of the mask where it has no GPU, or one whose
- * locality is unknown. It wants those of the next distance too if the near
- * ones alone, each divided by the ranks that could want it, come to less than
- * half of its even share of the mask: a rank that would keep one of eight
- * cores is better off with all. What several want is dealt out evenly in whole
+ * from its GPUs; all of the mask if it has no GPU, or one whose locality is
+ * unknown. A rank that would keep one of eight cores is better off with all of
+ * them: it wants the CPUs of the next distance too if the near ones alone,
+ * each divided by the ranks that could want it, come to less than half of its
+ * even share of the mask. What several ranks want is dealt out evenly in whole
  * cores (ddp_split), neighbours to neighbours, so that ranks that want all
- * CPUs are spread over the NUMA nodes. Those that come away without a core of
- * their own want their whole mask. With fewer cores than ranks, threads of
- * cores are dealt, and with fewer threads than ranks these are shared.
+ * CPUs are spread over the NUMA nodes. Ranks that get no core of their own
+ * then want their whole mask. With fewer cores than ranks, threads of cores
+ * are dealt out; with fewer threads than ranks, these are shared.
  * The answer is within the mask and never empty.
  */
 #ifndef DDP_LAYOUT_PLACEMENT_H
@@ -53,10 +55,11 @@ enum {
 
 /* --ddp-gpus= */
 enum ddp_gpus_policy {
-	DDP_GPUS_ALL,		/* all in sight; position local rank is its */
-	DDP_GPUS_OWN,		/* its own in sight */
+	DDP_GPUS_ALL,		/* a rank sees all; its own is at its local
+				 * rank */
+	DDP_GPUS_OWN,		/* it sees its own only */
 	DDP_GPUS_SHARE,		/* as ALL, and several may have the same */
-	DDP_GPUS_OFF		/* not our business: ranks have no GPU */
+	DDP_GPUS_OFF		/* left alone: ranks count as having none */
 };
 
 /* --ddp-cpus= */
@@ -72,9 +75,9 @@ extern const char *const ddp_gpus_words[];
 extern const char *const ddp_cpus_words[];
 
 /*
- * What must be gathered of all tasks of the node, by local rank: the mask read
- * back from the kernel in task_init, when task/affinity has set it; and the
- * GPUs in sight, by ddp_gpus_resolve and ddp_views_join.
+ * What all tasks of the node must tell, by local rank: the mask that the kernel
+ * has in task_init, when task/affinity has set it; and the GPUs that they see,
+ * by ddp_gpus_resolve and ddp_views_join.
  */
 struct ddp_placement_rank {
 	struct ddp_cpuset mask;
@@ -91,8 +94,8 @@ struct ddp_placement_params {
 	const struct ddp_placement_rank *ranks;
 	enum ddp_gpus_policy gpus_policy;
 	enum ddp_cpus_policy cpus_policy;
-	bool cpus_bound;		/* the user has said --cpu-bind: CPUs
-					 * stay as they are */
+	bool cpus_bound;		/* the user gave --cpu-bind: CPUs stay
+					 * as they are */
 };
 
 enum {
@@ -105,12 +108,12 @@ struct ddp_placement {
 	uint32_t gpu_count;		/* its own */
 	uint32_t gpus[DDP_GPU_MAX];	/* in params.gpus.gpus */
 	uint32_t visible_count;		/* 0: leave the variable alone */
-	uint32_t visible[DDP_GPU_MAX];	/* what it shall see, in this order */
+	uint32_t visible[DDP_GPU_MAX];	/* what it must see, in this order */
 	bool local_rank_is_device;	/* visible[local rank] is gpus[0]; if
 					 * false, and it has a GPU, its device
 					 * is 0 */
-	struct ddp_cpuset cpus;		/* what it shall run on; the mask where
-					 * nothing is to be changed */
+	struct ddp_cpuset cpus;		/* to run on; the mask where nothing is
+					 * to be changed */
 	int32_t memory_numa;		/* where memory is preferred; -1: leave
 					 * the kernel's policy, which is local
 					 * to the thread */

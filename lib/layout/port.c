@@ -40,7 +40,7 @@ int ddp_port_range_parse(const char *text, uint16_t *first, uint16_t *last,
 uint16_t ddp_port_derive(uint32_t job_id, uint32_t step_id, uint16_t first,
 			 uint16_t last)
 {
-	/* 2^32 over the golden ratio spreads neighbours furthest apart. */
+	/* 2^32 divided by the golden ratio puts neighbours furthest apart. */
 	const uint32_t golden = 2654435769u;
 	uint64_t range = (uint64_t)last - first + 1;
 	uint64_t slot = (uint64_t)(job_id * golden) * range >> 32;

@@ -102,7 +102,7 @@ static void add_gpus(struct ddp_text *out, const struct ddp_row *row,
 	}
 }
 
-/* Add a cell, "-" where it would be empty; returns its width. */
+/* Add a cell, "-" if it would be empty; returns its width. */
 static size_t add_cell(struct ddp_text *out, const struct ddp_row *row,
 		       enum column column)
 {

@@ -9,7 +9,7 @@
 #include "layout/gres.h"
 #include "layout/tasks.h"
 
-/* The number at the start of text; 0 where there is none, or it is absurd. */
+/* The number at the start of text; 0 if there is none, or if it is absurd. */
 static uint32_t parse_number(const char *text, const char **rest)
 {
 	char *end = NULL;
@@ -44,7 +44,7 @@ static uint32_t get_fixed_nodes(const char *nodes)
 	return min;
 }
 
-/* Options that speak of each node; *gpus is 0 where they name no GPUs. */
+/* By the options that are for each node; *gpus is 0 if they name no GPUs. */
 static int get_node_gpus(const struct ddp_request *request, uint32_t *gpus,
 			 struct ddp_error *error)
 {
@@ -54,7 +54,7 @@ static int get_node_gpus(const struct ddp_request *request, uint32_t *gpus,
 	if (ddp_gpus_count(per_node, &first, error) < 0 ||
 	    ddp_gres_count_gpus(request->gres, &second, error) < 0)
 		return -1;
-	/* Of several types some might be replaced and some added. */
+	/* With several types, some might be replaced and some added. */
 	if (first && second && per_node[strspn(per_node, "0123456789")])
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--gpus-per-node=%.64s and "
@@ -108,10 +108,11 @@ int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
 }
 
 /*
- * The user said how many tasks. Of n tasks Slurm may put more on a node than
- * it has GPUs while other nodes' stay idle; that many per node prevents it.
- * Where the product does not come out, srun would warn that it cannot be
- * honoured, and tasks would see a false number.
+ * The user gave the number of tasks. Slurm may put more of them on a node than
+ * it has GPUs while GPUs of other nodes stay idle; a number of tasks per node
+ * prevents that. It is left out where the product is not the number of tasks:
+ * srun would warn that it cannot be honoured, and tasks would see a wrong
+ * number.
  */
 static void fill_bound(const struct ddp_request *request, uint32_t gpus,
 		       struct ddp_fill *fill)
@@ -163,7 +164,8 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "one task a GPU needs a fixed number of "
 				     "nodes, and %s%.64s leaves it open; give "
-				     "-N NODES, or the number of tasks with -n", request->nodes ? "-N" :
+				     "-N NODES, or the number of tasks with -n",
+				     request->nodes ? "-N" :
 				     "--jobid without -N",
 				     request->nodes ? request->nodes : "");
 	fill->ntasks_per_node = gpus;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a --ddp step or job asks for, and what it left open: one rank a GPU.
+ * What a --ddp step or job asks for, and what it leaves open: one rank for each
+ * GPU.
  *
  * The texts are the values of the options of srun, sbatch and salloc of the
- * same name, from the command line or the environment; NULL where an option
- * was not given. Nothing is copied and nothing is kept.
+ * same name, from the command line or the environment; NULL where an option was
+ * not given. Nothing is copied and nothing is kept.
  */
 #ifndef DDP_LAYOUT_REQUEST_H
 #define DDP_LAYOUT_REQUEST_H
@@ -46,9 +47,9 @@ struct ddp_fill {
 };
 
 /*
- * GPUs on each node, 0 where none are asked for. Slurm joins --gpus-per-node
- * and --gres into one list, of which the later word on a type of GPU stands:
- * --gres's. Where neither speaks of GPUs, --gpus does, which needs a fixed
+ * Count the GPUs on each node, 0 if none are asked for. Slurm joins
+ * --gpus-per-node and --gres into one list, in which --gres wins where both
+ * name a type of GPU. If neither names GPUs, --gpus counts, which needs a fixed
  * number of nodes that divides it. Returns 0, or -1 with *gpus unchanged.
  */
 int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
@@ -56,32 +57,33 @@ int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
 
 /*
  * Where the GPUs of each node follow from --gpus, write to text[size] what
- * --gpus-per-node must say for Slurm to give each node that many, as it would
- * else give some nodes more than others; "" where they do not. Returns 0; -1
- * with an empty text if --gpus does not divide evenly.
+ * --gpus-per-node must be for Slurm to give each node that many: otherwise
+ * Slurm may give some nodes more than others. Writes "" where they do not
+ * follow from it. Returns 0; -1 with an empty text if --gpus does not divide
+ * evenly.
  */
 int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
 			      size_t size, struct ddp_error *error);
 
 /*
- * Choose the tasks of a step: one a GPU of each node; one in all for --pty.
- * Where the number of tasks, or of tasks per node or per GPU, is given,
- * that number stands; tasks per node are then filled only where they merely
- * keep a node from getting more tasks than it has GPUs, and the numbers fit.
- * Nothing is filled where a host file places the tasks.
- * Returns 0; -1 where GPUs are asked for and the number of nodes is open,
- * since Slurm would then start too few tasks.
+ * Choose the tasks of a step: one for each GPU of each node; one in all for
+ * --pty. A number of tasks, or of tasks per node or per GPU, that the user gave
+ * stands. Tasks per node are then filled in only to keep a node from getting
+ * more tasks than it has GPUs, and only where the numbers fit. Nothing is
+ * filled in where a host file places the tasks. Returns 0; -1 where GPUs are
+ * asked for and the number of nodes is open, because Slurm would then start too
+ * few tasks.
  */
 int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 		     struct ddp_error *error);
 
 /*
  * CPUs for each task of a step, so that what the job was given for its tasks
- * reaches the step's: job_cpus_per_task (SLURM_CPUS_PER_TASK), or as many as
- * tasks_per_node tasks find on the job's smallest node, going by
- * job_cpus_per_node (SLURM_JOB_CPUS_PER_NODE, such as "4(x2),8"; NULL: not
- * known) of job_nodes nodes. 0 where the text cannot be read or not even one
- * CPU is left for each.
+ * reaches the step's tasks: job_cpus_per_task (SLURM_CPUS_PER_TASK), or as many
+ * as tasks_per_node tasks find on the job's smallest node. job_cpus_per_node is
+ * SLURM_JOB_CPUS_PER_NODE, such as "4(x2),8" (NULL: not known), of job_nodes
+ * nodes. Returns 0 if the text cannot be read, or if there is not one CPU for
+ * each.
  */
 uint32_t ddp_request_cpus_per_task(const char *job_cpus_per_task,
 				   const char *job_cpus_per_node,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank's row, made of its placement or read from its record. A record is
- * fields with a tab after each, the lists of GPUs and of reasons with their
- * lengths in front.
+ * A rank's row, made from its placement or read from its record. A record is
+ * fields with a tab after each; lists have their length in front.
  */
 #include "layout/report.h"
 
@@ -16,8 +15,8 @@
 enum { FIELD_MAX = DDP_HOSTNAME_MAX };	/* bytes of a string, without NUL */
 
 /*
- * Add a string to what is to be the row's storage: with a tab after it, which
- * others' strings must not have. Nor may they be long.
+ * Add a string and a tab to what becomes the row's storage. A string that
+ * others wrote must have no tab in it, and must not be long.
  */
 static void add_field(struct ddp_text *out, const char *string)
 {
@@ -36,7 +35,9 @@ static void add_set(struct ddp_text *out, const struct ddp_cpuset *set)
 	free(text);
 }
 
-/* What orders the GPUs that the task sees; nothing where that is left. */
+/*
+ * Add what orders the GPUs that the task sees; nothing if that is left alone.
+ */
 static void add_visible(struct ddp_text *out, const struct ddp_view *gpus,
 			const struct ddp_view *view,
 			const struct ddp_placement *placement)
@@ -73,7 +74,9 @@ static const struct ddp_gpu *find_gpu(const struct ddp_machine *machine,
 	return &machine->gpus[gpus->gpus[placement->gpus[i]].gpu];
 }
 
-/* All strings of a row, in the order in which split_strings takes them. */
+/*
+ * Make all strings of a row, in the order in which split_strings takes them.
+ */
 static char *make_strings(const struct ddp_rank *rank,
 			  const struct ddp_machine *machine,
 			  const struct ddp_view *gpus,

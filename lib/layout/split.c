@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CPUs dealt out fairly: each unit goes to the rank that has the fewest, and an
- * owner on the way changes to another unit where that helps.
+ * Deals out CPUs fairly: the next unit goes to the rank that has the fewest. To
+ * free one for it, owners may move to other units.
  */
 #include "layout/split.h"
 
@@ -11,7 +11,7 @@
 
 #define NONE UINT32_MAX
 
-/* What is dealt: a core or a thread, as neighbours in machine->cpus. */
+/* What is dealt out: a core or a thread, neighbours in machine->cpus. */
 struct unit {
 	uint32_t first, end;
 	uint32_t owner;		/* rank, or NONE */
@@ -110,8 +110,8 @@ static void find_groups(struct deal *deal)
 }
 
 /*
- * The nearest unit without owner that can be freed for rank by letting each
- * owner on the way change to another; NULL if there is none.
+ * Find the nearest unit without an owner that rank can get when each owner on
+ * the way moves to another unit; NULL if there is none.
  */
 static struct unit *search_unit(struct deal *deal, uint32_t rank)
 {
@@ -142,7 +142,7 @@ static struct unit *search_unit(struct deal *deal, uint32_t rank)
 	return NULL;
 }
 
-/* Give rank one unit more, all others keeping as many as they have. */
+/* Give rank one more unit; all others keep as many as they have. */
 static bool give_unit(struct deal *deal, uint32_t rank)
 {
 	struct unit *unit = search_unit(deal, rank);
@@ -166,8 +166,8 @@ static int likes(const struct deal *deal, uint32_t rank,
 }
 
 /*
- * What is won if the owners of two units change, in units that are where
- * their owners like them; INT_MIN if they cannot.
+ * How many more units would be where their owners like them if the owners of
+ * two units swapped; INT_MIN if they cannot.
  */
 static int get_exchange_gain(const struct deal *deal, const struct unit *a,
 			     const struct unit *b)
@@ -188,8 +188,8 @@ static void exchange(struct unit *a, struct unit *b)
 }
 
 /*
- * Exchange units until none is won by it; then such that low ranks have low
- * ones, and each its own in a row.
+ * Swap units as long as that wins something; then so that low ranks have low
+ * units, and each rank its own side by side.
  */
 static void sort_units(struct deal *deal)
 {
@@ -219,8 +219,8 @@ static void sort_units(struct deal *deal)
 }
 
 /*
- * Deal to all that have nothing yet, one each and so on. Who cannot be given
- * one more now never can, nor can others that want the same.
+ * Deal one unit at a time to all ranks that have nothing yet. A rank that
+ * cannot get one more now never can, and neither can others that want the same.
  */
 static void deal_units(struct deal *deal)
 {
@@ -271,7 +271,7 @@ static bool group_starves(const struct deal *deal, uint32_t group)
 	return false;
 }
 
-/* Give rank the CPUs of its units; whether it shares one of them. */
+/* Give rank the CPUs of its units; returns whether it shares one of them. */
 static bool serve_rank(struct deal *deal, uint32_t rank, struct ddp_cpuset *get)
 {
 	bool shares = false;
@@ -286,7 +286,7 @@ static bool serve_rank(struct deal *deal, uint32_t rank, struct ddp_cpuset *get)
 	return shares;
 }
 
-/* Serve those groups in which nobody starves; whether that was all. */
+/* Serve the groups in which nobody starves; returns whether that was all. */
 static bool serve_groups(struct deal *deal, enum ddp_split split,
 			 struct ddp_cpuset *get, enum ddp_split *how)
 {
@@ -308,7 +308,10 @@ static bool serve_groups(struct deal *deal, enum ddp_split split,
 	return all;
 }
 
-/* Serve the rest: who has got nothing takes the thread with fewest users. */
+/*
+ * Serve the rest: a rank that has nothing gets the thread with the fewest
+ * users.
+ */
 static void serve_rest(struct deal *deal, struct ddp_cpuset *get,
 		       enum ddp_split *how)
 {

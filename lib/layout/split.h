@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * CPUs dealt out fairly to ranks that want some of the same.
- */
+/* CPUs, dealt out fairly to ranks that want some of the same ones. */
 #ifndef DDP_LAYOUT_SPLIT_H
 #define DDP_LAYOUT_SPLIT_H
 
@@ -18,14 +16,16 @@ enum ddp_split {
 };
 
 /*
- * Give each of count ranks some of the CPUs of want[rank], each at least one.
- * None of a core is given to two ranks if every rank can so have a core;
- * otherwise, among the ranks that compete with one that cannot, none of a CPU;
- * otherwise a rank for which none is left has one that another has too.
- * The least number that a rank gets is as high as it can be, then the second
- * least, and so on, the first ranks having a core more where it does not come
- * out even. With that, ranks get what is in their like rather than not, as far
- * as exchanges between two can bring it about; then neighbours to neighbours.
+ * Give each of count ranks some of the CPUs of want[rank], at least one.
+ *
+ * If every rank can have a core, no core is given to two ranks. Otherwise,
+ * among the ranks that compete with one that cannot, no CPU is. Otherwise a
+ * rank for which none is left shares a CPU with another.
+ *
+ * The smallest number that a rank gets is as high as it can be, then the second
+ * smallest, and so on; the first ranks have a core more where it does not come
+ * out even. Within that, ranks get what is in their like rather than what is
+ * not, as far as swaps between two can bring it about; then neighbours.
  *
  * Each want must hold a CPU of the machine's; others are ignored. Writes get
  * and how of each rank. Returns 0, or -1 if memory is short.

@@ -59,7 +59,7 @@ bool ddp_vars_user_wins(size_t index)
 	return index < ROW_COUNT && rows[index].user_wins;
 }
 
-/* printf to out[size]; -1 where it does not fit. */
+/* Print to out[size]; -1 if it does not fit. */
 static int print(char *out, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -24,7 +24,7 @@ const char *ddp_asked_step_gpus(void)
 	return get_typed("gpus", "SLURM_GPUS");
 }
 
-/* Whether a --gres says something of GPUs; "none" does, too. */
+/* Whether a --gres speaks of GPUs, as "none" does, too. */
 static bool names_gpus(const char *gres)
 {
 	uint32_t gpus;
@@ -33,7 +33,7 @@ static bool names_gpus(const char *gres)
 			ddp_gres_count_gpus(gres, &gpus, NULL) < 0 || gpus);
 }
 
-/* What is typed for a step replaces all that the job says of GPUs. */
+/* What the user types for a step replaces all that the job says of GPUs. */
 static void read_gpus(struct ddp_request *request)
 {
 	request->gres = get_typed("gres", "SLURM_GRES");
@@ -44,7 +44,7 @@ static void read_gpus(struct ddp_request *request)
 	    !request->gpus_per_node) {
 		request->gres = ddp_cli_get("gres");
 		request->gpus_per_node = ddp_cli_get("gpus-per-node");
-		/* Slurm gives a job's --gpus to its nodes unevenly: ask it. */
+		/* Slurm may spread a job's --gpus unevenly: ask it. */
 		if (!request->in_job)
 			request->gpus = ddp_cli_get("gpus");
 		else if (ddp_cli_get("gpus") && !request->gpus_per_node)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spank.h says nothing of the options that srun, sbatch and salloc were
- * given. Their own accessors do: these are looked up at run time, with the
- * declarations that Slurm 21.08 to 26.05 have, and may be absent.
+ * spank.h does not tell which options srun, sbatch and salloc were given. Their
+ * own accessors do. These are looked up at run time, because a build of Slurm
+ * may not export them; their declarations are the same from Slurm 21.08 to
+ * 26.05.
  */
 #define _GNU_SOURCE
 #include "srun/cli.h"
@@ -37,7 +38,10 @@ bool ddp_cli_available(void)
 
 const char *ddp_cli_get_default(const char *option)
 {
-	/* Never freed: it is Slurm's allocator's, and srun is short. */
+	/*
+	 * Never freed: the text belongs to Slurm's allocator, and srun is
+	 * short.
+	 */
 	return ddp_cli_available() ? cli.get(cli.opt, option) : NULL;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In srun, when the step is there and nothing runs yet: what was chosen for
- * the whole of it, with the reasons. What differs from node to node is said
- * there, before the tasks start.
+ * In srun, when the step exists and nothing runs yet: what was chosen for the
+ * whole step, and why. Each node prints what differs from node to node, before
+ * its tasks start.
  */
 #define _GNU_SOURCE
 #include "srun/explain.h"
@@ -41,7 +41,7 @@ static void say(const char *format, ...)
 	free(line);
 }
 
-/* Whether one that the plugin filled in for some component. */
+/* Whether the plugin filled this variable in for some component. */
 static bool was_added(const char *name)
 {
 	char variable[96];
@@ -64,7 +64,10 @@ static const char *exported(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* Of a heterogeneous step Slurm shows srun one component, and any of them. */
+/*
+ * In a heterogeneous step Slurm shows srun one component only, and it can be
+ * any of them.
+ */
 static void explain_tasks(spank_t spank, bool heterogeneous)
 {
 	const char *why = "Slurm's default";
@@ -102,7 +105,7 @@ static void explain_mpi(void)
 	say("MPI type %s: %s", mpi ? mpi : "unknown", why);
 }
 
-/* Rank 0's node, where it is the first of the list for certain. */
+/* The master: rank 0's node, if that is certainly the first of the list. */
 static void explain_master(const char *step, bool heterogeneous)
 {
 	const char *users = exported("MASTER_ADDR"), *nodes, *order;
@@ -130,7 +133,10 @@ static void explain_master(const char *step, bool heterogeneous)
 	free(list);
 }
 
-/* Slurm's id of the job is any component's, and the variable is the first's. */
+/*
+ * Slurm's id of a heterogeneous job can be that of any component; the variable
+ * is the first's.
+ */
 static void explain_port(uint32_t job_id, uint32_t step_id, const char *step,
 			 bool heterogeneous)
 {

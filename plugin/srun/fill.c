@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the user left open, filled in: one task for each GPU, the job's CPUs,
- * the MPI type, and the end of the step when a rank fails.
+ * Fills in what the user left open: one task for each GPU, the job's CPUs, the
+ * MPI type, and that the step ends when a rank fails.
  */
 #define _GNU_SOURCE
 #include "srun/fill.h"
@@ -29,8 +29,8 @@ struct fill {
 };
 
 /*
- * Which component srun takes this one for: the one that --het-group names.
- * srun writes that down itself, and so says that it was not given.
+ * Which component srun takes this one for: the one that --het-group names. srun
+ * sets that option itself, so that it does not count as given.
  */
 static long get_het_group(const struct fill *fill)
 {
@@ -47,7 +47,7 @@ static uint32_t count_job_gpus(const struct fill *fill)
 	char member[64];
 	uint32_t gpus;
 
-	/* Of a heterogeneous job scontrol would show every component. */
+	/* scontrol would show all components of a heterogeneous job. */
 	if (getenv("SLURM_HET_SIZE")) {
 		snprintf(member, sizeof(member), "%s+%ld", job_id,
 			 get_het_group(fill));
@@ -59,9 +59,9 @@ static uint32_t count_job_gpus(const struct fill *fill)
 }
 
 /*
- * What was asked for. Where nothing tells the number of tasks, the job's GPUs
- * do, and these may not be in the environment: salloc --gres leaves no trace
- * there.
+ * Read what was asked for. Where nothing tells the number of tasks, the GPUs of
+ * the job do. These may not be in the environment, because salloc --gres leaves
+ * no trace there: scontrol knows them.
  */
 static void read_request(struct fill *fill)
 {
@@ -87,14 +87,14 @@ static void choose_tasks(struct fill *fill)
 				       sizeof(fill->gpus), &error) < 0 &&
 	     fill->tasks.ntasks_per_node && !request->ntasks))
 		ddp_srun_refuse("%s", error.text);
-	/* More tasks than GPUs are wanted, and no more nodes for them. */
+	/* The user wants more tasks than GPUs, and not more nodes for them. */
 	if (request->ntasks && !request->nodes &&
 	    (ddp_plugin.gpus == DDP_GPUS_SHARE ||
 	     ddp_plugin.gpus == DDP_GPUS_OFF))
 		fill->tasks.ntasks_per_node = 0;
 }
 
-/* Add a value for this component of the step alone. */
+/* Add a variable for this component of the step alone. */
 static void add_text(const struct fill *fill, const char *name,
 		     const char *value)
 {
@@ -117,7 +117,7 @@ static void add_number(const struct fill *fill, const char *name,
 static void add_nodes(const struct fill *fill)
 {
 	add_number(fill, "SLURM_JOB_NUM_NODES", fill->tasks.nodes);
-	/* One node has not all the GPUs of the job's --gpus. */
+	/* The job's --gpus is more than one node of it has. */
 	if (fill->request.in_job && ddp_cli_get("gpus") &&
 	    !ddp_asked_step_gpus())
 		add_number(fill, "SLURM_GPUS", count_job_gpus(fill));
@@ -132,7 +132,7 @@ static bool add_tasks(const struct fill *fill)
 	if (fill->tasks.ntasks_per_node) {
 		add_number(fill, "SLURM_NTASKS_PER_NODE",
 			   fill->tasks.ntasks_per_node);
-		/* srun passes its option on to the tasks in this one. */
+		/* srun passes its option on to the tasks in this variable. */
 		ddp_rerun_hide("SLURM_NTASKS_PER_NODE");
 	}
 	if (fill->tasks.ntasks_per_node && *fill->gpus) {
@@ -158,8 +158,8 @@ static uint32_t count_tasks_per_node(const struct fill *fill)
 }
 
 /*
- * srun before 23.11 drops the job's --cpus-per-task. The job may have asked
- * for it on behalf of fewer tasks than one a GPU; they then share it.
+ * srun before 23.11 ignores the job's --cpus-per-task. If the job asked for it
+ * for fewer tasks than one for each GPU, the tasks share what it has.
  */
 static bool add_cpus(const struct fill *fill)
 {
@@ -167,7 +167,7 @@ static bool add_cpus(const struct fill *fill)
 	const char *job_nodes = getenv("SLURM_JOB_NUM_NODES");
 	uint32_t cpus;
 
-	/* srun takes the first away for "a : b" in an ordinary job. */
+	/* srun unsets the first for "a : b" in an ordinary job. */
 	if (!job_nodes)
 		job_nodes = getenv("SLURM_NNODES");
 	if (fill->request.cpus_per_task || fill->request.cpus_per_gpu ||

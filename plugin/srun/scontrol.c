@@ -67,7 +67,7 @@ static pid_t start_scontrol(const char *what, const char *id, int *out)
 	return pid;
 }
 
-/* Everything that scontrol prints; the caller's; NULL if it fails. */
+/* All that scontrol prints, the caller's to free; NULL if it fails. */
 static char *read_scontrol(const char *what, const char *id)
 {
 	char *text = NULL;
@@ -96,7 +96,7 @@ static char *read_scontrol(const char *what, const char *id)
 	return text;
 }
 
-/* Each group of nodes that are alike has one word "GRES=...". */
+/* scontrol prints one word "GRES=..." for each group of like nodes. */
 static int parse_answer(char *text, const char *job_id, uint32_t *gpus,
 			struct ddp_error *error)
 {
@@ -116,9 +116,9 @@ static int parse_answer(char *text, const char *job_id, uint32_t *gpus,
 			first = group;
 		else if (group != first)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-					     "job %.64s has %u GPUs on one node "
-					     "and %u on another; give the "
-					     "number of tasks with -n",
+					     "job %.64s has %u GPUs on one "
+					     "node and %u on another; give "
+					     "the number of tasks with -n",
 					     job_id, first, group);
 	}
 	*gpus = first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a task gets of all that was chosen: CPUs, memory policy, variables. */
+/* Gives a task what was chosen for it: CPUs, memory policy, variables. */
 #define _GNU_SOURCE
 #include "stepd/apply.h"
 
@@ -20,7 +20,7 @@ enum {
 	NUMA_BITS = 8 * sizeof(unsigned long)
 };
 
-/* CPUs are not touched where nothing is to change. */
+/* Does not touch the CPUs where nothing is to change. */
 static int bind_cpus(const struct ddp_placement *placement,
 		     struct ddp_error *error)
 {
@@ -39,8 +39,8 @@ static int bind_cpus(const struct ddp_placement *placement,
 }
 
 /*
- * Not over a --mem-bind. Where the kernel does not allow it, memory comes from
- * where the thread runs, which is near as well, so that it is no error.
+ * Does not override a --mem-bind. It is no error if the kernel does not allow
+ * it: memory then comes from where the thread runs, which is near as well.
  */
 static void prefer_memory(const struct ddp_task *task)
 {
@@ -68,7 +68,10 @@ static int export_recorded(struct ddp_task *task, const char *name,
 	return ddp_task_setenv(task, name, value, error);
 }
 
-/* The one variable that orders GPUs, which then counts as the plugin does. */
+/*
+ * Set the one variable that orders GPUs, and let CUDA count them as the plugin
+ * does.
+ */
 static int set_visible(struct ddp_task *task, char *record,
 		       struct ddp_error *error)
 {
@@ -86,7 +89,7 @@ static int set_visible(struct ddp_task *task, char *record,
 				record, error);
 }
 
-/* srun's input variables that the plugin filled in are not the task's. */
+/* Take out the input variables that the plugin filled in for srun. */
 static int remove_hidden(struct ddp_task *task, struct ddp_error *error)
 {
 	const char *names = ddp_task_getenv(task, DDP_TELL_HIDDEN);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The choice for all tasks of a node, made by one of them: which GPU and CPUs
- * each has, and what is said of it.
- */
+/* One task of a node chooses for all of them: which GPU and CPUs each gets. */
 #include "stepd/choose.h"
 
 #include <stdio.h>
@@ -14,7 +11,7 @@
 #include "plugin.h"
 #include "stepd/tell.h"
 
-/* What it works with. */
+/* What it works with, and the answer. */
 struct choice {
 	const struct ddp_task *task;
 	const struct ddp_machine *machine;
@@ -28,7 +25,10 @@ struct choice {
 	bool apart;			/* see ddp_views_join_node */
 };
 
-/* The GPUs are those of the user's own variable: say where to fix it. */
+/*
+ * Add to the error that the GPUs come from the user's own variable, and how to
+ * fix that.
+ */
 static void blame_variable(const struct choice *choice, struct ddp_error *error)
 {
 	size_t length = strlen(error->text);
@@ -84,7 +84,7 @@ static const char *get_interface(const struct ddp_task *task)
 	return task->vars.interface ? task->vars.interface : "";
 }
 
-/* What a task needs of its row, where the task finds it. */
+/* Copy what a task needs of its row to where the task finds it. */
 static int fill_slot(struct ddp_slot *slot, const struct ddp_row *row,
 		     struct ddp_error *error)
 {
@@ -136,7 +136,7 @@ static int make_rows(struct choice *choice, struct ddp_error *error)
 	return 0;
 }
 
-/* A program that takes LOCAL_RANK for its device is about to go wrong. */
+/* Warn where a program that takes LOCAL_RANK for its device would be wrong. */
 static void warn(const struct choice *choice)
 {
 	bool cut = false;

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who can reach an address; the lower the better. */
+/* Who can reach an address; lower is better. */
 enum reach {
 	REACH_ALL,
 	REACH_NODE,		/* this node alone */
 	REACH_NONE
 };
 
-/* An IPv4 address that is written as an IPv6 one is an IPv4 address. */
+/* An IPv4 address that is written as an IPv6 one becomes an IPv4 one. */
 static void copy_address(struct ddp_address *address,
 			 const struct addrinfo *from)
 {
@@ -58,7 +58,7 @@ static enum reach find_reach4(uint32_t ip, const char **what)
 	return ip >> 24 == 0 ? REACH_NONE : REACH_ALL;
 }
 
-/* what becomes what there is to say of the address. */
+/* Sets what to a description of the address. */
 static enum reach find_reach(const struct ddp_address *address,
 			     const char **what)
 {
@@ -128,7 +128,7 @@ static bool is_same_host(const struct sockaddr *a, const struct sockaddr *b)
 				    (const void *)b)->sin6_addr);
 }
 
-/* To connect a datagram socket sends nothing; it asks the routing table. */
+/* Connecting a datagram socket sends nothing: it asks the routing table. */
 static bool find_source(const struct ddp_address *to,
 			struct ddp_address *source)
 {
@@ -176,7 +176,7 @@ bool ddp_net_is_local(const struct ddp_address *address)
 			 (const struct sockaddr *)&source.storage);
 }
 
-/* 0 if the port can be bound, or if there is no such family here. */
+/* Returns 0 if the port can be bound or if there is no such family here. */
 static int try_bind(int family, uint16_t port)
 {
 	struct sockaddr_in in4 = { .sin_family = AF_INET,
@@ -187,7 +187,7 @@ static int try_bind(int family, uint16_t port)
 
 	if (fd < 0)
 		return 0;
-	/* Without it, what a last step left in TIME_WAIT looks occupied. */
+	/* Without it, what the last step left in TIME_WAIT looks occupied. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (family == AF_INET6) {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));

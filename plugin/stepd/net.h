@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a task must know of the network before its program runs: that the
- * master can be reached by its name, by which interface, and that the
- * master's port is free. As the user, on the node.
+ * What a task must know of the network before its program runs: whether the
+ * master can be reached by its name, through which interface, and whether the
+ * master's port is free.
  */
 #ifndef DDP_STEPD_NET_H
 #define DDP_STEPD_NET_H
@@ -21,16 +21,16 @@ struct ddp_address {
 
 /*
  * Resolve a name to the first of its addresses that other nodes can reach.
- * Returns 0; 1 with the reason if it has none but this node can reach one,
- * such as loopback; -1 with the reason if no node can, which is also where the
- * name does not resolve.
+ * Returns 0; 1 with the reason if it has none, but this node can reach one,
+ * such as loopback; -1 with the reason if nobody can reach any, or if the name
+ * does not resolve.
  */
 int ddp_net_resolve(const char *name, struct ddp_address *address,
 		    struct ddp_error *error);
 
 /*
- * The interface that has the address from which this node speaks to another
- * (or to itself). False if there is none, such as where no route leads there.
+ * Find the interface through which this node reaches an address (which may be
+ * its own). Returns false if there is none, as where no route leads there.
  */
 bool ddp_net_interface(const struct ddp_address *to, char name[IF_NAMESIZE]);
 

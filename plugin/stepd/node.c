@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the tasks of a node choose together: each says what Slurm gave it, and
- * the one with local rank 0 discovers the hardware, once for all, and chooses.
+ * How the tasks of a node choose together: each says what Slurm gave it. The
+ * task with local rank 0 discovers the hardware, once for all, and chooses.
  */
 #define _GNU_SOURCE
 #include "stepd/node.h"
@@ -21,7 +21,7 @@ bool ddp_node_fail(bool alone)
 		alone;
 }
 
-/* topology=, with the node's name for each %n; the caller's. */
+/* The file of topology=, with the node's name for each %n; the caller's. */
 static char *name_topology(const struct ddp_task *task)
 {
 	const char *at = ddp_plugin.topology;
@@ -69,7 +69,10 @@ static void share_machine(const struct ddp_machine *machine,
 	       machine->part_count * sizeof(*machine->parts));
 }
 
-/* The GPUs that this task sees; others' device files may be closed to it. */
+/*
+ * Resolve the GPUs that this task sees. The task itself must do it, because it
+ * may not be able to open the device files of others.
+ */
 static int resolve_view(const struct ddp_task *task, struct ddp_node *node,
 			struct ddp_view *view, struct ddp_error *error)
 {
@@ -107,7 +110,7 @@ static int fill_slot(const struct ddp_task *task, struct ddp_node *node,
 		resolve_view(task, node, &slot->view, error);
 }
 
-/* Of local rank 0: discover, wait for what all say, and choose. */
+/* Local rank 0: discover, wait for what all tasks say, and choose. */
 static int lead(struct ddp_task *task, struct ddp_node *node,
 		struct ddp_error *error)
 {

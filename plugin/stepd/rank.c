@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A task's rank, local rank and node rank, by the step's node list and the way
- * in which Slurm deals tasks to nodes.
+ * A task's rank, local rank and node rank, from the step's node list and the
+ * way in which Slurm distributes tasks to nodes.
  */
 #define _GNU_SOURCE
 #include "stepd/rank.h"
@@ -14,10 +14,10 @@
 #include "layout/tasks.h"
 
 /*
- * How ranks are dealt to nodes: as the MPI plugin says, which alone knows for
- * heterogeneous steps and arbitrary order; else by the distribution. A
- * mapping that an outer step left in the environment is told by the MPI type,
- * which srun sets for each step.
+ * Find out how ranks are distributed to nodes. The MPI plugin tells, and for
+ * heterogeneous steps and arbitrary order nothing else does; otherwise
+ * SLURM_DISTRIBUTION tells. A mapping that an outer step left in the
+ * environment does not count: srun sets the MPI type for each step.
  */
 static int fill_params(const struct ddp_task *task,
 		       struct ddp_layout_params *params, uint32_t **mapping,

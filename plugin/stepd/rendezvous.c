@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the ranks meet: the master's address and port, which rank 0 must be
- * able to listen on, and the interface that leads there.
+ * Where the ranks meet: the master's address and port, on which rank 0 must be
+ * able to listen, and the interface that leads there.
  */
 #include "stepd/rendezvous.h"
 
@@ -39,7 +39,7 @@ static int choose_port(struct ddp_task *task, struct ddp_error *error)
 	task->port_why = "MASTER_PORT was exported";
 	if (users)
 		return read_port(task, users, error);
-	/* The components of a heterogeneous step all get the merged list. */
+	/* All components of a heterogeneous step get one merged list. */
 	task->port_why = "reserved by Slurm for this step";
 	if (reserved)
 		return ddp_port_reserved(reserved, port, error);
@@ -53,7 +53,10 @@ static void choose_interface(struct ddp_task *task,
 			     const struct ddp_address *master)
 {
 	if (*ddp_plugin.interface) {
-		/* "=" is NCCL's exact form; else eth1 matches eth10 too. */
+		/*
+		 * With "=" NCCL takes the exact name; else eth1 matches eth10
+		 * too.
+		 */
 		snprintf(task->nccl_interface, sizeof(task->nccl_interface),
 			 "=%s", ddp_plugin.interface);
 		task->vars.nccl_interface = task->nccl_interface;
@@ -63,7 +66,10 @@ static void choose_interface(struct ddp_task *task,
 	}
 }
 
-/* Rank 0 listens where it is the master, as far as that can be told. */
+/*
+ * Check that rank 0 can listen, if this is rank 0 and, as far as can be told,
+ * on the master.
+ */
 static int check_port(const struct ddp_task *task,
 		      const struct ddp_address *master, const char *users,
 		      struct ddp_error *error)
@@ -91,7 +97,7 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 	task->vars.master_addr = users ? users : master;
 	if (choose_port(task, error) < 0)
 		return -1;
-	/* Slurm's own name for a lone node need not resolve there. */
+	/* The name that Slurm has for a lone node need not resolve. */
 	reach = ddp_net_resolve(task->vars.master_addr, &address, &why);
 	if (reach != 0 &&
 	    (task->vars.node_count > 1 || (users && reach < 0)))

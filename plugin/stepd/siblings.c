@@ -26,7 +26,7 @@ void ddp_siblings_open(struct ddp_siblings *siblings, enum ddp_gate gate)
 		sem_post(&siblings->gates[gate]);
 }
 
-/* A slice of the time: 0, or -1 if the gate is still closed. */
+/* Wait for a slice of the time. Returns 0, or -1 if the gate is closed. */
 static int wait_slice(sem_t *gate)
 {
 	struct timespec until;

@@ -15,7 +15,9 @@ const char *ddp_task_getenv(const struct ddp_task *task, const char *name)
 	size_t length = strlen(name);
 	char **entry;
 
-	/* spank_getenv has no room for the node lists of large jobs. */
+	/*
+	 * Not spank_getenv, which has no room for the node lists of large jobs.
+	 */
 	for (entry = task->environment; entry && *entry; entry++)
 		if (strncmp(*entry, name, length) == 0 &&
 		    (*entry)[length] == '=')
@@ -53,8 +55,9 @@ int ddp_task_getenv_number(const struct ddp_task *task, const char *name,
 }
 
 /*
- * The items of spank.h that are per component in a heterogeneous step are
- * used as such only; for the whole step the environment is right.
+ * In a heterogeneous step some items of spank.h are those of the component.
+ * They are used as such; what is of the whole step is read from the
+ * environment.
  */
 int ddp_task_read(struct ddp_task *task, struct ddp_error *error)
 {

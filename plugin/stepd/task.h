@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One task, as slurmstepd starts it: what is read of it, what is chosen for it,
- * and what it gets. The parts of task_init each fill in some of it. All return
- * 0, or -1 with the sentence that ends the task.
+ * and what it gets. Each part of task_init fills in some of it. All functions
+ * return 0, or -1 with the sentence that ends the task.
  */
 #ifndef DDP_STEPD_TASK_H
 #define DDP_STEPD_TASK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one task of a node says for all of them: the rows of an explanation, and
- * a warning. What can be wrong with a task is said in task_init.c.
+ * What one task of a node prints for all of them: the rows of an explanation,
+ * and a warning. Errors are printed in task_init.c.
  */
 #define _GNU_SOURCE
 #include "stepd/tell.h"
@@ -13,7 +13,7 @@
 #include "layout/text.h"
 #include "plugin.h"
 
-/* In one write, so that lines of other nodes do not come in between. */
+/* Print in one write, so that lines of other nodes do not come in between. */
 static void say(char *text)
 {
 	if (text && write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -44,7 +44,7 @@ void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 #define UNLESS_SHARED ""
 #endif
 
-/* The first node speaks for all that have as many tasks as it has. */
+/* Whether the first node prints a warning for all that are like it. */
 static bool first_speaks(const struct ddp_task *task)
 {
 	struct ddp_rank first;
