@@ -148,12 +148,16 @@ static int find_layout(struct ddp_job *job,
 	return 0;
 }
 
-static int join_pmix(struct ddp_job *job, int64_t deadline,
-		     struct ddp_error *error)
+static int join_pmix(struct ddp_job *job, struct ddp_error *error)
 {
+	int64_t deadline = ddp_job_deadline(job, 0);
 	struct ddp_client_facts facts;
 	int rc;
 
+	if (spent)
+		return ddp_error_set(error, DDP_ERROR_PMIX, "an earlier job of "
+				     "this process failed, and its ranks are "
+				     "out of step: start the program again");
 	job->client = ddp_client_open(deadline, error);
 	if (!job->client ||
 	    ddp_client_get_facts(job->client, deadline, &facts, error))
@@ -180,7 +184,7 @@ struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
 {
 	struct ddp_job_options options;
 	struct ddp_job *job;
-	int pmix, rc;
+	int pmix;
 
 	if (read_options(given, &options, error))
 		return NULL;
@@ -203,15 +207,7 @@ struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
 	pthread_mutex_init(&job->lock, NULL);
 	ddp_wait_create_cond(&job->idle);
 	job->timeout_ms = options.timeout_ms;
-	if (!pmix)
-		rc = join_single(job, error);
-	else if (spent)
-		rc = ddp_error_set(error, DDP_ERROR_PMIX, "an earlier job of "
-				   "this process failed, and its ranks are out "
-				   "of step: start the program again");
-	else
-		rc = join_pmix(job, ddp_job_deadline(job, 0), error);
-	if (rc != 0) {
+	if (pmix ? join_pmix(job, error) : join_single(job, error)) {
 		ddp_job_destroy(job);
 		return NULL;
 	}
