@@ -35,7 +35,7 @@ void buckets_destroy(struct buckets *buckets)
 	buckets->count = 0;
 }
 
-size_t buckets_largest(const struct buckets *buckets)
+size_t buckets_find_largest(const struct buckets *buckets)
 {
 	size_t largest = 0;
 
@@ -48,7 +48,7 @@ size_t buckets_largest(const struct buckets *buckets)
 	return largest;
 }
 
-static void start(struct buckets *buckets)
+static void start_bucket(struct buckets *buckets)
 {
 	struct collective *collective = buckets->collective;
 	struct device *device = buckets->device;
@@ -62,13 +62,13 @@ static void start(struct buckets *buckets)
 						  FLOAT32, event);
 }
 
-void buckets_progress(struct buckets *buckets, size_t end)
+void buckets_start_ready(struct buckets *buckets, size_t end)
 {
 	if (!buckets->overlap)
 		return;
 	while (buckets->started < buckets->count &&
 	       buckets->list[buckets->started].end <= end)
-		start(buckets);
+		start_bucket(buckets);
 	buckets->collective->table->poll(buckets->collective);
 }
 
@@ -77,7 +77,7 @@ void buckets_finish(struct buckets *buckets)
 	struct collective *collective = buckets->collective;
 
 	while (buckets->started < buckets->count)
-		start(buckets);
+		start_bucket(buckets);
 	for (int i = 0; i < buckets->count; i++)
 		collective->table->wait(collective, buckets->list[i].ticket,
 					QUEUE_COMPUTE);

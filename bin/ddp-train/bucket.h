@@ -40,13 +40,13 @@ int buckets_create(struct buckets *buckets, size_t count, size_t bytes);
 void buckets_destroy(struct buckets *buckets);
 
 /* The most floats of one bucket. */
-size_t buckets_largest(const struct buckets *buckets);
+size_t buckets_find_largest(const struct buckets *buckets);
 
 /*
  * Floats 0 .. end - 1 are final once what is enqueued was done: start the
  * buckets that lie below end, and poll.
  */
-void buckets_progress(struct buckets *buckets, size_t end);
+void buckets_start_ready(struct buckets *buckets, size_t end);
 
 /* Start what is left and wait for all; the next step may then begin. */
 void buckets_finish(struct buckets *buckets);

@@ -3,7 +3,7 @@
 
 enum { SLICE_UNIT = 16 };
 
-size_t collective_slice(size_t count, int rank, int size, size_t *begin)
+size_t collective_find_slice(size_t count, int rank, int size, size_t *begin)
 {
 	size_t ranks = (size_t)size;
 	size_t length = count / ranks + (count % ranks > 0);

@@ -22,7 +22,7 @@ enum { COLLECTIVE_ABI = 1 };
 
 /*
  * Over values offset .. offset + count - 1 of the buffer that alloc() gave.
- * Rank r of n owns the slice of these that collective_slice() names.
+ * Rank r of n owns the slice of these that collective_find_slice() names.
  */
 enum collective_op {
 	ALL_REDUCE,		/* every rank has the sum */
@@ -110,6 +110,6 @@ extern const struct collective_table collective_mpi;	/* if HAVE_MPI */
  * values it has returned.  All slices but the last ones are of one length, a
  * multiple of 16; the last may be shorter, or empty.
  */
-size_t collective_slice(size_t count, int rank, int size, size_t *begin);
+size_t collective_find_slice(size_t count, int rank, int size, size_t *begin);
 
 #endif

@@ -52,7 +52,7 @@ static void end_shrunk(void)
  * Reading a page that the file no longer has raises SIGBUS.  It is the reader
  * who is interrupted, here: what the reader may call, this may.
  */
-static void on_bus_error(int number, siginfo_t *info, void *context)
+static void handle_bus_error(int number, siginfo_t *info, void *context)
 {
 	const unsigned char *address = info->si_addr;
 
@@ -92,7 +92,7 @@ static int open_file(const char *path, const char *name, struct stat *status,
 	return -1;
 }
 
-static uint32_t header_word(const struct data *data, int index)
+static uint32_t read_header_word(const struct data *data, int index)
 {
 	uint32_t word;
 
@@ -114,9 +114,9 @@ static int check_header(const struct data *data, struct ddp_error *error)
 				     "token file's header; for the bytes of "
 				     "any file use --data", path, data->size,
 				     HEADER_BYTES);
-	magic = header_word(data, 0);
-	version = header_word(data, 1);
-	wanted = HEADER_BYTES + UINT64_C(2) * header_word(data, 2);
+	magic = read_header_word(data, 0);
+	version = read_header_word(data, 1);
+	wanted = HEADER_BYTES + UINT64_C(2) * read_header_word(data, 2);
 	if (magic == bswap_32(MAGIC))
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s is "
 				     "a token file in the wrong byte order; "
@@ -136,12 +136,13 @@ static int check_header(const struct data *data, struct ddp_error *error)
 				     "has %zu bytes, but %" PRIu32 " tokens, "
 				     "which its header counts, make %" PRIu64
 				     "; copy or write the file again", path,
-				     data->size, header_word(data, 2), wanted);
+				     data->size, read_header_word(data, 2),
+				     wanted);
 	return 0;
 }
 
-static int check(struct data *data, uint64_t min_tokens,
-		 struct ddp_error *error)
+static int check_data(struct data *data, uint64_t min_tokens,
+		      struct ddp_error *error)
 {
 	data->tokens = data->size;
 	if (data->format == DATA_TOKENS) {
@@ -160,10 +161,10 @@ static int check(struct data *data, uint64_t min_tokens,
 }
 
 /* Reads of it that fail from now on are the file's fault. */
-static void watch(const struct data *data, data_end *end, void *context)
+static void watch_mapping(const struct data *data, data_end *end, void *context)
 {
 	struct sigaction action = {
-		.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO
+		.sa_sigaction = handle_bus_error, .sa_flags = SA_SIGINFO
 	};
 
 	mapped.begin = data->bytes;
@@ -196,8 +197,8 @@ int data_open(struct data *data, const char *path, enum data_format format,
 				     "%s: %s", names[format], path,
 				     strerror(errno));
 	opened.bytes = bytes;
-	watch(&opened, end, context);
-	if (check(&opened, min_tokens, error) < 0) {
+	watch_mapping(&opened, end, context);
+	if (check_data(&opened, min_tokens, error) < 0) {
 		data_close(&opened);
 		return -1;
 	}
@@ -205,7 +206,7 @@ int data_open(struct data *data, const char *path, enum data_format format,
 	return 0;
 }
 
-static uint16_t token_at(const struct data *data, uint64_t index)
+static uint16_t read_token(const struct data *data, uint64_t index)
 {
 	uint16_t token;
 
@@ -214,13 +215,13 @@ static uint16_t token_at(const struct data *data, uint64_t index)
 }
 
 /* Of all: to leave early would stop the compiler from using vectors. */
-static uint16_t largest_token(const struct data *data, uint64_t begin,
-			      uint64_t end)
+static uint16_t find_largest_token(const struct data *data, uint64_t begin,
+				   uint64_t end)
 {
 	uint16_t largest = 0;
 
 	for (uint64_t i = begin; i < end; i++) {
-		uint16_t token = token_at(data, i);
+		uint16_t token = read_token(data, i);
 
 		largest = token > largest ? token : largest;
 	}
@@ -237,15 +238,15 @@ int data_check(struct data *data, uint64_t vocab, int part, int parts,
 	if (data->format == DATA_BYTES)
 		return 0;
 	data->vocab = vocab;
-	if (largest_token(data, begin, end) < vocab)
+	if (find_largest_token(data, begin, end) < vocab)
 		return 0;
-	while (token_at(data, begin) < vocab)
+	while (read_token(data, begin) < vocab)
 		begin++;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s: token %"
 			     PRIu64 ", counted from 0, is %u, past the "
 			     "vocabulary of --vocab %" PRIu64 "; give the "
 			     "--vocab that it was written with", data->path,
-			     begin, (unsigned)token_at(data, begin), vocab);
+			     begin, (unsigned)read_token(data, begin), vocab);
 }
 
 void data_read(const struct data *data, uint64_t first, size_t count,
@@ -257,7 +258,7 @@ void data_read(const struct data *data, uint64_t first, size_t count,
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		tokens[i] = token_at(data, first + i);
+		tokens[i] = read_token(data, first + i);
 		/* Some rank checked it in its own copy; it will be an index. */
 		if ((uint64_t)tokens[i] >= data->vocab)
 			end_run("has a token past the vocabulary that was not "
@@ -268,7 +269,7 @@ void data_read(const struct data *data, uint64_t first, size_t count,
 	}
 }
 
-uint64_t data_sum(const struct data *data)
+uint64_t data_hash(const struct data *data)
 {
 	size_t pieces = (data->size + SUM_PIECE - 1) / SUM_PIECE;
 	size_t most = pieces < SUM_PIECES ? pieces : SUM_PIECES;
@@ -306,7 +307,7 @@ void data_check_size(const struct data *data)
 		end_shrunk();
 }
 
-bool data_is(const struct data *data, const char *path)
+bool data_is_path(const struct data *data, const char *path)
 {
 	struct stat status;
 

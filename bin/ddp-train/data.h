@@ -65,7 +65,7 @@ void data_read(const struct data *data, uint64_t first, size_t count,
  * FNV-1a, of 64 bits, of the bytes: of all up to 1 MiB, of a longer file of 256
  * pieces of 4 KiB that are spread over it.
  */
-uint64_t data_sum(const struct data *data);
+uint64_t data_hash(const struct data *data);
 
 /*
  * Ends the run if the file has shrunk: what is missing of the last page reads
@@ -74,7 +74,7 @@ uint64_t data_sum(const struct data *data);
 void data_check_size(const struct data *data);
 
 /* Whether path names the file that is open; false where none is. */
-bool data_is(const struct data *data, const char *path);
+bool data_is_path(const struct data *data, const char *path);
 
 /* Accepts data that is not open. */
 void data_close(struct data *data);

@@ -35,7 +35,7 @@ struct run {
 	struct data data;
 	struct trainer *trainer;
 	struct report *report;		/* rank 0's */
-	char (*hosts)[ROLL_CELL];	/* of all ranks */
+	char (*hosts)[WORLD_CELL];	/* of all ranks */
 	double begun, opened;		/* moments */
 	bool quiet;			/* another process says the error */
 };
@@ -45,7 +45,7 @@ static void end_for_data(void *context, const char *text)
 {
 	struct run *run = context;
 	struct collective *collective = &run->collective;
-	char host[ROLL_CELL] = "", line[PATH_MAX + 640];
+	char host[WORLD_CELL] = "", line[PATH_MAX + 640];
 
 	gethostname(host, sizeof(host) - 1);
 	if (collective->size > 1)
@@ -81,7 +81,7 @@ static const char *log_replaces(const struct run *run)
 	const char *path = run->options.log;
 	struct stat log, stream;
 
-	if (data_is(&run->data, path))
+	if (data_is_path(&run->data, path))
 		return "the training data";
 	if (stat(path, &log) < 0 || !S_ISREG(log.st_mode))
 		return NULL;
@@ -156,7 +156,7 @@ static int compare_parameters(struct run *run, uint64_t step,
 			      struct ddp_error *error)
 {
 	const struct share *shares = run->trainer->shares;
-	struct share mine = { .hash = trainer_hash(run->trainer) };
+	struct share mine = { .hash = trainer_hash_parameters(run->trainer) };
 
 	data_check_size(&run->data);
 	agree(run, &mine);
@@ -222,12 +222,12 @@ static int step(struct run *run, uint64_t number, uint64_t *bad,
 	const struct options *options = &run->options;
 	struct trainer *trainer = run->trainer;
 	struct report_step report = {
-		.step = number, .lr = trainer_lr(options, number)
+		.step = number, .lr = trainer_find_lr(options, number)
 	};
 	struct share share = { 0 };
 	double begin = clock_seconds();
 
-	trainer_gradient(trainer, number, &share);
+	trainer_compute_gradient(trainer, number, &share);
 	agree(run, &share);
 	sum_up(run, &report);
 	report.skipped = !isfinite(report.loss) || !isfinite(report.norm);
@@ -271,7 +271,7 @@ static int train(struct run *run, struct ddp_error *error)
 	if (report_end(run->report, error) < 0)
 		give_up(run, error);
 	if (options->sample)
-		trainer_sample(run->trainer, options->sample);
+		trainer_print_sample(run->trainer, options->sample);
 	return 0;
 }
 
@@ -284,7 +284,7 @@ static void describe(struct run *run, char *text, size_t size)
 
 	if (options->data)
 		snprintf(data, sizeof(data), "of %zu bytes, checksum %016"
-			 PRIx64, run->data.size, data_sum(&run->data));
+			 PRIx64, run->data.size, data_hash(&run->data));
 	length = (size_t)snprintf(text, size, "--%s %s\n",
 				  options->format == DATA_TOKENS ? "tokens" :
 				  "data", data);
@@ -328,8 +328,8 @@ static int work(struct run *run, const struct ddp_error *mine,
 					     "for the ranks' names");
 	if (mine->code == DDP_ERROR_NONE)
 		describe(run, settings, sizeof(settings));
-	if (roll_call(&run->collective, settings, mine, run->hosts,
-		      error) < 0)
+	if (world_call_roll(&run->collective, settings, mine, run->hosts,
+			    error) < 0)
 		return -1;
 	if (run->options.plan) {
 		if (first)

@@ -41,13 +41,13 @@ static void print_step(const struct trainer *trainer)
 		       "on, %" PRIu64 " steps an epoch, %" PRIu64
 		       " samples held out\n", trainer->data->tokens,
 		       trainer->sampler.samples,
-		       sampler_length(&trainer->sampler), trainer->held_out);
+		       sampler_count(&trainer->sampler), trainer->held_out);
 }
 
-static void print_memories(const struct trainer *trainer)
+static void print_all_memory(const struct trainer *trainer)
 {
 	double param = (double)trainer->model->param_count * sizeof(float);
-	double moments = param * trainer_moments(trainer->options);
+	double moments = param * trainer_count_moments(trainer->options);
 	double partial = param * trainer->level_count;
 	double all = 0;
 
@@ -64,12 +64,13 @@ static void print_memories(const struct trainer *trainer)
 }
 
 /* Buckets first .. last, of equal length. */
-static void print_equal(const struct trainer *trainer, int first, int last)
+static void print_equal_buckets(const struct trainer *trainer, int first,
+				int last)
 {
 	const struct bucket *bucket = &trainer->buckets.list[first];
 	size_t count = bucket->end - bucket->begin, begin;
-	size_t slice = collective_slice(count, 0, trainer->collective->size,
-					&begin);
+	size_t slice = collective_find_slice(count, 0,
+					     trainer->collective->size, &begin);
 	char name[32];
 
 	snprintf(name, sizeof(name), last > first ? "%d-%d" : "%d", first,
@@ -92,7 +93,7 @@ static void print_buckets(const struct trainer *trainer)
 		if (i < buckets->count && list[i].end - list[i].begin ==
 		    list[first].end - list[first].begin)
 			continue;
-		print_equal(trainer, first, i - 1);
+		print_equal_buckets(trainer, first, i - 1);
 		first = i;
 	}
 }
@@ -101,6 +102,6 @@ void trainer_print_plan(const struct trainer *trainer)
 {
 	print_model(trainer);
 	print_step(trainer);
-	print_memories(trainer);
+	print_all_memory(trainer);
 	print_buckets(trainer);
 }

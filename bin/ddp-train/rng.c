@@ -5,30 +5,31 @@
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return x ^ (x >> 31);
 }
 
-uint64_t rng_bits(uint64_t seed, enum rng_stream stream, uint64_t index)
+uint64_t rng_draw_bits(uint64_t seed, enum rng_stream stream, uint64_t index)
 {
-	return mix(mix(seed + GOLDEN * (uint64_t)stream) + GOLDEN * index);
+	return mix_bits(mix_bits(seed + GOLDEN * (uint64_t)stream) + GOLDEN *
+			index);
 }
 
-float rng_uniform(uint64_t seed, enum rng_stream stream, uint64_t index,
-		  double bound)
+float rng_draw_uniform(uint64_t seed, enum rng_stream stream, uint64_t index,
+		       double bound)
 {
-	double u = (double)(rng_bits(seed, stream, index) >> 40) * 0x1p-24;
+	double u = (double)(rng_draw_bits(seed, stream, index) >> 40) * 0x1p-24;
 
 	return (float)((2 * u - 1) * bound);
 }
 
-float rng_normal(uint64_t seed, enum rng_stream stream, uint64_t index)
+float rng_draw_normal(uint64_t seed, enum rng_stream stream, uint64_t index)
 {
 	static const double two_pi = 6.283185307179586;
-	uint64_t bits = rng_bits(seed, stream, index);
+	uint64_t bits = rng_draw_bits(seed, stream, index);
 	double u = (double)((bits >> 32) + 1) * 0x1p-32;
 	double v = (double)(bits & 0xffffffff) * 0x1p-32;
 

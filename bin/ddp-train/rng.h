@@ -26,13 +26,13 @@ enum rng_stream {
 	RNG_SAMPLE = 5		/* index: byte that --sample writes */
 };
 
-uint64_t rng_bits(uint64_t seed, enum rng_stream stream, uint64_t index);
+uint64_t rng_draw_bits(uint64_t seed, enum rng_stream stream, uint64_t index);
 
 /* Uniform in [-bound, bound). */
-float rng_uniform(uint64_t seed, enum rng_stream stream, uint64_t index,
-		  double bound);
+float rng_draw_uniform(uint64_t seed, enum rng_stream stream, uint64_t index,
+		       double bound);
 
 /* Standard normal. */
-float rng_normal(uint64_t seed, enum rng_stream stream, uint64_t index);
+float rng_draw_normal(uint64_t seed, enum rng_stream stream, uint64_t index);
 
 #endif

@@ -6,14 +6,14 @@
 enum { ROUNDS = 16 };
 
 /* One pass of a Feistel network over two halves of `half` bits each. */
-static uint64_t scramble(uint64_t value, int half, uint64_t key)
+static uint64_t scramble_bits(uint64_t value, int half, uint64_t key)
 {
 	uint64_t mask = (UINT64_C(1) << half) - 1;
 	uint64_t left = value >> half, right = value & mask;
 
 	for (uint64_t round = 0; round < ROUNDS; round++) {
-		uint64_t bits = rng_bits(key, RNG_SHUFFLE,
-					 round << 32 | right);
+		uint64_t bits = rng_draw_bits(key, RNG_SHUFFLE,
+					      round << 32 | right);
 		uint64_t next = left ^ (bits & mask);
 
 		left = right;
@@ -31,18 +31,18 @@ static uint64_t scramble(uint64_t value, int half, uint64_t key)
 uint64_t sampler_permute(uint64_t index, uint64_t count, uint64_t seed,
 			 uint64_t epoch)
 {
-	uint64_t key = rng_bits(seed, RNG_SHUFFLE, epoch);
+	uint64_t key = rng_draw_bits(seed, RNG_SHUFFLE, epoch);
 	int half = 0;
 
 	while (half < 32 && (count - 1) >> (2 * half))
 		half++;
 	do
-		index = scramble(index, half, key);
+		index = scramble_bits(index, half, key);
 	while (index >= count);
 	return index;
 }
 
-uint64_t sampler_length(const struct sampler *sampler)
+uint64_t sampler_count(const struct sampler *sampler)
 {
 	uint64_t left_over = sampler->samples % sampler->replicas;
 
@@ -50,8 +50,8 @@ uint64_t sampler_length(const struct sampler *sampler)
 	       (left_over && !sampler->drop_last);
 }
 
-uint64_t sampler_index(const struct sampler *sampler, uint64_t epoch,
-		       uint64_t replica, uint64_t i)
+uint64_t sampler_find_sample(const struct sampler *sampler, uint64_t epoch,
+			     uint64_t replica, uint64_t i)
 {
 	uint64_t place = (i * sampler->replicas + replica) % sampler->samples;
 

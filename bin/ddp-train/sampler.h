@@ -24,11 +24,11 @@ struct sampler {
 };
 
 /* Samples of each replica in an epoch. */
-uint64_t sampler_length(const struct sampler *sampler);
+uint64_t sampler_count(const struct sampler *sampler);
 
-/* The i-th sample of a replica, i < sampler_length(). */
-uint64_t sampler_index(const struct sampler *sampler, uint64_t epoch,
-		       uint64_t replica, uint64_t i);
+/* The i-th sample of a replica, i < sampler_count(). */
+uint64_t sampler_find_sample(const struct sampler *sampler, uint64_t epoch,
+			     uint64_t replica, uint64_t i);
 
 /* Where sample `index` goes: a permutation of 0 .. count - 1. */
 uint64_t sampler_permute(uint64_t index, uint64_t count, uint64_t seed,

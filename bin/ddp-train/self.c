@@ -11,14 +11,14 @@ struct self {
 	uint64_t started;
 };
 
-static int self_open(struct collective *collective, struct ddp_error *error)
+static int open_alone(struct collective *collective, struct ddp_error *error)
 {
 	(void)collective;
 	(void)error;
 	return 0;
 }
 
-static void self_close(struct collective *collective)
+static void close_alone(struct collective *collective)
 {
 	struct self *self = collective->state;
 
@@ -28,9 +28,10 @@ static void self_close(struct collective *collective)
 	collective->state = NULL;
 }
 
-static void *self_alloc(struct collective *collective, struct device *device,
-			const struct collective_plan *plan,
-			struct ddp_error *error)
+static void *allocate_buffer(struct collective *collective,
+			     struct device *device,
+			     const struct collective_plan *plan,
+			     struct ddp_error *error)
 {
 	struct self *self = calloc(1, sizeof(*self));
 
@@ -50,9 +51,9 @@ static void *self_alloc(struct collective *collective, struct device *device,
 }
 
 /* Alone, a rank has every sum as soon as it has the values. */
-static uint64_t self_start(struct collective *collective,
-			   enum collective_op op, size_t offset, size_t count,
-			   enum collective_type type, int event)
+static uint64_t start_ticket(struct collective *collective,
+			     enum collective_op op, size_t offset, size_t count,
+			     enum collective_type type, int event)
 {
 	(void)op;
 	(void)offset;
@@ -62,27 +63,27 @@ static uint64_t self_start(struct collective *collective,
 	return ++((struct self *)collective->state)->started;
 }
 
-static void self_poll(struct collective *collective)
+static void poll_tickets(struct collective *collective)
 {
 	(void)collective;
 }
 
-static void self_wait(struct collective *collective, uint64_t ticket,
-		      enum device_queue queue)
+static void wait_for_ticket(struct collective *collective, uint64_t ticket,
+			    enum device_queue queue)
 {
 	(void)collective;
 	(void)ticket;
 	(void)queue;
 }
 
-static void self_agree(struct collective *collective, const void *mine,
-		       void *all, size_t bytes)
+static void agree(struct collective *collective, const void *mine,
+		  void *all, size_t bytes)
 {
 	(void)collective;
 	memcpy(all, mine, bytes);
 }
 
-static void self_abort(struct collective *collective, const char *text)
+static void abort_alone(struct collective *collective, const char *text)
 {
 	(void)collective;
 	fprintf(stderr, "ddp-train: %s\n", text);
@@ -92,12 +93,12 @@ static void self_abort(struct collective *collective, const char *text)
 const struct collective_table collective_self = {
 	.abi = COLLECTIVE_ABI,
 	.name = "self",
-	.open = self_open,
-	.close = self_close,
-	.alloc = self_alloc,
-	.start = self_start,
-	.poll = self_poll,
-	.wait = self_wait,
-	.agree = self_agree,
-	.abort = self_abort
+	.open = open_alone,
+	.close = close_alone,
+	.alloc = allocate_buffer,
+	.start = start_ticket,
+	.poll = poll_tickets,
+	.wait = wait_for_ticket,
+	.agree = agree,
+	.abort = abort_alone
 };

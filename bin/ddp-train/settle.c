@@ -57,7 +57,8 @@ static int refuse_idle(const struct options *options, uint64_t given,
 		while (!(idle & reasons[i].state))
 			i++;
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s %s",
-				     train_options.rows[row].name, reasons[i].why);
+				     train_options.rows[row].name,
+				     reasons[i].why);
 	}
 	return 0;
 }

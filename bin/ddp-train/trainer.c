@@ -10,7 +10,7 @@
 
 enum { MOST_HELD_OUT = 512, MOST_THREADS = 4096 };
 
-static int out_of_memory(struct ddp_error *error)
+static int refuse_memory(struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for the "
 			     "training state; choose a smaller model or "
@@ -93,7 +93,7 @@ static int count_threads(void)
 	return threads >= 1 && threads <= MOST_THREADS ? (int)threads : 1;
 }
 
-int trainer_moments(const struct options *options)
+int trainer_count_moments(const struct options *options)
 {
 	if (options->optimizer == OPTIMIZER_ADAMW)
 		return 2;
@@ -112,7 +112,7 @@ static void lay_out(struct trainer *trainer)
 	size_t losses = (size_t)trainer->chunks * sizeof(double);
 	size_t blocks = (model->param_count / DEVICE_BLOCK + 1) *
 			sizeof(double);
-	int moments = trainer_moments(options);
+	int moments = trainer_count_moments(options);
 
 	for (int space = 0; space < SPACES; space++) {
 		trainer->bytes[space] = 0;
@@ -170,7 +170,7 @@ struct trainer *trainer_create(const struct options *options,
 	struct trainer *trainer = calloc(1, sizeof(*trainer));
 
 	if (!trainer) {
-		out_of_memory(error);
+		refuse_memory(error);
 		return NULL;
 	}
 	trainer->options = options;
@@ -193,7 +193,7 @@ struct trainer *trainer_create(const struct options *options,
 	if (buckets_create(&trainer->buckets, trainer->model->param_count,
 			   options->bucket_bytes) == 0)
 		return trainer;
-	out_of_memory(error);
+	refuse_memory(error);
 fail:
 	trainer_destroy(trainer);
 	return NULL;
@@ -220,7 +220,7 @@ static void broadcast_parameters(struct trainer *trainer)
 	struct collective *collective = trainer->collective;
 	struct device *device = &trainer->device;
 	size_t count = trainer->model->param_count;
-	size_t most = buckets_largest(&trainer->buckets);
+	size_t most = buckets_find_largest(&trainer->buckets);
 
 	device->table->record(device, 0, QUEUE_COMPUTE);
 	for (size_t begin = 0; begin < count; begin += most) {
@@ -238,7 +238,7 @@ int trainer_begin(struct trainer *trainer, struct ddp_error *error)
 	size_t count = trainer->model->param_count;
 	struct collective_plan plan = {
 		.bytes = 2 * count * sizeof(float),
-		.largest = buckets_largest(&trainer->buckets),
+		.largest = buckets_find_largest(&trainer->buckets),
 		.deterministic = trainer->options->deterministic
 	};
 	struct ddp_error mine = { 0 };
@@ -250,7 +250,7 @@ int trainer_begin(struct trainer *trainer, struct ddp_error *error)
 		return -1;
 	trainer->param = trainer->levels[0] + count;
 	if (collective->rank == 0 && init_parameters(trainer) < 0)
-		out_of_memory(&mine);
+		refuse_memory(&mine);
 	if (trainer_check_reduce(trainer, &mine, error) < 0)
 		return -1;
 	broadcast_parameters(trainer);

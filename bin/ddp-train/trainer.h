@@ -88,7 +88,7 @@ struct trainer *trainer_create(const struct options *options,
 			       struct ddp_error *error);
 
 /* Values that the optimizer keeps of each parameter: 0, 1 or 2. */
-int trainer_moments(const struct options *options);
+int trainer_count_moments(const struct options *options);
 
 /* Accepts NULL. */
 void trainer_destroy(struct trainer *trainer);
@@ -104,20 +104,20 @@ int trainer_begin(struct trainer *trainer, struct ddp_error *error);
  * The gradient of step `step` (from 1), summed over all ranks, and this rank's
  * share.  Collective.
  */
-void trainer_gradient(struct trainer *trainer, uint64_t step,
-		      struct share *share);
+void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
+			      struct share *share);
 
 /* The learning rate of a step. */
-double trainer_lr(const struct options *options, uint64_t step);
+double trainer_find_lr(const struct options *options, uint64_t step);
 
 /* The global norm of the gradient: fp64, in a fixed order. */
-double trainer_norm(struct trainer *trainer);
+double trainer_compute_norm(struct trainer *trainer);
 
 /* Clip by norm, and take step `step`. */
 void trainer_update(struct trainer *trainer, uint64_t step, double norm);
 
-/* check.c: a hash of this rank's parameters. */
-uint64_t trainer_hash(struct trainer *trainer);
+/* verify.c: a hash of this rank's parameters. */
+uint64_t trainer_hash_parameters(struct trainer *trainer);
 
 /*
  * An all-reduce of an exact pattern, and what went wrong on any rank before.
@@ -130,7 +130,7 @@ int trainer_check_reduce(struct trainer *trainer, struct ddp_error *mine,
 double trainer_evaluate(struct trainer *trainer);
 
 /* Print `count` bytes that the model would write, to stdout. */
-void trainer_sample(struct trainer *trainer, uint64_t count);
+void trainer_print_sample(struct trainer *trainer, uint64_t count);
 
 /* plan.c: memory, buckets and slices, to stdout. */
 void trainer_print_plan(const struct trainer *trainer);

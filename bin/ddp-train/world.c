@@ -16,7 +16,7 @@
 #include "tool/promise.h"
 #include "world.h"
 
-enum { COLUMNS = 6, CELL = ROLL_CELL };
+enum { COLUMNS = 6, CELL = WORLD_CELL };
 
 static const char titles[COLUMNS][CELL] = {
 	"rank", "host", "node", "local", "gpus", "cpus"
@@ -197,9 +197,9 @@ static struct row *gather(struct collective *collective)
 	return all;
 }
 
-int roll_call(struct collective *collective, const char *settings,
-	      const struct ddp_error *mine, char (*hosts)[ROLL_CELL],
-	      struct ddp_error *error)
+int world_call_roll(struct collective *collective, const char *settings,
+		    const struct ddp_error *mine, char (*hosts)[WORLD_CELL],
+		    struct ddp_error *error)
 {
 	struct row *all = gather(collective);
 	int result = agree(collective, settings, mine, error);
@@ -212,8 +212,8 @@ int roll_call(struct collective *collective, const char *settings,
 	return result;
 }
 
-int roll_errors(struct collective *collective, const struct ddp_error *mine,
-		struct ddp_error *error)
+int world_share_errors(struct collective *collective,
+		       const struct ddp_error *mine, struct ddp_error *error)
 {
 	return agree(collective, "", mine, error);
 }

@@ -13,7 +13,7 @@
 struct collective;
 struct ddp_error;
 
-enum { ROLL_CELL = 128 };
+enum { WORLD_CELL = 128 };
 
 /*
  * Choose a backend, open it, and compare it with RANK and WORLD_SIZE.
@@ -35,15 +35,15 @@ int world_open(struct collective *collective, enum backend backend,
  * names the first rank concerned: an error of its own, or the first setting
  * that is not rank 0's.
  */
-int roll_call(struct collective *collective, const char *settings,
-	      const struct ddp_error *mine, char (*hosts)[ROLL_CELL],
-	      struct ddp_error *error);
+int world_call_roll(struct collective *collective, const char *settings,
+		    const struct ddp_error *mine, char (*hosts)[WORLD_CELL],
+		    struct ddp_error *error);
 
 /*
  * What went wrong on any rank, told to all; collective.  Returns 0, or -1 on
- * every rank with the same error, as roll_call().
+ * every rank with the same error, as world_call_roll().
  */
-int roll_errors(struct collective *collective, const struct ddp_error *mine,
-		struct ddp_error *error);
+int world_share_errors(struct collective *collective,
+		       const struct ddp_error *mine, struct ddp_error *error);
 
 #endif

@@ -169,7 +169,7 @@ static void backward(size_t count, size_t operators)
 {
 	for (size_t i = 1; i <= operators; i++) {
 		play->ready = i * count / operators;
-		buckets_progress(&play->buckets, play->ready);
+		buckets_start_ready(&play->buckets, play->ready);
 	}
 }
 
@@ -265,7 +265,7 @@ static void test_sizes(void)
 				    rows[i].length) && waits_are_right() &&
 		   play->tickets == (uint64_t)rows[i].buckets &&
 		   play->buckets.count == rows[i].buckets &&
-		   buckets_largest(&play->buckets) == rows[i].largest,
+		   buckets_find_largest(&play->buckets) == rows[i].largest,
 		   rows[i].name);
 		end();
 	}
@@ -311,7 +311,7 @@ static void test_leaps(void)
 	begin(13 * MIB, 4 << 20, true, 1);
 	for (size_t i = 0; i < sizeof(ready) / sizeof(ready[0]); i++) {
 		play->ready = ready[i];
-		buckets_progress(&play->buckets, ready[i]);
+		buckets_start_ready(&play->buckets, ready[i]);
 		right &= play->tickets == started[i];
 	}
 	ok(right, "a bucket begins with its last float");
@@ -331,7 +331,7 @@ static void test_steps(void)
 	   waits_are_right(), "more buckets than events");
 	play->calls = 0;
 	play->ready = 0;
-	buckets_progress(&play->buckets, 0);
+	buckets_start_ready(&play->buckets, 0);
 	ok(count_calls(START) == 0, "a second step begins with none");
 	backward(100 * MIB, 13);
 	buckets_finish(&play->buckets);
@@ -379,7 +379,7 @@ static void test_exposed(bool overlap)
 		abort();
 	trainer->levels[0] = memory[0];
 	trainer->param = memory[1];
-	trainer_gradient(trainer, 1, &share);
+	trainer_compute_gradient(trainer, 1, &share);
 	ok(play->tickets == 1 && share.exposed >= 0.03,
 	   overlap ? "what the last bucket takes is exposed" :
 		     "and without overlap");

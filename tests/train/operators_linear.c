@@ -83,7 +83,8 @@ static void compare_gelu(const struct tensor *pre, const struct tensor *y)
 {
 	struct tensor again = blank(pre->count);
 	size_t bytes = pre->count * sizeof(float);
-	void *wanted = host_doubles(pre->count), *had = host_doubles(pre->count);
+	void *wanted = host_doubles(pre->count);
+	void *had = host_doubles(pre->count);
 
 	device.table->gelu(&device, pre->at, again.at, pre->count);
 	device_fetch(&device, wanted, y->at, bytes);

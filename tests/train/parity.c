@@ -303,7 +303,7 @@ static void train(struct test *test, const struct settings *settings)
 		put_double(test, *test->loss);
 		if (step != test->header.skipped)
 			trainer_update(&trainer, (uint64_t)step,
-				       trainer_norm(&trainer));
+				       trainer_compute_norm(&trainer));
 	}
 }
 

@@ -27,12 +27,12 @@ static void *zeroed(size_t count, size_t size)
 
 static void print_replicas(const struct sampler *sampler)
 {
-	uint64_t length = sampler_length(sampler);
+	uint64_t length = sampler_count(sampler);
 
 	for (uint64_t r = 0; r < sampler->replicas; r++) {
 		for (uint64_t i = 0; i < length; i++)
 			printf("%s%" PRIu64, i ? " " : "",
-			       sampler_index(sampler, 0, r, i));
+			       sampler_find_sample(sampler, 0, r, i));
 		putchar('\n');
 	}
 }
@@ -69,7 +69,7 @@ static int check_bijection(uint64_t count, uint64_t seed, uint64_t epoch)
 		uint64_t place = sampler_permute(i, count, seed, epoch);
 
 		bad = place >= count || seen[place]++ ||
-		      sampler_index(&own, epoch, 0, i) != place;
+		      sampler_find_sample(&own, epoch, 0, i) != place;
 		if (bad)
 			printf("count %" PRIu64 ", epoch %" PRIu64 ": %" PRIu64
 			       " goes to %" PRIu64 "\n", count, epoch, i,

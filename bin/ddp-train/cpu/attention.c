@@ -23,20 +23,21 @@ struct head {
 };
 
 /* Floats from row to row of scores: whole vectors, and no power of two. */
-static int score_stride(int context)
+static int get_score_stride(int context)
 {
 	return round_to_lanes(context) + LANES;
 }
 
-size_t cpu_attention_work(const struct device_shape *shape)
+size_t cpu_count_attention_work(const struct device_shape *shape)
 {
-	size_t floats = (size_t)ATTENTION_ROWS * score_stride(shape->context);
+	size_t floats = (size_t)ATTENTION_ROWS *
+		get_score_stride(shape->context);
 
 	return 2 * floats * sizeof(float);
 }
 
 /* Many rows suit the engine, few compute less of the half that is masked. */
-static int block_rows(const struct head *head, int begin)
+static int count_block_rows(const struct head *head, int begin)
 {
 	int left = head->context - begin;
 
@@ -92,15 +93,15 @@ static void multiply_scores(const struct head *head, int begin, int rows)
 		.k = head->size, .alpha = head->scale,
 		.a = head->q + (size_t)begin * head->stride,
 		.lda = head->stride, .b = head->k, .ldb = head->stride,
-		.c = head->scores, .ldc = score_stride(head->context) });
+		.c = head->scores, .ldc = get_score_stride(head->context) });
 }
 
-static void head_forward(const struct head *head, float *out, float *lse)
+static void attend_head(const struct head *head, float *out, float *lse)
 {
-	int stride = score_stride(head->context);
+	int stride = get_score_stride(head->context);
 
 	for (int begin = 0; begin < head->context; begin += matmul_query_rows) {
-		int rows = block_rows(head, begin), end = begin + rows;
+		int rows = count_block_rows(head, begin), end = begin + rows;
 
 		multiply_scores(head, begin, rows);
 		softmax_rows(rows, begin, end, stride, head->scores,
@@ -121,8 +122,8 @@ void cpu_attention(struct device *device, const struct op_attention *op)
 		struct head head = find_head(op->qkv, op->context, op->heads,
 					     op->width, i, op->work);
 
-		head_forward(&head, op->out + find_out(&head, op->heads, i),
-			     op->lse + (size_t)i * op->context);
+		attend_head(&head, op->out + find_out(&head, op->heads, i),
+			    op->lse + (size_t)i * op->context);
 	}
 }
 
@@ -165,7 +166,7 @@ KERNEL static void softmax_rows_backward(int rows, int first, int columns,
 
 static void find_dscores(const struct head *head, int begin, int rows)
 {
-	int stride = score_stride(head->context), end = begin + rows;
+	int stride = get_score_stride(head->context), end = begin + rows;
 	size_t from = (size_t)begin * head->width;
 	float delta[ATTENTION_ROWS];
 
@@ -183,7 +184,7 @@ static void find_dscores(const struct head *head, int begin, int rows)
 
 static void find_gradients(const struct head *head, int begin, int rows)
 {
-	int stride = score_stride(head->context), end = begin + rows;
+	int stride = get_score_stride(head->context), end = begin + rows;
 	size_t at = (size_t)begin * head->stride;
 	bool add = end < head->context;
 
@@ -207,14 +208,14 @@ static void find_gradients(const struct head *head, int begin, int rows)
 }
 
 /* The last rows first: they reach every key, so that the rest can add. */
-static void head_backward(const struct head *head)
+static void attend_head_backward(const struct head *head)
 {
 	int blocks = (head->context + matmul_query_rows - 1) /
 		     matmul_query_rows;
 
 	while (blocks-- > 0) {
 		int begin = blocks * matmul_query_rows;
-		int rows = block_rows(head, begin);
+		int rows = count_block_rows(head, begin);
 
 		find_dscores(head, begin, rows);
 		find_gradients(head, begin, rows);
@@ -237,7 +238,7 @@ void cpu_attention_backward(struct device *device,
 		head.dk = head.dq + op->width;
 		head.dv = head.dk + op->width;
 		head.dscores = head.scores + (size_t)ATTENTION_ROWS *
-			       score_stride(op->context);
-		head_backward(&head);
+			       get_score_stride(op->context);
+		attend_head_backward(&head);
 	}
 }

@@ -9,7 +9,7 @@
 /* Rows at once: enough to be worth going over all of the weights for. */
 enum { BLOCK = 256 };
 
-size_t cpu_classifier_work(const struct device_shape *shape)
+size_t cpu_count_classifier_work(const struct device_shape *shape)
 {
 	size_t rows = shape->rows < BLOCK ? shape->rows : BLOCK;
 
@@ -20,8 +20,8 @@ size_t cpu_classifier_work(const struct device_shape *shape)
  * The sum over rows of -log softmax(logits)[target]; the logits become its
  * gradient times scale.
  */
-KERNEL static double cross_entropy(int rows, int vocab, float *logits,
-				   const int32_t *targets, float scale)
+KERNEL static double compute_cross_entropy(int rows, int vocab, float *logits,
+					   const int32_t *targets, float scale)
 {
 	int stride = round_to_lanes(vocab);
 	double loss = 0;
@@ -36,8 +36,8 @@ KERNEL static double cross_entropy(int rows, int vocab, float *logits,
 	return loss;
 }
 
-static void block_backward(const struct op_classifier *op, int begin, int rows,
-			   bool add)
+static void run_block_backward(const struct op_classifier *op, int begin,
+			       int rows, bool add)
 {
 	int stride = round_to_lanes(op->vocab);
 	size_t at = (size_t)begin * op->width;
@@ -71,11 +71,11 @@ void cpu_classifier(struct device *device, const struct op_classifier *op)
 			.lda = op->width,
 			.b = op->weight, .ldb = op->width,
 			.c = op->work, .ldc = round_to_lanes(op->vocab) });
-		loss += cross_entropy(rows, op->vocab, op->work,
-				      op->targets + begin, op->scale);
+		loss += compute_cross_entropy(rows, op->vocab, op->work,
+					      op->targets + begin, op->scale);
 		if (op->dx)
-			block_backward(op, begin, rows,
-				       op->accumulate || begin > 0);
+			run_block_backward(op, begin, rows,
+					   op->accumulate || begin > 0);
 	}
 	*op->loss = op->scale * loss;
 }

@@ -19,7 +19,7 @@ struct cpu {
 	size_t bytes[SPACES];
 };
 
-static void cpu_close(struct device *device)
+static void close_arenas(struct device *device)
 {
 	struct cpu *cpu = device->state;
 
@@ -51,8 +51,8 @@ static int map_space(struct device *device, int space, size_t bytes,
 	return 0;
 }
 
-static int cpu_open(struct device *device, const size_t *bytes, int threads,
-		    struct ddp_error *error)
+static int open_arenas(struct device *device, const size_t *bytes, int threads,
+		       struct ddp_error *error)
 {
 	device->state = calloc(1, sizeof(struct cpu));
 	memset(device->arena, 0, sizeof(device->arena));
@@ -61,7 +61,7 @@ static int cpu_open(struct device *device, const size_t *bytes, int threads,
 	for (int space = 0; space < SPACES; space++) {
 		if (bytes[space] > 0 &&
 		    map_space(device, space, bytes[space], error) < 0) {
-			cpu_close(device);
+			close_arenas(device);
 			return -1;
 		}
 	}
@@ -69,44 +69,45 @@ static int cpu_open(struct device *device, const size_t *bytes, int threads,
 	return 0;
 }
 
-static size_t cpu_work_bytes(const struct device_shape *shape)
+static size_t count_work_bytes(const struct device_shape *shape)
 {
-	size_t attention = cpu_attention_work(shape);
-	size_t classifier = cpu_classifier_work(shape);
+	size_t attention = cpu_count_attention_work(shape);
+	size_t classifier = cpu_count_classifier_work(shape);
 
 	return attention > classifier ? attention : classifier;
 }
 
-static int cpu_check(struct device *device, struct ddp_error *error)
+static int check_products(struct device *device, struct ddp_error *error)
 {
 	(void)device;
 	return matmul_check(error);
 }
 
-static void cpu_event(struct device *device, int event,
-		      enum device_queue queue)
+static void ignore_event(struct device *device, int event,
+			 enum device_queue queue)
 {
 	(void)device;
 	(void)event;
 	(void)queue;
 }
 
-static bool cpu_query(struct device *device, int event)
+static bool query_event(struct device *device, int event)
 {
 	(void)device;
 	(void)event;
 	return true;
 }
 
-static void cpu_copy(struct device *device, enum device_queue queue, void *to,
-		     const void *from, size_t bytes)
+static void copy_bytes(struct device *device, enum device_queue queue, void *to,
+		       const void *from, size_t bytes)
 {
 	(void)device;
 	(void)queue;
 	memcpy(to, from, bytes);
 }
 
-KERNEL static void adamw(struct device *device, const struct op_adamw *op)
+KERNEL static void update_adamw(struct device *device,
+				const struct op_adamw *op)
 {
 	const float keep = (float)(1 - op->lr * op->decay);
 	const float scale = (float)op->scale, eps = (float)op->eps;
@@ -132,7 +133,7 @@ KERNEL static void adamw(struct device *device, const struct op_adamw *op)
 	}
 }
 
-KERNEL static void sgd(struct device *device, const struct op_sgd *op)
+KERNEL static void update_sgd(struct device *device, const struct op_sgd *op)
 {
 	const float lr = (float)op->lr, scale = (float)op->scale;
 	const float decay = (float)op->decay, momentum = (float)op->momentum;
@@ -156,7 +157,7 @@ KERNEL static void sgd(struct device *device, const struct op_sgd *op)
 	}
 }
 
-KERNEL static double block_sum_squares(const float *x, size_t count)
+KERNEL static double sum_block_squares(const float *x, size_t count)
 {
 	double sum[LANES] = { 0 };
 	size_t i = 0;
@@ -180,13 +181,13 @@ static void sum_squares(struct device *device,
 		size_t rest = op->count - begin;
 
 		op->blocks[begin / DEVICE_BLOCK] =
-			block_sum_squares(op->x + begin, rest < DEVICE_BLOCK ?
+			sum_block_squares(op->x + begin, rest < DEVICE_BLOCK ?
 					  rest : DEVICE_BLOCK);
 	}
 }
 
-KERNEL static void scale(struct device *device, float *x, double factor,
-			 size_t count)
+KERNEL static void scale_values(struct device *device, float *x, double factor,
+				size_t count)
 {
 	const float single = (float)factor;
 
@@ -196,14 +197,15 @@ KERNEL static void scale(struct device *device, float *x, double factor,
 		x[i] *= single;
 }
 
-static void add(struct device *device, float *x, const float *y, size_t count)
+static void add_values(struct device *device, float *x, const float *y,
+		       size_t count)
 {
 	(void)device;
 	fold_pair(x, y, x, count);
 }
 
-KERNEL static void fill(struct device *device, float *x, float value,
-			size_t count)
+KERNEL static void fill_values(struct device *device, float *x, float value,
+			       size_t count)
 {
 	(void)device;
 #pragma omp simd
@@ -235,8 +237,8 @@ KERNEL static void widen_bfloat(const uint16_t *x, float *y, size_t count)
 	}
 }
 
-static void cast(struct device *device, enum device_cast cast, void *to,
-		 const void *from, size_t count)
+static void cast_values(struct device *device, enum device_cast cast, void *to,
+			const void *from, size_t count)
 {
 	(void)device;
 	if (cast == FLOAT_TO_BFLOAT)
@@ -248,14 +250,14 @@ static void cast(struct device *device, enum device_cast cast, void *to,
 const struct device_table device_cpu = {
 	.abi = DEVICE_ABI,
 	.name = "cpu",
-	.open = cpu_open,
-	.close = cpu_close,
-	.work_bytes = cpu_work_bytes,
-	.check = cpu_check,
-	.record = cpu_event,
-	.wait = cpu_event,
-	.query = cpu_query,
-	.copy = cpu_copy,
+	.open = open_arenas,
+	.close = close_arenas,
+	.work_bytes = count_work_bytes,
+	.check = check_products,
+	.record = ignore_event,
+	.wait = ignore_event,
+	.query = query_event,
+	.copy = copy_bytes,
 	.embed = cpu_embed,
 	.embed_backward = cpu_embed_backward,
 	.norm = cpu_norm,
@@ -266,11 +268,11 @@ const struct device_table device_cpu = {
 	.attention = cpu_attention,
 	.attention_backward = cpu_attention_backward,
 	.classifier = cpu_classifier,
-	.adamw = adamw,
-	.sgd = sgd,
+	.adamw = update_adamw,
+	.sgd = update_sgd,
 	.sum_squares = sum_squares,
-	.scale = scale,
-	.add = add,
-	.fill = fill,
-	.cast = cast
+	.scale = scale_values,
+	.add = add_values,
+	.fill = fill_values,
+	.cast = cast_values
 };

@@ -44,13 +44,13 @@ void cpu_matmul_backward(struct device *device,
 void cpu_gelu(struct device *device, const float *pre, float *y, size_t count);
 
 /* attention.c */
-size_t cpu_attention_work(const struct device_shape *shape);
+size_t cpu_count_attention_work(const struct device_shape *shape);
 void cpu_attention(struct device *device, const struct op_attention *op);
 void cpu_attention_backward(struct device *device,
 			    const struct op_attention_backward *op);
 
 /* classifier.c */
-size_t cpu_classifier_work(const struct device_shape *shape);
+size_t cpu_count_classifier_work(const struct device_shape *shape);
 void cpu_classifier(struct device *device, const struct op_classifier *op);
 
 /* norm.c */

@@ -80,7 +80,7 @@ KERNEL static void begin_rows(int rows, int out, const float *pre,
 	}
 }
 
-KERNEL static void gelu_all(const float *pre, float *y, size_t count)
+KERNEL static void compute_gelu(const float *pre, float *y, size_t count)
 {
 #pragma omp simd
 	for (size_t i = 0; i < count; i++)
@@ -90,10 +90,10 @@ KERNEL static void gelu_all(const float *pre, float *y, size_t count)
 void cpu_gelu(struct device *device, const float *pre, float *y, size_t count)
 {
 	(void)device;
-	gelu_all(pre, y, count);
+	compute_gelu(pre, y, count);
 }
 
-static int block_rows(int left, int block)
+static int count_block_rows(int left, int block)
 {
 	return left < block ? left : block;
 }
@@ -102,7 +102,7 @@ void cpu_matmul(struct device *device, const struct op_matmul *op)
 {
 	(void)device;
 	for (int begin = 0; begin < op->rows; begin += FORWARD_ROWS) {
-		int rows = block_rows(op->rows - begin, FORWARD_ROWS);
+		int rows = count_block_rows(op->rows - begin, FORWARD_ROWS);
 		size_t to = (size_t)begin * op->out;
 		float *pre = op->pre ? op->pre + to : NULL;
 
@@ -116,10 +116,10 @@ void cpu_matmul(struct device *device, const struct op_matmul *op)
 	}
 }
 
-static void block_backward(const struct op_matmul_backward *op, int begin,
-			   bool add)
+static void run_block_backward(const struct op_matmul_backward *op, int begin,
+			       bool add)
 {
-	int rows = block_rows(op->rows - begin, matmul_sum_rows);
+	int rows = count_block_rows(op->rows - begin, matmul_sum_rows);
 	size_t from = (size_t)begin * op->out, to = (size_t)begin * op->in;
 	float *dy = op->dy + from;
 
@@ -145,5 +145,5 @@ void cpu_matmul_backward(struct device *device,
 	if (op->dbias && !op->accumulate)
 		memset(op->dbias, 0, (size_t)op->out * sizeof(float));
 	for (int begin = 0; begin < op->rows; begin += matmul_sum_rows)
-		block_backward(op, begin, op->accumulate || begin > 0);
+		run_block_backward(op, begin, op->accumulate || begin > 0);
 }

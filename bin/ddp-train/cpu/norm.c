@@ -53,7 +53,7 @@ static double sum_lanes(const float *lanes)
 	return sum;
 }
 
-KERNEL static double row_sum(const float *x, int n)
+KERNEL static double sum_row(const float *x, int n)
 {
 	float sum[LANES] = { 0 };
 	int i = 0;
@@ -67,7 +67,7 @@ KERNEL static double row_sum(const float *x, int n)
 	return sum_lanes(sum);
 }
 
-KERNEL static double row_squares(const float *x, float mean, int n)
+KERNEL static double sum_row_squares(const float *x, float mean, int n)
 {
 	float sum[LANES] = { 0 };
 	int i = 0;
@@ -101,23 +101,26 @@ void cpu_norm(struct device *device, const struct op_norm *op)
 	for (int row = 0; row < op->rows; row++) {
 		size_t begin = (size_t)row * (size_t)width;
 		const float *x = op->x + begin;
+		double squares;
+		float mean;
 
 		if (op->residual) {
 			fold_pair(x, op->residual + begin, op->sum + begin,
 				  (size_t)width);
 			x = op->sum + begin;
 		}
-		op->mean[row] = (float)(row_sum(x, width) / width);
-		op->rstd[row] = (float)(1 / sqrt(row_squares(x, op->mean[row],
-							     width) / width +
+		mean = (float)(sum_row(x, width) / width);
+		squares = sum_row_squares(x, mean, width);
+		op->mean[row] = mean;
+		op->rstd[row] = (float)(1 / sqrt(squares / width +
 						 (double)op->eps));
 		normalize(op, x, op->mean[row], op->rstd[row], op->out + begin);
 	}
 }
 
 /* The row's sums of dout * gain and of that times the normalised x. */
-KERNEL static void row_moments(const struct op_norm_backward *op, int row,
-			       double *first, double *second)
+KERNEL static void sum_row_moments(const struct op_norm_backward *op, int row,
+				   double *first, double *second)
 {
 	const float *x = op->sum + (size_t)row * (size_t)op->width;
 	const float *dout = op->dout + (size_t)row * (size_t)op->width;
@@ -144,8 +147,8 @@ KERNEL static void row_moments(const struct op_norm_backward *op, int row,
 	*second = sum_lanes(sum2);
 }
 
-KERNEL static void row_backward(const struct op_norm_backward *op, int row,
-				float mean1, float mean2)
+KERNEL static void add_row_gradient(const struct op_norm_backward *op, int row,
+				    float mean1, float mean2)
 {
 	const float *x = op->sum + (size_t)row * (size_t)op->width;
 	const float *dout = op->dout + (size_t)row * (size_t)op->width;
@@ -161,7 +164,7 @@ KERNEL static void row_backward(const struct op_norm_backward *op, int row,
 }
 
 /* Adds the gain's and the bias's gradients over some rows, in some columns. */
-KERNEL static void column_sums(const struct op_norm_backward *op, int row,
+KERNEL static void sum_columns(const struct op_norm_backward *op, int row,
 			       int rows, int column, int columns)
 {
 	float dgain[COLUMNS] = { 0 }, dbias[COLUMNS] = { 0 };
@@ -197,13 +200,13 @@ void cpu_norm_backward(struct device *device,
 	for (int row = 0; row < op->rows; row++) {
 		double first, second;
 
-		row_moments(op, row, &first, &second);
-		row_backward(op, row, (float)(first / width),
-			     (float)(second / width));
+		sum_row_moments(op, row, &first, &second);
+		add_row_gradient(op, row, (float)(first / width),
+				 (float)(second / width));
 		if ((row + 1) % ROWS != 0 && row + 1 < op->rows)
 			continue;
 		for (int column = 0; column < width; column += COLUMNS)
-			column_sums(op, row - row % ROWS, row % ROWS + 1,
+			sum_columns(op, row - row % ROWS, row % ROWS + 1,
 				    column, width - column < COLUMNS ?
 				    width - column : COLUMNS);
 	}

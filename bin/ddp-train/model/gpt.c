@@ -82,7 +82,7 @@ static int check_tensors(const struct model_shape *shape,
 	return 0;
 }
 
-static uint64_t either(uint64_t given, uint64_t preset)
+static uint64_t choose_given(uint64_t given, uint64_t preset)
 {
 	return given ? given : preset;
 }
@@ -101,11 +101,11 @@ int gpt_complete_shape(struct model_shape *shape, const char *preset,
 				     "'%s' is not known; choose tiny, 10M, "
 				     "124M or 774M", preset);
 	full = presets[i].shape;
-	full.layers = either(shape->layers, full.layers);
-	full.heads = either(shape->heads, full.heads);
-	full.width = either(shape->width, full.width);
-	full.context = either(shape->context, full.context);
-	full.vocab = either(shape->vocab, full.vocab);
+	full.layers = choose_given(shape->layers, full.layers);
+	full.heads = choose_given(shape->heads, full.heads);
+	full.width = choose_given(shape->width, full.width);
+	full.context = choose_given(shape->context, full.context);
+	full.vocab = choose_given(shape->vocab, full.vocab);
 	if (check_heads(&full, error) < 0 || check_tensors(&full, error) < 0)
 		return -1;
 	*shape = full;
@@ -120,9 +120,9 @@ static void set_tensor(struct tensor *tensor, int rows, int columns)
 }
 
 /* Number i from the front of PyTorch's order, which begins with the tables. */
-static void describe(struct gpt *gpt, int i)
+static void describe_tensor(struct gpt *gpt, int i)
 {
-	struct tensor *tensor = &gpt->tensors[gpt_tensor(gpt, i)];
+	struct tensor *tensor = &gpt->tensors[gpt_find_tensor(gpt, i)];
 	size_t size = sizeof(tensor->name);
 	int layer = (i - GPT_LAYERS) / GPT_PARTS;
 	int part = (i - GPT_LAYERS) % GPT_PARTS;
@@ -152,7 +152,7 @@ static void describe(struct gpt *gpt, int i)
 static void init_tensor(const struct gpt *gpt, int i, uint64_t seed,
 			uint64_t first, float *values)
 {
-	const struct tensor *tensor = &gpt->tensors[gpt_tensor(gpt, i)];
+	const struct tensor *tensor = &gpt->tensors[gpt_find_tensor(gpt, i)];
 	int part = i < GPT_LAYERS ? -1 : (i - GPT_LAYERS) % GPT_PARTS;
 	bool residual = part == GPT_PROJECT || part == GPT_SHRINK;
 	float deviation = 0.02f;
@@ -161,8 +161,8 @@ static void init_tensor(const struct gpt *gpt, int i, uint64_t seed,
 		deviation /= sqrtf(2 * (float)gpt->layers);
 	for (size_t j = 0; j < tensor->count; j++)
 		if (tensor->decay)
-			values[j] = deviation *
-				    rng_normal(seed, RNG_PARAMETER, first + j);
+			values[j] = deviation * rng_draw_normal(
+				seed, RNG_PARAMETER, first + j);
 		else
 			values[j] = part % 2 == 0;
 }
@@ -176,7 +176,7 @@ static void gpt_init(const struct model *model, uint64_t seed, float *param)
 	memset(param, 0, model->param_count * sizeof(*param));
 	for (int i = 0; i < model->tensor_count; i++) {
 		const struct tensor *tensor =
-			&gpt->tensors[gpt_tensor(gpt, i)];
+			&gpt->tensors[gpt_find_tensor(gpt, i)];
 
 		init_tensor(gpt, i, seed, first, param + tensor->offset);
 		first += tensor->count;
@@ -184,8 +184,8 @@ static void gpt_init(const struct model *model, uint64_t seed, float *param)
 }
 
 /* Set offsets of buffers of these sizes from begin on; returns the end. */
-static uint64_t place(size_t *offsets, const uint64_t *sizes, int count,
-		      uint64_t begin)
+static uint64_t place_buffers(size_t *offsets, const uint64_t *sizes, int count,
+			      uint64_t begin)
 {
 	for (int i = 0; i < count; i++) {
 		offsets[i] = (size_t)begin;
@@ -195,7 +195,7 @@ static uint64_t place(size_t *offsets, const uint64_t *sizes, int count,
 }
 
 /* Returns floats of device memory. */
-static uint64_t plan(struct gpt *gpt, uint64_t sequences, uint64_t work)
+static uint64_t plan_memory(struct gpt *gpt, uint64_t sequences, uint64_t work)
 {
 	uint64_t rows = sequences * (uint64_t)gpt->context;
 	uint64_t x = rows * (uint64_t)gpt->width;
@@ -210,11 +210,12 @@ static uint64_t plan(struct gpt *gpt, uint64_t sequences, uint64_t work)
 		[GPT_NORMED] = x, [GPT_BRANCH] = x, [GPT_DX] = x,
 		[GPT_GELU] = 4 * x, [GPT_WIDE] = 4 * x, [GPT_WORK] = work
 	};
-	uint64_t layer = place(gpt->kept, kept, GPT_KEPT, 0);
+	uint64_t layer = place_buffers(gpt->kept, kept, GPT_KEPT, 0);
 
 	gpt->layer_size = (size_t)layer;
-	return place(gpt->scratch, scratch, GPT_SCRATCH,
-		     (uint64_t)gpt->layers * layer + gpt->kept[GPT_SUM_2]);
+	return place_buffers(gpt->scratch, scratch, GPT_SCRATCH,
+			     (uint64_t)gpt->layers * layer +
+			     gpt->kept[GPT_SUM_2]);
 }
 
 static int check_batch(const struct model_shape *shape, int sequences,
@@ -233,8 +234,8 @@ static int check_batch(const struct model_shape *shape, int sequences,
 }
 
 /* Tensors, memory and functions, once the shape is known. */
-static void complete(struct gpt *gpt, int sequences,
-		     const struct device_table *device)
+static void complete_model(struct gpt *gpt, int sequences,
+			   const struct device_table *device)
 {
 	struct model *model = &gpt->model;
 	const struct device_shape shape = {
@@ -244,11 +245,11 @@ static void complete(struct gpt *gpt, int sequences,
 	uint64_t floats;
 
 	for (int i = 0; i < model->tensor_count; i++)
-		describe(gpt, i);
+		describe_tensor(gpt, i);
 	model->tensors = gpt->tensors;
 	model->param_count = model_lay_out(gpt->tensors, model->tensor_count);
-	floats = plan(gpt, (uint64_t)sequences,
-		      device->work_bytes(&shape) / sizeof(float) + 1);
+	floats = plan_memory(gpt, (uint64_t)sequences,
+			     device->work_bytes(&shape) / sizeof(float) + 1);
 	/* At most 65536 layers of some 11 tensors that check_batch let pass:
 	   no overflow. */
 	model->bytes[SPACE_DEVICE] = (size_t)floats * sizeof(float);
@@ -272,13 +273,13 @@ struct model *gpt_create(const struct model_shape *shape, int sequences,
 	gpt->model = (struct model){
 		.name = "gpt", .shape = *shape,
 		.tensor_count = tensors, .init = gpt_init,
-		.gradient = gpt_gradient, .logits = gpt_logits
+		.gradient = gpt_compute_gradient, .logits = gpt_compute_logits
 	};
 	gpt->layers = (int)shape->layers;
 	gpt->heads = (int)shape->heads;
 	gpt->width = (int)shape->width;
 	gpt->context = (int)shape->context;
 	gpt->vocab = (int)shape->vocab;
-	complete(gpt, sequences, device);
+	complete_model(gpt, sequences, device);
 	return &gpt->model;
 }

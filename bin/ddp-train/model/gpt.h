@@ -64,16 +64,18 @@ struct gpt {
 enum { GPT_TOKENS, GPT_POSITIONS, GPT_LAYERS };
 
 /* Number i in that order: the tensors lie the other way round. */
-static inline int gpt_tensor(const struct gpt *gpt, int i)
+static inline int gpt_find_tensor(const struct gpt *gpt, int i)
 {
 	return gpt->model.tensor_count - 1 - i;
 }
 
 /* In gpt_pass.c; contracts are in model.h. */
-void gpt_gradient(const struct model *model, struct device *device,
-		  const float *param, const struct batch *batch,
-		  const struct backward *backward, float *grad, double *loss);
-void gpt_logits(const struct model *model, struct device *device,
-		const float *param, const struct batch *batch, float *logits);
+void gpt_compute_gradient(const struct model *model, struct device *device,
+			  const float *param, const struct batch *batch,
+			  const struct backward *backward, float *grad,
+			  double *loss);
+void gpt_compute_logits(const struct model *model, struct device *device,
+			const float *param, const struct batch *batch,
+			float *logits);
 
 #endif

@@ -15,8 +15,8 @@ struct pass {
 	float *grad;			/* NULL: forward alone */
 };
 
-static struct pass begin(const struct model *model, struct device *device,
-			 const float *param, const struct batch *batch)
+static struct pass begin_pass(const struct model *model, struct device *device,
+			      const float *param, const struct batch *batch)
 {
 	const struct gpt *gpt = (const struct gpt *)model;
 
@@ -28,130 +28,131 @@ static struct pass begin(const struct model *model, struct device *device,
 }
 
 /* The floats before tensor number i of PyTorch's order. */
-static size_t offset(const struct pass *pass, int i)
+static size_t find_offset(const struct pass *pass, int i)
 {
-	return pass->gpt->tensors[gpt_tensor(pass->gpt, i)].offset;
+	return pass->gpt->tensors[gpt_find_tensor(pass->gpt, i)].offset;
 }
 
-static int number(int layer, enum gpt_part part)
+static int number_tensor(int layer, enum gpt_part part)
 {
 	return GPT_LAYERS + layer * GPT_PARTS + (int)part;
 }
 
-static const float *weight(const struct pass *pass, int i)
+static const float *get_weight(const struct pass *pass, int i)
 {
-	return pass->param + offset(pass, i);
+	return pass->param + find_offset(pass, i);
 }
 
-static float *gradient(const struct pass *pass, int i)
+static float *get_grad(const struct pass *pass, int i)
 {
-	return pass->grad + offset(pass, i);
+	return pass->grad + find_offset(pass, i);
 }
 
-static float *memory(const struct pass *pass)
+static float *get_memory(const struct pass *pass)
 {
 	return (void *)pass->gpt->model.memory[SPACE_DEVICE];
 }
 
-static float *kept(const struct pass *pass, int layer, enum gpt_kept which)
+static float *get_kept(const struct pass *pass, int layer, enum gpt_kept which)
 {
-	return memory(pass) + (size_t)layer * pass->gpt->layer_size +
+	return get_memory(pass) + (size_t)layer * pass->gpt->layer_size +
 	       pass->gpt->kept[which];
 }
 
-static float *scratch(const struct pass *pass, enum gpt_scratch which)
+static float *get_scratch(const struct pass *pass, enum gpt_scratch which)
 {
-	return memory(pass) + pass->gpt->scratch[which];
+	return get_memory(pass) + pass->gpt->scratch[which];
 }
 
 /* x becomes x + branch, where it is kept, unless x is NULL: it lies there. */
-static void norm(const struct pass *pass, int layer, enum gpt_part part,
-		 const float *x)
+static void normalize(const struct pass *pass, int layer, enum gpt_part part,
+		      const float *x)
 {
 	bool first = part == GPT_NORM_1;
-	float *sum = kept(pass, layer, first ? GPT_SUM_1 : GPT_SUM_2);
+	float *sum = get_kept(pass, layer, first ? GPT_SUM_1 : GPT_SUM_2);
 
 	pass->run->norm(pass->device, &(struct op_norm){
 		.rows = pass->rows, .width = pass->gpt->width, .eps = epsilon,
 		.x = x ? x : sum,
-		.residual = x ? scratch(pass, GPT_BRANCH) : NULL,
-		.gain = weight(pass, number(layer, part)),
-		.bias = weight(pass, number(layer, part) + 1),
-		.sum = sum, .out = scratch(pass, GPT_NORMED),
-		.mean = kept(pass, layer, first ? GPT_MEAN_1 : GPT_MEAN_2),
-		.rstd = kept(pass, layer, first ? GPT_RSTD_1 : GPT_RSTD_2)
+		.residual = x ? get_scratch(pass, GPT_BRANCH) : NULL,
+		.gain = get_weight(pass, number_tensor(layer, part)),
+		.bias = get_weight(pass, number_tensor(layer, part) + 1),
+		.sum = sum, .out = get_scratch(pass, GPT_NORMED),
+		.mean = get_kept(pass, layer, first ? GPT_MEAN_1 : GPT_MEAN_2),
+		.rstd = get_kept(pass, layer, first ? GPT_RSTD_1 : GPT_RSTD_2)
 	});
 }
 
 /* in and out in widths */
-static void linear(const struct pass *pass, int layer, enum gpt_part part,
-		   int in, int out, const float *x, float *pre, float *y)
+static void multiply(const struct pass *pass, int layer, enum gpt_part part,
+		     int in, int out, const float *x, float *pre, float *y)
 {
-	int i = number(layer, part);
+	int i = number_tensor(layer, part);
 
 	pass->run->matmul(pass->device, &(struct op_matmul){
 		.rows = pass->rows, .in = in * pass->gpt->width,
 		.out = out * pass->gpt->width, .x = x,
-		.weight = weight(pass, i), .bias = weight(pass, i + 1),
+		.weight = get_weight(pass, i), .bias = get_weight(pass, i + 1),
 		.pre = pre, .y = y
 	});
 }
 
-static void attend(const struct pass *pass, int layer)
+static void attend_heads(const struct pass *pass, int layer)
 {
 	const struct gpt *gpt = pass->gpt;
 
 	pass->run->attention(pass->device, &(struct op_attention){
 		.sequences = pass->batch->sequences, .context = gpt->context,
 		.heads = gpt->heads, .width = gpt->width,
-		.qkv = kept(pass, layer, GPT_HEADS_IN),
-		.out = kept(pass, layer, GPT_HEADS_OUT),
-		.lse = kept(pass, layer, GPT_LSE),
-		.work = scratch(pass, GPT_WORK)
+		.qkv = get_kept(pass, layer, GPT_HEADS_IN),
+		.out = get_kept(pass, layer, GPT_HEADS_OUT),
+		.lse = get_kept(pass, layer, GPT_LSE),
+		.work = get_scratch(pass, GPT_WORK)
 	});
 }
 
 /* Leaves the final norm's output in GPT_NORMED. */
-static void forward(const struct pass *pass)
+static void run_forward(const struct pass *pass)
 {
 	const struct gpt *gpt = pass->gpt;
 	const float *x = NULL;
-	float *normed = scratch(pass, GPT_NORMED);
-	float *branch = scratch(pass, GPT_BRANCH);
-	float *gelu = scratch(pass, GPT_GELU);
+	float *normed = get_scratch(pass, GPT_NORMED);
+	float *branch = get_scratch(pass, GPT_BRANCH);
+	float *gelu = get_scratch(pass, GPT_GELU);
 
 	pass->run->embed(pass->device, &(struct op_embed){
 		.rows = pass->rows, .context = gpt->context,
 		.width = gpt->width, .tokens = pass->batch->tokens,
-		.token_table = weight(pass, GPT_TOKENS),
-		.position_table = weight(pass, GPT_POSITIONS),
-		.out = kept(pass, 0, GPT_SUM_1)
+		.token_table = get_weight(pass, GPT_TOKENS),
+		.position_table = get_weight(pass, GPT_POSITIONS),
+		.out = get_kept(pass, 0, GPT_SUM_1)
 	});
 	for (int layer = 0; layer < gpt->layers; layer++) {
-		float *heads_in = kept(pass, layer, GPT_HEADS_IN);
-		float *pre = kept(pass, layer, GPT_PRE);
+		float *heads_in = get_kept(pass, layer, GPT_HEADS_IN);
+		float *pre = get_kept(pass, layer, GPT_PRE);
 
-		norm(pass, layer, GPT_NORM_1, x);
-		linear(pass, layer, GPT_QKV, 1, 3, normed, NULL, heads_in);
-		attend(pass, layer);
-		linear(pass, layer, GPT_PROJECT, 1, 1,
-		       kept(pass, layer, GPT_HEADS_OUT), NULL, branch);
-		norm(pass, layer, GPT_NORM_2, kept(pass, layer, GPT_SUM_1));
-		linear(pass, layer, GPT_FC, 1, 4, normed, pre, gelu);
-		linear(pass, layer, GPT_SHRINK, 4, 1, gelu, NULL, branch);
-		x = kept(pass, layer, GPT_SUM_2);
+		normalize(pass, layer, GPT_NORM_1, x);
+		multiply(pass, layer, GPT_QKV, 1, 3, normed, NULL, heads_in);
+		attend_heads(pass, layer);
+		multiply(pass, layer, GPT_PROJECT, 1, 1,
+			 get_kept(pass, layer, GPT_HEADS_OUT), NULL, branch);
+		normalize(pass, layer, GPT_NORM_2,
+			  get_kept(pass, layer, GPT_SUM_1));
+		multiply(pass, layer, GPT_FC, 1, 4, normed, pre, gelu);
+		multiply(pass, layer, GPT_SHRINK, 4, 1, gelu, NULL, branch);
+		x = get_kept(pass, layer, GPT_SUM_2);
 	}
-	norm(pass, gpt->layers, GPT_NORM_1, x);
+	normalize(pass, gpt->layers, GPT_NORM_1, x);
 }
 
 /* The gradients of tensors number i and above are final. */
-static void progress(const struct pass *pass, int i)
+static void report_progress(const struct pass *pass, int i)
 {
 	const struct backward *backward = pass->backward;
 
 	if (backward->progress)
 		backward->progress(backward->context, i > 0 ?
-				   offset(pass, i - 1) :
+				   find_offset(pass, i - 1) :
 				   pass->gpt->model.param_count);
 }
 
@@ -163,57 +164,57 @@ static void classify(const struct pass *pass, double scale, double *loss)
 
 	pass->run->classifier(pass->device, &(struct op_classifier){
 		.rows = pass->rows, .width = gpt->width, .vocab = gpt->vocab,
-		.x = scratch(pass, GPT_NORMED),
-		.weight = weight(pass, GPT_TOKENS),
+		.x = get_scratch(pass, GPT_NORMED),
+		.weight = get_weight(pass, GPT_TOKENS),
 		.targets = pass->batch->targets,
 		.scale = (float)(scale / gpt->context), .loss = loss,
-		.dx = back ? scratch(pass, GPT_BRANCH) : NULL,
-		.dweight = back ? gradient(pass, GPT_TOKENS) : NULL,
+		.dx = back ? get_scratch(pass, GPT_BRANCH) : NULL,
+		.dweight = back ? get_grad(pass, GPT_TOKENS) : NULL,
 		.accumulate = back && pass->backward->accumulate,
-		.work = scratch(pass, GPT_WORK)
+		.work = get_scratch(pass, GPT_WORK)
 	});
 }
 
 /* From GPT_BRANCH; added to GPT_DX. */
-static void norm_backward(const struct pass *pass, int layer,
-			  enum gpt_part part)
+static void normalize_backward(const struct pass *pass, int layer,
+			       enum gpt_part part)
 {
 	bool first = part == GPT_NORM_1;
-	int i = number(layer, part);
+	int i = number_tensor(layer, part);
 
 	pass->run->norm_backward(pass->device, &(struct op_norm_backward){
 		.rows = pass->rows, .width = pass->gpt->width,
-		.sum = kept(pass, layer, first ? GPT_SUM_1 : GPT_SUM_2),
-		.gain = weight(pass, i),
-		.mean = kept(pass, layer, first ? GPT_MEAN_1 : GPT_MEAN_2),
-		.rstd = kept(pass, layer, first ? GPT_RSTD_1 : GPT_RSTD_2),
-		.dout = scratch(pass, GPT_BRANCH),
-		.dsum = scratch(pass, GPT_DX),
-		.dgain = gradient(pass, i), .dbias = gradient(pass, i + 1),
+		.sum = get_kept(pass, layer, first ? GPT_SUM_1 : GPT_SUM_2),
+		.gain = get_weight(pass, i),
+		.mean = get_kept(pass, layer, first ? GPT_MEAN_1 : GPT_MEAN_2),
+		.rstd = get_kept(pass, layer, first ? GPT_RSTD_1 : GPT_RSTD_2),
+		.dout = get_scratch(pass, GPT_BRANCH),
+		.dsum = get_scratch(pass, GPT_DX),
+		.dgain = get_grad(pass, i), .dbias = get_grad(pass, i + 1),
 		.accumulate = pass->backward->accumulate
 	});
-	progress(pass, i);
+	report_progress(pass, i);
 }
 
-static void linear_backward(const struct pass *pass, int layer,
-			    enum gpt_part part, int in, int out,
-			    const float *x, const float *pre, float *dy,
-			    float *dx)
+static void multiply_backward(const struct pass *pass, int layer,
+			      enum gpt_part part, int in, int out,
+			      const float *x, const float *pre, float *dy,
+			      float *dx)
 {
-	int i = number(layer, part);
+	int i = number_tensor(layer, part);
 
 	pass->run->matmul_backward(pass->device, &(struct op_matmul_backward){
 		.rows = pass->rows, .in = in * pass->gpt->width,
 		.out = out * pass->gpt->width, .x = x,
-		.weight = weight(pass, i), .pre = pre, .dy = dy, .dx = dx,
-		.dweight = gradient(pass, i), .dbias = gradient(pass, i + 1),
+		.weight = get_weight(pass, i), .pre = pre, .dy = dy, .dx = dx,
+		.dweight = get_grad(pass, i), .dbias = get_grad(pass, i + 1),
 		.accumulate = pass->backward->accumulate
 	});
-	progress(pass, i);
+	report_progress(pass, i);
 }
 
 /* From GPT_BRANCH to GPT_WIDE. */
-static void attend_backward(const struct pass *pass, int layer)
+static void attend_heads_backward(const struct pass *pass, int layer)
 {
 	const struct gpt *gpt = pass->gpt;
 
@@ -221,84 +222,87 @@ static void attend_backward(const struct pass *pass, int layer)
 				      &(struct op_attention_backward){
 		.sequences = pass->batch->sequences, .context = gpt->context,
 		.heads = gpt->heads, .width = gpt->width,
-		.qkv = kept(pass, layer, GPT_HEADS_IN),
-		.out = kept(pass, layer, GPT_HEADS_OUT),
-		.lse = kept(pass, layer, GPT_LSE),
-		.dout = scratch(pass, GPT_BRANCH),
-		.dqkv = scratch(pass, GPT_WIDE),
-		.work = scratch(pass, GPT_WORK)
+		.qkv = get_kept(pass, layer, GPT_HEADS_IN),
+		.out = get_kept(pass, layer, GPT_HEADS_OUT),
+		.lse = get_kept(pass, layer, GPT_LSE),
+		.dout = get_scratch(pass, GPT_BRANCH),
+		.dqkv = get_scratch(pass, GPT_WIDE),
+		.work = get_scratch(pass, GPT_WORK)
 	});
-	progress(pass, number(layer, GPT_PROJECT));
+	report_progress(pass, number_tensor(layer, GPT_PROJECT));
 }
 
 /*
  * What the norms and GELUs gave is made again: that takes 1 or 2 % of a step's
  * time and saves a quarter of a run's memory.
  */
-static void layer_backward(const struct pass *pass, int layer)
+static void run_layer_backward(const struct pass *pass, int layer)
 {
-	float *normed = scratch(pass, GPT_NORMED);
-	float *branch = scratch(pass, GPT_BRANCH);
-	float *dx = scratch(pass, GPT_DX);
-	float *wide = scratch(pass, GPT_WIDE);
-	float *gelu = scratch(pass, GPT_GELU);
-	float *pre = kept(pass, layer, GPT_PRE);
+	float *normed = get_scratch(pass, GPT_NORMED);
+	float *branch = get_scratch(pass, GPT_BRANCH);
+	float *dx = get_scratch(pass, GPT_DX);
+	float *wide = get_scratch(pass, GPT_WIDE);
+	float *gelu = get_scratch(pass, GPT_GELU);
+	float *pre = get_kept(pass, layer, GPT_PRE);
 
 	pass->run->gelu(pass->device, pre, gelu, (size_t)pass->rows * 4 *
 			(size_t)pass->gpt->width);
-	linear_backward(pass, layer, GPT_SHRINK, 4, 1, gelu, NULL, dx, wide);
-	norm(pass, layer, GPT_NORM_2, NULL);
-	linear_backward(pass, layer, GPT_FC, 1, 4, normed, pre, wide, branch);
-	norm_backward(pass, layer, GPT_NORM_2);
-	linear_backward(pass, layer, GPT_PROJECT, 1, 1,
-			kept(pass, layer, GPT_HEADS_OUT), NULL, dx, branch);
-	attend_backward(pass, layer);
-	norm(pass, layer, GPT_NORM_1, NULL);
-	linear_backward(pass, layer, GPT_QKV, 1, 3, normed, NULL, wide,
-			branch);
-	norm_backward(pass, layer, GPT_NORM_1);
+	multiply_backward(pass, layer, GPT_SHRINK, 4, 1, gelu, NULL, dx, wide);
+	normalize(pass, layer, GPT_NORM_2, NULL);
+	multiply_backward(pass, layer, GPT_FC, 1, 4, normed, pre, wide, branch);
+	normalize_backward(pass, layer, GPT_NORM_2);
+	multiply_backward(pass, layer, GPT_PROJECT, 1, 1,
+			  get_kept(pass, layer, GPT_HEADS_OUT), NULL, dx,
+			  branch);
+	attend_heads_backward(pass, layer);
+	normalize(pass, layer, GPT_NORM_1, NULL);
+	multiply_backward(pass, layer, GPT_QKV, 1, 3, normed, NULL, wide,
+			  branch);
+	normalize_backward(pass, layer, GPT_NORM_1);
 }
 
-void gpt_gradient(const struct model *model, struct device *device,
-		  const float *param, const struct batch *batch,
-		  const struct backward *backward, float *grad, double *loss)
+void gpt_compute_gradient(const struct model *model, struct device *device,
+			  const float *param, const struct batch *batch,
+			  const struct backward *backward, float *grad,
+			  double *loss)
 {
 	const struct gpt *gpt = (const struct gpt *)model;
-	struct pass pass = begin(model, device, param, batch);
-	float *dx = scratch(&pass, GPT_DX);
+	struct pass pass = begin_pass(model, device, param, batch);
+	float *dx = get_scratch(&pass, GPT_DX);
 
 	pass.backward = backward;
 	pass.grad = grad;
-	forward(&pass);
+	run_forward(&pass);
 	classify(&pass, backward->scale, loss);
 	if (!grad)
 		return;
-	progress(&pass, model->tensor_count);
+	report_progress(&pass, model->tensor_count);
 	/* Nothing flows past the final norm. */
 	pass.run->fill(device, dx, 0, (size_t)pass.rows * (size_t)gpt->width);
-	norm_backward(&pass, gpt->layers, GPT_NORM_1);
+	normalize_backward(&pass, gpt->layers, GPT_NORM_1);
 	for (int layer = gpt->layers - 1; layer >= 0; layer--)
-		layer_backward(&pass, layer);
+		run_layer_backward(&pass, layer);
 	pass.run->embed_backward(device, &(struct op_embed_backward){
 		.rows = pass.rows, .context = gpt->context,
 		.width = gpt->width, .tokens = batch->tokens, .dout = dx,
-		.dtoken_table = gradient(&pass, GPT_TOKENS),
-		.dposition_table = gradient(&pass, GPT_POSITIONS),
+		.dtoken_table = get_grad(&pass, GPT_TOKENS),
+		.dposition_table = get_grad(&pass, GPT_POSITIONS),
 		.accumulate = backward->accumulate
 	});
-	progress(&pass, 0);
+	report_progress(&pass, 0);
 }
 
-void gpt_logits(const struct model *model, struct device *device,
-		const float *param, const struct batch *batch, float *logits)
+void gpt_compute_logits(const struct model *model, struct device *device,
+			const float *param, const struct batch *batch,
+			float *logits)
 {
-	struct pass pass = begin(model, device, param, batch);
+	struct pass pass = begin_pass(model, device, param, batch);
 
-	forward(&pass);
+	run_forward(&pass);
 	pass.run->matmul(device, &(struct op_matmul){
 		.rows = pass.rows, .in = pass.gpt->width,
 		.out = pass.gpt->vocab,
-		.x = scratch(&pass, GPT_NORMED),
-		.weight = weight(&pass, GPT_TOKENS), .y = logits
+		.x = get_scratch(&pass, GPT_NORMED),
+		.weight = get_weight(&pass, GPT_TOKENS), .y = logits
 	});
 }

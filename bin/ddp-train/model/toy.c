@@ -30,23 +30,24 @@ struct toy {
 };
 
 /* In host memory: param[param_count], grad[param_count], and the loss. */
-static float *host_param(const struct model *model)
+static float *get_param(const struct model *model)
 {
 	return (void *)model->memory[SPACE_HOST];
 }
 
-static float *host_grad(const struct model *model)
+static float *get_grad(const struct model *model)
 {
-	return host_param(model) + model->param_count;
+	return get_param(model) + model->param_count;
 }
 
-static double *host_loss(const struct model *model)
+static double *get_loss(const struct model *model)
 {
-	return (void *)(host_grad(model) + model->param_count);
+	return (void *)(get_grad(model) + model->param_count);
 }
 
 /* As PyTorch's Linear, drawn in its order: first layer, weight before bias. */
-static void toy_init(const struct model *model, uint64_t seed, float *param)
+static void init_parameters(const struct model *model, uint64_t seed,
+			    float *param)
 {
 	uint64_t index = 0;
 
@@ -56,13 +57,13 @@ static void toy_init(const struct model *model, uint64_t seed, float *param)
 		double bound = 1 / sqrt(i >= BIAS_1 ? IN : HIDDEN);
 
 		for (size_t j = 0; j < tensor->count; j++)
-			param[tensor->offset + j] = rng_uniform(seed,
+			param[tensor->offset + j] = rng_draw_uniform(seed,
 				RNG_PARAMETER, index++, bound);
 	}
 }
 
-static void linear(const float *weight, const float *bias, int in, int out,
-		   const float *x, float *y)
+static void multiply(const float *weight, const float *bias, int in, int out,
+		     const float *x, float *y)
 {
 	for (int o = 0; o < out; o++) {
 		y[o] = bias[o];
@@ -72,9 +73,9 @@ static void linear(const float *weight, const float *bias, int in, int out,
 }
 
 /* Adds to the gradients of weight, bias and x (NULL: unwanted). */
-static void linear_backward(const float *weight, int in, int out,
-			    const float *x, const float *dy, float *dweight,
-			    float *dbias, float *dx)
+static void multiply_backward(const float *weight, int in, int out,
+			      const float *x, const float *dy, float *dweight,
+			      float *dbias, float *dx)
 {
 	for (int o = 0; o < out; o++) {
 		dbias[o] += dy[o];
@@ -91,33 +92,33 @@ static double add_sample(const struct model *model, uint64_t sample,
 			 double scale, float *grad)
 {
 	const struct tensor *at = model->tensors;
-	const float *param = host_param(model);
+	const float *param = get_param(model);
 	float x[IN], h[HIDDEN], y[OUT], dh[HIDDEN] = { 0 }, dy[OUT];
 	double loss = 0;
 
 	for (int i = 0; i < IN; i++)
-		x[i] = rng_normal(model->seed, RNG_INPUT, sample * IN + i);
-	linear(param + at[WEIGHT_1].offset, param + at[BIAS_1].offset, IN,
-	       HIDDEN, x, h);
+		x[i] = rng_draw_normal(model->seed, RNG_INPUT, sample * IN + i);
+	multiply(param + at[WEIGHT_1].offset, param + at[BIAS_1].offset, IN,
+		 HIDDEN, x, h);
 	for (int i = 0; i < HIDDEN; i++)
 		h[i] = h[i] < 0 ? 0 : h[i];
-	linear(param + at[WEIGHT_2].offset, param + at[BIAS_2].offset, HIDDEN,
-	       OUT, h, y);
+	multiply(param + at[WEIGHT_2].offset, param + at[BIAS_2].offset, HIDDEN,
+		 OUT, h, y);
 	for (int i = 0; i < OUT; i++) {
-		double difference = y[i] - rng_normal(model->seed, RNG_TARGET,
-						      sample * OUT + i);
+		double difference = y[i] - rng_draw_normal(
+			model->seed, RNG_TARGET, sample * OUT + i);
 
 		loss += difference * difference / OUT;
 		dy[i] = (float)(scale * 2 * difference / OUT);
 	}
-	linear_backward(param + at[WEIGHT_2].offset, HIDDEN, OUT, h, dy,
-			grad + at[WEIGHT_2].offset, grad + at[BIAS_2].offset,
-			dh);
+	multiply_backward(param + at[WEIGHT_2].offset, HIDDEN, OUT, h, dy,
+			  grad + at[WEIGHT_2].offset, grad + at[BIAS_2].offset,
+			  dh);
 	for (int i = 0; i < HIDDEN; i++)
 		dh[i] = h[i] > 0 ? dh[i] : 0;
-	linear_backward(param + at[WEIGHT_1].offset, IN, HIDDEN, x, dh,
-			grad + at[WEIGHT_1].offset, grad + at[BIAS_1].offset,
-			NULL);
+	multiply_backward(param + at[WEIGHT_1].offset, IN, HIDDEN, x, dh,
+			  grad + at[WEIGHT_1].offset, grad + at[BIAS_1].offset,
+			  NULL);
 	return loss;
 }
 
@@ -128,29 +129,29 @@ static void add_batch(const struct model *model, struct device *device,
 {
 	double sum = 0;
 
-	device_fetch(device, host_param(model), param,
+	device_fetch(device, get_param(model), param,
 	      model->param_count * sizeof(*param));
 	for (int i = 0; i < batch->sequences; i++)
 		sum += add_sample(model, batch->samples[i], scale,
-				  host_grad(model));
-	*host_loss(model) = scale * sum;
-	device->table->copy(device, QUEUE_COMPUTE, loss, host_loss(model),
+				  get_grad(model));
+	*get_loss(model) = scale * sum;
+	device->table->copy(device, QUEUE_COMPUTE, loss, get_loss(model),
 			    sizeof(*loss));
 }
 
-static void toy_gradient(const struct model *model, struct device *device,
-			 const float *param, const struct batch *batch,
-			 const struct backward *backward, float *grad,
-			 double *loss)
+static void compute_gradient(const struct model *model, struct device *device,
+			     const float *param, const struct batch *batch,
+			     const struct backward *backward, float *grad,
+			     double *loss)
 {
 	size_t bytes = model->param_count * sizeof(*param);
 
 	if (backward->accumulate)
-		device_fetch(device, host_grad(model), grad, bytes);
+		device_fetch(device, get_grad(model), grad, bytes);
 	else
-		memset(host_grad(model), 0, bytes);
+		memset(get_grad(model), 0, bytes);
 	add_batch(model, device, param, batch, backward->scale, loss);
-	device->table->copy(device, QUEUE_COMPUTE, grad, host_grad(model),
+	device->table->copy(device, QUEUE_COMPUTE, grad, get_grad(model),
 			    bytes);
 	if (backward->progress)
 		backward->progress(backward->context, model->param_count);
@@ -171,7 +172,7 @@ struct model *toy_create(uint64_t seed, struct ddp_error *error)
 	*model = (struct model){
 		.name = "toy", .seed = seed,
 		.tensors = toy->tensors, .tensor_count = TENSORS,
-		.init = toy_init, .gradient = toy_gradient
+		.init = init_parameters, .gradient = compute_gradient
 	};
 	model->param_count = model_lay_out(toy->tensors, TENSORS);
 	model->bytes[SPACE_HOST] = 2 * model->param_count * sizeof(float) +

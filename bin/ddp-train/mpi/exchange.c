@@ -17,19 +17,20 @@ enum {
 /* Whose slice a message is of: its peer's or mine. */
 enum side { THEIRS, MINE };
 
-static float *own(const struct exchange *exchange)
+static float *get_own(const struct exchange *exchange)
 {
 	return exchange->node->copy[exchange->node->rank];
 }
 
-/* The ticket's values that rank sums or gives, as collective_slice(). */
-static size_t slice(const struct exchange *exchange, int rank, size_t *begin)
+/* The ticket's values that rank sums or gives, as collective_find_slice(). */
+static size_t find_slice(const struct exchange *exchange, int rank,
+			 size_t *begin)
 {
 	const struct ticket *ticket = &exchange->ticket;
 
 	if (ticket->op != BROADCAST)
-		return collective_slice(ticket->count, rank, exchange->size,
-					begin);
+		return collective_find_slice(ticket->count, rank,
+					     exchange->size, begin);
 	*begin = 0;
 	return rank == 0 ? ticket->count : 0;
 }
@@ -38,7 +39,7 @@ static size_t slice(const struct exchange *exchange, int rank, size_t *begin)
 static size_t find_chunk(const struct exchange *exchange, int rank, int chunk,
 			 size_t *begin)
 {
-	size_t first, count = slice(exchange, rank, &first);
+	size_t first, count = find_slice(exchange, rank, &first);
 	size_t skip = (size_t)chunk * exchange->chunk;
 
 	*begin = exchange->ticket.offset + first + skip;
@@ -48,11 +49,11 @@ static size_t find_chunk(const struct exchange *exchange, int rank, int chunk,
 }
 
 /* Where peer p's part of the values of my slice from begin lies. */
-static float *staged(const struct exchange *exchange, int p, size_t begin)
+static float *find_staged(const struct exchange *exchange, int p, size_t begin)
 {
 	size_t first;
 
-	slice(exchange, exchange->rank, &first);
+	find_slice(exchange, exchange->rank, &first);
 	return exchange->staging + (size_t)p * exchange->stride +
 		(begin - exchange->ticket.offset - first);
 }
@@ -66,7 +67,8 @@ static void sum_node(struct exchange *exchange, size_t begin, size_t count)
 		return;
 	for (int rank = 0; rank < node->size; rank++)
 		exchange->sources[rank] = node->copy[rank] + begin;
-	fold_tree(exchange->sources, node->size, own(exchange) + begin, count);
+	fold_tree(exchange->sources, node->size, get_own(exchange) + begin,
+		  count);
 }
 
 /* My copy of these values of my slice becomes the sum of all terms. */
@@ -76,25 +78,27 @@ static void sum_terms(struct exchange *exchange, size_t begin, size_t count)
 		int term = exchange->term[i];
 
 		exchange->sources[i] = term < 0 ?
-			staged(exchange, -1 - term, begin) :
+			find_staged(exchange, -1 - term, begin) :
 			exchange->node->copy[term] + begin;
 	}
-	fold_tree(exchange->sources, exchange->terms, own(exchange) + begin,
+	fold_tree(exchange->sources, exchange->terms, get_own(exchange) + begin,
 		  count);
 }
 
-static void spread(const struct exchange *exchange, size_t begin, size_t count)
+static void spread_values(const struct exchange *exchange, size_t begin,
+			  size_t count)
 {
 	const struct node *node = exchange->node;
 
 	for (int rank = 0; rank < node->size; rank++)
 		if (rank != node->rank)
 			memcpy(node->copy[rank] + begin,
-			       own(exchange) + begin, count * sizeof(float));
+			       get_own(exchange) + begin,
+			       count * sizeof(float));
 }
 
 /* Block by block, so that it is in the cache from one step to the next. */
-static void sum(struct exchange *exchange, size_t begin, size_t count)
+static void sum_all(struct exchange *exchange, size_t begin, size_t count)
 {
 	for (size_t done = 0; done < count; done += BLOCK) {
 		size_t at = begin + done;
@@ -103,7 +107,7 @@ static void sum(struct exchange *exchange, size_t begin, size_t count)
 		sum_node(exchange, at, n);
 		sum_terms(exchange, at, n);
 		if (exchange->ticket.op == ALL_REDUCE)
-			spread(exchange, at, n);
+			spread_values(exchange, at, n);
 	}
 }
 
@@ -111,8 +115,8 @@ static void sum(struct exchange *exchange, size_t begin, size_t count)
  * A chunk's message to or from peer p: of its slice or mine, the sum or a part
  * of it.  The owner receives parts and sends the sum.
  */
-static void post(struct exchange *exchange, int chunk, int p, enum side side,
-		 bool sum)
+static void post_message(struct exchange *exchange, int chunk, int p,
+			 enum side side, bool sum)
 {
 	int peer = exchange->peer[p];
 	int slot = (chunk * exchange->peers + p) * 2 + side;
@@ -120,13 +124,13 @@ static void post(struct exchange *exchange, int chunk, int p, enum side side,
 		sum;
 	size_t begin, count = find_chunk(exchange, side == MINE ?
 					 exchange->rank : peer, chunk, &begin);
-	float *at = own(exchange) + begin;
+	float *at = get_own(exchange) + begin;
 	MPI_Request *request = &exchange->requests[slot];
 
 	if (count == 0)
 		return;
 	if (side == MINE && !sum)
-		at = staged(exchange, p, begin);
+		at = find_staged(exchange, p, begin);
 	if ((side == MINE) == sum)
 		MPI_Isend(at, (int)count, MPI_FLOAT, peer, tag,
 			  MPI_COMM_WORLD, request);
@@ -143,13 +147,13 @@ static void finish_chunk(struct exchange *exchange, int chunk)
 	size_t begin, count = find_chunk(exchange, exchange->rank, chunk,
 					 &begin);
 
-	sum(exchange, begin, count);
+	sum_all(exchange, begin, count);
 	if (exchange->ticket.op == ALL_REDUCE)
 		for (int p = 0; p < exchange->peers; p++)
-			post(exchange, chunk, p, MINE, true);
+			post_message(exchange, chunk, p, MINE, true);
 }
 
-static void complete(struct exchange *exchange, int slot)
+static void complete_message(struct exchange *exchange, int slot)
 {
 	enum side side = (enum side)(slot % 2);
 	int p = slot / 2 % exchange->peers;
@@ -164,9 +168,9 @@ static void complete(struct exchange *exchange, int slot)
 	} else if (exchange->sums[slot]) {
 		count = find_chunk(exchange, exchange->peer[p], chunk, &begin);
 		if (exchange->nested)
-			spread(exchange, begin, count);
+			spread_values(exchange, begin, count);
 	} else if (exchange->ticket.op == ALL_REDUCE) {
-		post(exchange, chunk, p, THEIRS, true);
+		post_message(exchange, chunk, p, THEIRS, true);
 	}
 }
 
@@ -179,7 +183,7 @@ static void send_chunk(struct exchange *exchange, int chunk, bool sum)
 
 		if (!sum)
 			sum_node(exchange, begin, count);
-		post(exchange, chunk, p, sum ? MINE : THEIRS, sum);
+		post_message(exchange, chunk, p, sum ? MINE : THEIRS, sum);
 	}
 }
 
@@ -189,21 +193,22 @@ void exchange_begin(struct exchange *exchange, const struct ticket *ticket)
 	size_t begin, most;
 
 	exchange->ticket = *ticket;
-	most = slice(exchange, 0, &begin);
+	most = find_slice(exchange, 0, &begin);
 	exchange->chunks = (int)((most + exchange->chunk - 1) /
 				 exchange->chunk);
 	for (int chunk = 0; chunk < exchange->chunks; chunk++) {
 		exchange->arrived[chunk] = 0;
 		for (int p = 0; p < exchange->peers; p++)
-			post(exchange, chunk, p, sums ? THEIRS : MINE, sums);
+			post_message(exchange, chunk, p, sums ? THEIRS : MINE,
+				     sums);
 	}
 	for (int chunk = 0; chunk < exchange->chunks; chunk++)
 		send_chunk(exchange, chunk, sums);
-	most = slice(exchange, exchange->rank, &begin);
+	most = find_slice(exchange, exchange->rank, &begin);
 	if (sums)
-		spread(exchange, ticket->offset + begin, most);
+		spread_values(exchange, ticket->offset + begin, most);
 	else if (exchange->peers == 0)
-		sum(exchange, ticket->offset + begin, most);
+		sum_all(exchange, ticket->offset + begin, most);
 }
 
 bool exchange_poll(struct exchange *exchange)
@@ -216,7 +221,7 @@ bool exchange_poll(struct exchange *exchange)
 	MPI_Testsome(slots, exchange->requests, &count, exchange->completed,
 		     MPI_STATUSES_IGNORE);
 	for (int i = 0; i < count; i++)
-		complete(exchange, exchange->completed[i]);
+		complete_message(exchange, exchange->completed[i]);
 	return exchange->pending == 0;
 }
 
@@ -272,7 +277,7 @@ static void find_terms(struct exchange *exchange)
 }
 
 /* Where nothing is needed calloc() may give NULL. */
-static void *many(size_t count, size_t size)
+static void *allocate(size_t count, size_t size)
 {
 	return calloc(count + 1, size);
 }
@@ -286,13 +291,14 @@ static int alloc_messages(struct exchange *exchange, size_t largest)
 		exchange->chunk = MESSAGE;
 	chunks = largest / exchange->chunk + 1;
 	slots = chunks * (size_t)exchange->peers * 2;
-	exchange->stride = collective_slice(largest, 0, exchange->size, &begin);
-	exchange->staging = many(exchange->stride * (size_t)exchange->peers,
-				 sizeof(*exchange->staging));
-	exchange->requests = many(slots, sizeof(*exchange->requests));
-	exchange->sums = many(slots, sizeof(*exchange->sums));
-	exchange->completed = many(slots, sizeof(*exchange->completed));
-	exchange->arrived = many(chunks, sizeof(*exchange->arrived));
+	exchange->stride = collective_find_slice(largest, 0, exchange->size,
+						 &begin);
+	exchange->staging = allocate(exchange->stride * (size_t)exchange->peers,
+				     sizeof(*exchange->staging));
+	exchange->requests = allocate(slots, sizeof(*exchange->requests));
+	exchange->sums = allocate(slots, sizeof(*exchange->sums));
+	exchange->completed = allocate(slots, sizeof(*exchange->completed));
+	exchange->arrived = allocate(chunks, sizeof(*exchange->arrived));
 	if (!exchange->staging || !exchange->requests || !exchange->sums ||
 	    !exchange->completed || !exchange->arrived)
 		return -1;
@@ -313,9 +319,9 @@ int exchange_alloc(struct exchange *exchange, const struct node *node,
 	exchange->size = collective->size;
 	exchange->nested = collective->nodes > 1 && !plan->deterministic &&
 		is_even(exchange, collective->nodes);
-	exchange->peer = many(ranks, sizeof(*exchange->peer));
-	exchange->term = many(ranks, sizeof(*exchange->term));
-	exchange->sources = many(ranks, sizeof(*exchange->sources));
+	exchange->peer = allocate(ranks, sizeof(*exchange->peer));
+	exchange->term = allocate(ranks, sizeof(*exchange->term));
+	exchange->sources = allocate(ranks, sizeof(*exchange->sources));
 	if (exchange->peer && exchange->term && exchange->sources) {
 		find_terms(exchange);
 		if (alloc_messages(exchange, plan->largest) == 0)

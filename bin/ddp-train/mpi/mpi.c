@@ -24,7 +24,7 @@ struct mpi {
 	bool busy;			/* with done + 1 */
 };
 
-static void mpi_abort(struct collective *collective, const char *text)
+static void abort_world(struct collective *collective, const char *text)
 {
 	(void)collective;
 	tool_mpi_abort("ddp-train", text);
@@ -45,7 +45,7 @@ static void send_at_once(void)
 	setenv("OMPI_MCA_btl_tcp_eager_limit", bytes, 0);
 }
 
-static int mpi_open(struct collective *collective, struct ddp_error *error)
+static int open_world(struct collective *collective, struct ddp_error *error)
 {
 	struct mpi *mpi = calloc(1, sizeof(*mpi));
 
@@ -56,7 +56,7 @@ static int mpi_open(struct collective *collective, struct ddp_error *error)
 	}
 	tool_mpi_hide();
 	if (!mpi)
-		mpi_abort(collective, "no memory for MPI");
+		abort_world(collective, "no memory for MPI");
 	MPI_Comm_rank(MPI_COMM_WORLD, &collective->rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &collective->size);
 	collective->state = mpi;
@@ -65,8 +65,8 @@ static int mpi_open(struct collective *collective, struct ddp_error *error)
 }
 
 /* The first rank's error, on all of them. */
-static int settle(const struct collective *collective, struct ddp_error *mine,
-		  struct ddp_error *error)
+static int agree_on_error(const struct collective *collective,
+			  struct ddp_error *mine, struct ddp_error *error)
 {
 	int first = mine->code == DDP_ERROR_NONE ? collective->size :
 		collective->rank;
@@ -79,9 +79,10 @@ static int settle(const struct collective *collective, struct ddp_error *mine,
 	return ddp_error_set(error, mine->code, "%s", mine->text);
 }
 
-static void *mpi_alloc(struct collective *collective, struct device *device,
-		       const struct collective_plan *plan,
-		       struct ddp_error *error)
+static void *allocate_window(struct collective *collective,
+			     struct device *device,
+			     const struct collective_plan *plan,
+			     struct ddp_error *error)
 {
 	struct mpi *mpi = collective->state;
 	struct ddp_error mine = { 0 };
@@ -89,12 +90,12 @@ static void *mpi_alloc(struct collective *collective, struct device *device,
 	node_plan_window(&mpi->node, plan->bytes);
 	for (int step = 0; step < WINDOW_STEPS; step++) {
 		window_steps[step](&mpi->node.window, &mine);
-		if (settle(collective, &mine, error) < 0)
+		if (agree_on_error(collective, &mine, error) < 0)
 			return NULL;
 	}
 	node_use_window(&mpi->node);
 	exchange_alloc(&mpi->exchange, &mpi->node, collective, plan, &mine);
-	if (settle(collective, &mine, error) < 0)
+	if (agree_on_error(collective, &mine, error) < 0)
 		return NULL;
 	mpi->device = device;
 	return mpi->node.copy[mpi->node.rank];
@@ -116,7 +117,7 @@ static void publish_ready(struct mpi *mpi)
 	node_publish(&mpi->node, READY, ready);
 }
 
-static void mpi_poll(struct collective *collective)
+static void poll_tickets(struct collective *collective)
 {
 	struct mpi *mpi = collective->state;
 
@@ -130,7 +131,7 @@ static void mpi_poll(struct collective *collective)
 		const struct ticket *ticket = &mpi->tickets[next % TICKETS];
 
 		if (!mpi->busy) {
-			if (node_least(&mpi->node, READY) < next)
+			if (node_find_least(&mpi->node, READY) < next)
 				return;
 			exchange_begin(&mpi->exchange, ticket);
 			mpi->busy = true;
@@ -147,9 +148,9 @@ static void mpi_poll(struct collective *collective)
 }
 
 /* One round of waiting: spin at first, then let other ranks run. */
-static void pause_round(struct collective *collective, int *round)
+static void wait_round(struct collective *collective, int *round)
 {
-	mpi_poll(collective);
+	poll_tickets(collective);
 	if (*round >= SPINS) {
 		sched_yield();
 		return;
@@ -160,9 +161,9 @@ static void pause_round(struct collective *collective, int *round)
 #endif
 }
 
-static uint64_t mpi_start(struct collective *collective,
-			  enum collective_op op, size_t offset, size_t count,
-			  enum collective_type type, int event)
+static uint64_t start_ticket(struct collective *collective,
+			     enum collective_op op, size_t offset, size_t count,
+			     enum collective_type type, int event)
 {
 	struct mpi *mpi = collective->state;
 	uint64_t number = mpi->started + 1;
@@ -170,7 +171,7 @@ static uint64_t mpi_start(struct collective *collective,
 
 	(void)type;
 	while (number - mpi->done > TICKETS)
-		pause_round(collective, &round);
+		wait_round(collective, &round);
 	mpi->tickets[number % TICKETS] = (struct ticket){
 		.op = op, .offset = offset, .count = count, .event = event,
 		.number = (int)(number % TICKETS)
@@ -180,19 +181,19 @@ static uint64_t mpi_start(struct collective *collective,
 	return number;
 }
 
-static void mpi_wait(struct collective *collective, uint64_t ticket,
-		     enum device_queue queue)
+static void wait_for_ticket(struct collective *collective, uint64_t ticket,
+			    enum device_queue queue)
 {
 	struct mpi *mpi = collective->state;
 	int round = 0;
 
 	(void)queue;
-	while (node_least(&mpi->node, DONE) < ticket)
-		pause_round(collective, &round);
+	while (node_find_least(&mpi->node, DONE) < ticket)
+		wait_round(collective, &round);
 }
 
-static void mpi_agree(struct collective *collective, const void *mine,
-		      void *all, size_t bytes)
+static void agree(struct collective *collective, const void *mine,
+		  void *all, size_t bytes)
 {
 	MPI_Request request;
 	int done = 0, round = 0;
@@ -200,10 +201,10 @@ static void mpi_agree(struct collective *collective, const void *mine,
 	MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
 		       MPI_COMM_WORLD, &request);
 	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
-		pause_round(collective, &round);
+		wait_round(collective, &round);
 }
 
-static void mpi_close(struct collective *collective)
+static void close_world(struct collective *collective)
 {
 	struct mpi *mpi = collective->state;
 
@@ -217,12 +218,12 @@ static void mpi_close(struct collective *collective)
 const struct collective_table collective_mpi = {
 	.abi = COLLECTIVE_ABI,
 	.name = "mpi",
-	.open = mpi_open,
-	.close = mpi_close,
-	.alloc = mpi_alloc,
-	.start = mpi_start,
-	.poll = mpi_poll,
-	.wait = mpi_wait,
-	.agree = mpi_agree,
-	.abort = mpi_abort
+	.open = open_world,
+	.close = close_world,
+	.alloc = allocate_window,
+	.start = start_ticket,
+	.poll = poll_tickets,
+	.wait = wait_for_ticket,
+	.agree = agree,
+	.abort = abort_world
 };

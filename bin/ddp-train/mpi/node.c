@@ -82,7 +82,7 @@ void node_publish(const struct node *node, enum count count, uint64_t tickets)
 			      tickets, memory_order_release);
 }
 
-uint64_t node_least(const struct node *node, enum count count)
+uint64_t node_find_least(const struct node *node, enum count count)
 {
 	uint64_t least = UINT64_MAX;
 

@@ -117,7 +117,7 @@ void node_forget(const struct node *node, size_t begin, size_t count);
 void node_publish(const struct node *node, enum count count, uint64_t tickets);
 
 /* So many are all ranks of this node. */
-uint64_t node_least(const struct node *node, enum count count);
+uint64_t node_find_least(const struct node *node, enum count count);
 
 /* Collective within the node. */
 void node_close(struct node *node);

@@ -34,7 +34,7 @@ struct window {
 	struct room *rooms;		/* [size][ROOMS]: each rank's */
 	int fd;				/* until it is mapped; -1: none */
 	int listener, connection;	/* likewise */
-	int missing;			/* ranks that could not open the memfd */
+	int missing;			/* ranks that could not open it */
 	struct window_origin origin;
 	char socket_name[HANDOVER_NAME];
 };

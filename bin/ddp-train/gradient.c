@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The gradient of a step, chunk by chunk, and the loss of held-out data. */
 #define _GNU_SOURCE
-#include <math.h>
-
 #include "clock.h"
 #include "collective.h"
 #include "fold.h"
@@ -12,7 +11,7 @@
  * Where chunks are summed by a tree, those that meet first are computed one
  * after the other: in bit-reversed order.
  */
-static int chunk_index(const struct trainer *trainer, int order)
+static int find_chunk(const struct trainer *trainer, int order)
 {
 	int index = 0;
 
@@ -26,7 +25,7 @@ static int chunk_index(const struct trainer *trainer, int order)
 }
 
 /* The position in the step of a chunk's i-th sequence. */
-static uint64_t position(const struct trainer *trainer, int chunk, int i)
+static uint64_t find_position(const struct trainer *trainer, int chunk, int i)
 {
 	const struct options *options = trainer->options;
 	uint64_t rank = (uint64_t)trainer->collective->rank;
@@ -39,21 +38,21 @@ static uint64_t position(const struct trainer *trainer, int chunk, int i)
 		       (uint64_t)i) * size;
 }
 
-static uint64_t sample(const struct trainer *trainer, uint64_t step,
-		       uint64_t position)
+static uint64_t find_sample(const struct trainer *trainer, uint64_t step,
+			    uint64_t position)
 {
 	const struct sampler *sampler = &trainer->sampler;
 	uint64_t length;
 
 	if (!trainer->data->bytes)
 		return (step - 1) * trainer->options->global_batch + position;
-	length = sampler_length(sampler);
-	return sampler_index(sampler, (step - 1) / length, position,
-			     (step - 1) % length);
+	length = sampler_count(sampler);
+	return sampler_find_sample(sampler, (step - 1) / length, position,
+				   (step - 1) % length);
 }
 
 /* Sequence s is tokens s * context ..; its targets are one further on. */
-static void load(struct trainer *trainer, int count, struct batch *batch)
+static void load_batch(struct trainer *trainer, int count, struct batch *batch)
 {
 	struct device *device = &trainer->device;
 	size_t context = trainer->model->shape.context;
@@ -82,12 +81,14 @@ static void load(struct trainer *trainer, int count, struct batch *batch)
 static void load_chunk(struct trainer *trainer, uint64_t step, int order,
 		       struct batch *batch)
 {
-	int chunk = chunk_index(trainer, order);
+	int chunk = find_chunk(trainer, order);
 
-	for (int i = 0; i < trainer->chunk; i++)
-		trainer->samples[i] = sample(trainer, step,
-					     position(trainer, chunk, i));
-	load(trainer, trainer->chunk, batch);
+	for (int i = 0; i < trainer->chunk; i++) {
+		uint64_t position = find_position(trainer, chunk, i);
+
+		trainer->samples[i] = find_sample(trainer, step, position);
+	}
+	load_batch(trainer, trainer->chunk, batch);
 }
 
 /* Add the levels above `to` down into it, the highest first. */
@@ -106,18 +107,18 @@ static void add_levels(struct trainer *trainer, int from, int to,
  * After each operator of the last chunk: what all chunks have of the gradient
  * up to `end` becomes their sum, and goes its way.
  */
-static void progress(void *context, size_t end)
+static void start_ready(void *context, size_t end)
 {
 	struct trainer *trainer = context;
 
 	add_levels(trainer, trainer->level_count, 0, trainer->summed, end);
 	trainer->summed = end;
 	trainer->computed = clock_seconds();
-	buckets_progress(&trainer->buckets, end);
+	buckets_start_ready(&trainer->buckets, end);
 }
 
 /* The gradient of the chunk that is `order`-th in the computation. */
-static void chunk_gradient(struct trainer *trainer, uint64_t step, int order)
+static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 {
 	bool last = order == trainer->chunks - 1;
 	bool tree = trainer->options->deterministic;
@@ -125,7 +126,7 @@ static void chunk_gradient(struct trainer *trainer, uint64_t step, int order)
 	struct backward backward = {
 		.scale = 1 / (double)trainer->options->global_batch,
 		.accumulate = !tree && order > 0,
-		.progress = last ? progress : NULL,
+		.progress = last ? start_ready : NULL,
 		.context = trainer
 	};
 	struct batch batch;
@@ -135,7 +136,7 @@ static void chunk_gradient(struct trainer *trainer, uint64_t step, int order)
 				 trainer->param, &batch, &backward,
 				 trainer->levels[level],
 				 trainer->losses +
-				 chunk_index(trainer, order));
+				 find_chunk(trainer, order));
 	/* Of the levels, as many fold as order ends in ones. */
 	if (!last)
 		add_levels(trainer, level,
@@ -143,100 +144,26 @@ static void chunk_gradient(struct trainer *trainer, uint64_t step, int order)
 			   trainer->model->param_count);
 }
 
-void trainer_gradient(struct trainer *trainer, uint64_t step,
-		      struct share *share)
+void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
+			      struct share *share)
 {
 	struct device *device = &trainer->device;
 	double begin = clock_seconds();
 
 	trainer->summed = 0;
 	for (int order = 0; order < trainer->chunks; order++)
-		chunk_gradient(trainer, step, order);
+		compute_chunk(trainer, step, order);
 	buckets_finish(&trainer->buckets);
 	share->busy = trainer->computed - begin;
 	share->exposed = clock_seconds() - trainer->computed;
 	device_fetch(device, trainer->host_losses, trainer->losses,
 		     (size_t)trainer->chunks * sizeof(double));
 	share->loss = fold_doubles(trainer->host_losses, trainer->chunks);
-	share->norm = trainer_norm(trainer);
-}
-
-double trainer_lr(const struct options *options, uint64_t step)
-{
-	static const double pi = 3.141592653589793;
-	double warm = (double)options->warmup, done;
-
-	if (step <= options->warmup)
-		return options->lr * (double)step / warm;
-	if (options->schedule == SCHEDULE_CONSTANT ||
-	    options->steps <= options->warmup + 1)
-		return options->lr;
-	done = (double)(step - options->warmup - 1) /
-	       (double)(options->steps - options->warmup - 1);
-	return options->lr - (options->lr - options->min_lr) *
-	       (1 - cos(pi * done)) / 2;
-}
-
-double trainer_norm(struct trainer *trainer)
-{
-	struct device *device = &trainer->device;
-	struct op_sum_squares op = {
-		.count = trainer->model->param_count,
-		.x = trainer->levels[0], .blocks = trainer->blocks
-	};
-	size_t count = (op.count + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
-	double sum = 0;
-
-	device->table->sum_squares(device, &op);
-	device_fetch(device, trainer->host_blocks, trainer->blocks,
-		     count * sizeof(double));
-	for (size_t i = 0; i < count; i++)
-		sum += trainer->host_blocks[i];
-	return sqrt(sum);
-}
-
-static void update_tensor(struct trainer *trainer, const struct tensor *tensor,
-			  uint64_t step, double scale)
-{
-	const struct options *options = trainer->options;
-	struct device *device = &trainer->device;
-	float *param = trainer->param + tensor->offset;
-	const float *grad = trainer->levels[0] + tensor->offset;
-	float *v = trainer->v ? trainer->v + tensor->offset : NULL;
-	double lr = trainer_lr(options, step);
-	double decay = tensor->decay ? options->decay : 0;
-	double updates = (double)trainer->updates;
-
-	if (options->optimizer == OPTIMIZER_SGD)
-		device->table->sgd(device, &(struct op_sgd){
-			.count = tensor->count, .param = param, .grad = grad,
-			.v = v, .lr = lr, .momentum = options->momentum,
-			.decay = decay, .scale = scale });
-	else
-		device->table->adamw(device, &(struct op_adamw){
-			.count = tensor->count, .param = param, .grad = grad,
-			.m = trainer->m + tensor->offset, .v = v, .lr = lr,
-			.beta1 = options->beta1, .beta2 = options->beta2,
-			.eps = options->eps, .decay = decay, .scale = scale,
-			.correction1 = 1 - pow(options->beta1, updates),
-			.correction2 = 1 - pow(options->beta2, updates) });
-}
-
-void trainer_update(struct trainer *trainer, uint64_t step, double norm)
-{
-	const struct model *model = trainer->model;
-	double clip = trainer->options->clip;
-	/* As torch.nn.utils.clip_grad_norm_ does. */
-	double scale = clip > 0 && norm + 1e-6 > clip ? clip / (norm + 1e-6) :
-							1;
-
-	trainer->updates++;
-	for (int i = 0; i < model->tensor_count; i++)
-		update_tensor(trainer, &model->tensors[i], step, scale);
+	share->norm = trainer_compute_norm(trainer);
 }
 
 /* The part of the mean loss that one chunk of held-out sequences has. */
-static double chunk_loss(struct trainer *trainer, uint64_t first)
+static double compute_chunk_loss(struct trainer *trainer, uint64_t first)
 {
 	uint64_t left = trainer->held_out - first;
 	int count = left < (uint64_t)trainer->chunk ? (int)left :
@@ -250,7 +177,7 @@ static double chunk_loss(struct trainer *trainer, uint64_t first)
 	for (int i = 0; i < count; i++)
 		trainer->samples[i] = trainer->sampler.samples + first +
 				      (uint64_t)i;
-	load(trainer, count, &batch);
+	load_batch(trainer, count, &batch);
 	trainer->model->gradient(trainer->model, device, trainer->param,
 				 &batch, &backward, NULL, trainer->losses);
 	device_fetch(device, trainer->host_losses, trainer->losses,
@@ -272,7 +199,7 @@ double trainer_evaluate(struct trainer *trainer)
 		struct share mine = { 0 };
 
 		if (first < trainer->held_out)
-			mine.loss = chunk_loss(trainer, first);
+			mine.loss = compute_chunk_loss(trainer, first);
 		collective->table->agree(collective, &mine, shares,
 					 sizeof(mine));
 		for (int rank = 0; rank < collective->size; rank++)

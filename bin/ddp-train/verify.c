@@ -28,7 +28,7 @@ static uint64_t hash_piece(uint64_t hash, const float *piece, size_t count)
 	return hash;
 }
 
-uint64_t trainer_hash(struct trainer *trainer)
+uint64_t trainer_hash_parameters(struct trainer *trainer)
 {
 	struct device *device = &trainer->device;
 	size_t count = trainer->model->param_count;
@@ -49,7 +49,7 @@ uint64_t trainer_hash(struct trainer *trainer)
  * 2^24 for 92,000 ranks.  They do not repeat at the distance of a slice, lest
  * values that change their places go unnoticed.
  */
-static float pattern(int rank, size_t i)
+static float make_value(int rank, size_t i)
 {
 	return (float)(i % 61 + i / 61 % 59 + (size_t)rank % 64);
 }
@@ -63,24 +63,24 @@ static void write_pattern(struct trainer *trainer, size_t count)
 		size_t length = count - begin < PIECE ? count - begin : PIECE;
 
 		for (size_t i = 0; i < length; i++)
-			trainer->piece[i] = pattern(rank, begin + i);
+			trainer->piece[i] = make_value(rank, begin + i);
 		device->table->copy(device, QUEUE_COMPUTE,
 				    trainer->levels[0] + begin, trainer->piece,
 				    length * sizeof(float));
 	}
 }
 
-static int compare(struct trainer *trainer, size_t count,
-		   struct ddp_error *error)
+static int compare_sums(struct trainer *trainer, size_t count,
+			struct ddp_error *error)
 {
 	struct device *device = &trainer->device;
 	int size = trainer->collective->size;
 	float base = 0;
 
 	for (int rank = 0; rank < size; rank++)
-		base += pattern(rank, 0);
+		base += make_value(rank, 0);
 	for (size_t i = 0; i < count; i++) {
-		float want = base + (float)size * pattern(0, i);
+		float want = base + (float)size * make_value(0, i);
 
 		if (i % PIECE == 0) {
 			size_t left = count - i;
@@ -106,7 +106,7 @@ int trainer_check_reduce(struct trainer *trainer, struct ddp_error *mine,
 {
 	struct collective *collective = trainer->collective;
 	struct device *device = &trainer->device;
-	size_t count = buckets_largest(&trainer->buckets);
+	size_t count = buckets_find_largest(&trainer->buckets);
 	uint64_t ticket;
 
 	write_pattern(trainer, count);
@@ -115,7 +115,7 @@ int trainer_check_reduce(struct trainer *trainer, struct ddp_error *mine,
 					  FLOAT32, 0);
 	collective->table->wait(collective, ticket, QUEUE_COMPUTE);
 	if (mine->code == DDP_ERROR_NONE)
-		compare(trainer, count, mine);
+		compare_sums(trainer, count, mine);
 	device->table->fill(device, trainer->levels[0], 0, count);
-	return roll_errors(collective, mine, error);
+	return world_share_errors(collective, mine, error);
 }

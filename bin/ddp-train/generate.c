@@ -9,7 +9,7 @@
 #include "trainer.h"
 
 /* Draw from softmax(logits) by a uniform number u in [0, 1). */
-static int draw(const float *logits, int count, double u)
+static int draw_token(const float *logits, int count, double u)
 {
 	double max = logits[0], sum = 0;
 
@@ -27,13 +27,15 @@ static int draw(const float *logits, int count, double u)
 }
 
 /* The token after the `length` ones in trainer->read. */
-static int next_token(struct trainer *trainer, uint64_t length, uint64_t index)
+static int generate_token(struct trainer *trainer, uint64_t length,
+			  uint64_t index)
 {
 	struct device *device = &trainer->device;
 	const struct model *model = trainer->model;
 	uint64_t context = model->shape.context, vocab = model->shape.vocab;
 	struct batch batch = { .sequences = 1, .tokens = trainer->tokens };
-	uint64_t bits = rng_bits(trainer->options->seed, RNG_SAMPLE, index);
+	uint64_t bits = rng_draw_bits(trainer->options->seed, RNG_SAMPLE,
+				      index);
 
 	/* What lies behind the last token has no effect: the mask. */
 	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens,
@@ -42,17 +44,18 @@ static int next_token(struct trainer *trainer, uint64_t length, uint64_t index)
 	device_fetch(device, trainer->piece,
 		     trainer->logits + (length - 1) * vocab,
 		     vocab * sizeof(float));
-	return draw(trainer->piece, (int)vocab, (double)(bits >> 11) * 0x1p-53);
+	return draw_token(trainer->piece, (int)vocab,
+			  (double)(bits >> 11) * 0x1p-53);
 }
 
-void trainer_sample(struct trainer *trainer, uint64_t count)
+void trainer_print_sample(struct trainer *trainer, uint64_t count)
 {
 	uint64_t context = trainer->model->shape.context, length = 1;
 	int32_t *text = trainer->read;
 
 	text[0] = '\n';
 	for (uint64_t i = 0; i < count && !ferror(stdout); i++) {
-		int byte = next_token(trainer, length, i);
+		int byte = generate_token(trainer, length, i);
 
 		if (length == context)
 			memmove(text, text + 1, --length * sizeof(*text));
