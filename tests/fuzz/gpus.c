@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 #include "fuzz_machine.h"
-#include "layout/gpus.h"
+#include "layout/views.h"
 
 static void check_view(const struct ddp_view *view)
 {
@@ -27,17 +27,45 @@ static void check_view(const struct ddp_view *view)
 /* A view that is written in its own order is the value that was read. */
 static void check_format(const struct ddp_view *view, const char *value)
 {
-	static char text[DDP_GPUS_TEXT_SIZE];
+	static char text[DDP_VIEWS_TEXT_SIZE];
 	uint32_t indexes[1][DDP_GPU_MAX], i;
 	struct ddp_view all;
 
-	CHECK(ddp_gpus_join(view, 1, &all, indexes, NULL) == 0);
+	CHECK(ddp_views_join(view, 1, &all, indexes, NULL) == 0);
 	CHECK(all.count == view->count);
 	for (i = 1; i < all.count; i++)
 		CHECK(all.gpus[i - 1].number <= all.gpus[i].number);
-	CHECK(ddp_gpus_format(view, &all, indexes[0], view->count, text,
-			      sizeof(text)) == 0);
+	CHECK(ddp_views_format(view, &all, indexes[0], view->count, text,
+			       sizeof(text)) == 0);
 	CHECK(strcmp(text, view->count > 0 ? value : "") == 0);
+}
+
+/* Each GPU of two tasks is among all of the node, the same one once. */
+static void check_node(const struct ddp_view *view,
+		       const struct ddp_gpus_env *env,
+		       const struct ddp_machine *machine)
+{
+	struct ddp_gpus_env other = { NULL, env->step_gpus, NULL };
+	uint32_t indexes[2][DDP_GPU_MAX], i, k;
+	struct ddp_view views[2] = { *view }, all;
+	struct ddp_error error = { 0 };
+	bool apart = false;
+
+	if (ddp_gpus_resolve(&other, machine, &views[1], NULL))
+		return;
+	if (ddp_views_join_node(machine, view->count, views, 2, &all, indexes,
+				&apart, &error)) {
+		fuzz_check_error(&error, DDP_ERROR_ARGUMENT);
+		return;
+	}
+	CHECK(all.count <= view->count + views[1].count);
+	for (i = 0; i < all.count; i++)
+		CHECK(!apart || all.gpus[i].gpu == DDP_GPU_NONE);
+	for (i = 0; i < 2; i++)
+		for (k = 0; k < views[i].count; k++) {
+			CHECK(indexes[i][k] < all.count);
+			CHECK(k == 0 || indexes[i][k] != indexes[i][k - 1]);
+		}
 }
 
 static void check_env(const struct ddp_gpus_env *env,
@@ -52,6 +80,7 @@ static void check_env(const struct ddp_gpus_env *env,
 	}
 	check_view(&view);
 	check_format(&view, view.rocr ? env->rocr : env->cuda);
+	check_node(&view, env, machine);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -73,8 +73,8 @@ static void check_apart(const struct ddp_placement_params *params,
 			return;
 	for (i = 1; i < params->rank_count; i++)
 		for (k = 0; k < i; k++) {
-			a = ddp_placement_get(place, i);
-			b = ddp_placement_get(place, k);
+			a = ddp_placement_get(placements, i);
+			b = ddp_placement_get(placements, k);
 			CHECK(a->gpu_count == 0 ||
 			      !is_among(a->gpus[0], b->gpus, b->gpu_count));
 		}
@@ -97,16 +97,17 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		view.gpus[i].gpu = i;
 	params.machine = machine;
 	read_params(data, size, &params, ranks, views);
-	place = ddp_placement_create(&params, &error);
-	if (place) {
+	placements = ddp_placement_create(&params, &error);
+	if (placements) {
 		for (i = 0; i < params.rank_count; i++)
-			check_placement(ddp_placement_get(place, i), &ranks[i]);
+			check_placement(ddp_placement_get(placements, i),
+					&ranks[i]);
 		if (params.gpus_policy != DDP_GPUS_SHARE)
-			check_apart(&params, place);
+			check_apart(&params, placements);
 	} else {
 		fuzz_check_error(&error, DDP_ERROR_ARGUMENT);
 	}
-	ddp_placement_destroy(place);
+	ddp_placement_destroy(placements);
 	ddp_machine_destroy(machine);
 	return 0;
 }

@@ -62,8 +62,7 @@ static void forget(const struct ddp_plugin *fresh)
 {
 	free((char *)ddp_plugin.topology);
 	ddp_plugin = *fresh;
-	memset(bad_options, 0, sizeof(bad_options));
-	memset(&bad_key, 0, sizeof(bad_key));
+	memset(&bad, 0, sizeof(bad));
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
