@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Sets of CPU numbers: their arithmetic, and their text. */
 #include "layout/cpuset.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #include "layout/scan.h"
 
-#define WORDS (DDP_CPU_MAX / 64)
+enum { WORDS = DDP_CPU_MAX / 64 };
 
 void ddp_cpuset_clear(struct ddp_cpuset *set)
 {
@@ -97,7 +98,7 @@ uint32_t ddp_cpuset_next(const struct ddp_cpuset *set, uint32_t cpu)
 int ddp_cpuset_parse(const char *text, struct ddp_cpuset *set,
 		     struct ddp_error *error)
 {
-	const char *at = text != NULL ? text : "";
+	const char *at = text ? text : "";
 	struct ddp_cpuset read = { { 0 } };
 	uint64_t first, last;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Places every rank of a step on a host. */
 #define _GNU_SOURCE
 #include "layout/layout.h"
 
@@ -8,13 +9,14 @@
 
 #include "layout/scan.h"
 
-struct place {
+/* Where a rank is. */
+struct seat {
 	uint32_t host;
 	uint32_t local_rank;
 };
 
 struct node {
-	uint32_t ranks;		/* placed on it so far, at last all */
+	uint32_t ranks;		/* that are on it so far; in the end all */
 	uint32_t node_rank;
 	const char *name;	/* in the layout's pool of names */
 };
@@ -22,7 +24,7 @@ struct node {
 struct ddp_layout {
 	uint32_t world_size;
 	uint32_t node_count;
-	struct place *places;	/* [world_size] */
+	struct seat *seats;	/* [world_size] */
 	struct node *nodes;	/* [hosts], as listed */
 	char *names;
 };
@@ -47,7 +49,7 @@ int ddp_distribution_parse(const char *text,
 	};
 	size_t length, i;
 
-	if (text == NULL)
+	if (!text)
 		text = "";
 	length = strcspn(text, ":,=");
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -61,20 +63,21 @@ int ddp_distribution_parse(const char *text,
 			      "block, cyclic, plane or arbitrary");
 }
 
-/* Put the next rank on a host. Ranks come in order, so all counts follow. */
-static void rank_place(struct ddp_layout *layout, uint32_t rank, uint32_t host)
+/* Put the next rank on a host. Ranks come in order, so counting is enough. */
+static void place_rank(struct ddp_layout *layout, uint32_t rank, uint32_t host)
 {
 	struct node *node = &layout->nodes[host];
 
 	if (node->ranks == 0)
 		node->node_rank = layout->node_count++;
-	layout->places[rank].host = host;
-	layout->places[rank].local_rank = node->ranks++;
+	layout->seats[rank].host = host;
+	layout->seats[rank].local_rank = node->ranks++;
 }
 
-static int ranks_place_listed(struct ddp_layout *layout,
-			      const struct ddp_layout_params *params,
-			      struct ddp_error *error)
+/* Put each rank on the host that the caller lists for it. */
+static int place_listed(struct ddp_layout *layout,
+			const struct ddp_layout_params *params,
+			struct ddp_error *error)
 {
 	size_t host_count = ddp_hostlist_count(params->hosts);
 	uint32_t rank, host;
@@ -87,25 +90,26 @@ static int ranks_place_listed(struct ddp_layout *layout,
 				"only %zu hosts", rank, host, host_count);
 		if (layout->nodes[host].ranks == params->tasks[host])
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				"more than the %u tasks of %s are mapped to "
-				"it", params->tasks[host],
-				layout->nodes[host].name);
-		rank_place(layout, rank, host);
+				"the mapping puts more ranks on %s than its "
+				"%u tasks", layout->nodes[host].name,
+				params->tasks[host]);
+		place_rank(layout, rank, host);
 	}
 	return 0;
 }
 
 /*
- * Deal chunk ranks at a time to the hosts that still have tasks left; those
- * that are full leave the list, so that the work is one step a rank.
+ * Give each host that is not full yet chunk ranks, host by host, until all are
+ * full. A full host leaves the list of open ones, so that the time follows the
+ * number of ranks and not that of hosts times rounds.
  */
-static int ranks_place_dealt(struct ddp_layout *layout, const uint32_t *tasks,
-			     uint32_t host_count, uint32_t chunk)
+static int deal_ranks(struct ddp_layout *layout, const uint32_t *tasks,
+		      uint32_t host_count, uint32_t chunk)
 {
 	uint32_t *open, open_count = 0, kept, rank = 0, host, i, n;
 
 	open = malloc(host_count * sizeof(*open));
-	if (open == NULL)
+	if (!open)
 		return -1;
 	for (host = 0; host < host_count; host++)
 		if (tasks[host] > 0)
@@ -116,7 +120,7 @@ static int ranks_place_dealt(struct ddp_layout *layout, const uint32_t *tasks,
 			host = open[i];
 			for (n = 0; n < chunk &&
 			     layout->nodes[host].ranks < tasks[host]; n++)
-				rank_place(layout, rank++, host);
+				place_rank(layout, rank++, host);
 			if (layout->nodes[host].ranks < tasks[host])
 				open[kept++] = host;
 		}
@@ -126,8 +130,8 @@ static int ranks_place_dealt(struct ddp_layout *layout, const uint32_t *tasks,
 	return 0;
 }
 
-/* Ranks to deal at a time; 0, with error set, where there is no rule. */
-static uint32_t chunk_find(const struct ddp_layout_params *params,
+/* How many ranks to deal at a time; 0, with error set, if nothing says so. */
+static uint32_t find_chunk(const struct ddp_layout_params *params,
 			   struct ddp_error *error)
 {
 	switch (params->distribution) {
@@ -145,13 +149,13 @@ static uint32_t chunk_find(const struct ddp_layout_params *params,
 		break;
 	}
 	ddp_error_set(error, DDP_ERROR_ARGUMENT,
-		      "with the arbitrary distribution the host of each rank "
-		      "must be given");
+		      "the arbitrary distribution does not say where ranks "
+		      "run: the host of each rank must be given");
 	return 0;
 }
 
 /* Copy the names into one pool. */
-static int names_copy(struct ddp_layout *layout,
+static int copy_names(struct ddp_layout *layout,
 		      const struct ddp_hostlist *hosts)
 {
 	size_t count = ddp_hostlist_count(hosts), size = 0, i;
@@ -160,7 +164,7 @@ static int names_copy(struct ddp_layout *layout,
 	for (i = 0; i < count; i++)
 		size += strlen(ddp_hostlist_get(hosts, i)) + 1;
 	layout->names = malloc(size);
-	if (layout->names == NULL)
+	if (!layout->names)
 		return -1;
 	out = layout->names;
 	for (i = 0; i < count; i++) {
@@ -170,8 +174,8 @@ static int names_copy(struct ddp_layout *layout,
 	return 0;
 }
 
-/* The tasks' sum; 0, with error set, if it is out of bounds. */
-static uint32_t tasks_sum(const uint32_t *tasks, size_t host_count,
+/* The sum of all tasks; 0, with error set, if it is out of bounds. */
+static uint32_t sum_tasks(const uint32_t *tasks, size_t host_count,
 			  struct ddp_error *error)
 {
 	uint64_t sum = 0;
@@ -181,7 +185,7 @@ static uint32_t tasks_sum(const uint32_t *tasks, size_t host_count,
 		sum += tasks[i];
 	if (sum == 0 || sum > DDP_RANK_MAX) {
 		ddp_error_set(error, DDP_ERROR_ARGUMENT,
-			      "a job step has 1 to %u ranks, not %llu",
+			      "a job step has 1 to %d ranks, not %llu",
 			      DDP_RANK_MAX, (unsigned long long)sum);
 		return 0;
 	}
@@ -195,28 +199,27 @@ struct ddp_layout *ddp_layout_create(const struct ddp_layout_params *params,
 	struct ddp_layout *layout;
 	uint32_t world_size, chunk = 0;
 
-	world_size = tasks_sum(params->tasks, host_count, error);
+	world_size = sum_tasks(params->tasks, host_count, error);
 	if (world_size == 0)
 		return NULL;
-	if (params->rank_hosts == NULL) {
-		chunk = chunk_find(params, error);
+	if (!params->rank_hosts) {
+		chunk = find_chunk(params, error);
 		if (chunk == 0)
 			return NULL;
 	}
 	layout = calloc(1, sizeof(*layout));
-	if (layout == NULL)
+	if (!layout)
 		goto no_memory;
 	layout->world_size = world_size;
-	layout->places = malloc(world_size * sizeof(*layout->places));
+	layout->seats = malloc(world_size * sizeof(*layout->seats));
 	layout->nodes = calloc(host_count, sizeof(*layout->nodes));
-	if (layout->places == NULL || layout->nodes == NULL ||
-	    names_copy(layout, params->hosts))
+	if (!layout->seats || !layout->nodes ||
+	    copy_names(layout, params->hosts))
 		goto no_memory;
-	if (params->rank_hosts != NULL) {
-		if (ranks_place_listed(layout, params, error))
+	if (params->rank_hosts) {
+		if (place_listed(layout, params, error))
 			goto failed;
-	} else if (ranks_place_dealt(layout, params->tasks, host_count,
-				     chunk)) {
+	} else if (deal_ranks(layout, params->tasks, host_count, chunk)) {
 		goto no_memory;
 	}
 	return layout;
@@ -231,11 +234,11 @@ failed:
 
 void ddp_layout_destroy(struct ddp_layout *layout)
 {
-	if (layout == NULL)
+	if (!layout)
 		return;
 	free(layout->names);
 	free(layout->nodes);
-	free(layout->places);
+	free(layout->seats);
 	free(layout);
 }
 
@@ -251,26 +254,26 @@ uint32_t ddp_layout_node_count(const struct ddp_layout *layout)
 
 const char *ddp_layout_master(const struct ddp_layout *layout)
 {
-	return layout->nodes[layout->places[0].host].name;
+	return layout->nodes[layout->seats[0].host].name;
 }
 
 int ddp_layout_get(const struct ddp_layout *layout, uint32_t rank,
 		   struct ddp_rank *out, struct ddp_error *error)
 {
-	const struct place *place;
+	const struct seat *seat;
 	const struct node *node;
 
 	if (rank >= layout->world_size)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "rank %u is not in a world of %u ranks",
 				     rank, layout->world_size);
-	place = &layout->places[rank];
-	node = &layout->nodes[place->host];
+	seat = &layout->seats[rank];
+	node = &layout->nodes[seat->host];
 	out->rank = rank;
-	out->local_rank = place->local_rank;
+	out->local_rank = seat->local_rank;
 	out->local_world_size = node->ranks;
 	out->node_rank = node->node_rank;
-	out->host_index = place->host;
+	out->host_index = seat->host;
 	out->host = node->name;
 	return 0;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes machines, and asks them which CPUs and NUMA nodes belong together. */
 #include "layout/machine.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ struct ddp_machine *ddp_machine_create(uint32_t cpu_count, uint32_t gpu_count,
 {
 	struct ddp_machine *machine = calloc(1, sizeof(*machine));
 
-	if (machine == NULL)
+	if (!machine)
 		return NULL;
 	machine->cpu_count = cpu_count;
 	machine->gpu_count = gpu_count;
@@ -25,7 +26,7 @@ struct ddp_machine *ddp_machine_create(uint32_t cpu_count, uint32_t gpu_count,
 
 void ddp_machine_destroy(struct ddp_machine *machine)
 {
-	if (machine == NULL)
+	if (!machine)
 		return;
 	free(machine->cpus);
 	free(machine->gpus);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads a PMI process mapping. */
 #include "layout/mapping.h"
 
 #include <stdlib.h>
@@ -14,8 +15,8 @@ struct block {
 	uint64_t first, count, depth;
 };
 
-/* Read the character before and the number from min to max behind it. */
-static int field_parse(const char *text, const char **at, char before,
+/* Read the character before, and then a number from min to max. */
+static int parse_field(const char *text, const char **at, char before,
 		       uint64_t min, uint64_t max, uint64_t *value,
 		       struct ddp_error *error)
 {
@@ -30,17 +31,17 @@ static int field_parse(const char *text, const char **at, char before,
 	return 0;
 }
 
-/* Read "(first,count,depth)", within hosts and with ranks at most. */
-static int block_parse(const char *text, const char **at, uint64_t hosts,
+/* Read "(first,count,depth)", which must name hosts and place no more ranks. */
+static int parse_block(const char *text, const char **at, uint64_t hosts,
 		       uint64_t ranks, struct block *block,
 		       struct ddp_error *error)
 {
 	const char *from = *at;
 
-	if (field_parse(text, at, '(', 0, hosts - 1, &block->first, error) ||
-	    field_parse(text, at, ',', 1, hosts - block->first, &block->count,
+	if (parse_field(text, at, '(', 0, hosts - 1, &block->first, error) ||
+	    parse_field(text, at, ',', 1, hosts - block->first, &block->count,
 			error) ||
-	    field_parse(text, at, ',', 1, DDP_RANK_MAX, &block->depth, error))
+	    parse_field(text, at, ',', 1, DDP_RANK_MAX, &block->depth, error))
 		return -1;
 	if (**at != ')')
 		return ddp_scan_error(error, WHAT, text, *at, "')'");
@@ -51,8 +52,8 @@ static int block_parse(const char *text, const char **at, uint64_t hosts,
 	return 0;
 }
 
-/* Fill rank_hosts; every block places at least one rank. */
-static int blocks_parse(const char *text, size_t host_count,
+/* Fill rank_hosts. Every block places at least one rank, so this ends. */
+static int parse_blocks(const char *text, size_t host_count,
 			uint32_t *rank_hosts, size_t rank_count,
 			struct ddp_error *error)
 {
@@ -67,7 +68,7 @@ static int blocks_parse(const char *text, size_t host_count,
 					      "',' and %zu more ranks",
 					      rank_count - filled);
 		at++;
-		if (block_parse(text, &at, host_count, rank_count - filled,
+		if (parse_block(text, &at, host_count, rank_count - filled,
 				&block, error))
 			return -1;
 		for (i = 0; i < block.count * block.depth; i++)
@@ -86,12 +87,12 @@ uint32_t *ddp_mapping_parse(const char *text, size_t host_count,
 {
 	uint32_t *rank_hosts;
 
-	if (text == NULL)
+	if (!text)
 		text = "";
 	if (host_count == 0 || host_count > UINT32_MAX || rank_count == 0 ||
 	    rank_count > DDP_RANK_MAX) {
 		ddp_error_set(error, DDP_ERROR_ARGUMENT, "a process mapping "
-			      "needs hosts and 1 to %u ranks, not %zu and %zu",
+			      "needs hosts and 1 to %d ranks, not %zu and %zu",
 			      DDP_RANK_MAX, host_count, rank_count);
 		return NULL;
 	}
@@ -100,13 +101,13 @@ uint32_t *ddp_mapping_parse(const char *text, size_t host_count,
 		return NULL;
 	}
 	rank_hosts = malloc(rank_count * sizeof(*rank_hosts));
-	if (rank_hosts == NULL) {
+	if (!rank_hosts) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM,
 			      "out of memory for a mapping of %zu ranks",
 			      rank_count);
 		return NULL;
 	}
-	if (blocks_parse(text, host_count, rank_hosts, rank_count, error)) {
+	if (parse_blocks(text, host_count, rank_hosts, rank_count, error)) {
 		free(rank_hosts);
 		return NULL;
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads numbers and words, and says where a text is malformed. */
 #define _GNU_SOURCE
 #include "layout/scan.h"
 
@@ -7,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUOTE_BEFORE 40
-#define QUOTE_AFTER 40
+/* Bytes of a long text that an error quotes before and after the position. */
+enum { QUOTE_BEFORE = 40, QUOTE_AFTER = 40 };
 
 static int is_digit(char c)
 {
@@ -40,7 +41,7 @@ int ddp_scan_word(const char *what, const char *text, const char *const *words,
 	size_t used = 0;
 	int i;
 
-	for (i = 0; words[i] != NULL; i++) {
+	for (i = 0; words[i]; i++) {
 		if (strcmp(words[i], text) == 0)
 			return i;
 		used += (size_t)snprintf(known + used, sizeof(known) - used,
@@ -52,7 +53,7 @@ int ddp_scan_word(const char *what, const char *text, const char *const *words,
 			     "%s '%.64s' is not one of %s", what, text, known);
 }
 
-/* The bytes around at. */
+/* Write the bytes around at. */
 static void quote(char *out, size_t size, const char *text, const char *at)
 {
 	const char *from = text;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What parsers share.
- */
+/* What the parsers share. */
 #ifndef DDP_LAYOUT_SCAN_H
 #define DDP_LAYOUT_SCAN_H
 
@@ -9,28 +7,28 @@
 
 #include "layout/error.h"
 
-#define DDP_SCAN_DIGITS_MAX 18		/* so that sums fit into 64 bits */
+enum { DDP_SCAN_DIGITS_MAX = 18 };	/* so that sums fit into 64 bits */
 
 /*
- * Read decimal digits at *at and move it behind them. Returns 0, or -1 with
- * *at and *value unchanged where there is no digit, where there are more than
- * DDP_SCAN_DIGITS_MAX (zeros in front included), or where the number is not
- * from min to max.
+ * Read the decimal digits at *at and move *at past them. Returns 0, or -1 with
+ * *at and *value unchanged if there is no digit, if there are more than
+ * DDP_SCAN_DIGITS_MAX (leading zeros included), or if the number is not from
+ * min to max.
  */
 int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 		    uint64_t *value);
 
 /*
- * Where text is among words, which end with NULL; -1 if it is not, with an
- * error that names them: "WHAT 'TEXT' is not one of A, B".
+ * Returns the index of text in words, which end with NULL; -1 if it is not one
+ * of them, with the error "WHAT 'TEXT' is not one of A, B".
  */
 int ddp_scan_word(const char *what, const char *text, const char *const *words,
 		  struct ddp_error *error);
 
 /*
- * Report that text, called what, is malformed at at, a pointer into it:
- * "WHAT 'TEXT', byte N: expected EXPECTED". Of a long text only the
- * neighbourhood is quoted. Returns -1.
+ * Report that text is malformed at at, a pointer into it:
+ * "WHAT 'TEXT', byte N: expected EXPECTED". Of a long text only the part around
+ * at is quoted. Returns -1.
  */
 int ddp_scan_error(struct ddp_error *error, const char *what, const char *text,
 		   const char *at, const char *expected, ...)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads how many tasks each node has. */
 #include "layout/tasks.h"
 
 #include "layout/scan.h"
@@ -6,14 +7,14 @@
 #define WHAT "tasks per node"
 
 /* Read "N" or "N(xCOUNT)", COUNT from 1 to nodes. */
-static int entry_parse(const char *text, const char **at, size_t nodes,
+static int parse_entry(const char *text, const char **at, size_t nodes,
 		       uint64_t *tasks, uint64_t *count,
 		       struct ddp_error *error)
 {
 	*count = 1;
 	if (ddp_scan_number(at, 0, DDP_RANK_MAX, tasks))
 		return ddp_scan_error(error, WHAT, text, *at,
-				      "a number of tasks from 0 to %u",
+				      "a number of tasks from 0 to %d",
 				      DDP_RANK_MAX);
 	if (**at != '(')
 		return 0;
@@ -37,19 +38,19 @@ int ddp_tasks_parse(const char *text, size_t node_count, uint32_t *tasks,
 	uint64_t value, count, sum = 0;
 	size_t filled = 0;
 
-	if (text == NULL)
+	if (!text)
 		text = "";
 	if (node_count == 0)
 		return ddp_scan_error(error, WHAT, text, text, "some nodes");
 	for (at = text;; at++) {
 		entry = at;
-		if (entry_parse(text, &at, node_count - filled, &value, &count,
+		if (parse_entry(text, &at, node_count - filled, &value, &count,
 				error))
 			return -1;
 		sum += value * count;
 		if (sum > DDP_RANK_MAX)
 			return ddp_scan_error(error, WHAT, text, entry,
-					      "at most %u tasks in all",
+					      "at most %d tasks in all",
 					      DDP_RANK_MAX);
 		while (count-- > 0)
 			tasks[filled++] = (uint32_t)value;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Builds texts of any length, and makes others' texts safe to print. */
 #include "layout/text.h"
 
 #include <stdarg.h>
@@ -10,7 +11,7 @@
  * Make room for length bytes more and a NUL. Returns where they begin, or NULL
  * after a failure.
  */
-static char *text_grow(struct ddp_text *text, size_t length)
+static char *grow_text(struct ddp_text *text, size_t length)
 {
 	size_t size = text->size > 0 ? text->size : 256;
 	char *data;
@@ -20,7 +21,7 @@ static char *text_grow(struct ddp_text *text, size_t length)
 	while (size - text->length <= length)
 		size *= 2;
 	data = size > text->size ? realloc(text->data, size) : text->data;
-	if (data == NULL) {
+	if (!data) {
 		text->failed = true;
 		return NULL;
 	}
@@ -29,28 +30,28 @@ static char *text_grow(struct ddp_text *text, size_t length)
 	return data + text->length;
 }
 
-/* Returns what was added; "" where nothing could be. */
-static char *text_add(struct ddp_text *text, const char *format, va_list args)
+/* Returns what was added, or "" after a failure. */
+static char *add_args(struct ddp_text *text, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
-static char *text_add(struct ddp_text *text, const char *format, va_list args)
+static char *add_args(struct ddp_text *text, const char *format, va_list args)
 {
 	static char nothing[1];
-	char *out = text_grow(text, 64);
-	size_t room = out != NULL ? text->size - text->length : 0;
+	char *out = grow_text(text, 64);
+	size_t room = out ? text->size - text->length : 0;
 	va_list again;
 	int length = -1;
 
 	va_copy(again, args);
-	if (out != NULL)
+	if (out)
 		length = vsnprintf(out, room, format, args);
 	if (length >= 0 && (size_t)length >= room) {
-		out = text_grow(text, (size_t)length);
-		if (out != NULL)
+		out = grow_text(text, (size_t)length);
+		if (out)
 			vsnprintf(out, (size_t)length + 1, format, again);
 	}
 	va_end(again);
-	if (out == NULL || length < 0)
+	if (!out || length < 0)
 		return nothing;
 	text->length += (size_t)length;
 	return out;
@@ -61,7 +62,7 @@ void ddp_text_add(struct ddp_text *text, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	text_add(text, format, args);
+	add_args(text, format, args);
 	va_end(args);
 }
 
@@ -70,7 +71,7 @@ void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	ddp_text_quote(text_add(text, format, args));
+	ddp_text_quote(add_args(text, format, args));
 	va_end(args);
 }
 
@@ -82,9 +83,9 @@ static bool is_printable(char byte)
 void ddp_text_add_string(struct ddp_text *text, const char *string)
 {
 	size_t length = strlen(string);
-	char *out = text_grow(text, length);
+	char *out = grow_text(text, length);
 
-	if (out == NULL)
+	if (!out)
 		return;
 	ddp_text_quote(memcpy(out, string, length + 1));
 	text->length += length;
@@ -123,8 +124,8 @@ void ddp_text_add_number(struct ddp_text *text, uint32_t number)
 		*--at = (char)('0' + number % 10);
 	while ((number /= 10) > 0);
 	length = (size_t)(digits + sizeof(digits) - at);
-	out = text_grow(text, length);
-	if (out == NULL)
+	out = grow_text(text, length);
+	if (!out)
 		return;
 	memcpy(out, at, length);
 	text->length += length;
@@ -132,9 +133,9 @@ void ddp_text_add_number(struct ddp_text *text, uint32_t number)
 
 void ddp_text_repeat(struct ddp_text *text, size_t at, size_t length)
 {
-	char *out = text_grow(text, length);
+	char *out = grow_text(text, length);
 
-	if (out == NULL)
+	if (!out)
 		return;
 	memcpy(out, text->data + at, length);
 	text->length += length;
@@ -142,9 +143,9 @@ void ddp_text_repeat(struct ddp_text *text, size_t at, size_t length)
 
 void ddp_text_pad(struct ddp_text *text, size_t count)
 {
-	char *out = text_grow(text, count);
+	char *out = grow_text(text, count);
 
-	if (out == NULL)
+	if (!out)
 		return;
 	memset(out, ' ', count);
 	text->length += count;

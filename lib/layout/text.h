@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Text that grows as it is written.
- */
+/* Text that grows as it is written, and text that is safe to print. */
 #ifndef DDP_LAYOUT_TEXT_H
 #define DDP_LAYOUT_TEXT_H
 
@@ -10,43 +8,43 @@
 #include <stdint.h>
 
 struct ddp_text {
-	char *data;		/* NULL while there is none */
+	char *data;		/* NULL at the beginning */
 	size_t length, size;
-	bool failed;		/* memory was short: data is of no use */
+	bool failed;		/* memory was short: data must not be used */
 };
 
 /* Begin with { 0 }. What is added after a failure is ignored. */
 void ddp_text_add(struct ddp_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same, with what is added made printable by ddp_text_quote. */
+/* The same; what is added is made printable by ddp_text_quote. */
 void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* As ddp_text_add_quoted(text, "%s", string), but at once. */
+/* As ddp_text_add_quoted(text, "%s", string), but faster. */
 void ddp_text_add_string(struct ddp_text *text, const char *string);
 
-/* Add a string as JSON's, in quotation marks; a byte above '~' becomes '?'. */
+/* Add a string as JSON has it, in quotes; a byte above '~' becomes '?'. */
 void ddp_text_add_json(struct ddp_text *text, const char *string);
 
-/* As ddp_text_add(text, "%u", number), but at once. */
+/* As ddp_text_add(text, "%u", number), but faster. */
 void ddp_text_add_number(struct ddp_text *text, uint32_t number);
 
-/* Add length bytes of text itself that begin at at. */
+/* Add a copy of length bytes that text already has, from at on. */
 void ddp_text_repeat(struct ddp_text *text, size_t at, size_t length);
 
-/* As many spaces. */
+/* Add count spaces. */
 void ddp_text_pad(struct ddp_text *text, size_t count);
 
 /*
- * Make text that others wrote safe to print: in place, each byte that is not
- * printable ASCII becomes a '?', so that it can neither begin a line that looks
- * like somebody else's message nor reach the terminal as an escape sequence.
+ * Make text that others wrote safe to print: replace each byte that is not
+ * printable ASCII by '?', in place. So it cannot begin a line that looks like
+ * another program's message, nor be an escape sequence to the terminal.
  * Returns text.
  */
 char *ddp_text_quote(char *text);
 
-/* The whole text, never NULL unless memory was short; the caller frees it. */
+/* The whole text, which the caller frees; NULL if memory was short. */
 char *ddp_text_finish(struct ddp_text *text);
 
 #endif

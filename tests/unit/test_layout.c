@@ -291,7 +291,7 @@ Test(layout, refuses)
 	expect_refusal(&params, "plane size of at least 1");
 	params.rank_hosts = rank_hosts;
 	rank_hosts[2] = 1;
-	expect_refusal(&params, "more than the 1 tasks of n2");
+	expect_refusal(&params, "more ranks on n2 than its 1 tasks");
 	rank_hosts[2] = 2;
 	expect_refusal(&params, "rank 2 is mapped to host 2");
 	params.rank_hosts = NULL;
