@@ -4,29 +4,65 @@
 # What this machine allows, and the configuration that follows from it and from
 # the options of "ddp-sandbox up"; sourced by ddp-sandbox.
 
-net=10.77.0		# in namespaces of the sandbox alone: cannot collide
+net=10.77.0		# inside the sandbox's namespaces, so it cannot collide
+etc_files='passwd group hosts nsswitch.conf'	# its own, mounted over /etc's
 
 find_tools()
 {
 	local t
 	for t in slurmctld slurmd sinfo munged ip nsenter unshare setpriv; do
 		command -v $t >/dev/null ||
-			die "there is no $t; install the packages of the" \
-				"group sandbox in ${self%/*}/packages"
+			die "$t is not installed: install the packages of" \
+				"the group sandbox in ${self%/*}/packages"
 	done
+}
+
+# The plugin and the programs beside it, as files that only root and the owner
+# of this script can have made. Installed, the script lies beside "paths": where
+# it, the plugin and the programs were meant to be, perhaps below a DESTDIR.
+find_plugin()
+{
+	local here=${self%/*} file why paths=()
+	[ -n "$no_plugin" ] || [ ${#plugstack[@]} -gt 0 ] ||
+		plugstack=('optional @PLUGIN@')
+	case ${plugstack[*]-} in *@PLUGIN@*) ;; *) return ;; esac
+	if [ -f "$here/paths" ]; then
+		mapfile -t paths <"$here/paths"
+		here=${here%"${paths[0]}"}
+		set -- "$here${paths[1]}" "$here${paths[2]}"
+	else
+		here=$(cd "${DDP_BUILD:-$here/../..}" && pwd -P) || exit
+		set -- "$here/obj/plugin" "$here/obj/bin"
+	fi
+	for file in "$1/spank_ddp.so" "$2"/ddp-{bench,info,train}; do
+		[ -f "$file" ] || continue
+		why=$(flaw "$file" "$(stat -c %U "$self")")
+		[ -z "$why" ] || die "$file: $why: let only its owner write it"
+		built+=("$file")
+	done
+	[ -f "$1/spank_ddp.so" ] || die "there is no $1/spank_ddp.so: build it," \
+		"name the build directory in DDP_BUILD, or say --no-plugin"
 }
 
 find_mode()
 {
+	local f
 	mode=private user=ddp uid=61000 gid=61000
 	unshare --mount --uts --ipc --net --pid --cgroup --fork sh -c '
 		hostname ddp && mount -t proc proc /proc &&
 		mount -t sysfs sysfs /sys && ip link add br0 type bridge &&
-		ip link add v0 type veth peer name v1' 2>/dev/null && return
+		ip link add v0 type veth peer name v1' 2>/dev/null && {
+		for f in $etc_files; do
+			[ -e "/etc/$f" ] || die "/etc/$f is missing, over" \
+				"which the sandbox mounts its own: make it" \
+				"with: touch /etc/$f"
+		done
+		return
+	}
 	mode=host user=nobody uid=65534 gid=$(id -g nobody)
 	say "this machine allows no namespaces: one node, the host itself," \
 		"and jobs run as nobody"
-	[ "$nodes" = 1 ] || say "1 node in place of $nodes"
+	[ "$nodes" = 1 ] || say "starting 1 node instead of $nodes"
 	nodes=1
 }
 
@@ -57,7 +93,7 @@ enable_v2()
 
 # ---- configuration
 
-# Copies stdin, less the lines whose keys are given, then adds the given ones.
+# Copies stdin without the lines whose keys are given, then adds the given ones.
 override()
 {
 	local keys='^$' line
@@ -94,8 +130,9 @@ node_gres()
 	done <"$dir/etc/gres.conf" | paste -sd,
 }
 
-# How tasks are bound: "own", no two nodes share a CPU; "wrap", nodes claim more
-# CPUs together than there are; "none", one node does, or CPUs are withheld.
+# How tasks are bound. "own": no two nodes share a CPU. "wrap": together, the
+# nodes claim more CPUs than there are. "none": one node does, or some of the
+# machine's CPUs are withheld from us.
 find_binding()
 {
 	local have
@@ -119,8 +156,8 @@ node_share()
 		$((cpus < share ? cpus : share))
 }
 
-# Slurm binds from CPU 0 upwards and wraps at the machine's last CPU: reserving
-# what lies before a node's share keeps nodes off each other's CPUs.
+# Slurm binds from CPU 0 upwards and wraps at the machine's last CPU. Reserving
+# the CPUs before a node's share keeps nodes off each other's CPUs.
 node_lines()
 {
 	local i first=0 gres each
@@ -151,9 +188,10 @@ host_lines()
 	echo "NodeName=$name NodeAddr=127.0.0.1 CPUs=$cpus${gres:+ Gres=$gres}"
 }
 
-# The plugins that this machine's cgroups and CPUs allow. SlurmdOffSpec: slurmd,
-# and with it an unbound task, runs on the node's own CPUs. autobind: Slurm's
-# implicit binding miscounts CPUs that wrap, and would give a task all of them.
+# The plugins that this machine's cgroups and CPUs allow. SlurmdOffSpec makes
+# slurmd, and so an unbound task, run on the node's own CPUs. autobind replaces
+# Slurm's implicit binding, which miscounts CPUs that wrap and would give a task
+# all of them.
 plugin_lines()
 {
 	local tasks=()
@@ -256,7 +294,7 @@ write_config()
 	local i names=() lines etc=$dir/etc
 	for ((i = 1; i <= nodes; i++)); do names+=("n$i"); done
 	[ "$mode" = private ] || names=("$(hostname -s)")
-	(cd "$dir" && mkdir etc dev home log run spool state tmp &&
+	(cd "$dir" && mkdir bin etc dev home log run spool state tmp &&
 		mkdir "${names[@]/#/spool/}" "${names[@]/#/tmp/}" &&
 		chmod 1777 "${names[@]/#/tmp/}" tmp) || exit
 	chmod 700 "$dir/state"
@@ -269,7 +307,9 @@ write_config()
 	[ ${#gres[@]} -eq 0 ] || printf '%s\n' "${gres[@]}" |
 		sed "s|@DIR@|$dir/dev|g" >"$etc/gres.conf"
 	[ -e "$etc/gres.conf" ] || : >"$etc/gres.conf"
-	printf '%s\n' "${plugstack[@]}" >"$etc/plugstack.conf"
+	[ ${#built[@]} -eq 0 ] || install -t "$dir/bin" "${built[@]}" || exit
+	printf '%s\n' "${plugstack[@]//@PLUGIN@/$dir/bin/spank_ddp.so}" \
+		>"$etc/plugstack.conf"
 	cgroup_conf | override "${cgconf[@]}" >"$etc/cgroup.conf"
 	slurm_conf >"$conf"		# enough for scontrol in expand
 	case $mode in

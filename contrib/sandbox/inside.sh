@@ -12,15 +12,16 @@ start_munged()
 		--seed-file="$run/seed" --log-file="$dir/log/munged.log"
 }
 
-# pid 1 of the sandbox and its login node: when it ends, so does all the rest.
-# Until the nodes have started, /proc is the machine's and says its own pids.
+# pid 1 of the sandbox and its login node: when it ends, everything in the
+# sandbox ends. /proc is the machine's until all nodes have read their pids on
+# the machine from it.
 cmd_hold()
 {
 	local i f
 	enter_dir "$1"
 	process_id self >"$dir/run/holder" || exit
 	hostname login
-	for f in passwd group hosts nsswitch.conf; do
+	for f in $etc_files; do
 		mount --bind "$dir/etc/$f" "/etc/$f" || exit
 	done
 	mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit

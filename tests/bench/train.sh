@@ -276,7 +276,7 @@ train()
 		return
 	fi
 	"$sandbox" down --dir "$dir/cluster" 2>/dev/null
-	"$sandbox" up --dir "$dir/cluster" --nodes 2 --gpus 1 \
+	"$sandbox" up --no-plugin --dir "$dir/cluster" --nodes 2 --gpus 1 \
 		--cpus $(($(nproc) / 2)) 2>err || die "$(cat err)"
 	test -x ddp-train || train_prepare
 	"$1"

@@ -27,7 +27,7 @@ missing()
 cluster()
 {
 	"$sandbox" down --dir "$dir/cluster" 2>/dev/null
-	if ! "$sandbox" up --dir "$dir/cluster" "$@" 2>up.err; then
+	if ! "$sandbox" up --no-plugin --dir "$dir/cluster" "$@" 2>up.err; then
 		cat up.err >&2
 		exit 1
 	fi
