@@ -6,7 +6,8 @@
 
 tap_count=0 tap_failed=0
 
-# result STATUS NAME: one test. Where it failed, what the last call printed.
+# result STATUS NAME: reports a test. If it failed, shows what the last call
+# printed.
 result()
 {
 	tap_count=$((tap_count + 1))
@@ -39,15 +40,15 @@ equal()
 	result $? "$1"
 }
 
-# skip NAME REASON: a test that cannot be run here
+# skip NAME REASON: reports a test that cannot run here
 skip()
 {
 	tap_count=$((tap_count + 1))
 	echo "ok $tap_count - $1 # SKIP $2"
 }
 
-# call COMMAND...: its output is then in $scratch/out and $scratch/err, its exit
-# code in $status.
+# call COMMAND...: puts its output into $scratch/out and $scratch/err, and its
+# exit code into $status
 call()
 {
 	: >"$scratch/why"
