@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Measures collectives, size by size, and checks their results. */
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "figures.h"
+#include "layout/clock.h"
 
-#define STAGE_BYTES ((size_t)1 << 20)
-#define ALIGNMENT ((size_t)4096)
+enum { STAGE_BYTES = 1 << 20, ALIGNMENT = 4096 };
 
 int bench_open(struct bench *bench, struct world *world,
 	       const struct options *options, size_t send, size_t receive,
@@ -19,7 +20,7 @@ int bench_open(struct bench *bench, struct world *world,
 
 	*bench = (struct bench){ .world = world, .options = options };
 	bench->stage = malloc(STAGE_BYTES);
-	if (bench->stage == NULL)
+	if (!bench->stage)
 		ddp_error_set(&mine, DDP_ERROR_SYSTEM, "out of memory");
 	if (world_agree(world, "", &mine, error) < 0 ||
 	    world_prepare(world, options->share_gpu, first + receive, &memory,
@@ -77,7 +78,7 @@ uint64_t bench_wrong(struct bench *bench, const unsigned char *buffer,
 	return wrong;
 }
 
-/* The fold of ranks first to last; where nothing is folded: first alone. */
+/* What the ranks from first to last make together; first alone sends it. */
 static void set_pattern(struct bench *bench, int first, int last)
 {
 	const struct options *options = bench->options;
@@ -165,11 +166,11 @@ static double time_calls(struct bench *bench, const struct call *call)
 		backend->run(call);
 	backend->wait();
 	backend->barrier();
-	begin = world_clock();
+	begin = ddp_clock_seconds();
 	for (uint64_t i = 0; i < options->iters; i++)
 		backend->run(call);
 	backend->wait();
-	return (world_clock() - begin) / (double)options->iters;
+	return (ddp_clock_seconds() - begin) / (double)options->iters;
 }
 
 /* What one rank found. */
@@ -200,7 +201,7 @@ static struct figure combine(const struct outcome *all, int size,
 	return figure;
 }
 
-/* Checks stop at the first that finds something wrong. */
+/* Time one shape, then check it until something is wrong. */
 static struct figure measure(struct bench *bench, const struct shape *shape,
 			     bool in_place, struct outcome *all)
 {
@@ -225,17 +226,17 @@ static struct figure measure(struct bench *bench, const struct shape *shape,
 	return figure;
 }
 
-/* The sizes that the options name, each in place and not. */
+/* Measure each size of the options, out of place and in place. */
 static void run_sizes(struct bench *bench, struct outcome *all, bool *wrong)
 {
 	const struct options *options = bench->options;
-	bool speaks = bench->world->rank == 0;
+	bool prints = bench->world->rank == 0;
 	uint64_t size = options->min_bytes, wrong_sum = 0;
 	double busbw_sum = 0;
 	int count = 0;
 
-	if (speaks)
-		report_begin(bench->world, options);
+	if (prints)
+		figures_begin(bench->world, options);
 	while (size <= options->max_bytes) {
 		struct shape shape = shape_make(options->collective,
 						options->type, size,
@@ -249,21 +250,22 @@ static void run_sizes(struct bench *bench, struct outcome *all, bool *wrong)
 			busbw_sum += figure_busbw(&figures[in_place], &shape);
 			count++;
 		}
-		if (speaks)
-			report_row(bench->world, options, &shape, figures);
+		if (prints)
+			figures_row(bench->world, options, &shape, figures);
 		if (options->step_factor > 1)
 			size *= options->step_factor;
 		else
 			size += options->step_bytes;
 	}
-	if (speaks)
-		report_end(options, wrong_sum, busbw_sum / count);
+	if (prints)
+		figures_end(options, wrong_sum, busbw_sum / count);
 	*wrong = wrong_sum > 0;
 }
 
-/* What the options ask of this world; the same on every rank. */
-static int refuse(const struct world *world, const struct options *options,
-		  const struct shape *largest, struct ddp_error *error)
+/* What this world cannot do; every rank finds the same. */
+static int check_options(const struct world *world,
+			 const struct options *options,
+			 const struct shape *largest, struct ddp_error *error)
 {
 	if (options->root >= (uint64_t)world->size)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--root %d is "
@@ -289,13 +291,13 @@ int bench_run(struct world *world, const struct options *options, bool *wrong,
 	struct outcome *all;
 	struct bench bench;
 
-	if (refuse(world, options, &largest, error) < 0 ||
+	if (check_options(world, options, &largest, error) < 0 ||
 	    bench_open(&bench, world, options, largest.send * width,
 		       largest.size, error) < 0)
 		return -1;
 	all = calloc((size_t)world->size, sizeof(*all));
-	if (all == NULL)
-		world->backend->abort("no memory for what the ranks measure");
+	if (!all)
+		world->backend->abort("out of memory for the ranks' times");
 	run_sizes(&bench, all, wrong);
 	free(all);
 	bench_close(&bench);

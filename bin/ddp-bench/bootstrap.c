@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Measures how long ranks take until they can communicate. */
 #include "bootstrap.h"
 
 #include <inttypes.h>
@@ -7,10 +8,11 @@
 #include <string.h>
 
 #include "config.h"
-#include "slow.h"
+#include "layout/clock.h"
+#include "outliers.h"
 #include "tool/tool.h"
 
-#define ID_BYTES 128	/* of an ncclUniqueId */
+enum { ID_BYTES = 128 };		/* of an ncclUniqueId */
 
 struct row {
 	double job, exchange, connect;	/* seconds; below 0: left out */
@@ -29,7 +31,7 @@ struct bootstrap {
 	struct row row;			/* this rank's */
 };
 
-/* The id that rank 0 hands out: arbitrary, but never two alike. */
+/* An id for rank 0 to hand out: any bytes, but never the same twice. */
 static void make_id(int rank, uint64_t seed, unsigned char *id)
 {
 	for (int i = 0; i < ID_BYTES; i++)
@@ -53,9 +55,9 @@ static double exchange(struct bootstrap *b, uint64_t seed)
 	make_id(b->world->rank, seed, id);
 	make_id(0, seed, wanted);
 	meet(b);
-	begin = world_clock();
+	begin = ddp_clock_seconds();
 	b->world->backend->gather(id, b->ids, ID_BYTES);
-	seconds = world_clock() - begin;
+	seconds = ddp_clock_seconds() - begin;
 	b->row.wrong += memcmp(b->ids, wanted, ID_BYTES) != 0;
 	return seconds;
 }
@@ -72,14 +74,14 @@ static double broadcast(struct bootstrap *b, uint64_t seed)
 	make_id(b->world->rank, seed, id);
 	make_id(0, seed, wanted);
 	meet(b);
-	begin = world_clock();
+	begin = ddp_clock_seconds();
 	backend_mpi.run(&call);
-	seconds = world_clock() - begin;
+	seconds = ddp_clock_seconds() - begin;
 	b->row.wrong += memcmp(id, wanted, ID_BYTES) != 0;
 	return seconds;
 }
 
-/* The median of the calls after the first one, which connects. */
+/* The median of all calls but the first, which makes connections. */
 static double repeat(struct bootstrap *b,
 		     double (*once)(struct bootstrap *, uint64_t seed))
 {
@@ -91,16 +93,16 @@ static double repeat(struct bootstrap *b,
 	return median(b->times, count);
 }
 
-/* Whether MPI is there, and is the world that libddp sees. */
+/* Begin MPI if it is there; fail if its world is not libddp's. */
 static int open_mpi(struct bootstrap *b, struct ddp_error *error)
 {
 	const struct world *world = b->world;
 	struct ddp_error mine = { 0 };
-	double begin = world_clock();
+	double begin = ddp_clock_seconds();
 	int rank, size;
 
 	mpi_is_open = backend_mpi.open(&rank, &size, &b->no_mpi) == 0;
-	b->row.mpi = mpi_is_open ? world_clock() - begin : -1;
+	b->row.mpi = mpi_is_open ? ddp_clock_seconds() - begin : -1;
 	if (mpi_is_open && (rank != world->rank || size != world->size))
 		ddp_error_set(&mine, DDP_ERROR_SYSTEM, "this is rank %d of %d "
 			      "for PMIx but rank %d of %d for MPI, which needs "

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The GPU of this process, through the CUDA driver's library. */
 #include "device.h"
 
 #include <dlfcn.h>
@@ -10,8 +11,10 @@
 #define CUDA_ERROR_NOT_READY 600
 #define STREAM_NON_BLOCKING 1
 
-/* A CUcontext and a CUstream are a void *, a CUdevice an int, a CUdeviceptr an
- * integer of a pointer's size, a CUresult an int that is 0 for success. */
+/*
+ * A CUcontext and a CUstream are a void *, a CUdevice is an int, a CUdeviceptr
+ * an integer of a pointer's size, and a CUresult an int that is 0 for success.
+ */
 static struct {
 	int (*init)(unsigned int flags);
 	int (*count_devices)(int *count);
@@ -58,30 +61,30 @@ static int look_up(struct ddp_error *error)
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	const char *missing;
 
-	if (lib == NULL)
+	if (!lib)
 		return ddp_error_set(error, DDP_ERROR_CUDA, "there is no GPU "
 				     "for --backend nccl (%s); without one, "
 				     "choose --backend mpi", dlerror());
 	missing = ddp_symbols_find(lib, symbols,
 				   sizeof(symbols) / sizeof(*symbols));
-	if (missing != NULL)
+	if (missing)
 		return ddp_error_set(error, DDP_ERROR_CUDA, "libcuda.so.1 has "
 				     "no %s: it is not that of a CUDA driver",
 				     missing);
 	return 0;
 }
 
-/* 0 for success; otherwise the error and -1. */
+/* Returns 0 for success, or -1 with error set. */
 static int ended(const char *what, int result, struct ddp_error *error)
 {
 	const char *text = NULL;
 
 	if (result == 0)
 		return 0;
-	if (cuda.get_error(result, &text) != 0 || text == NULL)
+	if (cuda.get_error(result, &text) != 0 || !text)
 		text = "unknown error";
 	ddp_error_set(error, DDP_ERROR_CUDA, "%s: %s", what, text);
-	if (error != NULL)
+	if (error)
 		error->native = result;
 	return -1;
 }
@@ -135,7 +138,7 @@ int device_open(int local_rank, bool share, char *name, size_t size,
 
 void device_close(void)
 {
-	if (stream != NULL)
+	if (stream)
 		cuda.destroy_stream(stream);
 	if (device >= 0)
 		cuda.release(device);

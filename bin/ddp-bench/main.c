@@ -3,34 +3,14 @@
  * ddp-bench: what the ranks of a job can move, and whether it arrives right;
  * which nodes are slow; how long ranks take to meet. Rank 0 prints.
  */
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bench.h"
 #include "bootstrap.h"
-#include "config.h"
-#include "layout/scan.h"
 #include "pairs.h"
 #include "tool/agree.h"
+#include "tool/promise.h"
 #include "tool/tool.h"
-
-/* Ranks that could not meet say all the same: the first speaks for them. */
-static bool is_quiet(void)
-{
-	static const char *const names[] = {
-		"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const char *text = getenv(names[i]);
-		uint64_t rank;
-
-		if (text && ddp_scan_number(&text, 0, INT_MAX, &rank) == 0)
-			return rank > 0;
-	}
-	return false;
-}
 
 static int work(struct world *world, const struct options *options,
 		const struct ddp_error *mine, bool *bad,
@@ -50,7 +30,7 @@ static int work(struct world *world, const struct options *options,
 	return bench_run(world, options, bad, error);
 }
 
-/* All has been printed; the ranks end alike, also where that failed. */
+/* If the output could not be written, all ranks fail for it. */
 static int finish(const struct world *world, struct ddp_error *error)
 {
 	struct ddp_error mine = { 0 };
@@ -60,21 +40,21 @@ static int finish(const struct world *world, struct ddp_error *error)
 }
 
 /*
- * Rank 0's, or where the ranks have not met the first task's. A rank that left
- * before could end the step, and the others with it.
+ * Rank 0 prints, or the first task if the ranks have not met. The others wait
+ * for it: a rank that exits with an error could end the step before.
  */
 static void print_error(const struct world *world,
 			const struct ddp_error *error)
 {
 	static const struct ddp_error none;
 
-	if (world->backend != NULL ? world->rank == 0 : !is_quiet())
+	if (world->backend ? world->rank == 0 : tool_promise_is_first())
 		tool_print_error("ddp-bench", error);
-	if (world->backend != NULL)
+	if (world->backend)
 		world_agree(world, "", &none, NULL);
 }
 
-/* Meet, measure and part. mine: what is wrong on this rank so far. */
+/* Meet, measure and leave. mine is what is wrong on this rank so far. */
 static int run(const struct options *options, struct ddp_error *mine,
 	       bool *bad, struct ddp_error *error)
 {
@@ -82,7 +62,7 @@ static int run(const struct options *options, struct ddp_error *mine,
 	int rc = world_open(&world, options->backend,
 			    mine->code == DDP_ERROR_NONE ? mine : NULL, error);
 
-	/* What is wrong is told after all ranks have met. */
+	/* An error of this rank is reported once all have met. */
 	if (rc == 0)
 		rc = work(&world, options, mine, bad, error);
 	else if (mine->code != DDP_ERROR_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Failures of MPI itself end the world: MPI_ERRORS_ARE_FATAL, the default. */
+/* MPI as a backend. Its own failures end all ranks: MPI_ERRORS_ARE_FATAL. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <mpi.h>
@@ -43,7 +43,7 @@ static int mpi_connect(struct ddp_error *error)
 	return 0;
 }
 
-/* The first of these two calls comes when the time of MPI_Init is taken. */
+/* The files are hidden here, not in mpi_open, whose time is measured. */
 static void mpi_gather(const void *mine, void *all, size_t size)
 {
 	tool_mpi_hide();
@@ -57,28 +57,28 @@ static void mpi_barrier(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* What the node can still give, in bytes; much if it does not say. */
+/* The memory that the node has left, in bytes; much if it does not say. */
 static size_t available(void)
 {
 	FILE *file = fopen("/proc/meminfo", "re");
 	size_t kilobytes = SIZE_MAX >> 10;
 	char line[128];
 
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+	while (file && fgets(line, sizeof(line), file) != NULL)
 		if (sscanf(line, "MemAvailable: %zu kB", &kilobytes) == 1)
 			break;
-	if (file != NULL)
+	if (file)
 		fclose(file);
 	return kilobytes << 10;
 }
 
-/* The kernel promises more than it has, and kills who believes it. */
+/* The kernel promises more memory than it has, and kills who uses it. */
 static void *mpi_reserve(size_t size, struct ddp_error *error)
 {
 	size_t most = available() / neighbours;
 	void *buffer = size <= most ? malloc(size) : NULL;
 
-	if (buffer == NULL)
+	if (!buffer)
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "the buffers take %zu "
 			      "bytes, this node has %zu for each of its %zu "
 			      "ranks; choose a smaller --maxbytes", size, most,
@@ -123,8 +123,10 @@ static MPI_Op operation(enum redop redop)
 	return MPI_MIN;
 }
 
-/* MPI's broadcast is in place always: out of place, as NCCL has it, the root
- * copies to its own second buffer, and that takes its time. */
+/*
+ * MPI's broadcast is always in place. NCCL's need not be: out of place, the
+ * root copies to its own second buffer, and the copy is measured too.
+ */
 static void broadcast(const struct call *call, MPI_Datatype type)
 {
 	if (call->send != call->receive && my_rank == call->root)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libddp's job and world communicator, and NCCL's collectives, looked up in
- * the library that libddp has chosen.
+ * NCCL as a backend: libddp's job and world communicator, and NCCL's
+ * collectives, looked up in the library that libddp has chosen.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,9 +12,10 @@
 
 #include "backend.h"
 #include "device.h"
+#include "layout/clock.h"
 #include "nccl/library.h"
 #include "nccl/symbols.h"
-#include "world.h"
+#include "bench_world.h"
 
 #define TIMEOUT_S 300
 
@@ -55,7 +56,7 @@ static _Noreturn void nccl_abort(const char *sentence)
 	ddp_abort(job, 1, "ddp-bench: %s", sentence);
 }
 
-/* What libddp calls the caller's argument, or a peer's, is no option. */
+/* A bad argument of a call of libddp, or a peer's, is not a bad option. */
 static int refuse(struct ddp_error *error)
 {
 	if (error->code == DDP_ERROR_ARGUMENT || error->code == DDP_ERROR_PEER)
@@ -66,7 +67,7 @@ static int refuse(struct ddp_error *error)
 static int nccl_open(int *rank, int *size, struct ddp_error *error)
 {
 	job = ddp_job_create(NULL, error);
-	if (job == NULL)
+	if (!job)
 		return refuse(error);
 	*rank = (int)ddp_job_rank(job);
 	*size = (int)ddp_job_size(job);
@@ -79,13 +80,13 @@ static int look_up(struct ddp_error *error)
 	void *handle;
 
 	library = ddp_nccl_get(error);
-	if (library == NULL)
+	if (!library)
 		return -1;
 	handle = dlopen(library->path, RTLD_NOW | RTLD_NOLOAD);
-	missing = handle == NULL ? symbols[0].name :
+	missing = !handle ? symbols[0].name :
 		ddp_symbols_find(handle, symbols,
 				 sizeof(symbols) / sizeof(*symbols));
-	if (missing != NULL)
+	if (missing)
 		return ddp_error_set(error, DDP_ERROR_NCCL, "%s has no %s",
 				     library->path, missing);
 	return 0;
@@ -96,11 +97,11 @@ static int nccl_prepare(int local_rank, int local_size, bool share,
 {
 	(void)local_size;
 	shares_gpu = share;
-	/* share_gpu has to come before NCCL's first use: look up later. */
+	/* NCCL is looked up later: it reads share_gpu when it is first used. */
 	if (device_open(local_rank, share, device, size, error) < 0)
 		return -1;
 	token = device_reserve(sizeof(float), error);
-	return token != NULL ? 0 : -1;
+	return token ? 0 : -1;
 }
 
 static int nccl_connect(struct ddp_error *error)
@@ -116,7 +117,7 @@ static int nccl_connect(struct ddp_error *error)
 	return look_up(error);
 }
 
-/* Records of libddp's exchange are short: longer ones go in parts. */
+/* In parts, as a record of libddp's exchange has a largest size. */
 static void nccl_gather(const void *mine, void *all, size_t size)
 {
 	const char *from = mine;
@@ -125,8 +126,8 @@ static void nccl_gather(const void *mine, void *all, size_t size)
 	char *part = malloc(ranks * most);
 	struct ddp_error error;
 
-	if (part == NULL)
-		nccl_abort("no memory for what the ranks say");
+	if (!part)
+		nccl_abort("out of memory for the ranks' records");
 	for (size_t at = 0; at < size; at += most) {
 		size_t n = size - at < most ? size - at : most;
 
@@ -176,8 +177,8 @@ static int look(void)
 	return rc != DDP_NCCL_SUCCESS ? rc : result;
 }
 
-/* The communicator does not block: what was begun may not be enqueued yet. */
-static void begun(const char *call, int result)
+/* Wait until a call is enqueued: the communicator does not block. */
+static void finish_call(const char *call, int result)
 {
 	while (result == DDP_NCCL_IN_PROGRESS) {
 		sched_yield();
@@ -187,10 +188,10 @@ static void begun(const char *call, int result)
 		fail(call, result);
 }
 
-/* Busy, unlike ddp_nccl_wait: its naps would be part of the times. */
+/* Spins, because the naps of ddp_nccl_wait would be part of the times. */
 static void nccl_wait(void)
 {
-	double deadline = world_clock() + TIMEOUT_S;
+	double deadline = ddp_clock_seconds() + TIMEOUT_S;
 	struct ddp_error error;
 	int done;
 
@@ -204,7 +205,7 @@ static void nccl_wait(void)
 			continue;
 		if (look() != DDP_NCCL_SUCCESS)
 			fail("an NCCL collective", look());
-		if (world_clock() > deadline)
+		if (ddp_clock_seconds() > deadline)
 			nccl_abort("NCCL has not ended within 300 s");
 		sched_yield();
 	}
@@ -214,10 +215,10 @@ static void nccl_barrier(void)
 {
 	struct ddp_error error;
 
-	if (comm != NULL) {
-		begun("ncclAllReduce", nccl.all_reduce(token, token, 1, FLOAT,
-						       SUM, comm,
-						       device_stream()));
+	if (comm) {
+		finish_call("ncclAllReduce",
+			    nccl.all_reduce(token, token, 1, FLOAT, SUM, comm,
+					    device_stream()));
 		nccl_wait();
 	} else if (ddp_job_barrier(job, &error) < 0) {
 		nccl_abort(error.text);
@@ -233,23 +234,23 @@ static void nccl_run(const struct call *call)
 
 	switch (call->collective) {
 	case ALL_REDUCE:
-		begun("ncclAllReduce",
+		finish_call("ncclAllReduce",
 		      nccl.all_reduce(send, receive, call->count, call->type,
 				      call->redop, comm, stream));
 		return;
 	case REDUCE_SCATTER:
-		begun("ncclReduceScatter",
+		finish_call("ncclReduceScatter",
 		      nccl.reduce_scatter(send, receive + (in_place ? own : 0),
 					  call->count, call->type, call->redop,
 					  comm, stream));
 		return;
 	case ALL_GATHER:
-		begun("ncclAllGather",
+		finish_call("ncclAllGather",
 		      nccl.all_gather(send + (in_place ? own : 0), receive,
 				      call->count, call->type, comm, stream));
 		return;
 	case BROADCAST:
-		begun("ncclBroadcast",
+		finish_call("ncclBroadcast",
 		      nccl.broadcast(send, receive, call->count, call->type,
 				     call->root, comm, stream));
 		return;
@@ -269,7 +270,7 @@ static void nccl_exchange(int peer, const void *send, void *receive,
 				      stream);
 	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
 		fail("an NCCL exchange", result);
-	begun("ncclGroupEnd", library->group_end());
+	finish_call("ncclGroupEnd", library->group_end());
 }
 
 static void nccl_describe(char *text, size_t size)
@@ -282,9 +283,9 @@ static void nccl_describe(char *text, size_t size)
 
 static void nccl_close(void)
 {
-	if (comm != NULL)
+	if (comm)
 		ddp_nccl_destroy(comm, 0, NULL);
-	if (token != NULL)
+	if (token)
 		device_release(token);
 	device_close();
 	ddp_job_destroy(job);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Measures every pair of nodes, in a tournament. */
+#include "layout/clock.h"
 #include "pairs.h"
 
 #include <stdlib.h>
 
 #include "bench.h"
+#include "outliers.h"
+#include "pairs_print.h"
 
-/* Two nodes of which to measure the one pair they make; the same: none. */
+/* Two nodes that make a pair; the same node twice: no pair. */
 struct match {
 	int a, b;
 };
@@ -24,14 +28,7 @@ struct tournament {
 	struct result *all;	/* [size][matches] */
 };
 
-int pairs_width(const struct world *world, int a, int b)
-{
-	int x = world_node_size(world, a), y = world_node_size(world, b);
-
-	return x < y ? x : y;
-}
-
-/* The rank with this one's local rank on another node; -1: none. */
+/* The rank on another node with this rank's local rank; -1: none. */
 static int find_peer(const struct world *world, int node)
 {
 	const struct member *own = &world->members[world->rank];
@@ -62,10 +59,10 @@ static double time_exchanges(struct tournament *t)
 	for (uint64_t i = 0; i < options->warmup_iters + 1; i++)
 		exchange(t);
 	for (size_t i = 0; i < count; i++) {
-		double begin = world_clock();
+		double begin = ddp_clock_seconds();
 
 		exchange(t);
-		t->calls[i] = world_clock() - begin;
+		t->calls[i] = ddp_clock_seconds() - begin;
 	}
 	return median(t->calls, count);
 }
@@ -84,7 +81,7 @@ static uint64_t check_exchange(struct tournament *t)
 	return bench_wrong(bench, bench->receive, 0, count);
 }
 
-/* Collective, of all ranks: matches of disjoint nodes, at the same time. */
+/* Collective: all ranks play their matches, of disjoint nodes, at once. */
 static void play(struct tournament *t, int partner, struct result *result)
 {
 	struct world *world = t->bench.world;
@@ -99,7 +96,7 @@ static void play(struct tournament *t, int partner, struct result *result)
 		result->wrong += check_exchange(t);
 }
 
-/* The slowest of the ranks of two nodes in a match, and all their errors. */
+/* A match took as long as its slowest rank, and has the errors of all. */
 static struct result collect(const struct tournament *t, struct match match,
 			     int column, int columns)
 {
@@ -176,10 +173,10 @@ static void play_alone(struct tournament *t, struct pairs *pairs,
 	keep(pairs, match, &result);
 }
 
-/* All ranks know all times, and so the same suspects. */
+/* All ranks know all times, so that all repeat the same matches. */
 static void play_suspects(struct tournament *t, struct pairs *pairs)
 {
-	const struct slow *slow = &pairs->slow;
+	const struct outliers *slow = &pairs->slow;
 	int nodes = t->bench.world->node_count;
 
 	for (int b = 0; b < nodes; b++) {
@@ -196,9 +193,9 @@ static void find_slow(struct tournament *t, struct pairs *pairs)
 {
 	const struct world *world = t->bench.world;
 
-	slow_clear(&pairs->slow);
-	if (slow_find(&pairs->slow, pairs->times, world->node_count) < 0)
-		world->backend->abort("no memory for the pairs of nodes");
+	outliers_clear(&pairs->slow);
+	if (outliers_find(&pairs->slow, pairs->times, world->node_count) < 0)
+		world->backend->abort("out of memory for the pairs of nodes");
 }
 
 static void measure(struct bench *bench, struct pairs *pairs)
@@ -214,7 +211,7 @@ static void measure(struct bench *bench, struct pairs *pairs)
 	};
 
 	if (!t.calls || !t.mine || !t.all || !pairs->times || !pairs->wrong)
-		world->backend->abort("no memory for the pairs of nodes");
+		world->backend->abort("out of memory for the pairs of nodes");
 	play_rounds(&t, pairs);
 	find_slow(&t, pairs);
 	play_suspects(&t, pairs);
@@ -250,7 +247,7 @@ int pairs_run(struct world *world, const struct options *options, bool *bad,
 		pairs_print(world, options, &pairs);
 	*bad = pairs.wrong_sum > 0 || pairs.slow.node_count > 0 ||
 		pairs.slow.pair_count > 0;
-	slow_clear(&pairs.slow);
+	outliers_clear(&pairs.slow);
 	free(pairs.times);
 	free(pairs.wrong);
 	bench_close(&bench);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Prints the pairs of nodes, as a table or as JSON, and which are slow. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "pairs.h"
-#include "report.h"
+#include "figures.h"
+#include "pairs_print.h"
 #include "tool/tool.h"
 
-/* Both nodes' ranks send at once: the bytes of one direction. */
+/* Both nodes send at once: the bytes of one direction count. */
 static double bandwidth(const struct world *world,
 			const struct options *options, int a, int b,
 			double seconds)
 {
-	return (double)options->min_bytes * pairs_width(world, a, b) / 1e9 /
-		seconds;
+	return (double)options->min_bytes * world_pair_width(world, a, b) /
+		1e9 / seconds;
 }
 
 static const char *host(const struct world *world, int node)
@@ -33,7 +34,7 @@ static void print_pair_json(const struct world *world, int a, int b)
 	putchar(']');
 }
 
-static bool is_slow(const struct slow *slow, int a, int b)
+static bool is_slow(const struct outliers *slow, int a, int b)
 {
 	return slow->nodes[a] || slow->nodes[b] ||
 		slow->pairs[pair_index(a, b)];
@@ -54,7 +55,7 @@ static void print_pair(const struct world *world,
 	if (!options->json) {
 		printf("%12s  %12s  %6d  %9.1f  %8.2f  %6s%s\n",
 		       host(world, a), host(world, b),
-		       pairs_width(world, a, b), time * 1e6, speed, wrong,
+		       world_pair_width(world, a, b), time * 1e6, speed, wrong,
 		       slow ? "  slow" : "");
 		return;
 	}
@@ -62,7 +63,7 @@ static void print_pair(const struct world *world,
 	print_pair_json(world, a, b);
 	printf(",\"backend\":\"%s\",\"ranks\":%d,\"size\":%" PRIu64 ",\"time\":"
 	       "%.3f,\"bw\":%.6f,\"nwrong\":%s,\"slow\":%s}\n",
-	       world->backend->name, pairs_width(world, a, b),
+	       world->backend->name, world_pair_width(world, a, b),
 	       options->min_bytes, time * 1e6, speed,
 	       options->check > 0 ? wrong : "null", slow ? "true" : "false");
 }
@@ -70,7 +71,7 @@ static void print_pair(const struct world *world,
 static void print_head(const struct world *world,
 		       const struct options *options)
 {
-	report_world(world);
+	figures_world(world);
 	printf("# pairs of nodes: rank i of each sends %" PRIu64 " bytes to "
 	       "rank i of the other, both ways at once; median of %" PRIu64
 	       "\n", options->min_bytes, options->iters);
@@ -82,7 +83,7 @@ static void print_head(const struct world *world,
 
 static void print_slow(const struct world *world, const struct pairs *pairs)
 {
-	const struct slow *slow = &pairs->slow;
+	const struct outliers *slow = &pairs->slow;
 	const struct bounds *bounds = &slow->node_bounds;
 	int nodes = world->node_count;
 
@@ -116,7 +117,7 @@ static void print_slow(const struct world *world, const struct pairs *pairs)
 static void print_json_slow(const struct world *world,
 			    const struct pairs *pairs)
 {
-	const struct slow *slow = &pairs->slow;
+	const struct outliers *slow = &pairs->slow;
 	const struct bounds *node = &slow->node_bounds;
 	const struct bounds *pair = &slow->pair_bounds;
 	int nodes = world->node_count;

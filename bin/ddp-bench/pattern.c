@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The data that ranks send, and what must come of it. Pure. */
 #include "pattern.h"
 
 #include <string.h>
 
-/* The largest n for which 0 to n are all exact; of 64 bits, enough. */
+/* The largest n for which 0 to n are all exact, or 2^53 if that is more. */
 static const int64_t exact[] = {
 	127, 255, INT32_MAX, UINT32_MAX, (int64_t)1 << 53, (int64_t)1 << 53,
 	2048, 1 << 24, (int64_t)1 << 53, 256
 };
 
-/* The largest k for which 2^k is exact; beyond 62 bits, enough. */
+/* The largest k for which 2^k is exact, or 62 if that is more. */
 static const int doublings[] = { 6, 7, 30, 31, 62, 62, 15, 62, 62, 62 };
 
 /* The finisher of splitmix64. */
@@ -22,8 +23,9 @@ static uint64_t mix(uint64_t x)
 }
 
 /*
- * So that the fold stays exact over any number of ranks, only some of them,
- * others at each element, send more to a sum than 0 and to a product than 1.
+ * The value that a rank sends. Only some ranks send more than 0 to a sum, or
+ * more than 1 to a product, so that the result stays exact over any number of
+ * ranks; which ones depends on the element.
  */
 static int64_t value(enum type type, enum redop redop, int rank, int ranks,
 		     uint32_t index, uint64_t seed)
@@ -58,7 +60,7 @@ static int64_t fold(enum redop redop, int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* A whole number that is exact in it as an IEEE half. */
+/* An IEEE half of a whole number that it can hold exactly. */
 static uint16_t to_half(int64_t number)
 {
 	int log = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ranks send, and what must come of it: whole numbers so small that every
- * order of folding them is exact in their type. Element i of rank r has a value
- * that follows from r, i modulo a prime and a seed; a prime, so that parts that
- * were swapped show. Pure.
+ * What ranks send, and what must come of it: whole numbers that are so small
+ * that their sum or product is exact in any order. The value of element i of
+ * rank r follows from r, a seed and i modulo a prime: a prime, so that parts in
+ * the wrong order are seen. Pure.
  */
 #ifndef DDP_BENCH_PATTERN_H
 #define DDP_BENCH_PATTERN_H
@@ -14,24 +14,24 @@
 
 #define PATTERN_PERIOD 4093
 
-/* The elements from 0 to twice the period. */
+/* Two periods of elements, from element 0 on. */
 struct pattern {
 	size_t width;
 	unsigned char data[2 * PATTERN_PERIOD * 8];
 };
 
 /*
- * The fold by redop of what the ranks from first to last send, in a world of
- * so many ranks; of one rank: what it sends. No element is 0.
+ * What redop makes of what the ranks from first to last send, in a world of
+ * ranks ranks; of one rank, what it sends. No element is 0.
  */
 void pattern_make(struct pattern *pattern, enum type type, enum redop redop,
 		  int first, int last, int ranks, uint64_t seed);
 
-/* The elements from at to at + count, to data. */
+/* Write count elements, from element at on. */
 void pattern_write(const struct pattern *pattern, size_t at, size_t count,
 		   void *data);
 
-/* How many of those in data are others. */
+/* How many of count elements in data differ from those from at on. */
 size_t pattern_wrong(const struct pattern *pattern, size_t at, size_t count,
 		     const void *data);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a collective moves, by the rules and in the words of NVIDIA's
+ * How much a collective moves, in the words and by the rules of NVIDIA's
  * nccl-tests, so that figures can be compared. Pure.
  */
 #ifndef DDP_BENCH_SHAPE_H
@@ -22,15 +22,15 @@ extern const char *const redop_words[];
 size_t type_width(enum type type);		/* bytes */
 
 struct shape {
-	size_t count;		/* elements that the call is told */
+	size_t count;		/* the count argument of the call */
 	size_t send, receive;	/* elements in a rank's two buffers */
 	size_t size;		/* bytes of the larger of them */
 	double bus_factor;	/* bus bandwidth / algorithm bandwidth */
 };
 
 /*
- * A collective of at most bytes over ranks ranks. Reduce-scatter and
- * all-gather divide them by the ranks, rounded down to 16 bytes each: size is
+ * A collective of at most bytes over ranks ranks. Reduce-scatter and all-gather
+ * divide the bytes by the ranks and round each part down to 16 bytes; size is
  * what is really moved.
  */
 struct shape shape_make(enum collective collective, enum type type,

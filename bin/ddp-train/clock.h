@@ -2,15 +2,12 @@
 #ifndef DDP_TRAIN_CLOCK_H
 #define DDP_TRAIN_CLOCK_H
 
-#include <time.h>
+#include "layout/clock.h"
 
 /* Seconds since some moment, never backwards. */
 static inline double clock_seconds(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+	return ddp_clock_seconds();
 }
 
 #endif

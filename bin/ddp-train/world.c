@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,21 +59,6 @@ choose(enum backend backend, const struct tool_promise *promise,
 	return NULL;
 }
 
-/*
- * Whether this is one of several Slurm tasks that failed to become one world:
- * all of them see it, and the first task says it.
- */
-static bool has_speaker(const struct collective *collective,
-			const struct tool_promise *promise)
-{
-	const char *task = getenv("SLURM_PROCID");
-	uint64_t number;
-
-	return (promise->size > 1 || !collective->table) &&
-	       collective->size == 1 && task &&
-	       tool_parse_whole(task, 1, INT_MAX, &number) == 0;
-}
-
 int world_open(struct collective *collective, enum backend backend,
 	       bool *quiet, struct ddp_error *error)
 {
@@ -86,7 +70,9 @@ int world_open(struct collective *collective, enum backend backend,
 	if (collective->table &&
 	    collective->table->open(collective, error) < 0)
 		collective->table = NULL;
-	*quiet = has_speaker(collective, &promise);
+	/* All tasks that failed to meet see it: the first one prints it. */
+	*quiet = (promise.size > 1 || !collective->table) &&
+		 collective->size == 1 && !tool_promise_is_first();
 	if (bad || !collective->table)
 		return -1;
 	return tool_promise_compare(&promise, collective->table->name,

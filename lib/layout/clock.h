@@ -10,4 +10,7 @@
 /* Milliseconds of CLOCK_MONOTONIC. */
 int64_t ddp_clock_ms(void);
 
+/* Seconds of the same clock, to its full resolution: for measuring. */
+double ddp_clock_seconds(void);
+
 #endif

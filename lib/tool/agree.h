@@ -28,9 +28,9 @@ struct tool_ranks {
 /*
  * Collective: mine is what went wrong on this rank (code DDP_ERROR_NONE:
  * nothing), settings what must be the same on all, as lines, in less than
- * TOOL_SETTINGS_SIZE bytes. Returns 0, or -1 on every rank with the same error,
- * which names the first rank concerned, unless all say the same: an error of its
- * own, or DDP_ERROR_PEER with the first line that is not rank 0's.
+ * TOOL_SETTINGS_SIZE bytes. Returns 0, or -1 on every rank with the same error.
+ * It names the first rank that has one, unless all have the same; or it is
+ * DDP_ERROR_PEER and names the first line that is not rank 0's.
  */
 int tool_agree(const struct tool_ranks *ranks, const char *settings,
 	       const struct ddp_error *mine, struct ddp_error *error);

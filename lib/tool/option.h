@@ -87,11 +87,4 @@ size_t tool_options_describe(const struct tool_options *table,
  */
 int tool_options_answer(const struct tool_options *table, bool help);
 
-/*
- * A whole decimal number from min to max, digits only. Returns 0, or -1 with
- * *number as it was.
- */
-int tool_parse_whole(const char *text, uint64_t min, uint64_t max,
-		     uint64_t *number);
-
 #endif

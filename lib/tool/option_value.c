@@ -14,27 +14,19 @@
 
 static const char *const switch_words[] = { "off", "on", NULL };
 
-int tool_parse_whole(const char *text, uint64_t min, uint64_t max,
-		     uint64_t *number)
-{
-	unsigned long long value;
-
-	/* strtoull would take a sign and blanks before the digits. */
-	if (!*text || text[strspn(text, "0123456789")])
-		return -1;
-	errno = 0;
-	value = strtoull(text, NULL, 10);
-	if (errno || value < min || value > max)
-		return -1;
-	*number = value;
-	return 0;
-}
-
 static int set_whole(const struct tool_option *row, const char *value,
 		     uint64_t *number, struct ddp_error *error)
 {
-	if (tool_parse_whole(value, row->min, row->max, number) == 0)
+	/* strtoull would take a sign and blanks before the digits. */
+	bool digits = *value && !value[strspn(value, "0123456789")];
+	unsigned long long whole;
+
+	errno = 0;
+	whole = digits ? strtoull(value, NULL, 10) : 0;
+	if (digits && !errno && whole >= row->min && whole <= row->max) {
+		*number = whole;
 		return 0;
+	}
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is not a "
 			     "whole number from %" PRIu64 " to %" PRIu64,
 			     row->name, value, row->min, row->max);

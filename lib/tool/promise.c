@@ -37,6 +37,18 @@ int tool_promise_read(struct tool_promise *promise, struct ddp_error *error)
 	return bad;
 }
 
+bool tool_promise_is_first(void)
+{
+	static const char *const names[] = {
+		"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"
+	};
+	int task = -1;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && task < 0; i++)
+		read_number(names[i], 0, &task, NULL);
+	return task <= 0;
+}
+
 int tool_promise_check_mpi(const struct tool_promise *promise,
 			   struct ddp_error *error)
 {

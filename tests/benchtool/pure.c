@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "pattern.h"
-#include "slow.h"
+#include "outliers.h"
 
 static int count, failed;
 
@@ -208,9 +208,9 @@ static void test_slow(void)
 	const double three[] = { 9, 1, 9 };
 	const double fifth[] = { 1.3, 1, 1.3 };
 	const double less[] = { 1.19, 1, 1.19 };
-	struct slow slow;
+	struct outliers slow;
 
-	check(slow_find(&slow, node, 4) == 0 && slow.node_count == 1 &&
+	check(outliers_find(&slow, node, 4) == 0 && slow.node_count == 1 &&
 	      slow.nodes[1] && slow.pair_count == 0,
 	      "a slow node is one, and its pairs are not");
 	/* times of nodes 1, 10, 1.05, 1: median 1.025, deviations 0.025, 8.975,
@@ -219,27 +219,27 @@ static void test_slow(void)
 	      fabs(slow.node_bounds.mad - .025) < 1e-9 &&
 	      fabs(slow.node_bounds.above - 1.23) < 1e-9,
 	      "median, deviation and bound");
-	slow_clear(&slow);
-	check(slow_find(&slow, link, 4) == 0 && slow.node_count == 0 &&
+	outliers_clear(&slow);
+	check(outliers_find(&slow, link, 4) == 0 && slow.node_count == 0 &&
 	      slow.pair_count == 1 && slow.pairs[pair_index(1, 0)],
 	      "a slow pair is one, and its nodes are not");
-	slow_clear(&slow);
-	check(slow_find(&slow, even, 4) == 0 && slow.node_count == 0 &&
+	outliers_clear(&slow);
+	check(outliers_find(&slow, even, 4) == 0 && slow.node_count == 0 &&
 	      slow.pair_count == 0, "of alike ones, none is slow");
-	slow_clear(&slow);
-	check(slow_find(&slow, three, 3) == 0 && slow.node_count == 1 &&
+	outliers_clear(&slow);
+	check(outliers_find(&slow, three, 3) == 0 && slow.node_count == 1 &&
 	      slow.nodes[1] && slow.pair_count == 0,
 	      "of three nodes, the slow one is told");
-	slow_clear(&slow);
-	check(slow_find(&slow, fifth, 3) == 0 && slow.nodes[1],
+	outliers_clear(&slow);
+	check(outliers_find(&slow, fifth, 3) == 0 && slow.nodes[1],
 	      "30 % more is slow where all others are the same");
-	slow_clear(&slow);
-	check(slow_find(&slow, less, 3) == 0 && slow.node_count == 0,
+	outliers_clear(&slow);
+	check(outliers_find(&slow, less, 3) == 0 && slow.node_count == 0,
 	      "19 % more is not");
-	slow_clear(&slow);
-	check(slow_find(&slow, three, 2) == 0 && slow.node_count == 0 &&
+	outliers_clear(&slow);
+	check(outliers_find(&slow, three, 2) == 0 && slow.node_count == 0 &&
 	      slow.pair_count == 0, "of two nodes nothing is said");
-	slow_clear(&slow);
+	outliers_clear(&slow);
 }
 
 int main(void)

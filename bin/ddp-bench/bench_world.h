@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef DDP_BENCH_WORLD_H
-#define DDP_BENCH_WORLD_H
+/* The ranks that have met, and how they act together. */
+#ifndef DDP_BENCH_BENCH_WORLD_H
+#define DDP_BENCH_BENCH_WORLD_H
 
 #include "backend.h"
 
 struct member {
 	char host[64];
 	char device[48];	/* after world_prepare */
-	int node;		/* nodes count by their lowest rank */
+	int node;		/* nodes are counted by their lowest rank */
 	int local_rank;
 };
 
 /* The ranks that have met. */
 struct world {
-	const struct backend *backend;	/* NULL: they have not */
+	const struct backend *backend;	/* NULL: they have not met */
 	int rank, size;
 	int node_count;
 	struct member *members;		/* one a rank */
@@ -21,26 +22,26 @@ struct world {
 	double connect_seconds;
 };
 
-double world_clock(void);		/* seconds */
-
 /*
- * Meet the other ranks. Returns 0, or -1 with error set. mine is set, unless
- * NULL, if this is not the world that the environment promises: the other ranks
- * have still to be told.
+ * Meet the other ranks. Returns 0, or -1 with error set. If this is not the
+ * world that the environment promises, mine (NULL: not wanted) is set, and the
+ * other ranks have still to be told.
  */
 int world_open(struct world *world, const struct backend *backend,
 	       struct ddp_error *mine, struct ddp_error *error);
 
-/* The backend's close too. */
+/* Closes the backend as well. */
 void world_close(struct world *world);
 
-/* How many ranks node has. */
+/* How many ranks a node has. */
 int world_node_size(const struct world *world, int node);
 
+/* How many ranks of each of two nodes have a partner on the other one. */
+int world_pair_width(const struct world *world, int a, int b);
+
 /*
- * Collective: fail on every rank, with the same error, if mine is one on any
- * rank, or the settings differ between ranks. The error names the rank, unless
- * all ranks say the same.
+ * Collective: as tool_agree(), fail on every rank if mine is an error on any of
+ * them or the settings differ.
  */
 int world_agree(const struct world *world, const char *settings,
 		const struct ddp_error *mine, struct ddp_error *error);

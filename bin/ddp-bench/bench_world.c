@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The ranks that have met: who they are, and what they agree on. */
 #define _GNU_SOURCE
-#include "world.h"
+#include "bench_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "layout/clock.h"
 #include "layout/text.h"
 #include "tool/agree.h"
 #include "tool/promise.h"
 
-double world_clock(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-/* Ranks of one node mostly follow each other, or its number is near. */
-static void place(struct world *world, int rank)
+/* Searches backwards, as most ranks follow another one of their node. */
+static void find_node(struct world *world, int rank)
 {
 	struct member *members = world->members;
 	int before = rank - 1;
@@ -40,7 +33,7 @@ int world_open(struct world *world, const struct backend *backend,
 {
 	struct member own = { 0 };
 	struct tool_promise promise;
-	double begin = world_clock();
+	double begin = ddp_clock_seconds();
 	bool bad = tool_promise_read(&promise, mine) < 0;
 
 	*world = (struct world){ .size = 1 };
@@ -51,22 +44,22 @@ int world_open(struct world *world, const struct backend *backend,
 	if (!bad)
 		tool_promise_compare(&promise, backend->name, world->rank,
 				     world->size, mine);
-	world->open_seconds = world_clock() - begin;
+	world->open_seconds = ddp_clock_seconds() - begin;
 	world->backend = backend;
 	world->members = calloc((size_t)world->size, sizeof(own));
-	if (world->members == NULL)
-		backend->abort("no memory for the table of ranks");
+	if (!world->members)
+		backend->abort("out of memory for the table of ranks");
 	gethostname(own.host, sizeof(own.host) - 1);
 	ddp_text_quote(own.host);
 	backend->gather(&own, world->members, sizeof(own));
 	for (int rank = 0; rank < world->size; rank++)
-		place(world, rank);
+		find_node(world, rank);
 	return 0;
 }
 
 void world_close(struct world *world)
 {
-	if (world->backend != NULL)
+	if (world->backend)
 		world->backend->close();
 	free(world->members);
 	*world = (struct world){ .size = 1 };
@@ -79,6 +72,13 @@ int world_node_size(const struct world *world, int node)
 	for (int rank = 0; rank < world->size; rank++)
 		size += world->members[rank].node == node;
 	return size;
+}
+
+int world_pair_width(const struct world *world, int a, int b)
+{
+	int x = world_node_size(world, a), y = world_node_size(world, b);
+
+	return x < y ? x : y;
 }
 
 static void exchange(void *context, const void *mine, void *all, size_t size)
@@ -124,13 +124,13 @@ int world_prepare(struct world *world, bool share, size_t size, void **buffer,
 	if (world_agree(world, "", &mine, error) < 0)
 		goto failed;
 	backend->gather(&own, world->members, sizeof(own));
-	begin = world_clock();
+	begin = ddp_clock_seconds();
 	backend->connect(&mine);
-	world->connect_seconds = world_clock() - begin;
+	world->connect_seconds = ddp_clock_seconds() - begin;
 	if (world_agree(world, "", &mine, error) == 0)
 		return 0;
 failed:
-	if (*buffer != NULL)
+	if (*buffer)
 		backend->release(*buffer);
 	*buffer = NULL;
 	return -1;

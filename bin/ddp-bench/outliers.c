@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "slow.h"
+/* Finds slow nodes, and slow pairs of nodes, among the times of all pairs. */
+#include "outliers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The circle method: nodes a and b below last meet in round a + b, modulo
- * last; who would meet itself meets the last node, or rests. */
+/*
+ * The circle method: nodes a and b, both below last, meet in round a + b modulo
+ * last. A node that would meet itself meets the last one, or rests.
+ */
 int pair_partner(int node, int round, int nodes)
 {
 	int last = nodes % 2 == 0 ? nodes - 1 : nodes;
@@ -32,7 +35,7 @@ double median(double *values, size_t count)
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* work has room for as many. */
+/* work has room for count values. */
 static struct bounds find_bounds(const double *values, size_t count,
 				 double *work)
 {
@@ -45,13 +48,14 @@ static struct bounds find_bounds(const double *values, size_t count,
 		work[i] = values[i] > bounds.median ?
 			values[i] - bounds.median : bounds.median - values[i];
 	bounds.mad = median(work, count);
-	by_deviation = bounds.median + SLOW_DEVIATIONS * 1.4826 * bounds.mad;
-	by_ratio = SLOW_RATIO * bounds.median;
+	by_deviation = bounds.median + OUTLIER_DEVIATIONS * 1.4826 * bounds.mad;
+	by_ratio = OUTLIER_RATIO * bounds.median;
 	bounds.above = by_deviation > by_ratio ? by_deviation : by_ratio;
 	return bounds;
 }
 
-static void find_node_times(struct slow *slow, const double *times, int nodes)
+static void find_node_times(struct outliers *slow, const double *times,
+			    int nodes)
 {
 	for (int a = 0; a < nodes; a++) {
 		slow->partners[a] = a == 0 ? 1 : 0;
@@ -64,7 +68,7 @@ static void find_node_times(struct slow *slow, const double *times, int nodes)
 	}
 }
 
-static void find_ratios(const struct slow *slow, const double *times,
+static void find_ratios(const struct outliers *slow, const double *times,
 			int nodes, double *ratios)
 {
 	for (int b = 1; b < nodes; b++) {
@@ -77,13 +81,13 @@ static void find_ratios(const struct slow *slow, const double *times,
 	}
 }
 
-int slow_find(struct slow *slow, const double *times, int nodes)
+int outliers_find(struct outliers *slow, const double *times, int nodes)
 {
 	size_t n = (size_t)nodes, pairs = n * (n - 1) / 2;
 	double *ratios = calloc(pairs, sizeof(*ratios));
 	double *work = calloc(pairs + n, sizeof(*work));
 
-	*slow = (struct slow){
+	*slow = (struct outliers){
 		.node_times = calloc(n, sizeof(double)),
 		.partners = calloc(n, sizeof(int)),
 		.nodes = calloc(n, sizeof(bool)),
@@ -93,7 +97,7 @@ int slow_find(struct slow *slow, const double *times, int nodes)
 	    !slow->nodes || !slow->pairs) {
 		free(ratios);
 		free(work);
-		slow_clear(slow);
+		outliers_clear(slow);
 		return -1;
 	}
 	find_node_times(slow, times, nodes);
@@ -111,11 +115,11 @@ int slow_find(struct slow *slow, const double *times, int nodes)
 	return 0;
 }
 
-void slow_clear(struct slow *slow)
+void outliers_clear(struct outliers *slow)
 {
 	free(slow->node_times);
 	free(slow->partners);
 	free(slow->nodes);
 	free(slow->pairs);
-	*slow = (struct slow){ 0 };
+	*slow = (struct outliers){ 0 };
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report.h"
+/* Prints what collectives took: nccl-tests' table, or JSON lines. */
+#include "figures.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static int root(const struct options *options)
 	return options->collective == BROADCAST ? (int)options->root : -1;
 }
 
-void report_world(const struct world *world)
+void figures_world(const struct world *world)
 {
 	char library[128];
 
@@ -48,7 +49,7 @@ void report_world(const struct world *world)
 		       world->members[rank].device);
 }
 
-void report_begin(const struct world *world, const struct options *options)
+void figures_begin(const struct world *world, const struct options *options)
 {
 	static const char *const averages[] = {
 		"of rank 0", "average of the ranks", "of the fastest rank",
@@ -58,7 +59,7 @@ void report_begin(const struct world *world, const struct options *options)
 
 	if (options->json)
 		return;
-	report_world(world);
+	figures_world(world);
 	printf("# %s, minBytes %" PRIu64 " maxBytes %" PRIu64 " step: %" PRIu64
 	       "(%s) warmup iters: %" PRIu64 " iters: %" PRIu64
 	       " validation: %" PRIu64 ", time: %s\n#\n",
@@ -76,7 +77,7 @@ void report_begin(const struct world *world, const struct options *options)
 	       "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
-/* With as many decimals, up to 2, as fit into width. */
+/* With up to 2 decimals, as many as fit into width. */
 static void print_number(double value, int width)
 {
 	char text[32];
@@ -125,7 +126,7 @@ static void print_json(const char *name, const struct figure *figure,
 		printf("null}");
 }
 
-void report_row(const struct world *world, const struct options *options,
+void figures_row(const struct world *world, const struct options *options,
 		const struct shape *shape, const struct figure figures[2])
 {
 	bool checked = options->check > 0;
@@ -152,7 +153,7 @@ void report_row(const struct world *world, const struct options *options,
 	print_wrong(world, "in place", &figures[1]);
 }
 
-void report_end(const struct options *options, uint64_t wrong, double busbw)
+void figures_end(const struct options *options, uint64_t wrong, double busbw)
 {
 	if (options->json)
 		return;

@@ -5,24 +5,23 @@
  *
  * A value is an outlier if it is above the median by more than 3.5 robust
  * standard deviations (1.4826 times the median absolute deviation: Iglewicz
- * and Hoaglin) and by more than a fifth, for where all are alike the
- * deviation is next to nothing.
+ * and Hoaglin) and by more than a fifth. The fifth is there because the
+ * deviation is almost 0 where all values are alike.
  *
- * A node's time is that of its fastest pair: whatever a slow node does, its
- * partners have others. It is slow if its time is an outlier among the nodes'.
- * A pair is slow if its time, divided by that of the slower of its nodes, is
- * an outlier among the pairs'. So a slow node does not make all its pairs
- * slow, and of three nodes one can be told. The rule fails where half of them
- * are slow, and says nothing of two.
+ * A node's time is that of its fastest pair, so that a slow node does not make
+ * its partners slow. A node is slow if its time is an outlier among the nodes'
+ * times. A pair is slow if its time, divided by the time of the slower of its
+ * nodes, is an outlier among the pairs. So one slow node of three is found. The
+ * rule fails where half of the nodes are slow, and two nodes are too few.
  */
-#ifndef DDP_BENCH_SLOW_H
-#define DDP_BENCH_SLOW_H
+#ifndef DDP_BENCH_OUTLIERS_H
+#define DDP_BENCH_OUTLIERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SLOW_DEVIATIONS 3.5
-#define SLOW_RATIO 1.2
+#define OUTLIER_DEVIATIONS 3.5
+#define OUTLIER_RATIO 1.2
 
 /* times of the pairs (0,1), (0,2), (1,2), (0,3), ... */
 static inline size_t pair_index(int a, int b)
@@ -33,30 +32,31 @@ static inline size_t pair_index(int a, int b)
 }
 
 /*
- * The partner of node in a round, from 0 to nodes - 1 (nodes - 2 if they are
- * even), of a tournament in which each meets each once; node itself: it rests.
+ * The partner of node in a round of a tournament in which each node meets each
+ * other once; node itself if it rests. There are nodes rounds, counted from 0,
+ * or nodes - 1 if nodes is even.
  */
 int pair_partner(int node, int round, int nodes);
 
-/* Of one value or more, which it sorts. */
+/* The median of count values, at least 1, which it sorts. */
 double median(double *values, size_t count);
 
 struct bounds {
 	double median, mad, above;	/* above: the outliers */
 };
 
-struct slow {
+struct outliers {
 	double *node_times;	/* [nodes] */
 	int *partners;		/* [nodes]: the other one of the fastest pair */
 	bool *nodes;		/* [nodes]: is slow */
 	bool *pairs;		/* [pair_index] */
 	struct bounds node_bounds, pair_bounds;	/* of times; of ratios */
-	int node_count;		/* slow ones */
+	int node_count;		/* of slow nodes */
 	size_t pair_count;
 };
 
 /* For two nodes or more. Returns 0, or -1 if memory is short. */
-int slow_find(struct slow *slow, const double *times, int nodes);
-void slow_clear(struct slow *slow);
+int outliers_find(struct outliers *slow, const double *times, int nodes);
+void outliers_clear(struct outliers *slow);
 
 #endif
