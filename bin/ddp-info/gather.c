@@ -6,6 +6,7 @@
 #include "info.h"
 #include "job/exchange.h"
 #include "job/job.h"
+#include "tool/tool.h"
 
 enum { DEADLINE_MS = 60000 };
 
@@ -49,7 +50,8 @@ static int print_rows(struct ddp_job *job, int64_t deadline,
 	for (i = 0; i < count && rc == 0; i++)
 		rc = get_row(job, i, &rows[i], deadline, error);
 	if (rc == 0)
-		rc = text_print(ddp_report_table(rows, count, true), error);
+		rc = tool_print_text(ddp_report_table(rows, count, true),
+				     error);
 	for (i = 0; i < count; i++)
 		ddp_row_clear(&rows[i]);
 	free(rows);
@@ -64,7 +66,7 @@ static int gather_rows(struct ddp_job *job, const struct ddp_row *row,
 
 	if (ddp_job_rank(job) != row->rank)
 		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx's rank %u "
-				     "is rank %u of the plan",
+				     "was planned as rank %u",
 				     ddp_job_rank(job), row->rank);
 	if (ddp_job_begin(job, deadline, error))
 		return -1;

@@ -91,7 +91,7 @@ static int bracket_parse(struct parser *parser, struct item *item)
 	bracket->next = parser->at - 1;
 	do {
 		expected = bracket_load(bracket, bracket->next + 1);
-		if (expected != NULL)
+		if (expected)
 			return fail(parser, bracket->next, expected);
 		if (bracket->high - bracket->value >= DDP_HOSTLIST_MAX - hosts)
 			return fail(parser, bracket->open, TOO_MANY);
@@ -122,7 +122,7 @@ static int item_parse(struct parser *parser, struct item *item)
 	item->hosts = 1;
 	item->length = 0;
 	item->bracket_count = 0;
-	while (*parser->at != '\0' && *parser->at != ',') {
+	while (*parser->at && *parser->at != ',') {
 		if (item->length >= DDP_HOSTNAME_MAX)
 			return fail(parser, item->text,
 				    "a name of at most 255 bytes");
@@ -245,7 +245,7 @@ static int hosts_expand(struct ddp_hostlist *hosts, const char *text)
 			if (size - used <= item.length) {
 				size = 2 * size + DDP_HOSTNAME_MAX + 1;
 				names = realloc(hosts->names, size);
-				if (names == NULL)
+				if (!names)
 					return -1;
 				hosts->names = names;
 			}
@@ -257,7 +257,7 @@ static int hosts_expand(struct ddp_hostlist *hosts, const char *text)
 		}
 	}
 	names = realloc(hosts->names, used);
-	if (names != NULL)
+	if (names)
 		hosts->names = names;
 	return 0;
 }
@@ -268,15 +268,15 @@ struct ddp_hostlist *ddp_hostlist_create(const char *text,
 	struct ddp_hostlist *hosts;
 	size_t count;
 
-	count = hosts_count(text != NULL ? text : "", error);
+	count = hosts_count(text ? text : "", error);
 	if (count == 0)
 		return NULL;
 	hosts = calloc(1, sizeof(*hosts));
-	if (hosts == NULL)
+	if (!hosts)
 		goto no_memory;
 	hosts->count = count;
 	hosts->offsets = malloc(count * sizeof(*hosts->offsets));
-	if (hosts->offsets == NULL || hosts_expand(hosts, text))
+	if (!hosts->offsets || hosts_expand(hosts, text))
 		goto no_memory;
 	return hosts;
 
@@ -289,7 +289,7 @@ no_memory:
 
 void ddp_hostlist_destroy(struct ddp_hostlist *hosts)
 {
-	if (hosts == NULL)
+	if (!hosts)
 		return;
 	free(hosts->names);
 	free(hosts->offsets);

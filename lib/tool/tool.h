@@ -26,6 +26,9 @@ void tool_start(void);
  */
 int tool_flush(struct ddp_error *error);
 
+/* Print and free text; NULL is a lack of memory, and an error. */
+int tool_print_text(char *text, struct ddp_error *error);
+
 /* Print "PROGRAM: what is wrong" on stderr. */
 void tool_print_error(const char *program, const struct ddp_error *error);
 

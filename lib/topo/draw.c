@@ -29,19 +29,19 @@ static hwloc_obj_t holder_find(hwloc_topology_t hwloc,
 	hwloc_obj_t holder = NULL;
 	uint32_t cpu;
 
-	if (bitmap == NULL)
+	if (!bitmap)
 		return NULL;
 	for (cpu = ddp_cpuset_next(cpus, 0); cpu < DDP_CPU_MAX;
 	     cpu = ddp_cpuset_next(cpus, cpu + 1))
 		hwloc_bitmap_set(bitmap, cpu);
 	holder = hwloc_get_obj_covering_cpuset(hwloc, bitmap);
 	hwloc_bitmap_free(bitmap);
-	return holder != NULL ? holder : hwloc_get_root_obj(hwloc);
+	return holder ? holder : hwloc_get_root_obj(hwloc);
 }
 
 static int note(hwloc_topology_t hwloc, hwloc_obj_t at, const char *text)
 {
-	return at == NULL ||
+	return !at ||
 	       hwloc_topology_insert_misc_object(hwloc, at, text) == NULL ?
 		-1 : 0;
 }
@@ -90,10 +90,10 @@ char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
 	/* The text outlives the topology, which hwloc's own would not. */
 	if (hwloc_topology_export_xmlbuffer(topo->hwloc, &xml, &length, 0) == 0)
 		text = strdup(xml);
-	if (text == NULL)
+	if (!text)
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot write "
 			      "the topology with its ranks as XML");
-	if (xml != NULL)
+	if (xml)
 		hwloc_free_xmlbuffer(topo->hwloc, xml);
 	return text;
 }

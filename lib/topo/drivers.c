@@ -35,7 +35,7 @@ static void nvidia_read(struct ddp_gpu *gpu, const char *root)
 		 "%s/proc/driver/nvidia/gpus/%s/information", root,
 		 gpu->bus_id);
 	file = fopen(path, "re");
-	if (file == NULL)
+	if (!file)
 		return;
 	while (fgets(line, sizeof(line), file) != NULL) {
 		line_value(line, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));

@@ -54,7 +54,7 @@ static hwloc_obj_t *gpus_find(hwloc_topology_t hwloc, uint32_t *count,
 	hwloc_obj_t *gpus = calloc(DDP_GPU_MAX, sizeof(*gpus)), pci = NULL;
 
 	*count = 0;
-	if (gpus == NULL) {
+	if (!gpus) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 		return NULL;
 	}
@@ -87,7 +87,7 @@ static uint32_t infos_find(hwloc_obj_t object, const char *name,
 				values[found] = object->infos[i].value;
 			found++;
 		}
-	for (child = object->io_first_child; child != NULL;
+	for (child = object->io_first_child; child;
 	     child = child->next_sibling)
 		found += infos_find(child, name, values + found,
 				    found < room ? room - found : 0);
@@ -111,13 +111,13 @@ static void text_copy(char *out, size_t size, const char *text, size_t length)
 static void model_find(hwloc_obj_t pci, char *out, size_t size)
 {
 	const char *name = hwloc_obj_get_info_by_name(pci, "PCIDevice");
-	const char *open = name != NULL ? strrchr(name, '[') : NULL;
-	const char *close = open != NULL ? strchr(open, ']') : NULL;
+	const char *open = name ? strrchr(name, '[') : NULL;
+	const char *close = open ? strchr(open, ']') : NULL;
 
-	if (name == NULL)
+	if (!name)
 		snprintf(out, size, "%04x:%04x", pci->attr->pcidev.vendor_id,
 			 pci->attr->pcidev.device_id);
-	else if (close != NULL && close > open + 1)
+	else if (close && close > open + 1)
 		text_copy(out, size, open + 1, (size_t)(close - open - 1));
 	else
 		text_copy(out, size, name, strlen(name));
@@ -125,7 +125,7 @@ static void model_find(hwloc_obj_t pci, char *out, size_t size)
 
 static bool is_above(hwloc_obj_t above, hwloc_obj_t object)
 {
-	while (object != NULL && object != above)
+	while (object && object != above)
 		object = object->parent;
 	return object == above;
 }
@@ -139,7 +139,7 @@ static double interface_cost(hwloc_obj_t gpu, hwloc_obj_t device)
 	hwloc_obj_t above = gpu->parent, pci = device->parent;
 	double steps = 0;
 
-	while (above != NULL && !is_above(above, device)) {
+	while (above && !is_above(above, device)) {
 		above = above->parent;
 		steps++;
 	}
@@ -157,16 +157,16 @@ static void interface_find(hwloc_topology_t hwloc, hwloc_obj_t gpu, char *out,
 	while ((device = hwloc_get_next_osdev(hwloc, device)) != NULL) {
 		if ((device->attr->osdev.type != HWLOC_OBJ_OSDEV_NETWORK &&
 		     device->attr->osdev.type != HWLOC_OBJ_OSDEV_OPENFABRICS) ||
-		    device->name == NULL || device->parent == NULL ||
+		    !device->name || !device->parent ||
 		    device->parent->type != HWLOC_OBJ_PCI_DEVICE)
 			continue;
 		cost = interface_cost(gpu, device);
-		if (best == NULL || cost < least) {
+		if (!best || cost < least) {
 			best = device;
 			least = cost;
 		}
 	}
-	if (best != NULL)
+	if (best)
 		text_copy(out, size, best->name, strlen(best->name));
 }
 
@@ -259,7 +259,7 @@ static int cpus_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
 		cpu->cpu = (uint16_t)pu->os_index;
 		above = hwloc_get_ancestor_obj_by_type(hwloc, HWLOC_OBJ_CORE,
 						       pu);
-		cpu->core = (uint16_t)(above != NULL ? above->logical_index :
+		cpu->core = (uint16_t)(above ? above->logical_index :
 			(unsigned int)cores + pu->logical_index);
 		above = hwloc_get_ancestor_obj_by_type(hwloc,
 						       HWLOC_OBJ_PACKAGE, pu);
@@ -286,7 +286,7 @@ static struct ddp_machine *machine_make(hwloc_topology_t hwloc,
 	}
 	machine = ddp_machine_create((uint32_t)cpu_count, gpu_count,
 				     gpu_count * DDP_GPU_MAX);
-	if (machine == NULL) {
+	if (!machine) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 		return NULL;
 	}
@@ -318,7 +318,7 @@ struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
 	uint32_t count;
 	hwloc_obj_t *gpus = gpus_find(topo->hwloc, &count, error);
 
-	if (gpus != NULL)
+	if (gpus)
 		machine = machine_make(topo->hwloc, gpus, count, error);
 	free(gpus);
 	return machine;

@@ -59,12 +59,12 @@ static char *file_read(const char *file, size_t *size, struct ddp_error *error)
 			      file, DDP_TOPO_FILE_MAX);
 	else
 		buffer = malloc((size_t)info.st_size + 1);
-	if (buffer != NULL && read_all(fd, file, buffer, (size_t)info.st_size,
+	if (buffer && read_all(fd, file, buffer, (size_t)info.st_size,
 				       error)) {
 		free(buffer);
 		buffer = NULL;
 	}
-	if (buffer != NULL)
+	if (buffer)
 		*size = (size_t)info.st_size + 1;
 	if (fd >= 0)
 		close(fd);
@@ -88,9 +88,9 @@ static int xml_check(const char *file, const char *text, size_t size,
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "the topology file %s declares entities",
 				     file);
-	for (at = strchr(text, '<'); at != NULL; at = strchr(end, '<')) {
+	for (at = strchr(text, '<'); at; at = strchr(end, '<')) {
 		end = strchr(at, '>');
-		if (end == NULL)
+		if (!end)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				"the topology file %s ends within a tag",
 				file);
@@ -118,7 +118,7 @@ static int topo_load(struct ddp_topo *topo, const char *text, size_t size)
 	setenv("HWLOC_HIDE_ERRORS", "2", 0);
 	if (hwloc_topology_init(&topo->hwloc) < 0)
 		return -1;
-	if (text != NULL &&
+	if (text &&
 	    hwloc_topology_set_xmlbuffer(topo->hwloc, text, (int)size) < 0)
 		return -1;
 	for (i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
@@ -204,7 +204,7 @@ static int file_load(struct ddp_topo *topo, const char *file,
 	char *text = file_read(file, &size, error);
 	int rc = -1;
 
-	if (text == NULL)
+	if (!text)
 		return -1;
 	if (xml_check(file, text, size, error) == 0 &&
 	    trial(file, text, size, error) == 0) {
@@ -223,7 +223,7 @@ struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
 	struct ddp_topo *topo = calloc(1, sizeof(*topo));
 	int rc;
 
-	if (topo == NULL) {
+	if (!topo) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 		return NULL;
 	}
@@ -232,7 +232,7 @@ struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
 				   "for hwloc's interface %x and finds %x: "
 				   "build it with the hwloc that Slurm uses",
 				   HWLOC_API_VERSION, hwloc_get_api_version());
-	else if (file != NULL)
+	else if (file)
 		rc = file_load(topo, file, error);
 	else if (topo_load(topo, NULL, 0) == 0)
 		rc = 0;
@@ -247,9 +247,9 @@ struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
 
 void ddp_topo_destroy(struct ddp_topo *topo)
 {
-	if (topo == NULL)
+	if (!topo)
 		return;
-	if (topo->hwloc != NULL)
+	if (topo->hwloc)
 		hwloc_topology_destroy(topo->hwloc);
 	free(topo);
 }

@@ -48,3 +48,13 @@ void tool_print_error(const char *program, const struct ddp_error *error)
 {
 	fprintf(stderr, "%s: %s\n", program, error->text);
 }
+
+int tool_print_text(char *text, struct ddp_error *error)
+{
+	if (!text)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "out of memory for the output");
+	fputs(text, stdout);
+	free(text);
+	return 0;
+}
