@@ -71,7 +71,7 @@ test_options()
 	-xy is not an option|-xy
 	--help takes no value|--help=3
 	--plan takes no value|--plan=yes
-	did you mean --granule|--granul=2
+	did you mean --granule|--granuel=2
 	--be is short for --beta1 and for --beta2|--be 0.9
 	'$text' is not an option|$text
 	END
