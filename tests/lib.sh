@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2034 # $scratch and $status are the caller's
-# For tests in sh that speak TAP. The caller sets scratch to a directory of its
-# own, sources this file, and ends with "plan".
+# For tests in sh, which print TAP. The caller sets scratch to a directory of its
+# own, sources this file, and calls plan at the end.
 
 tap_count=0 tap_failed=0
 
@@ -32,7 +32,7 @@ check()
 	result $? "$check_name"
 }
 
-# equal NAME WANTED HAD: a test that passes if they are the same text
+# equal NAME WANTED HAD: a test that passes if both texts are the same
 equal()
 {
 	printf 'wanted: %s\nhad:    %s\n' "$2" "$3" >"$scratch/why"

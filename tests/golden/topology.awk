@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Writes an hwloc XML topology from a few lines: see machines/. A line is
+# Writes an hwloc XML topology from a description of a few lines: see machines/.
+# A line is
 #
 #   package
 #   numa NODE FIRST CORES STEP THREADS STRIDE
-#		a NUMA node of the package: thread T of its core C is the CPU
+#		a NUMA node of the package; thread T of its core C is CPU
 #		FIRST + C * STEP + T * STRIDE
-#   memory NODE	a NUMA node without CPUs, of the machine
+#   memory NODE	a NUMA node of the machine, without CPUs
 #   gpu BUSID CLASS VENDOR:DEVICE NAME...
 #   nic BUSID INTERFACE GB/S
-#		devices of what is above: the NUMA node, or the machine if
-#		that is "machine"
-#   machine	what follows belongs to no package
-#   switch	what follows is behind a PCI switch, until "end"
+#		a device at the last "numa" or "machine" line
+#   machine	the devices that follow belong to no package
+#   switch	the devices that follow, until "end", are behind a PCI switch
 #   info NAME VALUE
-#		of the device above
+#		an info of the last device
 # and # begins a comment.
 
 function power(bits, out)
@@ -140,7 +140,7 @@ $1 == "info" {
 	next
 }
 {
-	print "topology.awk: line " NR ": what is '" $1 "'?" >"/dev/stderr"
+	print "topology.awk: line " NR ": '" $1 "' is not known" >"/dev/stderr"
 	failed = 1
 	exit 1
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Expands node lists, one a line of standard input: their hosts, one a line,
- * then an empty line, which is all there is for a list that is refused.
+ * Expands the node lists on standard input, one a line. Prints the hosts of
+ * each, one a line, and then an empty line; of a list that is refused it prints
+ * only the empty line.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -19,7 +20,7 @@ int main(void)
 	while ((length = getline(&line, &size, stdin)) > 0) {
 		line[length - 1] = '\0';
 		hosts = ddp_hostlist_create(line, NULL);
-		for (i = 0; hosts != NULL && i < ddp_hostlist_count(hosts); i++)
+		for (i = 0; hosts && i < ddp_hostlist_count(hosts); i++)
 			puts(ddp_hostlist_get(hosts, i));
 		puts("");
 		ddp_hostlist_destroy(hosts);

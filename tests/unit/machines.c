@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes regular machines, and random numbers that are the same everywhere. */
 #include "machines.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The assignment problem, against brute force. */
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct search {
 	int64_t least;
 };
 
-/* All permutations in lexicographic order: the first of the cheapest stays. */
+/* Tries all permutations in lexicographic order; keeps the first cheapest. */
 static void brute_force(struct search *s, uint32_t row, int64_t sum)
 {
 	uint32_t column;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Cards: written and read back, also with damage. */
 #include <criterion/criterion.h>
 
 #include <string.h>
@@ -55,7 +56,7 @@ Test(card, keeps_what_is_written)
 	cr_expect_eq(ddp_card_read(&read, bytes, size + 1), -1);
 }
 
-/* Any byte may be wrong; what is read must still be within its arrays. */
+/* Whatever byte is wrong, no index that is read may be out of range. */
 Test(card, refuses_nonsense)
 {
 	struct ddp_card made = card(), read;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What the ranks learn from all cards: who cannot take part, and why. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ static uint32_t node(const void *of, uint32_t rank)
 
 static const struct ddp_places places = { NULL, host, node };
 
-/* That of a rank that can take part, with a GPU of its own. */
+/* The card of a rank that can take part and has a GPU of its own. */
 static struct ddp_card card(uint32_t rank)
 {
 	struct ddp_card made = {
@@ -37,7 +38,7 @@ static struct ddp_card card(uint32_t rank)
 	return made;
 }
 
-static void card_fail(struct ddp_card *made, enum ddp_error_code code,
+static void fail_card(struct ddp_card *made, enum ddp_error_code code,
 		      int native, const char *text)
 {
 	made->code = code;
@@ -45,12 +46,14 @@ static void card_fail(struct ddp_card *made, enum ddp_error_code code,
 	snprintf(made->text, sizeof(made->text), "%s", text);
 }
 
-/* What each of count ranks says of their cards: all the same, and the codes,
- * one letter a rank. stray: this rank's record is no card. */
+/*
+ * All count ranks say the same of the cards. letters: the code that each rank
+ * gets, as one letter. stray: the rank whose record is not a card.
+ */
 static void expect(const struct ddp_card *cards, uint32_t count,
 		   uint32_t stray, const char *letters, const char *text)
 {
-	/* of enum ddp_error_code */
+	/* one for each of enum ddp_error_code */
 	static const char letter[] = "-ASTPMNC";
 	struct ddp_census *census;
 	uint32_t me, rank;
@@ -81,7 +84,7 @@ Test(census, passes_those_that_fit)
 
 	expect(cards, 4, NOBODY, "----", "");
 	expect(cards, 1, NOBODY, "-", "");
-	/* who needs none has none */
+	/* two ranks that need neither NCCL nor a GPU */
 	cards[2].nccl = cards[3].nccl = 0;
 	cards[2].gpu.kind = cards[3].gpu.kind = DDP_GPU_ID_NONE;
 	expect(cards, 4, NOBODY, "----", "");
@@ -93,17 +96,17 @@ Test(census, tells_failures)
 	struct ddp_card all[4] = { card(0), card(1), card(2), card(3) };
 	int i;
 
-	card_fail(&cards[1], DDP_ERROR_NCCL, 3, "no NCCL: gone");
+	fail_card(&cards[1], DDP_ERROR_NCCL, 3, "no NCCL: gone");
 	expect(cards, 4, NOBODY, "PNPP", "rank 1 on n1: no NCCL: gone");
-	card_fail(&cards[2], DDP_ERROR_NCCL, 4, "no NCCL: gone");
+	fail_card(&cards[2], DDP_ERROR_NCCL, 4, "no NCCL: gone");
 	expect(cards, 4, NOBODY, "PNNP",
 	       "rank 1 on n1 and rank 2 on n2: no NCCL: gone");
-	card_fail(&cards[3], DDP_ERROR_CUDA, 100, "no GPU");
+	fail_card(&cards[3], DDP_ERROR_CUDA, 100, "no GPU");
 	expect(cards, 4, NOBODY, "PNNC",
 	       "rank 1 on n1: no NCCL: gone (2 other ranks failed too)");
-	card_fail(&cards[0], DDP_ERROR_CUDA, 100, "no GPU");
+	fail_card(&cards[0], DDP_ERROR_CUDA, 100, "no GPU");
 	for (i = 0; i < 4; i++)
-		card_fail(&all[i], DDP_ERROR_CUDA, 100, "no GPU");
+		fail_card(&all[i], DDP_ERROR_CUDA, 100, "no GPU");
 	expect(all, 4, NOBODY, "CCCC", "all 4 ranks: no GPU");
 }
 
@@ -115,13 +118,13 @@ Test(census, names_three_and_counts_the_rest)
 	for (i = 0; i < 8; i++)
 		cards[i] = card((uint32_t)i);
 	for (i = 0; i < 3; i++)
-		card_fail(&cards[i], DDP_ERROR_CUDA, 1, "no GPU");
+		fail_card(&cards[i], DDP_ERROR_CUDA, 1, "no GPU");
 	expect(cards, 8, NOBODY, "CCCPPPPP", "rank 0 on n1, rank 1 on n1 and "
 	       "rank 2 on n2: no GPU");
-	card_fail(&cards[6], DDP_ERROR_CUDA, 1, "no GPU");
+	fail_card(&cards[6], DDP_ERROR_CUDA, 1, "no GPU");
 	expect(cards, 8, NOBODY, "CCCPPPCP", "rank 0 on n1, rank 1 on n1, "
 	       "rank 2 on n2 and 1 other: no GPU");
-	card_fail(&cards[7], DDP_ERROR_CUDA, 1, "no GPU");
+	fail_card(&cards[7], DDP_ERROR_CUDA, 1, "no GPU");
 	expect(cards, 8, NOBODY, "CCCPPPCC", "rank 0 on n1, rank 1 on n1, "
 	       "rank 2 on n2 and 2 other ranks: no GPU");
 }
@@ -143,7 +146,7 @@ Test(census, wants_one_call)
 	expect(cards, 4, NOBODY, "AAAA", "rank 0 on n1 asks for ranks_per_root "
 	       "128, but rank 2 on n2 and rank 3 on n2 for 4: all ranks must "
 	       "ask for the same");
-	/* and before all else, a call of this kind */
+	/* a record that is not a card comes before everything else */
 	expect(cards, 4, 2, "AAAA", "rank 2 on n2 made another call, or has "
 	       "another version of libddp: all ranks must make the same calls "
 	       "in the same order");
@@ -152,25 +155,25 @@ Test(census, wants_one_call)
 	       "in the same order");
 }
 
-/* Who could not read its options seems to ask for the defaults. */
+/* A rank that could not read its options seems to ask for the defaults. */
 Test(census, tells_failures_before_other_wishes)
 {
 	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
 
 	cards[0].ranks_per_root = cards[1].ranks_per_root = 4;
 	cards[3].ranks_per_root = 4;
-	card_fail(&cards[2], DDP_ERROR_ARGUMENT, 0, "the size of the options "
+	fail_card(&cards[2], DDP_ERROR_ARGUMENT, 0, "the size of the options "
 		  "is not set");
 	expect(cards, 4, NOBODY, "PPAP", "rank 2 on n2: the size of the "
 	       "options is not set");
 }
 
-/* What another rank wrote cannot reach the terminal as it is. */
+/* A message never has the escapes that another rank wrote. */
 Test(census, prints_no_escapes_of_others)
 {
 	struct ddp_card cards[4] = { card(0), card(1), card(2), card(3) };
 
-	card_fail(&cards[3], DDP_ERROR_NCCL, 0, "no\033[31m NCCL\nsrun: "
+	fail_card(&cards[3], DDP_ERROR_NCCL, 0, "no\033[31m NCCL\nsrun: "
 		  "error: \xc3\xa9");
 	expect(cards, 4, NOBODY, "PPPN", "rank 3 on n2: no?[31m NCCL?srun: "
 	       "error: ??");
@@ -252,7 +255,7 @@ Test(census, lets_teams_share)
 	ddp_census_destroy(NULL);
 }
 
-/* Does it find a shared GPU just where one looks at all pairs of ranks? */
+/* A shared GPU is found exactly if some pair of ranks has the same one. */
 Test(census, finds_what_pairs_show)
 {
 	enum { COUNT = 12 };

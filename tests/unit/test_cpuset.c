@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* CPU lists, and the arithmetic of sets. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -106,7 +107,7 @@ Test(cpuset, operations)
 	cr_expect_eq(ddp_cpuset_next(&b, 201), DDP_CPU_MAX);
 }
 
-/* What is printed is read back as the same, whatever the set. */
+/* Any set is the same after it was printed and read back. */
 Test(cpuset, text_is_reversible)
 {
 	char text[DDP_CPUSET_TEXT_SIZE];

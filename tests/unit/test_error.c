@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors: set, cut, and always one printable line. */
 #include <criterion/criterion.h>
 
 #include <string.h>
@@ -28,7 +29,7 @@ Test(error, is_cut)
 	cr_expect_eq(strlen(error.text), sizeof(error.text) - 1);
 }
 
-/* What others wrote can neither end the line nor command the terminal. */
+/* Text by others can neither end the line nor control the terminal. */
 Test(error, is_one_printable_line)
 {
 	struct ddp_error error;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The GPUs that a task sees, from its variables. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -13,13 +14,13 @@
 
 enum node {
 	NVIDIA4,	/* four by NVIDIA, UUIDs 1111..., 2222..., and so on */
-	NVIDIA4_ONLY13,	/* the same, of which the task can open 1 and 3 */
+	NVIDIA4_ONLY13,	/* the same; the task may open 1 and 3 */
 	AMD2,		/* two by AMD */
 	MIXED,		/* AMD, NVIDIA, AMD, NVIDIA */
 	NONE		/* no PCI device */
 };
 
-static struct ddp_machine *node_make(enum node node)
+static struct ddp_machine *make_node(enum node node)
 {
 	static const char *const uuids[] = {
 		UUID("1"), UUID("2"), UUID("3"), UUID("33"),
@@ -46,39 +47,39 @@ struct gpus_row {
 	enum node node;
 	const char *step, *cuda, *rocr;
 	uint32_t count;
-	uint32_t gpus[4];	/* of the machine's; 9: none */
-	uint32_t numbers[4];	/* 9: none */
+	uint32_t gpus[4];	/* indexes in the machine; X: none */
+	uint32_t numbers[4];	/* X: none */
 };
 
 #define X 9
 
 static const struct gpus_row gpus_table[] = {
-	/* nothing given */
+	/* no GPU */
 	{ NVIDIA4, NULL, NULL, NULL, 0, { 0 }, { 0 } },
 	{ NVIDIA4, "", "", "", 0, { 0 }, { 0 } },
 	{ NVIDIA4, NULL, "-1", NULL, 0, { 0 }, { 0 } },
 	{ NVIDIA4, NULL, "NoDevFiles", NULL, 0, { 0 }, { 0 } },
-	/* ConstrainDevices off: both say the same */
+	/* without ConstrainDevices both variables say the same */
 	{ NVIDIA4, "0,1", "0,1", NULL, 2, { 0, 1 }, { 0, 1 } },
 	{ NVIDIA4, "1,3", "1,3", NULL, 2, { 1, 3 }, { 1, 3 } },
-	/* on: relative, so the pairs of SLURM_STEP_GPUS tell */
+	/* with it numbers are relative: SLURM_STEP_GPUS tells which */
 	{ NVIDIA4, "1,3", "0,1", NULL, 2, { 1, 3 }, { 1, 3 } },
 	{ NVIDIA4, "2", "0", NULL, 1, { 2 }, { 2 } },
-	/* or the device files, though gres.conf lists nvidia[1,3] alone */
+	/* or the device files do, if gres.conf lists only nvidia[1,3] */
 	{ NVIDIA4_ONLY13, "0,1", "0,1", NULL, 2, { 1, 3 }, { 1, 3 } },
 	{ NVIDIA4_ONLY13, NULL, "1", NULL, 1, { 3 }, { 3 } },
-	/* numbers that the device files do not explain: by position */
+	/* the device files do not fit the numbers: by position */
 	{ NVIDIA4_ONLY13, "1,3", "1,3", NULL, 2, { 1, 3 }, { 1, 3 } },
-	/* without SLURM_STEP_GPUS, or with one of another length */
+	/* SLURM_STEP_GPUS is not set, or has another length */
 	{ NVIDIA4, NULL, "3,2", NULL, 2, { 3, 2 }, { 3, 2 } },
 	{ NVIDIA4, "1", "3,2", NULL, 2, { 3, 2 }, { 3, 2 } },
 	{ NVIDIA4, "1,2,3", "3,2", NULL, 2, { 3, 2 }, { 3, 2 } },
 	{ NVIDIA4, "a,b", "3,2", NULL, 2, { 3, 2 }, { 3, 2 } },
-	/* UUIDs, whole and short */
+	/* UUIDs, whole and cut short */
 	{ NVIDIA4, "7,8", UUID("2") "," UUID("1"), NULL, 2,
 	  { 1, 0 }, { 1, 0 } },
 	{ NVIDIA4, NULL, "GPU-2,0", NULL, 2, { 1, 0 }, { 1, 0 } },
-	/* instances: by parent's name, as known, of whom nobody knows */
+	/* MIG: the parent is in the name, is known, or is not known */
 	{ NVIDIA4, NULL, "MIG-GPU-22222222-0000-0000-0000-000000000000/1/0,"
 	  "MIG-GPU-22222222-0000-0000-0000-000000000000/2/0", NULL, 2,
 	  { 1, 1 }, { 1, 1 } },
@@ -87,10 +88,10 @@ static const struct gpus_row gpus_table[] = {
 	{ AMD2, "0,1", "0,1", "0,1", 2, { 0, 1 }, { 0, 1 } },
 	{ AMD2, "1", "0", "0", 1, { 1 }, { 1 } },
 	{ AMD2, "1", "0", NULL, 1, { 1 }, { 1 } },
-	/* each counts its own vendor's */
+	/* each variable counts the GPUs of its own vendor */
 	{ MIXED, NULL, "0,1", "0", 2, { 1, 3 }, { 0, 1 } },
 	{ MIXED, NULL, NULL, "1", 1, { 2 }, { 1 } },
-	/* no PCI device: known by number alone */
+	/* no PCI devices: only the number is known */
 	{ NONE, "2,3", "0,1", NULL, 2, { X, X }, { 2, 3 } },
 	{ NONE, NULL, "5", NULL, 1, { X }, { 5 } },
 	{ NONE, NULL, UUID("7"), NULL, 1, { X }, { X } },
@@ -107,7 +108,7 @@ Test(gpus, resolves)
 
 	for (i = 0; i < sizeof(gpus_table) / sizeof(*gpus_table); i++) {
 		row = &gpus_table[i];
-		machine = node_make(row->node);
+		machine = make_node(row->node);
 		env = (struct ddp_gpus_env){ row->step, row->cuda, row->rocr };
 		cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, &error),
 			     0, "row %zu: %s", i, error.text);
@@ -158,7 +159,7 @@ Test(gpus, refuses)
 	size_t i;
 
 	for (i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
-		struct ddp_machine *machine = node_make(refusals[i].node);
+		struct ddp_machine *machine = make_node(refusals[i].node);
 		struct ddp_gpus_env env = { .step_gpus = refusals[i].step,
 					    .cuda = refusals[i].cuda };
 		struct ddp_error error = { 0 };
@@ -174,7 +175,7 @@ Test(gpus, refuses)
 
 Test(gpus, refuses_too_many)
 {
-	struct ddp_machine *machine = node_make(NONE);
+	struct ddp_machine *machine = make_node(NONE);
 	char text[(DDP_GPU_MAX + 1) * 4] = "";
 	struct ddp_gpus_env env = { .cuda = text };
 	struct ddp_view view;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* GPUs in the texts of --gres, --gpus and scontrol. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Node lists: what they expand to, and what is refused. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -179,7 +180,7 @@ Test(hostlist, error_shortens_a_long_text)
 	cr_expect_lt(strlen(error.text), 200);
 }
 
-/* Text of a name with length bytes, ending in a bracket where asked. */
+/* A list of one name of length bytes, which ends with end. */
 static const char *long_name(size_t length, const char *end)
 {
 	static char text[512];
@@ -237,7 +238,7 @@ Test(hostlist, takes_as_many_hosts_as_allowed)
 	ddp_hostlist_destroy(hosts);
 }
 
-/* Milliseconds are asked for; the bound allows for a busy, slow machine. */
+/* It takes milliseconds; the limit leaves time for a slow, busy machine. */
 Test(hostlist, is_quick)
 {
 	struct ddp_hostlist *hosts;

@@ -15,7 +15,7 @@
 
 enum answer { READ, NO_SIZE, UNKNOWN };
 
-/* Options of the size that is said, with one byte set. */
+/* Options of this size, with the byte at "at" set. */
 struct options_row {
 	size_t size, at;
 	enum answer answer;
@@ -77,7 +77,7 @@ ParameterizedTest(struct options_row *row, job, options)
 		     result == 0 && row->size > sizeof(size_t) ? 7 : 0);
 }
 
-/* Or reserved could not be told from what lies behind it. */
+/* With padding, nobody could tell reserved from what comes after it. */
 Test(job, options_have_no_padding)
 {
 	cr_expect_eq(sizeof(struct ddp_nccl_options),

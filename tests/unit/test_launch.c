@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a job's ranks are, and whether a process is alone. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -11,8 +12,8 @@
 
 #define RANKS 8
 
-/* Each rank as host/node rank/local rank/local size. */
-static void layout_expect(struct ddp_layout *layout, const char *wanted,
+/* wanted: host/node rank/local rank/local size of each rank. */
+static void expect_layout(struct ddp_layout *layout, const char *wanted,
 			  const struct ddp_error *error)
 {
 	char had[512] = "";
@@ -37,8 +38,10 @@ struct mapped_row {
 	char wanted[128];	/* "": refused */
 };
 
-/* The mappings are those that Slurm 22.05 hands out for -n3, -m cyclic,
- * -m arbitrary with n2 n1 n2, and a step of n1 alone. */
+/*
+ * The mappings are what Slurm 22.05 gives for -n3, for -m cyclic, for
+ * -m arbitrary with n2 n1 n2, and for a step on n1 only.
+ */
 ParameterizedTestParameters(launch, mapped)
 {
 	static struct mapped_row table[] = {
@@ -67,7 +70,7 @@ ParameterizedTest(struct mapped_row *row, launch, mapped)
 		row->nodes, row->mapping, row->ranks, &error);
 
 	if (row->wanted[0] != '\0') {
-		layout_expect(layout, row->wanted, &error);
+		expect_layout(layout, row->wanted, &error);
 	} else {
 		cr_expect(layout == NULL);
 		cr_expect_eq(error.code, DDP_ERROR_ARGUMENT);
@@ -80,7 +83,7 @@ struct named_row {
 	char wanted[128];
 };
 
-/* Nodes count by their lowest rank, whatever the order of their names. */
+/* Nodes are numbered by their lowest rank, not by their names. */
 ParameterizedTestParameters(launch, named)
 {
 	static struct named_row table[] = {
@@ -104,11 +107,11 @@ ParameterizedTest(struct named_row *row, launch, named)
 
 	for (i = 0; i < row->ranks; i++)
 		names[i] = row->names[i];
-	layout_expect(ddp_launch_place_named(names, row->ranks, &error),
+	expect_layout(ddp_launch_place_named(names, row->ranks, &error),
 		      row->wanted, &error);
 }
 
-/* Such a name would be read as a list of others. */
+/* Such a name would be read as a list of other names. */
 ParameterizedTestParameters(launch, misnamed)
 {
 	static struct named_row table[] = {
@@ -138,7 +141,7 @@ Test(launch, single)
 {
 	struct ddp_error error = { 0 };
 
-	layout_expect(ddp_launch_place_single("me", &error), "me/0/0/1",
+	expect_layout(ddp_launch_place_single("me", &error), "me/0/0/1",
 		      &error);
 }
 
@@ -156,7 +159,7 @@ ParameterizedTestParameters(launch, alone)
 		{ "SLURM_STEP_NUM_TASKS", "2", 0, "srun --mpi=pmix" },
 		{ "SLURM_STEP_NUM_TASKS", "", 1, "" },
 		{ "SLURM_STEP_NUM_TASKS", "2x", 1, "" },
-		{ "SLURM_NTASKS", "2", 1, "" },		/* of the job */
+		{ "SLURM_NTASKS", "2", 1, "" },	/* the job's */
 		{ "OMPI_COMM_WORLD_SIZE", "3", 0, "mpirun" },
 		{ "PMI_SIZE", "100000", 0, "one of 100000 tasks" },
 	};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The host, node rank and local rank of every rank. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -68,7 +69,7 @@ Test(layout, distribution_refuses)
 	cr_expect_eq(distribution, DDP_DISTRIBUTION_BLOCK);
 }
 
-/* The host of each rank as Slurm's documentation draws it. */
+/* The host of each rank, from the drawings in Slurm's documentation. */
 struct picture {
 	char hosts[32];
 	uint32_t tasks[4];
@@ -88,22 +89,22 @@ ParameterizedTestParameters(layout, places)
 		  { 0, 0, 0, 1, 2, 2 }, 6, 3 },
 		{ "n[1-2]", { 2, 2 }, DDP_DISTRIBUTION_CYCLIC, 0,
 		  { 0, 1, 0, 1 }, 4, 2 },
-		/* nodes of 4, 2, 4 and 2 CPUs, from Slurm's own comment */
+		/* nodes of 4, 2, 4 and 2 CPUs: from a comment in Slurm */
 		{ "n[1-4]", { 4, 2, 4, 2 }, DDP_DISTRIBUTION_CYCLIC, 0,
 		  { 0, 1, 2, 3, 0, 1, 2, 3, 0, 2, 0, 2 }, 12, 4 },
-		/* plane 2 on nodes of 4, 1 and 1, likewise */
+		/* plane 2 on nodes of 4, 1 and 1: from there too */
 		{ "n[1-3]", { 4, 1, 1 }, DDP_DISTRIBUTION_PLANE, 2,
 		  { 0, 0, 1, 2, 0, 0 }, 6, 3 },
 		{ "n[1-2]", { 5, 3 }, DDP_DISTRIBUTION_PLANE, 2,
 		  { 0, 0, 1, 1, 0, 0, 1, 0 }, 8, 2 },
 		{ "n[1-2]", { 2, 2 }, DDP_DISTRIBUTION_PLANE, 4294967295u,
 		  { 0, 0, 1, 1 }, 4, 2 },
-		/* hosts that run nothing are no nodes */
+		/* hosts without a rank do not count as nodes */
 		{ "n[1-4]", { 0, 2, 0, 1 }, DDP_DISTRIBUTION_BLOCK, 0,
 		  { 1, 1, 3 }, 3, 2 },
 		{ "n[1-4]", { 0, 2, 0, 1 }, DDP_DISTRIBUTION_CYCLIC, 0,
 		  { 1, 3, 1 }, 3, 2 },
-		/* a name twice: two components of a heterogeneous step */
+		/* a name twice: a heterogeneous step of two components */
 		{ "n1,n1", { 1, 2 }, DDP_DISTRIBUTION_BLOCK, 0,
 		  { 0, 1, 1 }, 3, 2 },
 	};
@@ -113,9 +114,9 @@ ParameterizedTestParameters(layout, places)
 }
 
 /*
- * Compare a layout with rank_hosts, everything else counted the slow way:
- * local rank and size by counting the host's ranks, the node rank by counting
- * the hosts that were seen before its first.
+ * Compare a layout with rank_hosts. All else is counted in the slowest way: the
+ * local rank and size from the host's ranks, and the node rank from the hosts
+ * that came before the host's first rank.
  */
 static void check(const struct ddp_layout *layout, const uint32_t *rank_hosts,
 		  uint32_t world_size, const struct ddp_hostlist *hosts)
@@ -171,7 +172,7 @@ ParameterizedTest(struct picture *row, layout, places)
 	cr_expect_eq(ddp_layout_node_count(layout), row->node_count);
 	ddp_layout_destroy(layout);
 
-	/* The same by way of a mapping, whatever the distribution says. */
+	/* A mapping gives the same layout, and the distribution is not read. */
 	params.rank_hosts = row->rank_hosts;
 	params.distribution = DDP_DISTRIBUTION_ARBITRARY;
 	layout = ddp_layout_create(&params, NULL);
@@ -196,7 +197,7 @@ Test(layout, arbitrary_numbers_nodes_by_lowest_rank)
 	struct ddp_rank got;
 
 	cr_assert_not_null(layout);
-	ddp_hostlist_destroy(hosts);	/* the layout keeps names of its own */
+	ddp_hostlist_destroy(hosts);	/* the layout has its own names */
 	cr_expect_str_eq(ddp_layout_master(layout), "n3");
 	cr_assert_eq(ddp_layout_get(layout, 0, &got, NULL), 0);
 	cr_expect_eq(got.node_rank, 0);
@@ -210,7 +211,7 @@ Test(layout, arbitrary_numbers_nodes_by_lowest_rank)
 	ddp_layout_destroy(layout);
 }
 
-/* Deal task by task, looking at each host in turn: slow and obvious. */
+/* Deal rank by rank, asking each host in turn: slow, but obviously right. */
 static void simulate(const uint32_t *tasks, uint32_t host_count,
 		     uint32_t chunk, uint32_t *rank_hosts, uint32_t world_size)
 {
@@ -322,7 +323,7 @@ Test(layout, get_refuses_ranks_beyond_the_world)
 	ddp_hostlist_destroy(hosts);
 }
 
-/* A round over all hosts for each task of one would take hours. */
+/* This takes hours if every round visits all hosts, also the full ones. */
 Test(layout, deals_long_rounds_quickly, .timeout = 30)
 {
 	static uint32_t tasks[1 << 20];

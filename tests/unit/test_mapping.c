@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* PMI process mappings. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -32,7 +33,7 @@ ParameterizedTestParameters(mapping, parses)
 		/* arbitrary: the second node first */
 		{ "(vector,(1,1,1),(0,1,2),(1,1,1))", 2, 4, { 1, 0, 0, 1 } },
 		{ "(vector,(2,1,1),(1,1,1),(0,1,1))", 3, 3, { 2, 1, 0 } },
-		/* hosts without a rank */
+		/* some hosts have no rank */
 		{ "(vector,(1,1,2))", 4, 2, { 1, 1 } },
 	};
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which GPUs and CPUs the ranks of a node get. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 #define RANKS 16
 
-/* A node to place: all ranks see all GPUs and all CPUs unless changed. */
+/* A node and its ranks, which at first see all GPUs and all CPUs. */
 struct node {
 	struct ddp_machine *machine;
 	struct ddp_view view;
@@ -20,7 +21,7 @@ struct node {
 	struct ddp_error error;
 };
 
-static void node_init(struct node *node, struct ddp_machine *machine,
+static void init_node(struct node *node, struct ddp_machine *machine,
 		      uint32_t ranks)
 {
 	uint32_t i, k;
@@ -40,7 +41,7 @@ static void node_init(struct node *node, struct ddp_machine *machine,
 		.rank_count = ranks, .ranks = node->ranks };
 }
 
-static void mask_set(struct node *node, uint32_t rank, const char *text)
+static void set_mask(struct node *node, uint32_t rank, const char *text)
 {
 	cr_assert_eq(ddp_cpuset_parse(text, &node->ranks[rank].mask, NULL), 0);
 }
@@ -95,7 +96,7 @@ Test(place, one_gpu_each)
 	struct node node;
 	struct ddp_placements *placed;
 
-	node_init(&node, server(), 4);
+	init_node(&node, server(), 4);
 	placed = place(&node);
 	cr_assert_not_null(placed, "%s", node.error.text);
 	expect(placed, 0, "0/0123/0-1,8-9");
@@ -111,7 +112,7 @@ Test(place, one_gpu_each)
 	ddp_machine_destroy(node.machine);
 }
 
-/* Slurm deals tasks to sockets in turn: GPUs follow, CPUs stay. */
+/* Slurm gave tasks to the sockets in turn: GPUs follow, CPUs stay. */
 Test(place, gpus_follow_pinned_ranks)
 {
 	static const char *const masks[] = { "4,12", "0,8", "5,13", "1,9" };
@@ -119,9 +120,9 @@ Test(place, gpus_follow_pinned_ranks)
 	struct ddp_placements *placed;
 	uint32_t i;
 
-	node_init(&node, server(), 4);
+	init_node(&node, server(), 4);
 	for (i = 0; i < 4; i++)
-		mask_set(&node, i, masks[i]);
+		set_mask(&node, i, masks[i]);
 	placed = place(&node);
 	expect(placed, 0, "2/2031/4,12");
 	expect(placed, 1, "0/2031/0,8");
@@ -129,8 +130,8 @@ Test(place, gpus_follow_pinned_ranks)
 	expect(placed, 3, "1/2031/1,9");
 	cr_expect(ddp_placement_get(placed, 0)->local_rank_is_device);
 	ddp_placement_destroy(placed);
-	/* --cpu-bind and --ddp-cpus=off: the same, masks whatever they are */
-	mask_set(&node, 0, "3-4,12");
+	/* --cpu-bind and --ddp-cpus=off keep any mask */
+	set_mask(&node, 0, "3-4,12");
 	node.params.cpus_bound = true;
 	placed = place(&node);
 	expect(placed, 0, "2/2031/3-4,12");
@@ -149,22 +150,22 @@ Test(place, several_gpus_each)
 	struct node node;
 	struct ddp_placements *placed;
 
-	node_init(&node, server(), 2);
+	init_node(&node, server(), 2);
 	placed = place(&node);
 	expect(placed, 0, "01/0213/0-3,8-11");
 	expect(placed, 1, "23/0213/4-7,12-15");
 	ddp_placement_destroy(placed);
 	/* 4 GPUs by 3 ranks: the first has one more */
-	node_init(&node, node.machine, 3);
+	init_node(&node, node.machine, 3);
 	placed = place(&node);
 	expect(placed, 0, "01/0231/0-3,8-11");
 	expect(placed, 1, "2/0231/4-5,12-13");
 	expect(placed, 2, "3/0231/6-7,14-15");
 	ddp_placement_destroy(placed);
-	/* groups change places too */
-	node_init(&node, node.machine, 2);
-	mask_set(&node, 0, "4-7");
-	mask_set(&node, 1, "0-3");
+	/* groups of GPUs are exchanged too */
+	init_node(&node, node.machine, 2);
+	set_mask(&node, 0, "4-7");
+	set_mask(&node, 1, "0-3");
 	placed = place(&node);
 	expect(placed, 0, "23/2013/4-7");
 	expect(placed, 1, "01/2013/0-3");
@@ -177,14 +178,14 @@ Test(place, own)
 	struct node node;
 	struct ddp_placements *placed;
 
-	node_init(&node, server(), 2);
+	init_node(&node, server(), 2);
 	node.params.gpus_policy = DDP_GPUS_OWN;
 	placed = place(&node);
 	expect(placed, 0, "01/01/0-3,8-11");
 	expect(placed, 1, "23/23/4-7,12-15");
 	cr_expect(!ddp_placement_get(placed, 0)->local_rank_is_device);
 	ddp_placement_destroy(placed);
-	/* a single rank's own are all: LOCAL_RANK is a device */
+	/* a single rank has all GPUs, so LOCAL_RANK is a device */
 	node.params.rank_count = 1;
 	placed = place(&node);
 	expect(placed, 0, "0123/0123/0-15");
@@ -198,7 +199,7 @@ Test(place, share)
 	struct node node;
 	struct ddp_placements *placed;
 
-	node_init(&node, server(), 6);
+	init_node(&node, server(), 6);
 	placed = place(&node);
 	cr_expect_null(placed);
 	cr_expect_not_null(strstr(node.error.text, "--gres=gpu:6"));
@@ -213,7 +214,7 @@ Test(place, share)
 	expect(placed, 5, "3/3/6-7,14-15");
 	cr_expect(!ddp_placement_get(placed, 0)->local_rank_is_device);
 	ddp_placement_destroy(placed);
-	/* only those that are more than the GPUs share */
+	/* ranks share only if there are more of them than GPUs */
 	node.params.rank_count = 4;
 	placed = place(&node);
 	expect(placed, 2, "2/0123/4-5,12-13");
@@ -221,7 +222,7 @@ Test(place, share)
 	ddp_machine_destroy(node.machine);
 }
 
-/* The cyclic masks of a socket each: sharers meet on the socket's GPU. */
+/* Each rank is on one socket, in turn, and shares the GPU of that socket. */
 Test(place, shares_near)
 {
 	struct ddp_machine *machine = machine_make(2, 1, 4, 1, 2);
@@ -231,9 +232,9 @@ Test(place, shares_near)
 
 	machine_attach(machine, 0, 0);
 	machine_attach(machine, 1, 1);
-	node_init(&node, machine, 4);
+	init_node(&node, machine, 4);
 	for (i = 0; i < 4; i++)
-		mask_set(&node, i, i % 2 ? "0-3" : "4-7");
+		set_mask(&node, i, i % 2 ? "0-3" : "4-7");
 	node.params.gpus_policy = DDP_GPUS_SHARE;
 	placed = place(&node);
 	expect(placed, 0, "1/1/4-5");
@@ -249,7 +250,7 @@ Test(place, off)
 	struct node node;
 	struct ddp_placements *placed;
 
-	node_init(&node, server(), 6);
+	init_node(&node, server(), 6);
 	node.params.gpus_policy = DDP_GPUS_OFF;
 	placed = place(&node);
 	/* 8 cores, 6 ranks: 2, 2, 1, 1, 1, 1 */
@@ -262,14 +263,14 @@ Test(place, off)
 	ddp_machine_destroy(node.machine);
 }
 
-/* --gpus-per-task=1: every task sees its own alone. */
+/* --gpus-per-task=1: each task sees its own GPU only. */
 Test(place, views_cut_by_task)
 {
 	struct node node;
 	struct ddp_placements *placed;
 	uint32_t i;
 
-	node_init(&node, server(), 4);
+	init_node(&node, server(), 4);
 	for (i = 0; i < 4; i++)
 		see_only(&node, i, 3 - i, 1);
 	placed = place(&node);
@@ -282,14 +283,14 @@ Test(place, views_cut_by_task)
 	ddp_machine_destroy(node.machine);
 }
 
-/* --gpu-bind=closest: two tasks see the same two; device 0 is one's own. */
+/* --gpu-bind=closest: two tasks see the same two GPUs; device 0 is its own. */
 Test(place, views_cut_by_socket)
 {
 	struct node node;
 	struct ddp_placements *placed;
 	uint32_t i;
 
-	node_init(&node, server(), 4);
+	init_node(&node, server(), 4);
 	for (i = 0; i < 4; i++)
 		see_only(&node, i, i < 2 ? 2 : 0, 2);
 	placed = place(&node);
@@ -298,7 +299,7 @@ Test(place, views_cut_by_socket)
 	expect(placed, 2, "0/01/0-1,8-9");
 	expect(placed, 3, "1/10/2-3,10-11");
 	ddp_placement_destroy(placed);
-	/* three tasks with two GPUs are too many there as well */
+	/* three tasks are too many for two GPUs here too */
 	see_only(&node, 2, 2, 2);
 	cr_expect_null(place(&node));
 	cr_expect_not_null(strstr(node.error.text, "3 ranks have 2 GPUs"));
@@ -310,7 +311,7 @@ Test(place, views_that_overlap_stay)
 	struct node node;
 	struct ddp_placements *placed;
 
-	node_init(&node, server(), 3);
+	init_node(&node, server(), 3);
 	see_only(&node, 0, 0, 2);
 	see_only(&node, 1, 1, 2);
 	see_only(&node, 2, 3, 1);
@@ -329,11 +330,11 @@ Test(place, locality_unknown)
 	struct ddp_placements *placed;
 	const struct ddp_placement *placement;
 
-	node_init(&node, server(), 4);
+	init_node(&node, server(), 4);
 	node.view.gpus[1].gpu = DDP_GPU_NONE;
 	node.view.gpus[3].gpu = DDP_GPU_NONE;
 	placed = place(&node);
-	/* 2 cores each; who wants all takes what is left of each socket */
+	/* 2 cores each; ranks 1 and 3 take what the others leave */
 	expect(placed, 0, "0/0123/0-1,8-9");
 	expect(placed, 1, "1/0123/2-3,10-11");
 	expect(placed, 2, "2/0123/4-5,12-13");
@@ -351,9 +352,9 @@ Test(place, fewer_cores_than_ranks)
 	uint32_t i;
 
 	/* 2 cores, 4 threads, 4 ranks: a thread each */
-	node_init(&node, server(), 4);
+	init_node(&node, server(), 4);
 	for (i = 0; i < 4; i++)
-		mask_set(&node, i, "0-1,8-9");
+		set_mask(&node, i, "0-1,8-9");
 	placed = place(&node);
 	expect(placed, 0, "0/0123/0");
 	expect(placed, 1, "1/0123/8");
@@ -362,7 +363,7 @@ Test(place, fewer_cores_than_ranks)
 	ddp_placement_destroy(placed);
 	/* 1 thread: all share it */
 	for (i = 0; i < 4; i++)
-		mask_set(&node, i, "1");
+		set_mask(&node, i, "1");
 	placed = place(&node);
 	for (i = 0; i < 4; i++)
 		cr_expect_eq(ddp_cpuset_count(&ddp_placement_get(placed, i)
@@ -370,10 +371,10 @@ Test(place, fewer_cores_than_ranks)
 	cr_expect_not_null(strstr(ddp_placement_get(placed, 0)->why[1],
 				  "shared"));
 	ddp_placement_destroy(placed);
-	/* two threads of a core, pinned by Slurm to a rank each */
+	/* Slurm pinned each rank to one thread of the same core */
 	node.params.rank_count = 2;
-	mask_set(&node, 0, "8");
-	mask_set(&node, 1, "0");
+	set_mask(&node, 0, "8");
+	set_mask(&node, 1, "0");
 	placed = place(&node);
 	expect(placed, 0, "01/0213/8");
 	expect(placed, 1, "23/0213/0");
@@ -381,7 +382,7 @@ Test(place, fewer_cores_than_ranks)
 	ddp_machine_destroy(node.machine);
 }
 
-/* One GPU's 4 of 32 cores are too few for a rank that has all to itself. */
+/* 4 of 32 cores near its GPU are too few for the only rank. */
 Test(place, too_few_near)
 {
 	struct ddp_machine *machine = machine_make(2, 4, 4, 1, 2);
@@ -390,21 +391,21 @@ Test(place, too_few_near)
 
 	machine_attach(machine, 0, 3);
 	machine_attach(machine, 1, 1);
-	node_init(&node, machine, 1);
+	init_node(&node, machine, 1);
 	node.params.gpus_policy = DDP_GPUS_OWN;
 	see_only(&node, 0, 0, 1);
 	placed = place(&node);
 	expect(placed, 0, "0/0/0-15");
 	ddp_placement_destroy(placed);
-	/* two share the package, each with its near ones among its part */
-	node_init(&node, machine, 2);
+	/* two ranks share the package; each part has the rank's near cores */
+	init_node(&node, machine, 2);
 	placed = place(&node);
 	expect(placed, 0, "0/01/0-3,12-15");
 	expect(placed, 1, "1/01/4-11");
 	ddp_placement_destroy(placed);
-	/* a mask of the size of two nodes is enough to stay near */
-	mask_set(&node, 0, "4-7,12-15");
-	mask_set(&node, 1, "4-7,12-15");
+	/* with the cores of only two NUMA nodes, the near ones are enough */
+	set_mask(&node, 0, "4-7,12-15");
+	set_mask(&node, 1, "4-7,12-15");
 	placed = place(&node);
 	expect(placed, 0, "0/01/12-15");
 	expect(placed, 1, "1/01/4-7");
@@ -418,7 +419,7 @@ Test(place, spread)
 	struct node node;
 	struct ddp_placements *placed;
 
-	node_init(&node, machine, 2);
+	init_node(&node, machine, 2);
 	placed = place(&node);
 	expect(placed, 0, "//0-3");
 	expect(placed, 1, "//4-7");
@@ -437,14 +438,14 @@ Test(place, masks_of_another_machine)
 	struct node node;
 	struct ddp_placements *placed;
 
-	node_init(&node, server(), 1);
-	mask_set(&node, 0, "2,100");
+	init_node(&node, server(), 1);
+	set_mask(&node, 0, "2,100");
 	placed = place(&node);
 	expect(placed, 0, "0123/0123/2");
 	cr_expect_not_null(strstr(ddp_placement_get(placed, 0)->why[2],
 				  "left out"));
 	ddp_placement_destroy(placed);
-	mask_set(&node, 0, "100-200");
+	set_mask(&node, 0, "100-200");
 	cr_expect_null(place(&node));
 	cr_expect_not_null(strstr(node.error.text, "CPU 100"));
 	ddp_cpuset_clear(&node.ranks[0].mask);
@@ -457,7 +458,7 @@ Test(place, refuses_nonsense)
 {
 	struct node node;
 
-	node_init(&node, server(), 0);
+	init_node(&node, server(), 0);
 	cr_expect_null(place(&node));
 	node.params.rank_count = DDP_PLACEMENT_MAX + 1;
 	cr_expect_null(place(&node));
@@ -503,7 +504,7 @@ static void random_world(struct world *w, uint64_t seed)
 		machine_attach(machine, i,
 			       random_below(&w->state, packages * numas));
 	ranks = random_below(&w->state, gpus > 0 ? gpus : 8) + 1;
-	node_init(&w->node, machine, ranks);
+	init_node(&w->node, machine, ranks);
 	kind = random_below(&w->state, 3);
 	random_mask(w, &mask);
 	for (i = 0; i < ranks && kind > 0; i++) {
@@ -529,7 +530,7 @@ static uint32_t group_distance(const struct node *node, uint32_t rank,
 	return sum;
 }
 
-/* The least sum over all ways to give groups to the ranks from rank on. */
+/* The least sum of all ways to give the ranks from rank on a group each. */
 static uint32_t least_distance(const struct node *node, uint32_t rank,
 			       uint32_t taken)
 {
@@ -548,8 +549,8 @@ static uint32_t least_distance(const struct node *node, uint32_t rank,
 	return best;
 }
 
-/* Whether the ranks from rank on can have a CPU of their own (Kuhn). */
-static bool cpu_match(const struct node *node, uint32_t rank, uint32_t *owner,
+/* Give a rank a CPU of its own; others may change theirs for it (Kuhn). */
+static bool match_cpu(const struct node *node, uint32_t rank, uint32_t *owner,
 		      struct ddp_cpuset *tried)
 {
 	uint32_t i, cpu;
@@ -561,7 +562,7 @@ static bool cpu_match(const struct node *node, uint32_t rank, uint32_t *owner,
 			continue;
 		ddp_cpuset_add(tried, cpu);
 		if (owner[i] == UINT32_MAX ||
-		    cpu_match(node, owner[i], owner, tried)) {
+		    match_cpu(node, owner[i], owner, tried)) {
 			owner[i] = rank;
 			return true;
 		}
@@ -578,7 +579,7 @@ static bool can_be_disjoint(const struct node *node)
 	for (rank = 0; rank < node->params.rank_count; rank++) {
 		struct ddp_cpuset tried = { { 0 } };
 
-		if (!cpu_match(node, rank, owner, &tried))
+		if (!match_cpu(node, rank, owner, &tried))
 			return false;
 	}
 	return true;

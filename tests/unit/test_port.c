@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Port ranges, and the ports that steps derive. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -136,9 +137,9 @@ Test(port, stays_in_the_range)
 	}
 }
 
-/* Count ports that two of the steps of jobs job..job+15 share. */
-static int collisions(uint32_t job, uint32_t steps, uint16_t first,
-		      uint16_t last)
+/* How many ports are given twice to the steps of jobs job to job + 15. */
+static int count_shared(uint32_t job, uint32_t steps, uint16_t first,
+			uint16_t last)
 {
 	static bool taken[65536];
 	uint32_t offset, step;
@@ -176,11 +177,11 @@ Test(port, neighbouring_jobs_differ)
 
 	for (i = 0; i < 4000; i++) {
 		job = i < 2000 ? i : i * 2654433u;
-		cr_expect_eq(collisions(job, 50, DDP_PORT_FIRST,
+		cr_expect_eq(count_shared(job, 50, DDP_PORT_FIRST,
 					DDP_PORT_LAST), 0, "job %u", job);
-		cr_expect_eq(collisions(job, 266, DDP_PORT_FIRST,
+		cr_expect_eq(count_shared(job, 266, DDP_PORT_FIRST,
 					DDP_PORT_LAST), 0, "job %u", job);
-		cr_expect_eq(collisions(job, 2, 20000, 20063), 0, "job %u",
+		cr_expect_eq(count_shared(job, 2, 20000, 20063), 0, "job %u",
 			     job);
 	}
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The records of an exchange: their format, and damage. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -11,7 +12,7 @@
 
 static const struct ddp_record_id id = { 3, 0x01020304, 70000 };
 
-/* By hand: 28 bytes of head, the two bytes given, zeros. */
+/* Written by hand: 28 bytes of head, the two bytes given, zeros. */
 Test(record, format)
 {
 	static const unsigned char head[24] = {
@@ -40,7 +41,7 @@ struct size_row {
 	size_t size, copy;
 };
 
-/* A slot holds 100 bytes; a copy has 256, 512, ... behind its head. */
+/* A slot has room for 100 bytes, a copy for 256, 512, ... */
 ParameterizedTestParameters(record, sizes)
 {
 	static struct size_row table[] = {
@@ -127,7 +128,7 @@ ParameterizedTest(struct wrong_row *row, record, wrong)
 	cr_expect_eq(ddp_record_open(slot, row->length, &id, &size, NULL), -1);
 }
 
-/* Every bit of what the rank gave is noticed, in a slot and in a copy. */
+/* A change of any bit of what the rank gave is noticed, in slot and copy. */
 Test(record, damage)
 {
 	unsigned char out[DDP_RECORD_SLOT + 284], back[200], bytes[200];

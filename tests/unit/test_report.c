@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows as a table, as JSON, as variables and as records. */
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "machines.h"
 
 /* Two ranks: one with two GPUs, one with none. */
-static void rows_make(struct ddp_row rows[2])
+static void make_rows(struct ddp_row rows[2])
 {
 	struct ddp_machine *machine = machine_make(1, 2, 2, 1, 1);
 	struct ddp_rank rank = { .rank = 4, .node_rank = 1, .host = "n2" };
@@ -41,7 +42,7 @@ static void rows_make(struct ddp_row rows[2])
 	ddp_machine_destroy(machine);
 }
 
-static void rows_clear(struct ddp_row rows[2])
+static void clear_rows(struct ddp_row rows[2])
 {
 	ddp_row_clear(&rows[0]);
 	ddp_row_clear(&rows[1]);
@@ -57,7 +58,7 @@ Test(report, table)
 {
 	struct ddp_row rows[2];
 
-	rows_make(rows);
+	make_rows(rows);
 	expect_text(ddp_report_table(rows, 2, true),
 "RANK  NODE              LOCAL  GPU  BUS-ID          MODEL   NUMA  CPUS  "
 "INTERFACE  WHY\n"
@@ -69,14 +70,14 @@ Test(report, table)
 "13    node-with-a-name  9      -    -       -      1     3     "
 "eth0       -\n");
 	expect_text(ddp_report_table(rows, 0, false), "");
-	rows_clear(rows);
+	clear_rows(rows);
 }
 
 Test(report, json)
 {
 	struct ddp_row rows[2];
 
-	rows_make(rows);
+	make_rows(rows);
 	expect_text(ddp_report_json(rows, 2, "n1", 23456),
 "{\"version\":1,\"ranks\":[\n"
 "{\"rank\":4,\"node\":\"n2\",\"node_rank\":1,\"local_rank\":0,\"gpus\":["
@@ -90,7 +91,7 @@ Test(report, json)
 "\"master\":{\"addr\":\"n1\",\"port\":23456}}\n");
 	expect_text(ddp_report_json(rows, 0, "n1", 0),
 "{\"version\":1,\"ranks\":[],\n\"master\":{\"addr\":\"n1\",\"port\":null}}\n");
-	rows_clear(rows);
+	clear_rows(rows);
 }
 
 Test(report, env)
@@ -103,7 +104,7 @@ Test(report, env)
 	};
 	struct ddp_row rows[2];
 
-	rows_make(rows);
+	make_rows(rows);
 	expect_text(ddp_report_env(&vars, rows[0].visible),
 "# rank 1 on n1\n"
 "RANK=1\nLOCAL_RANK=1\nWORLD_SIZE=2\nLOCAL_WORLD_SIZE=2\nNODE_RANK=0\n"
@@ -111,10 +112,10 @@ Test(report, env)
 "MASTER_ADDR=n1\nOMP_NUM_THREADS=4\n"
 "CUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_VISIBLE_DEVICES=1,0\n");
 	cr_expect_str_eq(rows[1].visible, "");
-	rows_clear(rows);
+	clear_rows(rows);
 }
 
-/* A row can come from an environment, in which anything may be. */
+/* A row may come from the environment, which can hold anything. */
 Test(report, foreign_text_is_made_printable)
 {
 	struct ddp_row_gpu gpu = { 0, "b\n1", "m\033[2J" };
@@ -135,7 +136,7 @@ Test(report, foreign_text_is_made_printable)
 "\"master\":{\"addr\":\"a?\",\"port\":null}}\n");
 }
 
-/* A tab ends a field of a record, so none may be in one. */
+/* A tab ends a field of a record, so no field may have one. */
 Test(report, a_row_has_no_tab_in_it)
 {
 	struct ddp_machine *machine = machine_make(1, 1, 1, 1, 1);
@@ -163,7 +164,7 @@ Test(report, record_is_reversible)
 	struct ddp_row rows[2], read;
 	uint32_t i;
 
-	rows_make(rows);
+	make_rows(rows);
 	for (i = 0; i < 2; i++) {
 		char *record = ddp_row_format(&rows[i]), *again;
 
@@ -176,7 +177,7 @@ Test(report, record_is_reversible)
 		free(record);
 		free(again);
 	}
-	rows_clear(rows);
+	clear_rows(rows);
 }
 
 Test(report, record_of_less_or_more_is_refused)
@@ -186,7 +187,7 @@ Test(report, record_of_less_or_more_is_refused)
 	char *record, *more;
 	size_t length;
 
-	rows_make(rows);
+	make_rows(rows);
 	record = ddp_row_format(&rows[0]);
 	more = malloc(strlen(record) + 2);
 	strcpy(more, record);
@@ -201,10 +202,10 @@ Test(report, record_of_less_or_more_is_refused)
 				   &error), -1);
 	free(record);
 	free(more);
-	rows_clear(rows);
+	clear_rows(rows);
 }
 
-/* DDP_PLACEMENT is the user's to change, and so are other ranks' records. */
+/* The user can change DDP_PLACEMENT, and other ranks write records too. */
 Test(report, record_that_is_not_printable)
 {
 	struct ddp_row row;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What a step asks for, and what is filled in. */
 #include <criterion/criterion.h>
 
 #include <string.h>
@@ -7,7 +8,7 @@
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
-/* Expected: GPUs of each node, or what a refusal's sentence names. */
+/* Expected: GPUs of each node, or a part of the error's text. */
 static const struct {
 	struct ddp_request request;
 	uint32_t gpus;
@@ -27,7 +28,7 @@ static const struct {
 	{ { .gpus_per_node = "2" }, 2, NULL },
 	{ { .gpus_per_node = "a100:2,v100:1" }, 3, NULL },
 	{ { .gpus_per_node = "2:2" }, 0, "type of GPU" },
-	/* --gpus is of the whole step. */
+	/* --gpus counts those of the whole step. */
 	{ { .gpus = "4", .nodes = "2" }, 2, NULL },
 	{ { .gpus = "4", .nodes = "2-2" }, 2, NULL },
 	{ { .gpus = "4", .nodes = "2-0" }, 2, NULL },
@@ -37,7 +38,7 @@ static const struct {
 	{ { .gpus = "1", .nodes = "2" }, 0, "does not divide" },
 	{ { .gpus = "4" }, 0, "add -N" },
 	{ { .gpus = "4", .nodes = "1-2" }, 0, "-n" },
-	/* Slurm adds --gres to --gpus-per-node, and the later word stands. */
+	/* Slurm reads --gpus-per-node, then --gres; the later one wins. */
 	{ { .gpus_per_node = "2", .gres = "gres:shard:1" }, 2, NULL },
 	{ { .gpus_per_node = "2", .gres = "gres:nic:1" }, 2, NULL },
 	{ { .gpus_per_node = "2", .gres = "none" }, 2, NULL },
@@ -48,7 +49,7 @@ static const struct {
 	{ { .gpus_per_node = "0", .gres = "gres:gpu:2" }, 2, NULL },
 	{ { .gpus_per_node = "a100:1", .gres = "gres:gpu:v100:1" }, 0,
 	  "both name GPUs" },
-	/* And --gpus only where these are silent. */
+	/* --gpus is read only if these name no GPUs. */
 	{ { .gpus = "4", .nodes = "2", .gres = "gres:nic:1" }, 2, NULL },
 	{ { .gpus = "4", .nodes = "2", .gres = "gres:gpu:1" }, 1, NULL },
 	{ { .gpus = "4", .gpus_per_node = "2" }, 2, NULL },
@@ -75,13 +76,13 @@ Test(request, gpus)
 	}
 }
 
-/* Expected: nodes, tasks, tasks per node; or what the sentence names. */
+/* Expected: nodes, tasks, tasks per node; or a part of the error's text. */
 static const struct {
 	struct ddp_request request;
 	struct ddp_fill fill;
 	const char *refusal;
 } fill_table[] = {
-	/* One task a GPU where it is open. */
+	/* The user says nothing of tasks: one a GPU. */
 	{ { .nodes = "2", .gres = "gpu:2" }, { 0, 0, 2 }, NULL },
 	{ { .gres = "gpu:2" }, { 0, 0, 2 }, NULL },
 	{ { .nodes = "2", .gpus_per_node = "4" }, { 0, 0, 4 }, NULL },
@@ -93,7 +94,7 @@ static const struct {
 	{ { .nodes = "2", .gres = "none" }, { 0, 0, 0 }, NULL },
 	{ { .nodes = "2", .gres = "shard:2" }, { 0, 0, 0 }, NULL },
 	{ { .in_job = true }, { 0, 0, 0 }, NULL },
-	/* Never over what the user said. */
+	/* What the user said stays. */
 	{ { .nodes = "2", .gres = "gpu:2", .ntasks_per_node = "1" },
 	  { 0, 0, 0 }, NULL },
 	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "4",
@@ -104,7 +105,7 @@ static const struct {
 	  { 0, 0, 0 }, NULL },
 	{ { .nodes = "2", .gres = "gpu:2", .arbitrary = true }, { 0, 0, 0 },
 	  NULL },
-	/* -n alone: no more on a node than GPUs, if that comes out even. */
+	/* Only -n: at most one task a GPU on each node, if -n allows that. */
 	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "2" }, { 0, 0, 0 },
 	  NULL },
 	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "3" }, { 0, 0, 0 },
@@ -123,7 +124,7 @@ static const struct {
 	  NULL },
 	{ { .nodes = "2", .gpus_per_task = "1", .ntasks = "4" },
 	  { 0, 0, 0 }, NULL },
-	/* --pty: one task, and one node unless the user typed more. */
+	/* --pty: one task, on one node unless the user asked for more. */
 	{ { .pty = true }, { 0, 1, 0 }, NULL },
 	{ { .pty = true, .gres = "gpu:2" }, { 0, 1, 0 }, NULL },
 	{ { .pty = true, .nodes = "2", .in_job = true }, { 1, 1, 0 }, NULL },
@@ -131,7 +132,7 @@ static const struct {
 	  NULL },
 	{ { .pty = true, .ntasks = "2" }, { 0, 0, 0 }, NULL },
 	{ { .pty = true, .ntasks_per_node = "1" }, { 0, 0, 0 }, NULL },
-	/* Refused where Slurm would start too few, naming the way out. */
+	/* Refused, with the fix, if Slurm would start too few tasks. */
 	{ { .nodes = "1-2", .gres = "gpu:2" }, { 0, 0, 0 }, "-N1-2" },
 	{ { .nodes = "1-2", .gres = "gpu:2" }, { 0, 0, 0 }, "-n" },
 	{ { .gres = "gpu:2", .in_job = true }, { 0, 0, 0 },
@@ -207,13 +208,13 @@ static const struct {
 } cpus_table[] = {
 	{ "4", "8(x2)", 2, 2, 4 },
 	{ "4", "8(x2)", 2, 1, 4 },
-	{ "8", "8(x2)", 2, 2, 4 },	/* asked for by one task a node */
+	{ "8", "8(x2)", 2, 2, 4 },	/* for one task a node */
 	{ "8", "8(x2),6", 3, 2, 3 },	/* the smallest node decides */
 	{ "8", "9(x2)", 2, 2, 4 },
 	{ "8", "8(x2)", 2, 16, 0 },
 	{ "4", NULL, 2, 2, 4 },
 	{ "4", "8(x2)", 2, 0, 4 },
-	{ "4", "8(x2)", 3, 2, 0 },	/* does not speak of three nodes */
+	{ "4", "8(x2)", 3, 2, 0 },	/* lists two nodes, not three */
 	{ "4", "nonsense", 2, 2, 0 },
 	{ "4", "8(x2)", 0, 2, 0 },
 	{ "x", "8(x2)", 2, 2, 0 },
@@ -265,7 +266,7 @@ static const struct {
 	  NULL },
 	{ { .gres = "gpu:4", .ntasks_per_node = "1", .cpus_per_task = "2" },
 	  ENOUGH, NULL },
-	/* Not known to be too few. */
+	/* Nobody can tell whether these are too few. */
 	{ { .gres = "gpu:2", .cpus_open = true }, ENOUGH, NULL },
 	{ { .gres = "gpu:2", .ntasks_per_gpu = "1" }, ENOUGH, NULL },
 	{ { .gpus = "4", .nodes = "1-2" }, REFUSED, "4 GPUs make 4 ranks" },

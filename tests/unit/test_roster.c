@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The ranks and roots of each communicator. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -13,11 +14,13 @@
 struct roster_row {
 	uint32_t count, color[RANKS], key[RANKS];
 	uint32_t me, per_root;
-	uint32_t size, rank, roots, root[RANKS];	/* wanted */
+	uint32_t size, rank, roots, root[RANKS];	/* expected */
 };
 
-/* Three nodes of 3, 1 and 2 ranks, 0 and 1 on the first, in the order 0 0 1 2
- * 0 2: by node and local rank, and across by local rank and node. */
+/*
+ * Ranks 0 to 5 run on nodes 0 0 1 2 0 2. The color of the first rows is the
+ * node and the key the local rank; of the next ones it is the other way round.
+ */
 ParameterizedTestParameters(roster, rosters)
 {
 	static struct roster_row table[] = {
@@ -28,22 +31,22 @@ ParameterizedTestParameters(roster, rosters)
 		  1, 0, 1, { 2 } },
 		{ 6, { 0, 0, 1, 2, 0, 2 }, { 0, 1, 0, 0, 2, 1 }, 3, 1,
 		  2, 0, 2, { 3, 5 } },
-		/* across: local rank 1 is on two nodes, 2 on one */
+		/* across: two nodes have a local rank 1, one has a 2 */
 		{ 6, { 0, 1, 0, 0, 2, 1 }, { 0, 0, 1, 2, 0, 2 }, 5, 128,
 		  2, 1, 1, { 1 } },
 		{ 6, { 0, 1, 0, 0, 2, 1 }, { 0, 0, 1, 2, 0, 2 }, 4, 128,
 		  1, 0, 1, { 4 } },
-		/* keys against the ranks; ties by rank */
+		/* keys in the reverse order of ranks; equal keys */
 		{ 4, { 7, 7, 7, 7 }, { 3, 2, 1, 0 }, 0, 2,
 		  4, 3, 2, { 3, 1 } },
 		{ 4, { 7, 7, 7, 7 }, { 5, 5, 1, 5 }, 1, 128,
 		  4, 2, 1, { 2 } },
-		/* 5 ranks in 2 blocks of 3 and 2; in 3 of 2, 2 and 1 */
+		/* 5 ranks in 2 blocks of 3 and 2; in 3 blocks of 2, 2, 1 */
 		{ 5, { 0 }, { 0 }, 3, 3, 5, 3, 2, { 0, 3 } },
 		{ 5, { 0 }, { 0 }, 0, 2, 5, 0, 3, { 0, 2, 4 } },
 		{ 5, { 0 }, { 0 }, 4, 1, 5, 4, 5, { 0, 1, 2, 3, 4 } },
 		{ 5, { 0 }, { 0 }, 4, DDP_ONE_ROOT, 5, 4, 1, { 0 } },
-		/* out of it, and beside some who are */
+		/* a rank that does not take part; the others do */
 		{ 3, { NONE, 1, 1 }, { 0 }, 0, 128, 0, 0, 0, { 0 } },
 		{ 3, { NONE, 1, 1 }, { 0 }, 2, 128, 2, 1, 1, { 1 } },
 		{ 1, { 0 }, { 0 }, 0, 128, 1, 0, 1, { 0 } },
@@ -85,8 +88,10 @@ Test(roster, world_needs_no_tables)
 	ddp_roster_destroy(&roster);
 }
 
-/* As NCCL's rootIdFromRank has it, but dealt one rank at a time: how many ranks
- * does each root get, as evenly as can be, those with more first? */
+/*
+ * How many ranks each root gets: as evenly as possible, the first roots one
+ * more. NCCL's rootIdFromRank computes it; here it is counted rank by rank.
+ */
 Test(roster, blocks_are_those_of_nccl)
 {
 	uint32_t size, roots, root, rank, length[64];
@@ -108,9 +113,9 @@ Test(roster, blocks_are_those_of_nccl)
 	}
 }
 
-/* The number of ranks of me's color before it, counted. */
-static uint32_t rank_count(const uint32_t *color, const uint32_t *key,
-			   uint32_t count, uint32_t me)
+/* How many ranks of the same color come before this one. */
+static uint32_t count_ranks(const uint32_t *color, const uint32_t *key,
+			    uint32_t count, uint32_t me)
 {
 	uint32_t other, before = 0;
 
@@ -121,7 +126,7 @@ static uint32_t rank_count(const uint32_t *color, const uint32_t *key,
 	return before;
 }
 
-/* All ranks decide alike: the same roots, each of them sure of its own. */
+/* All ranks find the same roots, and each root finds itself. */
 Test(roster, ranks_agree)
 {
 	enum { COUNT = 23 };
@@ -146,7 +151,7 @@ Test(roster, ranks_agree)
 				continue;
 			}
 			cr_expect_eq(rosters[me].rank,
-				     rank_count(color, key, COUNT, me));
+				     count_ranks(color, key, COUNT, me));
 			cr_expect_geq(rosters[me].root_count * per_root,
 				      rosters[me].size);
 			cr_expect_lt((rosters[me].root_count - 1) * per_root,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Unique ids, kept as the cards bring them. */
 #include <criterion/criterion.h>
 
 #include <string.h>
 
 #include "nccl/setup.h"
 
-/* A card of the ids of group 1 with these roots, filled with 11, 12, ... */
+/* A card with three ids of group 1, for these roots, of bytes 11, 12, 13. */
 static struct ddp_card card(uint32_t a, uint32_t b, uint32_t c)
 {
 	struct ddp_card made = { .id_count = 3 };
@@ -20,7 +21,7 @@ static struct ddp_card card(uint32_t a, uint32_t b, uint32_t c)
 	return made;
 }
 
-/* Rank 4 is the root of blocks 0 and 1 of group 1, rank 5 that of block 2. */
+/* Of group 1 rank 4 is the root of blocks 0 and 1, rank 5 of block 2. */
 Test(setup, counts_an_id_once)
 {
 	uint32_t roots[] = { 4, 4, 5 };
@@ -39,11 +40,11 @@ Test(setup, counts_an_id_once)
 	cr_expect_eq(ids[0].internal[127], 11);
 	ddp_setup_keep_ids(&setup, 4, &other);
 	cr_expect_eq(team->id_count, 1);
-	/* not its own, of no root, of none that there is */
+	/* ids for another's block, and for blocks that do not exist */
 	other = card(2, 3, UINT32_MAX);
 	ddp_setup_keep_ids(&setup, 4, &other);
 	cr_expect_eq(team->id_count, 1);
-	/* nor of this group, nor an id */
+	/* an id of another group, and an id of zeros */
 	other = card(1, 1, 0);
 	other.ids[0].group = 2;
 	memset(other.ids[1].bytes, 0, DDP_ID_SIZE);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How many tasks each node has. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts that grow, and texts that are made printable. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -22,7 +23,7 @@ Test(text, quote_leaves_printable_ascii_alone)
 	cr_expect_eq(strlen(text), 95);
 }
 
-/* One '?' for each byte, of which a character of UTF-8 has several. */
+/* One '?' for each byte; a character of UTF-8 has several bytes. */
 Test(text, quote_replaces_the_rest)
 {
 	char text[] = "a\nb\r\033[31m\177\t\302\233\377\001z";

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Topology files and device files, through hwloc. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 
@@ -12,13 +13,13 @@
 
 static char directory[64];
 
-static void directory_make(void)
+static void make_directory(void)
 {
 	strcpy(directory, "/tmp/ddp-unit-XXXXXX");
 	cr_assert_not_null(mkdtemp(directory));
 }
 
-static void directory_remove(void)
+static void remove_directory(void)
 {
 	char command[128];
 
@@ -26,10 +27,10 @@ static void directory_remove(void)
 	cr_expect_eq(system(command), 0);
 }
 
-TestSuite(topo, .init = directory_make, .fini = directory_remove);
+TestSuite(topo, .init = make_directory, .fini = remove_directory);
 
 /* Write a file below the directory and return its path. */
-static const char *file_write(const char *name, const char *text)
+static const char *write_file(const char *name, const char *text)
 {
 	static char path[256];
 	char command[512];
@@ -61,10 +62,10 @@ static const char *file_write(const char *name, const char *text)
 	"pci_link_speed=\"0.0\">" rest "</object>\n"
 #define TAIL "</object>\n</topology>\n"
 
-static struct ddp_machine *machine_read(const char *text,
+static struct ddp_machine *read_machine(const char *text,
 					struct ddp_error *error)
 {
-	struct ddp_topo *topo = ddp_topo_create(file_write("node.xml", text),
+	struct ddp_topo *topo = ddp_topo_create(write_file("node.xml", text),
 						error);
 	struct ddp_machine *machine;
 
@@ -75,11 +76,11 @@ static struct ddp_machine *machine_read(const char *text,
 	return machine;
 }
 
-/* Threads without cores, as in some virtual machines, are cores. */
+/* Threads without a core, as some virtual machines have, count as cores. */
 Test(topo, threads_without_cores)
 {
 	struct ddp_error error = { 0 };
-	struct ddp_machine *machine = machine_read(HEAD PU("0", "0x1")
+	struct ddp_machine *machine = read_machine(HEAD PU("0", "0x1")
 						   PU("1", "0x2") TAIL,
 						   &error);
 
@@ -93,7 +94,7 @@ Test(topo, threads_without_cores)
 Test(topo, which_devices_are_gpus)
 {
 	struct ddp_error error = { 0 };
-	struct ddp_machine *machine = machine_read(HEAD PU("0", "0x1")
+	struct ddp_machine *machine = read_machine(HEAD PU("0", "0x1")
 		PU("1", "0x2")
 		PCI("0001:02:00.0", "0302 [10de:20b0]", "0", "")
 		PCI("0000:0a:00.0", "0300 [10de:2204]", "1",
@@ -131,7 +132,7 @@ static void expect_refusal(const char *text, const char *expected)
 {
 	struct ddp_error error = { 0 };
 
-	cr_expect_null(machine_read(text, &error));
+	cr_expect_null(read_machine(text, &error));
 	cr_expect_not_null(strstr(error.text, expected), "%s", error.text);
 }
 
@@ -143,7 +144,7 @@ Test(topo, refuses_a_bus_id_twice)
 		       "two GPUs with the bus id 0000:02:00.0");
 }
 
-/* hwloc takes any numbers, also those that no machine has. */
+/* hwloc accepts any numbers, even those that no machine has. */
 Test(topo, refuses_a_cpu_twice)
 {
 	expect_refusal(HEAD PU("1", "0x1") PU("1", "0x2") TAIL,
@@ -195,14 +196,14 @@ Test(topo, refuses_what_is_no_file)
 	cr_expect_null(ddp_topo_create(directory, &error));
 	cr_expect_null(ddp_topo_create("/nonexistent.xml", &error));
 	cr_expect_not_null(strstr(error.text, "No such file"));
-	cr_assert_eq(truncate(file_write("big", ""), DDP_TOPO_FILE_MAX + 1),
+	cr_assert_eq(truncate(write_file("big", ""), DDP_TOPO_FILE_MAX + 1),
 		     0);
 	snprintf(path, sizeof(path), "%s/big", directory);
 	cr_expect_null(ddp_topo_create(path, &error));
 	cr_expect_not_null(strstr(error.text, "longer than"));
 }
 
-/* No byte of a topology may be such that hwloc or we crash. */
+/* Whatever byte of a topology is wrong, the process must not crash. */
 Test(topo, survives_damage, .timeout = 60)
 {
 	static const char whole[] = HEAD PU("0", "0x1") PU("1", "0x2")
@@ -213,10 +214,10 @@ Test(topo, survives_damage, .timeout = 60)
 	for (i = 0; i < sizeof(whole) - 1; i += 3) {
 		memcpy(text, whole, sizeof(whole));
 		text[i] = "<>\"0x[/ 9"[i % 9];
-		ddp_machine_destroy(machine_read(text, NULL));
+		ddp_machine_destroy(read_machine(text, NULL));
 		memcpy(text, whole, sizeof(whole));
 		text[i] = '\0';
-		ddp_machine_destroy(machine_read(text, NULL));
+		ddp_machine_destroy(read_machine(text, NULL));
 	}
 }
 
@@ -236,11 +237,11 @@ Test(topo, this_machine)
 	ddp_topo_destroy(topo);
 }
 
-/* A tree like that of the drivers: GPU 0 is minor 1 and may be opened. */
+/* Files like the drivers' own: GPU 0 has minor 1, and may be opened. */
 Test(topo, drivers)
 {
 	struct ddp_error error = { 0 };
-	struct ddp_machine *machine = machine_read(HEAD PU("0", "0x1")
+	struct ddp_machine *machine = read_machine(HEAD PU("0", "0x1")
 		PU("1", "0x2")
 		PCI("0000:02:00.0", "0302 [10de:20b0]", "0", "")
 		PCI("0000:03:00.0", "0302 [10de:20b0]", "1", "")
@@ -248,15 +249,15 @@ Test(topo, drivers)
 		PCI("0000:05:00.0", "0302 [10de:20b0]", "3", "") TAIL, &error);
 
 	cr_assert_not_null(machine, "%s", error.text);
-	file_write("proc/driver/nvidia/gpus/0000:02:00.0/information",
+	write_file("proc/driver/nvidia/gpus/0000:02:00.0/information",
 		   "Model: \t\t NVIDIA A100\nIRQ:   \t\t 42\n"
 		   "GPU UUID: \t GPU-01234567-89ab-cdef-0123-456789abcdef\n"
 		   "Device Minor: \t 1\n");
-	file_write("proc/driver/nvidia/gpus/0000:03:00.0/information",
+	write_file("proc/driver/nvidia/gpus/0000:03:00.0/information",
 		   "GPU UUID: \t GPU-\?\?\?\?\?\?\?\?-\?\?\?\?\n"
 		   "Device Minor: \t 0\n");
-	file_write("dev/nvidia1", "");
-	file_write("dev/dri/by-path/pci-0000:04:00.0-render", "");
+	write_file("dev/nvidia1", "");
+	write_file("dev/dri/by-path/pci-0000:04:00.0-render", "");
 	ddp_topo_drivers(machine, directory);
 	cr_expect_str_eq(machine->gpus[0].device, "/dev/nvidia1");
 	cr_expect(!machine->gpus[0].reachable, "nobody has asked yet");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The variables of a task, and the record of what was set. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -130,7 +131,7 @@ Test(vars, record_does_not_overflow)
 	cr_expect_str_eq(record, "job=12.3 A=12345678");
 }
 
-/* Every value as long as it may be still fits into one record. */
+/* A record has room for all values even if each is as long as it may be. */
 Test(vars, record_holds_the_longest)
 {
 	char record[DDP_VARS_RECORD_SIZE], value[DDP_VARS_VALUE_SIZE];
@@ -143,7 +144,7 @@ Test(vars, record_holds_the_longest)
 	cr_expect_eq(ddp_vars_record_add(record, sizeof(record),
 					 DDP_VARS_DEVICE_ORDER, "PCI_BUS_ID"),
 		     0);
-	/* Those that are always ours are numbers of 32 bits. */
+	/* All others are numbers of 32 bits. */
 	for (i = 0; i < ddp_vars_count(); i++)
 		cr_expect_eq(ddp_vars_record_add(record, sizeof(record),
 						 ddp_vars_name(i),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The views of a node's tasks, put together. */
 #include <criterion/criterion.h>
 
 #include <string.h>
@@ -16,7 +17,7 @@ static void resolve(const char *step, const char *cuda, struct ddp_view *view)
 	ddp_machine_destroy(machine);
 }
 
-/* Two tasks, each with the token 0, which is another GPU for each. */
+/* Token 0 is another GPU for each of two tasks. */
 Test(views, joins_what_slurm_has_cut)
 {
 	uint32_t indexes[3][DDP_GPU_MAX], second[] = { 1 }, both[] = { 0, 1 };
@@ -34,7 +35,7 @@ Test(views, joins_what_slurm_has_cut)
 	cr_expect_eq(indexes[1][0], 0);
 	cr_expect_eq(indexes[2][0], 0);
 	cr_expect_eq(indexes[2][1], 1);
-	/* each task names it as it must itself */
+	/* each task names the GPU by its own token */
 	cr_expect_eq(ddp_views_format(&views[0], &all, second, 1, text,
 				      sizeof(text)), 0);
 	cr_expect_str_eq(text, "0");
@@ -49,7 +50,7 @@ Test(views, joins_what_slurm_has_cut)
 /*
  * Each row: the variables of two tasks, both as SLURM_STEP_GPUS and as
  * CUDA_VISIBLE_DEVICES; the GPUs that the step has on the node; whether GPU 0
- * has a device file; and what must come of it.
+ * has a device file; and the expected answer.
  */
 static const struct apart_row {
 	const char *first, *second;
@@ -58,23 +59,23 @@ static const struct apart_row {
 	bool apart;
 	uint32_t all;
 } apart_table[] = {
-	/* each counts its own from 0, and there is one for each */
+	/* each task counts from 0, and there are GPUs enough for both */
 	{ "0", "0", 2, false, true, 2 },
 	{ "0,1", "0,1", 4, false, true, 4 },
 	{ "0,1", "0", 4, false, true, 3 },
-	/* they do share: the step has no more */
+	/* they share: the step has no more GPUs */
 	{ "0", "0", 1, false, false, 1 },
 	{ "0,1", "0,1", 2, false, false, 2 },
 	{ "0,1", "0,1", 3, false, false, 2 },
-	/* how many there are is not known */
+	/* the number of GPUs is not known */
 	{ "0", "0", 0, false, false, 1 },
-	/* they differ already */
+	/* their GPUs differ already */
 	{ "0", "1", 2, false, false, 2 },
 	{ "", "0", 2, false, false, 1 },
 	{ "", "", 2, false, false, 0 },
-	/* the device file says that it is GPU 0 for both */
+	/* the device file shows that both have GPU 0 */
 	{ "0", "0", 2, true, false, 1 },
-	/* a name means the same to all tasks */
+	/* a name is the same GPU for all tasks */
 	{ "GPU-1", "GPU-1", 2, false, false, 1 },
 };
 
@@ -102,7 +103,7 @@ Test(views, which_count_from_0_in_each_task)
 	ddp_machine_destroy(machine);
 }
 
-/* Of GPUs that are told apart in this way nothing else is known. */
+/* All that is known of such GPUs is that they differ. */
 Test(views, those_apart_are_unknown)
 {
 	struct ddp_machine *machine = machine_make(1, 1, 1, 1, 4);
