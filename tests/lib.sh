@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2034 # $scratch and $status are the caller's
-# For tests in sh, which print TAP. The caller sets scratch to a directory of its
-# own, sources this file, and calls plan at the end.
+# For tests in sh, which print TAP. The caller sets scratch to a directory,
+# sources this file, and calls plan last.
 
 tap_count=0 tap_failed=0
 

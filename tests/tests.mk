@@ -109,17 +109,20 @@ obj/fuzz/lib/topo/%.o: PART_CFLAGS = $(HWLOC_CFLAGS) \
 obj/tests/fuzz/topology: FUZZ_LIBS = $(HWLOC_LIBS)
 obj/tests/fuzz/topology: $(TOPO_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 
-FUZZ_TRAIN := data options options_table model/gpt rng
+FUZZ_TRAIN := train_options settle model/gpt rng
+FUZZ_OPTION := obj/fuzz/lib/tool/option.o obj/fuzz/lib/tool/option_value.o
 obj/fuzz/bin/ddp-train/%.o obj/fuzz/tests/fuzz/tokens.o \
 	obj/fuzz/tests/fuzz/options_train.o: PART_CFLAGS = -I$(TRAIN_DIR)
 obj/tests/fuzz/tokens: obj/fuzz/bin/ddp-train/data.o
 obj/tests/fuzz/options_train: FUZZ_LIBS = -lm
-obj/tests/fuzz/options_train: $(FUZZ_TRAIN:%=obj/fuzz/bin/ddp-train/%.o)
+obj/tests/fuzz/options_train: $(FUZZ_TRAIN:%=obj/fuzz/bin/ddp-train/%.o) \
+	$(FUZZ_OPTION)
 obj/fuzz/tests/fuzz/options_info.o: PART_CFLAGS = -I$(srcdir)/bin/ddp-info
-obj/tests/fuzz/options_info: obj/fuzz/bin/ddp-info/options.o
+obj/tests/fuzz/options_info: obj/fuzz/bin/ddp-info/info_options.o \
+	$(FUZZ_OPTION)
 obj/fuzz/tests/fuzz/options_bench.o: PART_CFLAGS = -I$(srcdir)/bin/ddp-bench
-obj/tests/fuzz/options_bench: obj/fuzz/bin/ddp-bench/options.o \
-	obj/fuzz/bin/ddp-bench/shape.o
+obj/tests/fuzz/options_bench: obj/fuzz/bin/ddp-bench/bench_options.o \
+	obj/fuzz/bin/ddp-bench/shape.o $(FUZZ_OPTION)
 
 ifeq ($(HAVE_CRITERION),yes)
 CHECKS += obj/tests/unit/unit

@@ -3,15 +3,13 @@
 #ifndef DDP_FUZZ_FUZZ_ARGUMENTS_H
 #define DDP_FUZZ_FUZZ_ARGUMENTS_H
 
-#include <getopt.h>
-
 #include "fuzz.h"
 
 enum { FUZZ_ARGUMENTS_MAX = 24 };
 
 /*
  * Each line of text becomes an argument behind the program's name. Returns how
- * many there are then; argv[that] is NULL. getopt begins anew.
+ * many there are then; argv[that] is NULL.
  */
 __attribute__((unused))
 static int fuzz_arguments(char *text, char *program,
@@ -23,10 +21,6 @@ static int fuzz_arguments(char *text, char *program,
 	while (*text != '\0' && argc < FUZZ_ARGUMENTS_MAX)
 		argv[argc++] = fuzz_next_line(&text);
 	argv[argc] = NULL;
-	/* 0 is for glibc alone: nothing of the last command line is kept. */
-	optind = 0;
-	getopt(1, argv, "");
-	optind = 1;
 	return argc;
 }
 

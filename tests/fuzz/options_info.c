@@ -7,14 +7,14 @@
 static void check_options(const struct options *options)
 {
 	CHECK(options->gpus == DDP_GPU_NONE || options->gpus <= DDP_GPU_MAX);
-	CHECK(options->mask_count <= LIST_MAX);
-	CHECK(options->visible_count <= LIST_MAX);
+	CHECK(options->masks.count <= TOOL_LIST_MAX);
+	CHECK(options->visible.count <= TOOL_LIST_MAX);
 	CHECK(options->gpus_policy <= DDP_GPUS_OFF);
 	CHECK(options->cpus_policy <= DDP_CPUS_OFF);
 	CHECK(options->format <= FORMAT_ENV);
 	if (options->nodes || options->tasks || options->topology ||
-	    options->mask_count > 0 || options->visible_count > 0)
-		CHECK(options->planning);
+	    options->masks.count > 0 || options->visible.count > 0)
+		CHECK(options->describes);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

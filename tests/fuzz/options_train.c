@@ -8,21 +8,23 @@
 #include "fuzz.h"
 #include "fuzz_arguments.h"
 #include "model/gpt.h"
-#include "options.h"
+#include "train_options.h"
 
 enum { TEXT_SIZE = 4096 };
 
-void gpt_gradient(const struct model *model, struct device *device,
-		  const float *param, const struct batch *batch,
-		  const struct backward *backward, float *grad, double *loss)
+void gpt_compute_gradient(const struct model *model, struct device *device,
+			  const float *param, const struct batch *batch,
+			  const struct backward *backward, float *grad,
+			  double *loss)
 {
 	(void)model, (void)device, (void)param, (void)batch, (void)backward;
 	(void)grad, (void)loss;
 	abort();
 }
 
-void gpt_logits(const struct model *model, struct device *device,
-		const float *param, const struct batch *batch, float *logits)
+void gpt_compute_logits(const struct model *model, struct device *device,
+			const float *param, const struct batch *batch,
+			float *logits)
 {
 	(void)model, (void)device, (void)param, (void)batch, (void)logits;
 	abort();
@@ -58,7 +60,8 @@ static void check_ranges(const struct options *options)
 static void check_description(const struct options *options)
 {
 	char text[TEXT_SIZE], *rest = text;
-	size_t length = options_describe(options, text, sizeof(text));
+	size_t length = tool_options_describe(&train_options, options, text,
+					      sizeof(text));
 
 	CHECK(length < sizeof(text) && strlen(text) == length);
 	while (*rest != '\0') {
@@ -66,7 +69,8 @@ static void check_description(const struct options *options)
 		CHECK(strchr(rest, '\n'));
 		fuzz_next_line(&rest);
 	}
-	CHECK(options_describe(options, text, length) == length);
+	CHECK(tool_options_describe(&train_options, options, text, length) ==
+	      length);
 }
 
 static void check_complete(struct options *options, int ranks)

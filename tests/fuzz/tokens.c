@@ -71,7 +71,7 @@ static void check_data(struct data *data, const unsigned char *file,
 	for (part = 0; part < PARTS; part++)
 		bad_parts += data_check(data, vocab, part, PARTS, NULL) < 0;
 	CHECK(good == (bad_parts == 0));
-	data_sum(data);
+	data_hash(data);
 	data_check_size(data);
 }
 
@@ -91,7 +91,7 @@ static void check_file(const unsigned char *file, size_t size,
 	CHECK(data.size == size && data.tokens >= least);
 	CHECK(data.tokens == (format == DATA_BYTES ? size :
 			      (size - HEADER) / 2));
-	CHECK(data_is(&data, path));
+	CHECK(data_is_path(&data, path));
 	check_data(&data, file, vocab);
 	data_close(&data);
 }
