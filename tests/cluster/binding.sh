@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
-# Slurm's own binding options, and --ddp on top of each: within what the same
-# step without --ddp was given, never beyond it, and never against the user.
+# Slurm's own binding options, with --ddp on top of each: the step stays within
+# what the same step without --ddp gets, and does what the user asked for.
 
 if test "$(nproc --all)" -lt 2 || test "$(nproc)" -lt 2; then
 	skip 'tasks on CPUs of their own' 'fewer than 2 CPUs'
 	return
 fi
 
-# Options of steps, a line each: of GPUs, of CPUs, of size, and values of
+# Options of steps, a line each: for GPUs, for CPUs, for the size, and values of
 # --ddp-gpus.
 gpus='--gres=gpu:2
 --gpus-per-task=1
@@ -36,8 +36,8 @@ echo "$gpus" | while read -r gpu; do
 	done
 done >table
 
-# Runs each line of its input, of which the first word is a number: plain, and
-# with each value of --ddp-gpus.
+# Runs each line of its input, whose first word is a number: once plain, and
+# once with each value of --ddp-gpus.
 cat >drive <<'END'
 #!/bin/sh
 each()
@@ -83,9 +83,9 @@ as_slurm()
 		test "$(cat "$2.status")" -ne 0
 }
 
-# within PLAIN DDP BOUND POLICY: what must be true of the step beside the plain
-# one. BOUND: the user has said where CPUs are. That Slurm has cut the view for
-# each task shows in what the plain tasks see.
+# within PLAIN DDP BOUND POLICY: what must be true of the step when it is
+# compared with the plain one. BOUND: the user has given the CPUs. What the
+# plain tasks see shows whether Slurm has cut the view for each task.
 cat >within.awk <<'AWK'
 function fail(text)
 {
@@ -182,7 +182,7 @@ within()
 		test "$(cat "$2.status")" -eq 0
 }
 
-# compare: each line of the table, when all is run
+# compare: each line of the table, when all steps have run
 compare()
 {
 	while IFS='|' read -r number gpu cpu size policies; do
@@ -222,7 +222,7 @@ nl -s'|' -w1 table >binding/table
 cp within.awk binding
 cd binding || exit 1
 begin=$(date +%s)
-# Parts, because no command on the login node may take long
+# In parts, because no command on the login node may take long
 split -l 20 table part.
 for part in part.*; do
 	login salloc -Q -n2 --gres=gpu:2 sh -c 'sh drive <"$0"' "$part"

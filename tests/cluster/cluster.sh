@@ -3,7 +3,8 @@
 # shellcheck disable=SC2154 # variables of run, which sources this
 # What the themes share: the cluster, how to call it, what a right world is.
 
-# Why there can be no cluster of several nodes here; nothing if there can.
+# missing: print why there can be no cluster of several nodes here; nothing if
+# there can be one
 missing()
 {
 	if test "$(id -u)" -ne 0; then
@@ -54,8 +55,8 @@ bounded()
 	"$sandbox" exec --dir "$dir/cluster" timeout -k 5 "$seconds" "$@"
 }
 
-# srun 22.05 can hang when a heterogeneous step has ended, a fault of its own:
-# such commands get another two tries.
+# srun 22.05 can hang when a heterogeneous step has ended, which is its own
+# fault: try such commands up to three times.
 patient()
 {
 	jobs >jobs.before
@@ -72,8 +73,8 @@ patient()
 	return "$patient_status"
 }
 
-# login CMD...: on the login node, as the unprivileged user, once no node is
-# busy any more with the end of the job before
+# login CMD...: on the login node, as the unprivileged user, when all nodes are
+# done with the end of the job before
 login()
 {
 	until test -z "$("$sandbox" exec --dir "$dir/cluster" \
@@ -105,7 +106,7 @@ batch()
 	cat job.err >>err
 }
 
-# A program for tasks: a line with what it sees of itself and its variables.
+# A program for tasks: it prints a line with its host and its variables.
 cat >show <<'END'
 #!/bin/sh
 echo $SLURM_PROCID $(uname -n) ${RANK--} ${LOCAL_RANK--} ${WORLD_SIZE--} \
@@ -117,8 +118,8 @@ END
 chmod 755 show
 show=$scratch/show
 
-# A program for tasks: a line with where they run and which GPUs they see, as
-# they find it, and what ddp-info says of it: the device, its bus, its status.
+# A program for tasks: it prints a line with where it really runs, which GPUs it
+# sees, and what ddp-info says of that: the device, its bus, and its status.
 cat >see <<'END'
 #!/bin/sh
 cpus=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
@@ -155,8 +156,9 @@ pair()
 	gpu 0000:$5:00.0 0302 $6 b
 	END
 }
-# places WANTED OPTIONS: for each rank CPUs, the variable that orders what it
-# sees, its device and the bus of that; ddp-info agrees, and nothing else is said
+# places WANTED OPTIONS: for each rank the CPUs, the variable that orders what
+# it sees, its device and the device's bus; ddp-info agrees, and nothing else is
+# printed
 places()
 {
 	wanted=$1
@@ -203,7 +205,7 @@ right()
 	}' >why
 }
 
-# Messages other than those of Slurm on the way to an allocation
+# unquiet: print the messages that are not Slurm's own about an allocation
 unquiet()
 {
 	grep -Ev '^(salloc: (Gra|Rel|Job|Pend|job)|srun: job .* (queu|has been))' \
@@ -221,7 +223,8 @@ world()
 	name=
 }
 
-# refuses WORDS CMD...: it fails, runs nothing and says one sentence with WORDS
+# refuses WORDS CMD...: it fails, runs nothing and prints one sentence with
+# WORDS
 refuses()
 {
 	refuses_words=$1
@@ -233,7 +236,7 @@ refuses()
 	name=
 }
 
-# hold [ARGUMENT...]: an allocation without a process; its number is in $job
+# hold [ARGUMENT...]: get an allocation without a process; its number is in $job
 hold()
 {
 	call login salloc --no-shell "$@"
@@ -241,7 +244,7 @@ hold()
 	test -n "$job" || cat err >&2
 }
 
-# release: the end of what hold began
+# release: end that allocation
 release()
 {
 	login scancel "$job"

@@ -71,7 +71,7 @@ if test "$(nproc --all)" -lt 2 || test "$(nproc)" -lt 2; then
 	return
 fi
 
-# A node with two CPUs that are there
+# A node with two CPUs that really exist
 cluster --nodes 1 --gpus 2 --cpus 2
 
 # own WANTED OPTIONS: OMP_NUM_THREADS and the CPUs of each rank

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
-# --ddp=explain and --ddp=dry-run: what they say is what Slurm says of the step
-# and what the tasks find.
+# --ddp=explain and --ddp=dry-run print what Slurm says of the step and what the
+# tasks find.
 
-# A program for tasks: see, and rank 0 keeps what Slurm says of the step.
+# A program for tasks: as see; and rank 0 writes down what Slurm says of the
+# step.
 cat >witness <<END
 #!/bin/sh
 test "\$RANK" != 0 || {
@@ -25,8 +26,8 @@ word()
 	sed -n "s/.* $1=\([^ ]*\).*/\1/p" step.out
 }
 
-# rows FILE: whether the tables in it have one row for each line of see in out,
-# with its rank, node, local rank, CPUs and GPU, and no other
+# rows FILE: whether the tables in it have exactly one row for each line of see
+# in out, with its rank, node, local rank, CPUs and GPU
 cat >rows.awk <<'AWK'
 FNR == NR {
 	split($5, list, ",")
@@ -65,8 +66,8 @@ rows()
 
 below="rank 0's node, which says so below"
 
-# explains MASTER-REASON PORT-REASON TASKS-LINE CMD...: what is said before the
-# program's output, on one stream with it, and the tables
+# explains MASTER-REASON PORT-REASON TASKS-LINE CMD...: what is printed before
+# the program's output, on the same stream, and the tables
 explains()
 {
 	master=$1 port=$2 tasks=$3
@@ -192,7 +193,7 @@ else
 		'slurm-ddp: .* --ddp=dry-run: there is no ddp-info in PATH ' err)"
 fi
 
-# What ddp-info --gather says where it cannot
+# What ddp-info --gather prints where it cannot work
 while IFS='|' read -r words command; do
 	# shellcheck disable=SC2086 # several words
 	call login $command ddp-info --gather
@@ -204,7 +205,7 @@ no placement is in DDP_PLACEMENT|srun --mpi=pmix -N2
 no placement is in DDP_PLACEMENT|srun --mpi=none -n2
 END
 
-# Ports from Slurm; and a node whose tasks begin late
+# Ports from Slurm; and a node whose tasks start late
 printf '%s\n' '#!/bin/sh' 'test "$SLURMD_NODENAME" != n2 || sleep 2' >late
 chmod 755 late
 cluster --nodes 2 --gpus 2 --cpus 8 --slurm MpiParams=ports=13000-13099 \
@@ -221,7 +222,7 @@ equal 'in a heterogeneous step rank 0 tells its port' '0 1 1' "$status $(
 	grep -c "^slurm-ddp: master n2 port $port: reserved" err)"
 name='n2 begins late' dry 'n1 n1 n2 n2' srun --ddp=dry-run -N2 --gres=gpu:2
 
-# Tables that srun gets in several pieces: none of their lines is cut
+# Tables that reach srun in several pieces: no line of them is cut
 {
 	printf '%s\n' package "numa 0 0 $(nproc --all) 1 1 0"
 	seq -f 'gpu 0000:%02g:00.0 0302 10de:2330 GH100 [H100 80GB]' 10 25

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # see run
-# ddp-train's losses do not depend on the number of ranks, and what cannot
-# train says so in one sentence and ends.
+# ddp-train's losses do not depend on the number of ranks; a run that cannot
+# train prints one sentence and ends.
 
 cluster --nodes 2 --gpus 2
 
@@ -41,7 +41,7 @@ same_bits()
 	END
 }
 
-# complains WORDS CMD...: it ends, and its ranks say one sentence with WORDS
+# complains WORDS CMD...: it ends, and its ranks print one sentence with WORDS
 complains()
 {
 	complains_words=$1

@@ -2,10 +2,10 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
 # The master's address and port, used as frameworks use them: rank 0 listens,
-# the others connect. What is refused is in refusals.
+# the others connect. For what is refused see refusals.
 
-# A program for tasks: rank 0 listens on MASTER_PORT, says so on the fifo "said",
-# keeps on until it gets the lock on "gate", and then tells each other rank which
+# A program for tasks: rank 0 listens on MASTER_PORT, writes so into the fifo
+# "said", waits for the lock on "gate", and then tells each other rank which
 # step it is. Ranks that hear of another step, or of none, fail.
 cat >meet <<'END'
 #!/usr/bin/perl
@@ -44,8 +44,8 @@ END
 chmod 755 meet
 : >gate
 
-# all_at_once JOBS STEPS: in each of these jobs as many steps, all of whose rank
-# 0 listen before the first goes on; what they listen on is then in "listening".
+# all_at_once JOBS STEPS: run so many jobs with so many steps in each. All rank
+# 0 listen before the first goes on; "listening" then has what they listen on.
 all_at_once()
 {
 	steps=$2 total=$(($1 * $2))
@@ -99,7 +99,7 @@ check 'in the range of plugstack.conf' awk '
 	$2 < 30000 || $2 > 30063 { exit 1 }' listening
 plugstack optional
 
-# What a step leaves in TIME_WAIT is no obstacle for the next.
+# What a step leaves in TIME_WAIT does not stop the next.
 exec 8<>said
 for round in first second; do
 	call login srun --ddp --ddp-port=20007 -N2 -n2 ./meet
@@ -108,8 +108,8 @@ for round in first second; do
 done
 exec 8<&-
 
-# An interface beside the one that nodes resolve to, and then the other way;
-# it has another name on each node.
+# A second interface, which has another name on each node: first names resolve
+# to the other one, then to this one.
 for node in n1 n2; do
 	admin $node sh -c "ip link add fast-$node type veth peer name end &&
 		ip addr add 10.99.0.${node#n}/24 dev fast-$node &&
@@ -135,7 +135,7 @@ call login env GLOO_SOCKET_IFNAME=lo NCCL_SOCKET_IFNAME=ib srun --ddp -n1 \
 	sh -c 'echo $GLOO_SOCKET_IFNAME $NCCL_SOCKET_IFNAME'
 equal "but not over the user's" 'lo ib' "$(cat out)"
 
-# With ports from Slurm: 50 steps with one task on a node need just 2 each.
+# With ports from Slurm: 50 steps with one task on a node need only 2 each.
 cluster --nodes 2 --gpus 2 --cpus 128 --slurm MpiParams=ports=13000-13099
 all_at_once 1 50
 distinct 'with MpiParams'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # see run
-# How --ddp is said, inherited, replaced and taken back.
+# How --ddp is given, inherited, replaced and undone.
 
 cluster --nodes 2 --gpus 2 --cpus 8
 
@@ -38,7 +38,7 @@ script()
 	END
 }
 
-# inherits HOW: the files of script are what they must be
+# inherits HOW: the files that script wrote are right
 inherits()
 {
 	test "$status" -eq 0

@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2034,SC2016 # see run; the tasks' shells expand
 # Which GPUs and CPUs the ranks of a node get, by what they find themselves.
-# What is expected follows by hand from lib/layout/placement.h.
+# What is expected was worked out by hand from lib/layout/placement.h.
 
 if test "$(nproc --all)" -lt 2 || test "$(nproc)" -lt 2; then
 	skip 'tasks on CPUs of their own' 'fewer than 2 CPUs'
@@ -72,7 +72,7 @@ else
 	skip 'where memory is preferred' 'this kernel has no NUMA'
 fi
 
-# warns WORDS COUNT OPTIONS: that many lines are said, with the words
+# warns WORDS COUNT OPTIONS: that many lines are printed, with the words
 warns()
 {
 	words=$1 count=$2
@@ -120,7 +120,7 @@ for constrain in no yes; do
 done
 where=
 
-# GPUs by AMD, with and without the variable that HIP takes for its own
+# GPUs by AMD, with and without the variable that HIP obeys as well
 column=6
 for gres in '' ' Flags=amd_gpu_env'; do
 	cluster --nodes 1 --gpus 2 --cpus 2 \
@@ -147,7 +147,7 @@ shared()
 	echo "$had" | sed 's/\(^\|,\)[^ ]* /\1/g'
 }
 
-# More ranks than GPUs: 8 CPUs are claimed, and tasks not bound
+# More ranks than GPUs: the nodes claim 8 CPUs, and tasks are not bound
 cluster --nodes 1 --gpus 2 --cpus 8
 plugstack optional "topology=$scratch/nvidia.xml"
 call login srun --ddp -N1 -n3 --gres=gpu:2 echo ran

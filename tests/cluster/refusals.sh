@@ -64,9 +64,9 @@ forges_nothing()
 		env "MASTER_PORT=$forged" srun --ddp -w n1
 }
 
-# refuses_ranks NODES WORDS CMD...: no rank runs on these nodes, and each rank
-# that is heard of is there and says one line with the words; the step ends,
-# ranks on other nodes included.
+# refuses_ranks NODES WORDS CMD...: no rank runs on these nodes; each rank that
+# prints anything is there, and prints one line with the words; the step ends,
+# and ranks on other nodes with it.
 refuses_ranks()
 {
 	nodes=$1 words=$2
@@ -81,7 +81,7 @@ refuses_ranks()
 	name=
 }
 
-# hosts NODE: /etc/hosts of a node is stdin until it is unmounted
+# hosts NODE: stdin is /etc/hosts of a node, until it is unmounted
 hosts()
 {
 	cat >"hosts.$1"
@@ -97,7 +97,7 @@ refused_by_ranks()
 		"the master's name n1 does not resolve" $step
 	grep -q ' on n2: .* on n2: .*export another MASTER_ADDR$' err
 	result $? "$word: the node and the remedy are named"
-	name="$word: on one node it is no matter" world 'n2 n2' \
+	name="$word: on one node it does not matter" world 'n2 n2' \
 		srun --ddp -w n2 --gres=gpu:2
 	# shellcheck disable=SC2086
 	call login env MASTER_ADDR=10.77.0.1 $step true
@@ -108,7 +108,7 @@ refused_by_ranks()
 	# shellcheck disable=SC2086
 	name='n1 as 127.0.1.1 on n1' refuses_ranks n1 \
 		"the master's name n1 resolves to loopback (127.0.1.1)" $step
-	name="$word: on one node it is no matter" world n1 \
+	name="$word: on one node it does not matter" world n1 \
 		env GLOO_SOCKET_IFNAME=eth0 srun --ddp -w n1 --gres=gpu:1
 	admin n1 umount /etc/hosts
 	for bad in 0.0.0.0 255.255.255.255 ::ffff:127.0.0.1 ff02::1; do
@@ -130,7 +130,7 @@ refused_by_ranks()
 	result $? "$word: a heterogeneous step without pmix is refused"
 }
 
-# listener NODE FAMILY ADDRESS PORT: holds it until a line comes from fifo 9
+# listener NODE FAMILY ADDRESS PORT: use it until a line comes from fifo 9
 listener()
 {
 	rm -f held release
@@ -181,14 +181,14 @@ refused_for_the_port()
 	release
 	listener n2 PF_INET 0.0.0.0 20006
 	# shellcheck disable=SC2086
-	name="$word: a port held elsewhere is no matter" \
+	name="$word: a port held elsewhere does not matter" \
 		world 'n1 n2' $step
 	echo >&9
 	wait
 	exec 9>&-
 }
 
-# A node whose plugstack.conf lacks the plugin, or that has no such file
+# A node whose plugstack.conf lacks the plugin, or that has not got the plugin
 without_the_plugin()
 {
 	: >empty
@@ -231,7 +231,7 @@ refused_for_a_key()
 	plugstack "$word"
 }
 
-# A key that is wrong on one node alone
+# A key that is wrong on one node only
 refused_on_a_node()
 {
 	echo "$word $plugin speed=high" >other.conf

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
-# A step with --ddp is a step as any other: its input, output, signals, exit
+# A step with --ddp is like any other step: its input, output, signals, exit
 # code and environment, and what is started from within it.
 
 cluster --nodes 2 --gpus 2 --cpus 8
@@ -10,7 +10,8 @@ ours='RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK
 	GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE MASTER_ADDR MASTER_PORT
 	OMP_NUM_THREADS GLOO_SOCKET_IFNAME DDP_SET DDP_PLACEMENT CUDA_DEVICE_ORDER'
 
-# environments DIRECTORY: all tasks', but for what differs from step to step
+# environments DIRECTORY: print those of all tasks, without what differs from
+# step to step
 environments()
 {
 	cat "$1"/* | grep -Ev '^(SLURM_JOB_?ID|SLURM_SRUN_COMM_PORT|SLURM_STEP_LAUNCHER_PORT|SLURM_TASK_PID|SLURM_STEPID|SLURM_STEP_ID|(SLURM_)?PMIX[A-Z_0-9]*|dir)=' |
@@ -69,7 +70,8 @@ nor one that is allocated|salloc -Q -n1 ./left|0
 what is changed in between stays|export RANK=7 MASTER_PORT=5; srun --overlap sh -c 'echo $RANK $MASTER_PORT $WORLD_SIZE'|7 5
 END
 
-# nested OUTER...: show by an srun --ddp in rank 0 of OUTER, after its own port
+# nested OUTER...: run show by an srun --ddp in rank 0 of OUTER, and keep
+# OUTER's port
 nested()
 {
 	call login srun "$@" sh -c 'test $SLURM_PROCID != 0 || {
@@ -83,7 +85,7 @@ nested --ddp -N2 --gres=gpu:2
 nested -N2 --ntasks-per-node=2 --gres=gpu:2
 nested --ddp --mpi=none -N2 --gres=gpu:2
 
-# Messages: as many as without --ddp, and the same
+# Messages: the same as without --ddp
 while read -r options; do
 	# shellcheck disable=SC2086 # several words
 	call login srun -K1 $options
@@ -146,7 +148,7 @@ call login srun --ddp -N2 --gres=gpu:2 sh -c \
 	'test $RANK = 2 && exit 7; exec sleep 1000'
 grep -q 'tasks 0-1: Terminated' err && test "$status" -ne 0
 result $? 'a rank that fails ends the others'
-# Two messages, of which srun is to wait for the second.
+# Two messages: srun must wait for the second.
 call login srun --ddp -N2 --gres=gpu:1 perl -e '
 	sleep 1000 if $ENV{RANK} == 0;
 	syswrite(STDERR, "last\n");
@@ -157,7 +159,7 @@ equal 'after its last words' 'last words' \
 	"$(grep -xE 'last|words' err | paste -sd' ')"
 call login srun --ddp -n1 sh -c 'kill -9 $$'
 equal "and so is a signal's" 137 "$status"
-# The others end when srun has said that one of them has failed.
+# The others end when srun has printed that one of them has failed.
 outlive='test $RANK = 2 && exit 7
 	until grep -q "task 2: Exited" err; do sleep 0.05; done; echo alive'
 for how in 'srun --kill-on-bad-exit=0' 'env SLURM_KILL_BAD_EXIT=0 srun'; do
@@ -167,8 +169,8 @@ for how in 'srun --kill-on-bad-exit=0' 'env SLURM_KILL_BAD_EXIT=0 srun'; do
 		"$status $(grep -c alive out)"
 done
 
-# interrupt CMD...: once its four tasks have begun, an interrupt, and another
-# when srun asks for one
+# interrupt CMD...: interrupt it when its four tasks have begun, and again when
+# srun asks for that
 interrupt()
 {
 	call login perl -e '
@@ -184,7 +186,7 @@ interrupt()
 		close $p;
 		exit($? >> 8 || $? & 127);' \
 		"$@" sh -c 'echo begun; exec sleep 1000'
-	# Which tasks' ends srun hears of before it gives up is by chance.
+	# It is chance which tasks' ends reach srun before it gives up.
 	grep -E 'interrupt|Ctrl-C|forcing|aborted|CANCEL' out |
 		sort -u >out.sorted
 }

@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
 # How many tasks a step gets, and on which nodes: one for each GPU, unless the
-# user says otherwise.
+# user asks for another number.
 
 # table WORD...: lines of "hosts of rank 0, 1, ...|options" after these words
 table()
@@ -47,7 +47,7 @@ n1 n1|-c2 --gres=gpu:2
 n1 n1 n2 n2|-N2 --cpus-per-gpu=2 --gpus-per-node=2
 n1 n1 n2 n2|-N2 --exclusive --gres=gpu:2
 END
-# The same, with the one line that warns of what LOCAL_RANK is not
+# The same, with the one line that warns that LOCAL_RANK is not a device number
 while IFS='|' read -r hosts options; do
 	# shellcheck disable=SC2086 # several options in one field
 	call login srun --ddp $options "$show"
@@ -64,7 +64,7 @@ world 'n1 n2' env SLURM_NTASKS=2 srun --ddp -N2 --gres=gpu:2
 world 'n1 n2' env SLURM_NPROCS=2 srun --ddp -N2 --gres=gpu:2
 world 'n1 n2' env SLURM_NTASKS_PER_NODE=1 srun --ddp -N2 --gres=gpu:2
 
-# In a job: what the job was given counts, unless the step says more.
+# In a job: what the job was given counts, unless the step asks for something.
 table salloc --exclusive <<END
 n1 n1 n2 n2|-N2 --gres=gpu:2 srun --ddp
 n1 n1 n2 n2|-N2 --gpus-per-node=2 srun --ddp
@@ -134,7 +134,7 @@ call login salloc "$@"
 test "$status" -eq 0 && right 'n2 n2' && ! unquiet >why
 result $? 'srun --het-group=1 has one task for each GPU of that component'
 
-# Several kinds of GPU, and what is no GPU
+# Several kinds of GPUs, and other resources
 cluster --nodes 2 --cpus 8 --gres 'Name=gpu Type=big File=@DIR@/nvidia[0-1]' \
 	--gres 'Name=gpu Type=small File=@DIR@/nvidia[2-3]' \
 	--gres 'Name=shard Count=8' --gres 'Name=nic Count=2'

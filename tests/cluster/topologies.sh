@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2034,SC2016 # see run; the tasks' shells expand
-# Nodes that differ, that show no GPUs, or of which a wrong file tells; and many
+# Nodes that differ, that show no GPUs, or that a wrong file describes; and many
 # steps on them at once.
 
 if test "$(nproc --all)" -lt 2 || test "$(nproc)" -lt 2; then
@@ -17,8 +17,8 @@ numa 1 1 1 1 1 0
 END
 column=5
 
-# refuses_topology NODE FILE WORDS OPTIONS: rank or ranks of that node say one
-# line with the words, nothing runs there, and soon
+# refuses_topology NODE FILE WORDS OPTIONS: the ranks of that node soon print
+# one line with the words, and nothing runs there
 refuses_topology()
 {
 	node=$1 file=$2 words=$3
@@ -32,7 +32,7 @@ refuses_topology()
 		"^slurm-ddp: rank [0-9] on $node: .*$words" err
 }
 
-# %n is the node; which CPUs its tasks get is read off a plain step.
+# %n is the node; a plain step shows which CPUs its tasks get.
 cluster --nodes 2 --gpus 2 --cpus 2
 call login srun -N2 --ntasks-per-node=2 --gres=gpu:2 "$see"
 # shellcheck disable=SC2046 # four words
@@ -47,7 +47,7 @@ for word in optional required; do
 	refuses_topology n2 node.n2.xml 'No such file' -N2 --gres=gpu:2
 done
 
-# hostile: what is no topology, and is given as one
+# hostile: files that are no topologies, given as one
 hostile()
 {
 	: >empty.xml
@@ -93,7 +93,7 @@ call login srun --ddp -N2 --gres=gpu:2 "$see"
 equal 'and this machine, as hwloc finds it' '0 4' \
 	"$status $(grep -c ' 0$' out)"
 
-# Many steps at once: nobody waits for ever
+# Many steps at once: no task waits for ever
 hold -N2 --exclusive
 call login sh -c 'for step in $(seq 20); do
 		timeout 10 srun --jobid=$0 --overlap --ddp -N1 -n2 true &&

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
-# Programs that train: MPI's world is the same as the variables', PyTorch and
-# ddp-train run as they are, and so do the sbatch templates.
+# Programs that train: MPI's world is the same as that of the variables;
+# PyTorch, ddp-train and the sbatch templates run unchanged.
 
 cluster --nodes 2 --gpus 2
 
@@ -45,7 +45,7 @@ else
 	skip "MPI's ranks are the variables'" 'no mpicc'
 fi
 
-# Open MPI wants of a fence without data that nodes wait for each other.
+# Open MPI needs nodes to wait for each other in a fence without data.
 if pkg-config --exists pmix && command -v cc >/dev/null; then
 	cat >fence.c <<-'END'
 	#include <pmix.h>
@@ -80,13 +80,13 @@ else
 	skip 'a PMIx fence without data makes nodes wait' 'no PMIx to compile with'
 fi
 
-# table: the host of each rank that ddp-train's table shows
+# table: print the host of each rank, by ddp-train's table
 table()
 {
 	awk '/^step/ { exit } $1 ~ /^[0-9]+$/ { print $2 }' out | paste -sd' '
 }
 
-# falling: whether the loss at the end is below that at the beginning
+# falling: whether the loss is lower at the end than at the beginning
 falling()
 {
 	awk '$1 == "step" { for (i = 2; i < NF; i++) if ($i == "loss") {
@@ -107,7 +107,7 @@ else
 	skip 'ddp-train on two nodes' 'ddp-train was not built'
 fi
 
-# The templates, as they stand
+# The templates, unchanged
 cp "$templates"/* .
 torch=no
 ! /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null || torch=yes

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
-# A step without --ddp is byte for byte what it is where the plugin is not
+# A step without --ddp is byte for byte the same as where the plugin is not
 # loaded at all: environment, affinity, signals, open files, messages.
 
-# A program for tasks: what it is given, into a file that is named by the step
+# A program for tasks: it writes what it was given into a file named by the
+# step.
 cat >given <<'END'
 #!/usr/bin/perl
 my $step = $ENV{SLURM_STEP_ID} // 'none';
@@ -25,7 +26,7 @@ chmod 755 given
 # What differs from run to run, with or without the plugin
 different='^(INTO|SLURM_SRUN_COMM_PORT|SLURM_STEP_LAUNCHER_PORT|SLURM_TASK_PID|SLURM_PMIXP_ABORT_AGENT_PORT|PMIX_[A-Z0-9_]*|SLURM_JOB_(START|END)_TIME)='
 
-# steps INTO: the same steps on a new cluster, whose job ids are the same too
+# steps INTO: the same steps on a new cluster, so that job ids are the same too
 steps()
 {
 	rm -rf "$1"
@@ -53,7 +54,7 @@ steps()
 	END
 }
 
-# same INTO: whether these steps left the same as those without the plugin
+# same INTO: whether these steps wrote the same as those without the plugin
 same()
 {
 	(cd without && ls) >ls.without

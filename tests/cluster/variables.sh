@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
-# The variables are right wherever Slurm puts the tasks, and whoever else has
-# set some of them.
+# The variables are right wherever Slurm puts the tasks, and whoever else sets
+# some of them.
 
 cluster --nodes 3 --gpus 2 --cpus 8
 
-# Where plain steps run their tasks, with and without what an MPI plugin knows
+# Where plain steps run their tasks, with and without what the MPI plugin tells
 while read -r options; do
 	# shellcheck disable=SC2086 # several words
 	hosts=$(login srun $options sh -c 'echo $SLURM_PROCID $(uname -n)' |
@@ -46,7 +46,7 @@ world 'n1 n1 n2 n2' srun --ddp --export=NONE -N2 --gres=gpu:2
 world 'n1 n1 n2 n2' srun --ddp --export=HOME -N2 --gres=gpu:2
 world 'n1 n1' srun --ddp --export=ALL,RANK=7 --gres=gpu:2
 
-# Within one job, all at once: on all of it, parts of it, one node of it
+# All at once within one job: on all of it, on parts of it, on one node of it
 cat >several <<'END'
 #!/bin/sh
 srun --overlap --ddp -N3 --gres=gpu:2 "$@" >all &
@@ -105,7 +105,7 @@ name='a --ddp-port over an exported one' \
 	sees MASTER_PORT '20005 20005 ' env MASTER_PORT=12345 $step \
 	--ddp-port=20005
 
-# What a step has set is not the user's word for a step within it.
+# What a step has set does not count as the user's own for a step within it.
 inner='test $RANK != 0 || { echo $MASTER_PORT >outer.port
 	srun --overlap --ddp -N1 -n1 -w n2 "$0"; }'
 # shellcheck disable=SC2086

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Compares what a case printed with what it must lead to. TAP on stdout.
- */
+/* Compares what a case printed with what it must print. TAP on stdout. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +7,7 @@
 
 static unsigned int count, failures;
 
-/* Whether a run printed an entry; whether not, where "-" precedes it. */
+/* Whether a run printed an entry; with "-" in front, whether it did not. */
 static bool entry_fits(const struct outcome *outcome, const char *entry)
 {
 	char name[256];
@@ -33,7 +31,10 @@ static bool entries_fit(const struct outcome *outcome, char **entries,
 	return true;
 }
 
-/* Lines of an environment; those with # are of the fakes. */
+/*
+ * Count the lines of an environment, without the lines with # that the fakes
+ * print.
+ */
 static size_t entries_count(const struct outcome *outcome)
 {
 	const char *line;
@@ -44,7 +45,7 @@ static size_t entries_count(const struct outcome *outcome)
 	return lines;
 }
 
-/* Whether nothing has run: no task, or none that did not end with 1. */
+/* Whether nothing ran: there was no task, or every task ended with 1. */
 static bool nothing_ran(const struct outcome *outcome)
 {
 	const char *line, *end;
@@ -86,7 +87,7 @@ static bool output_fits(const struct spank_case *test,
 	return fits;
 }
 
-/* Nothing that others wrote, such as a variable, reaches a terminal raw. */
+/* What others wrote, such as a variable, must not reach a terminal raw. */
 static bool is_printable(const char *text)
 {
 	for (; *text; text++)
@@ -102,7 +103,7 @@ static bool is_one_line(const char *text)
 	return end && end > text && end[1] == '\0';
 }
 
-/* Whether texts are equal but for the lengths of runs of spaces. */
+/* Whether texts are equal, apart from the lengths of runs of spaces. */
 static bool same_words(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
@@ -150,7 +151,9 @@ void case_run(const struct spank_case *test)
 	snprintf(why, sizeof(why), "exit status %d, not %d; %u writes; %u ms",
 		 outcome->status, status, outcome->writes,
 		 (unsigned int)outcome->took_ms);
-	/* None waits for a sibling that has said why it does not come. */
+	/*
+	 * No task may wait for a sibling that has said why it does not come.
+	 */
 	good = outcome->status == status && errors_fit(test, outcome) &&
 	       is_printable(outcome->err) &&
 	       outcome->took_ms < TOOK_MAX_MS &&

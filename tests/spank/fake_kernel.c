@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake of what the kernel says of a task's CPUs and memory, so that a case
- * can have a machine larger than this one. It is asked in the same way, since
- * this program's symbols go before libc's. It binds nothing: it keeps what was
- * set and prints it. Its sleep does not sleep.
+ * A fake of what the kernel tells of a task's CPUs and memory, so that a case
+ * can have a larger machine than this one. The plugin asks it in the usual way,
+ * because this program's symbols come before libc's. It binds nothing: it keeps
+ * what was set and prints it. Its sleep does not sleep.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ static struct {
 	bool blind, fixed, lethal, hasty;
 } kernel;
 
-/* Fits sched_setaffinity as well as a word of a case's. */
+/* Serves sched_setaffinity and a word of a case. */
 static int cpus_set(const struct ddp_cpuset *cpus)
 {
 	if (ddp_cpuset_empty(cpus)) {
@@ -170,7 +170,7 @@ int nanosleep(const struct timespec *time, struct timespec *rest)
 	return 0;
 }
 
-/* In haste a deadline comes sooner, in proportion. */
+/* In haste, all deadlines come sooner by the same factor. */
 int sem_timedwait(sem_t *sem, const struct timespec *deadline)
 {
 	int (*real)(sem_t *, const struct timespec *);
@@ -189,7 +189,7 @@ int sem_timedwait(sem_t *sem, const struct timespec *deadline)
 	return real(sem, &at);
 }
 
-/* A limit on memory would be below what the sanitizers take beforehand. */
+/* Do not set a limit on memory: the sanitizers need more before that. */
 int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
 	(void)resource;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fake of the network that the plugin sees, so that names mean the same on
- * every machine: nN is 192.0.2.N, loop is the address that Debian gives a
- * machine of its own name, many is a name of several addresses, and no other
- * name resolves but as a number. This machine is 192.0.2.200 on eth7, beside lo
- * and eth0. To bind a port is left as it is.
+ * every machine. nN is 192.0.2.N; loop is the address that Debian gives a
+ * machine's own name; many has several addresses; numbers resolve, and no other
+ * name does. This machine is 192.0.2.200 on eth7, and has lo and eth0 as well.
+ * bind is the real one.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -126,7 +126,7 @@ int getifaddrs(struct ifaddrs **list)
 	static struct ifaddrs items[COUNT(table) + 1];
 	size_t i;
 
-	/* The first has no address, like an interface that is down. */
+	/* The first item has no address, like an interface that is down. */
 	for (i = 0; i < COUNT(table); i++) {
 		address_set(&addresses[i], table[i].address);
 		items[i + 1].ifa_name = (char *)table[i].name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake of srun's options: those that the plugin looks at, with the input
- * variable of each, and the three symbols by which it looks.
+ * A fake of srun's options: those that the plugin reads, with the input
+ * variable of each, and the three symbols by which it reads them.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -70,7 +70,7 @@ static void row_set(struct row *row, const char *value)
 {
 	const char *prefix = "";
 
-	/* Of a --gres Slurm makes "gres:..." at once, but for none. */
+	/* Slurm turns a --gres into "gres:..." at once, except none. */
 	if (strcmp(row->name, "gres") == 0 && strcmp(value, "none") != 0)
 		prefix = "gres:";
 	row->isset = true;
@@ -128,7 +128,7 @@ bool fake_options_set(const char *word)
 	return false;
 }
 
-/* Hosts in a list without brackets. */
+/* Count the hosts in a list without brackets. */
 static unsigned int nodelist_count(const char *list)
 {
 	unsigned int count = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fake of Slurm's side of spank.h: the part that plugins may call. Any call
- * can be made to fail. A changed environment moves, with all its strings, so
- * that what keeps an old pointer is found out by the sanitizers.
+ * can be made to fail. When the environment changes, it moves with all its
+ * strings, so that the sanitizers find whoever keeps an old pointer.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake Slurm, as much of it as the plugin can see. One program plays all
- * parts, by the name under which it is run: srun, sbatch, salloc, slurmstepd
- * and slurmd load the real plugin from their own directory and walk it
- * through its hooks in Slurm's order; any other name is the test program,
- * which runs these and looks at what they print.
+ * A fake Slurm, as far as the plugin can see it. One program plays all parts,
+ * by the name under which it is run: srun, sbatch, salloc, slurmstepd and
+ * slurmd load the real plugin from their own directory and call its hooks in
+ * Slurm's order. By any other name it is the test program, which runs these and
+ * looks at what they print.
  */
 #ifndef DDP_TESTS_SPANK_HOST_H
 #define DDP_TESTS_SPANK_HOST_H
@@ -34,10 +34,10 @@ struct fake {
 
 extern struct fake fake;
 
-/* Let the task have an entry, which is malloced, in place of name's. */
+/* Give the task an entry, which is malloced, instead of name's. */
 void fake_env_set(const char *name, char *entry);
 
-/* fake_options.c: srun's options, and its own way to look at them. */
+/* fake_options.c: srun's options, and its own accessors for them. */
 void fake_options_reset(void);
 void fake_options_from_env(unsigned int component);
 
@@ -52,10 +52,10 @@ void fake_options_step(struct step *step);
 void fake_options_export(void);
 
 /*
- * fake_kernel.c: what a task is bound to. A case says "#cpus=0-3" (default 0),
- * "#membind" for a --mem-bind; "#blind" and "#fixed" where the kernel does not
- * tell and does not change it; "#lethal" where who asks is killed. What is
- * printed is #cpus, #binds and #memory=MODE:NODES.
+ * fake_kernel.c: what a task is bound to. A case sets "#cpus=0-3" (default 0)
+ * and "#membind" for a --mem-bind; "#blind" if the kernel does not tell,
+ * "#fixed" if it does not change anything; "#lethal" if it kills whoever asks.
+ * It prints #cpus, #binds and #memory=MODE:NODES.
  */
 void fake_kernel_reset(void);
 bool fake_kernel_set(const char *word);
@@ -75,8 +75,8 @@ int walk_slurmd(void);
 
 /*
  * walk_stepd.c: slurmstepd FAIL STEP LOCAL-TASKS ALL-TASKS [--option ...]
- * COMMAND. Without case.tasks it is the one task of which the environment
- * tells, and walks through all hooks in one process.
+ * COMMAND. Without case.tasks there is one task, which the environment
+ * describes, and all hooks run in one process.
  */
 int walk_stepd(int argc, char **argv);
 
@@ -109,7 +109,9 @@ struct spank_case {
 	int status;		/* where it is not refused */
 };
 
-/* The longest that a case may take: tasks wait for each other for longer. */
+/*
+ * The longest that a case may take. It is less than tasks wait for each other.
+ */
 #define TOOK_MAX_MS 8000
 
 /* cases.c: run one case or a list of them; report each as a TAP line. */
@@ -119,7 +121,7 @@ void case_report(bool good, const char *name, const char *why);
 int cases_end(void);		/* print the plan; the exit status */
 extern const char *cases_dir;	/* has full, nompi, bare, topo and bin */
 
-/* try.c: also without expectation: what a run left, until the next one. */
+/* try.c: run a case without judging it; what it left, until the next run. */
 struct outcome {
 	char out[1 << 20], err[16384];
 	unsigned int writes;		/* to stderr */
@@ -132,8 +134,8 @@ const struct outcome *case_try(const struct spank_case *test);
 const char *outcome_get(const struct outcome *outcome, const char *name);
 
 /*
- * Pieces of a text, a NULL after the last, for words_free; and of a case's env
- * what is left of it: the later of two entries of one name.
+ * The pieces of a text, with a NULL after the last, for words_free; and what a
+ * case's env comes to, in which the later of two entries of one name counts.
  */
 #define WORDS_MAX 64
 size_t words_split(const char *text, const char *at, char **pieces);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake Slurm for the real plugin; see host.h. As the test program it takes
- * the directory that tests/spank/run has prepared.
+ * A fake Slurm for the real plugin; see host.h. As the test program it gets the
+ * directory that tests/spank/run has prepared.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "host.h"
 
-/* For the sanitizers, if this is built with them: the parts end abruptly. */
+/*
+ * For the sanitizers, if this is built with them: the parts end abruptly, so
+ * leaks are no errors.
+ */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

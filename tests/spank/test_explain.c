@@ -62,7 +62,7 @@ static const struct spank_case step_cases[] = {
 	{ .name = "--ddp-port", .command = GIVEN "--ddp-port=25000 a",
 	  .env = "MASTER_PORT=29500",
 	  .err = ASKED SAY MASTER SAY "port 25000: --ddp-port\n" UNLESS },
-	/* Job 12's place in 30000 to 30999 is test_task.c's too. */
+	/* See test_task.c for job 12's port in 30000 to 30999. */
 	{ .name = "port-range=", .command = GIVEN "a",
 	  .conf = LINE " port-range=30000-30999", .err = ASKED SAY MASTER
 	  SAY "port 30416: from the job's and the step's number\n" UNLESS },
@@ -73,7 +73,7 @@ static const struct spank_case step_cases[] = {
 	{ .name = "arbitrary order", .command = GIVEN "a", .env = JOB("16"),
 	  .err = ASKED SAY "master: rank 0's node, which says so below\n"
 	  SAY "port 28108: from the job's and the step's number\n" UNLESS },
-	/* 15 of the same is 1161830871, 0.2705. */
+	/* 15 * 2654435769 mod 2^32 is 1161830871, which is 0.2705 of it. */
 	{ .name = "an scontrol that does not answer", .command = GIVEN "a",
 	  .env = JOB("15"),
 	  .err = ASKED SAY "master: rank 0's node, which says so below\n"
@@ -168,7 +168,7 @@ static const struct spank_case bind_cases[] = {
 #define RUNS "a program runs\n"
 
 static const struct spank_case node_cases[] = {
-	/* One write of all of it, and then one of each program. */
+	/* One write for all of it, then one for each program. */
 	{ .name = "explain on rank 0's node", .command =
 	  STEPD("--ddp=explain shout"), .env = TWO, .tasks = "#cpus=0-71",
 	  .conf = ON("server8"), .err = MASTER_LINE ROWS RUNS RUNS,
@@ -228,10 +228,11 @@ static const struct spank_case dry_cases[] = {
 	  .tasks = "#cpus=0-1;#cpus=2-3", .conf = ON("server8"), .command =
 	  STEPD("--ddp=dry-run --ddp-gpus=off --ddp-cpus=off shout"),
 	  .want = "1:#arguments=--gather|0:DDP_PLACEMENT=0\t0\t0\t4294967295"
-	  "\tn1\t\t0-1\t0\teth7\t0\t2\tGPUs left alone\tCPUs as Slurm gave them\t" },
+	  "\tn1\t\t0-1\t0\teth7\t0\t2\tGPUs left alone\tCPUs as Slurm gave "
+	  "them\t" },
 };
 
-/* Where ddp-info is installed already, it would be found there. */
+/* If ddp-info is installed already, it would be found there. */
 static void test_missing(void)
 {
 	static const char path[] = DDP_BINDIR "/ddp-info";

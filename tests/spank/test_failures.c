@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every call of spank.h fails once. A step may be refused, by one line and
- * exit status 1; or do without the call, and come out the same; or, where not
- * even --ddp could be registered on a node, leave the task what tells it so.
- * With siblings a call fails in all of them, or in one: then it is one of the
- * three for each of them, and one line at most for all.
+ * Every call of spank.h fails once. A step may then be refused, by one line and
+ * exit status 1; or do without the call, and come out the same; or, if even
+ * --ddp could not be registered on a node, leave the task the poison that says
+ * so. With siblings a call fails in all of them, or in one: each of them then
+ * comes out in one of the three ways, and all together print one line at most.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -30,7 +30,7 @@ static bool is_refused(const struct outcome *outcome)
 	       strstr(outcome->err, "slurm-ddp: ");
 }
 
-/* srun and sbatch know no --ddp that is not registered. */
+/* srun and sbatch do not know a --ddp that was not registered. */
 static bool is_unknown(const struct outcome *outcome)
 {
 	return outcome->status == 1 && !*outcome->out &&
@@ -53,7 +53,9 @@ static bool is_poisoned(const struct outcome *outcome)
 	return outcome->status == 0 && !outcome_get(outcome, "MASTER_ADDR");
 }
 
-/* The same environment; the lines with # count calls, and may differ. */
+/*
+ * Whether the environment is the same. Lines with # count calls and may differ.
+ */
 static bool is_same(const struct outcome *outcome, const char *good)
 {
 	size_t length = strcspn(good, "#");
@@ -90,7 +92,7 @@ static void fail_each(const char *part, const char *before, const char *after,
 	}
 }
 
-/* What one task printed, without the lines with #; and its exit status. */
+/* Get what one task printed, without the lines with #, and its exit status. */
 static int sibling_get(const struct outcome *all, unsigned int local,
 		       struct outcome *one)
 {
@@ -111,7 +113,7 @@ static int sibling_get(const struct outcome *all, unsigned int local,
 	return one->status;
 }
 
-/* Whether a sentence is there, rather than the words before one alone. */
+/* Whether there is a whole sentence, not only the words in front of it. */
 static bool says_something(const char *err)
 {
 	const char *end = strchr(err, '\n');

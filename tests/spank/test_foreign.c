@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Text that others wrote, in every kind of message: a newline in it must not
- * begin a line of its own, and no escape sequence may reach the terminal. That
- * nothing unprintable is printed is checked of every case; see cases.c.
+ * begin a line of its own, and no escape sequence may reach the terminal.
+ * cases.c checks every case for unprintable bytes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static const struct spank_case stepd_cases[] = {
 	  "a?" SEEN " 1 of 2 GPUs, by local rank; 18 of 18 cores near it\n" },
 };
 
-/* A value of 100,000 bytes: it stays, or one true sentence says why not. */
+/* A value of 100,000 bytes stays, or one true sentence says why not. */
 static void test_long(void)
 {
 	static char env[1 << 17], want[1 << 17], value[100001];

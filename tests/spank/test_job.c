@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In srun inside a job, whose environment says things that the user has not
- * typed for this step, and in sbatch and salloc, which make jobs. Job 13 has
- * 2 GPUs on each node, 14 has different ones, 15 is unknown, and 16 has none:
+ * In srun inside a job, whose environment has values that the user has not
+ * typed for this step; and in sbatch and salloc, which make jobs. Job 13 has 2
+ * GPUs on each node, 14 has different numbers, 15 is unknown, and 16 has none:
  * see tests/spank/run.
  */
 #include "host.h"
@@ -71,7 +71,8 @@ static const struct spank_case gpu_cases[] = {
 	  .command = "srun --ddp -n3 -N2 --gres=gpu:2 a" },
 	{ .name = "--gpus is shared out to the nodes", .want = TASKS "=2|"
 	  GPUS "=2|SLURM_DDP_ADDED=" TASKS " SLURM_NTASKS_PER_NODE " GPUS
-	  " SLURM_GPUS_PER_NODE SLURM_MPI_TYPE SLURM_PMIX_FENCE SLURM_KILL_BAD_EXIT",
+	  " SLURM_GPUS_PER_NODE SLURM_MPI_TYPE SLURM_PMIX_FENCE "
+	  "SLURM_KILL_BAD_EXIT",
 	  .command = "srun --ddp -N2 --gpus=4 a" },
 	{ .name = "each type of --gpus", .want = TASKS "=3|" GPUS "=x:2,y:1",
 	  .command = "srun --ddp -N2 --gpus=x:4,y:2 a" },
@@ -138,7 +139,8 @@ static const struct spank_case allocator_cases[] = {
 	  .command = "sbatch --ddp=off -N2 --gres=gpu:2 s.sh" },
 	{ .name = "sbatch with an unknown word", .refusal = "--ddp 'x' is not",
 	  .command = "sbatch --ddp=x s.sh" },
-	{ .name = "salloc with --ddp-port alone", .refusal = "given without --ddp",
+	{ .name = "salloc with --ddp-port alone",
+	  .refusal = "given without --ddp",
 	  .command = "salloc --ddp-port=25000" },
 	{ .name = "sbatch with an unknown key", .refusal = "speed=9",
 	  .conf = "required spank_ddp.so speed=9",

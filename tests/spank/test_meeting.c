@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In slurmstepd, tasks that cannot be placed: one of them says why, in one
- * line, and all of them end, at once where it is known that they must. Where a
- * sibling just does not come the fake clock is ten times too fast.
+ * line, and all of them end, at once if it is known that they must. If a
+ * sibling just does not come, the fake clock is ten times too fast.
  */
 #include "host.h"
 
@@ -73,7 +73,8 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "rank 1 on n1: the kernel does not tell" },
 	{ .name = "a kernel that does not bind", .env = TWO,
 	  .tasks = ALL "|#fixed", .command = TWICE, .conf = ON("server8"),
-	  .refusal = "the kernel does not bind the task to its CPUs: Operation not" },
+	  .refusal = "the kernel does not bind the task to its CPUs: Operation "
+	  "not" },
 	{ .name = "a reason of one task's before they meet", .env = TWO,
 	  .tasks = ALL "|#late;" ALL "|SLURM_JOB_ID=x", .command = TWICE,
 	  .conf = ON("server8"),
@@ -127,7 +128,9 @@ static const struct spank_case absent_cases[] = {
 	  "tasks have come and 1 are ready, but " },
 };
 
-/* Slurm loads the plugin once for all lines, and calls it once a line. */
+/*
+ * Slurm loads the plugin once for all lines and calls each hook once a line.
+ */
 static const struct spank_case line_cases[] = {
 	{ .name = "two lines in plugstack.conf", .env = TWO, .tasks = ALL,
 	  .conf = ON("server8") "\n" LINE " mpi=keep",
@@ -142,7 +145,7 @@ static const struct spank_case line_cases[] = {
 	  .refusal = "rank 0 on n1: plugstack.conf: spank_ddp.so: speed=9" },
 };
 
-/* The last words of a task get their start over the news of its failure. */
+/* The last words of a task get a head start over the news of its failure. */
 static void test_naps(void)
 {
 	const struct spank_case fails = { .env = TWO, .tasks = ALL,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In slurmstepd: a task's place for each way in which Slurm deals tasks to
- * nodes. What Slurm says of the task is in the row's middle, and what must
- * come of it at its end, both worked out by hand.
+ * In slurmstepd: a task's rank, for each way in which Slurm distributes tasks
+ * to nodes. The middle of a row is what Slurm says of the task, its end what
+ * must come of it; both were worked out by hand.
  */
 #include <stdio.h>
 

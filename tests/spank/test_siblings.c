@@ -53,7 +53,7 @@ static const struct spank_case even_cases[] = {
 	  "CUDA_VISIBLE_DEVICES=0,4\t18-35,54-71\t"
 	  "1\teth7\t1\t4\t0000:8a:00.0\tA100 SXM4 40GB\t2\t1 of 2 GPUs, by "
 	  "local rank\t18 of 18 cores near it\t" },
-	/* 18 cores by 4 are 5, 5, 4 and 4. */
+	/* 18 cores for 4 ranks are 5, 5, 4 and 4. */
 	{ .name = "eight", .env = NODE("8", "16") GPUS("0,1,2,3,4,5,6,7"),
 	  .tasks = "#cpus=0-71", .command = STEPD("8", "16", ""),
 	  .conf = ON("server8"), .want = "0:#cpus=0-4,36-40|1:#cpus=5-9,41-45|"
@@ -62,7 +62,7 @@ static const struct spank_case even_cases[] = {
 	  "0:OMP_NUM_THREADS=10|3:OMP_NUM_THREADS=8|3:#memory=preferred:1|"
 	  "4:#memory=preferred:2|7:CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7|"
 	  "7:#binds=1|7:#status=0" },
-	/* Half of an even share is 4 cores: those near are enough. */
+	/* Half of an even share is 4 cores: the near ones are enough. */
 	{ .name = "GPUs that are not in the order of CPUs",
 	  .env = NODE("4", "8") GPUS("0,1,2,3"), .tasks = "#cpus=0-31",
 	  .command = STEPD("4", "8", ""), .conf = ON("nps4"),
@@ -84,7 +84,7 @@ static const struct spank_case even_cases[] = {
 	  .command = STEPD("2", "4", ""), .conf = ON("server8"),
 	  .want = "0:OMP_NUM_THREADS=3|0:#cpus=0-17,36-53|"
 	  "0:CUDA_DEVICE_ORDER=PCI_BUS_ID" },
-	/* 8 cores by 2, neighbours to neighbours. */
+	/* 8 cores for 2 ranks, neighbours to each. */
 	{ .name = "no GPU", .env = TWO, .tasks = "#cpus=0-7",
 	  .command = STEPD("2", "4", ""), .conf = ON("bare"),
 	  .want = "0:#cpus=0-3|1:#cpus=4-7|0:OMP_NUM_THREADS=4|"
@@ -117,7 +117,7 @@ static const struct spank_case pinned_cases[] = {
 	  .want = "0:CUDA_VISIBLE_DEVICES=3,2,1,0|"
 	  "3:CUDA_VISIBLE_DEVICES=3,2,1,0|0:#cpus=20-23|3:#cpus=12-15|"
 	  "0:#binds=0|3:#binds=0" },
-	/* 3 of 4 are near and enough; what the other gives up stays free. */
+	/* 3 of 4 are near, and enough; the fourth stays free. */
 	{ .name = "masks over both sockets", .env = TWO GPUS("0,4"),
 	  .tasks = "#cpus=17-20;#cpus=0-2,21", .conf = ON("server8"),
 	  .command = STEPD("2", "4", ""), .want = "0:#cpus=18-20|"
@@ -133,7 +133,7 @@ static const struct spank_case pinned_cases[] = {
 	{ .name = "--mem-bind", .env = TWO GPUS("0,4"), .conf = ON("server8"),
 	  .tasks = "#cpus=0-71|#membind", .command = STEPD("2", "4", ""),
 	  .want = "0:#memory=bind:1|1:#memory=bind:1|1:#cpus=18-35,54-71" },
-	/* Memory is near anyhow, where the task runs. */
+	/* Memory is near anyway, because it comes from where the task runs. */
 	{ .name = "a kernel that lets nothing be changed, and nothing need be",
 	  .env = TWO GPUS("0,4"), .tasks = "#cpus=18-20|#fixed;"
 	  "#cpus=0-2|#fixed", .command = STEPD("2", "4", ""),
@@ -157,7 +157,7 @@ static const struct spank_case option_cases[] = {
 	  .env = TWO SECOND GPUS("0,4"), .tasks = WRONG,
 	  .command = STEPD("2", "4", "--ddp-gpus=own"),
 	  .want = "0:CUDA_VISIBLE_DEVICES=4|1:CUDA_VISIBLE_DEVICES=0" },
-	/* 18 cores by 2. */
+	/* 18 cores for 2 ranks. */
 	{ .name = "--ddp-gpus=share", .env = NODE("4", "8") GPUS("0,4"),
 	  .tasks = "#cpus=0-71", .conf = ON("server8"), .err = SHARE_LINE,
 	  .writes = 1, .command = STEPD("4", "8", "--ddp-gpus=share"),

@@ -64,7 +64,7 @@ static const struct spank_case off_cases[] = {
 	  .want = "same" },
 };
 
-/* What a --ddp step has set for its task; the record is in DDP_SET. */
+/* What a --ddp step has set for its task. The record of it is in DDP_SET. */
 #define OUTER_RANKS "RANK=3|LOCAL_RANK=1|WORLD_SIZE=4|LOCAL_WORLD_SIZE=2|" \
 	"NODE_RANK=1|GROUP_RANK=1|GROUP_WORLD_SIZE=2|ROLE_RANK=3|" \
 	"ROLE_WORLD_SIZE=4"
@@ -250,7 +250,8 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "--ddp 'explian' is not one of explain, dry-run, off" },
 	{ .name = "an inherited unknown word", .command = "srun " STEP,
 	  .env = DDP "on", .refusal = "--ddp 'on' is not one of" },
-	{ .name = "off among others", .refusal = "--ddp: off is given with other words",
+	{ .name = "off among others",
+	  .refusal = "--ddp: off is given with other words",
 	  .command = "srun --ddp=explain,off " STEP },
 	{ .name = "a bad word among others",
 	  .command = "srun --ddp=explain,,dry-run " STEP,
@@ -328,8 +329,8 @@ static const struct spank_case refused_cases[] = {
 };
 
 /*
- * Hooks that run as root, or before all of root's privileges are given up.
- * spank_ddp(8) says that there are no others than it names.
+ * Hooks that run as root, or before root is given up for good. spank_ddp(8)
+ * says that the plugin has only those that it names.
  */
 static void test_hooks(void)
 {

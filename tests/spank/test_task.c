@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In slurmstepd: the variables of one task, rank 1 of 4 on two nodes unless a
- * case says otherwise; whose value wins; and what is refused. Its siblings are
- * not there, so that nothing is to be placed: see test_siblings.c for that.
- * Derived ports are worked out by port.h's rule: job 12's steps begin at 24331
- * by default, and at 30416 in 30000 to 30999.
+ * In slurmstepd: the variables of one task, which is rank 1 of 4 on two nodes
+ * unless a case says otherwise; whose value wins; and what is refused. Its
+ * siblings are not there, so that nothing is placed: see test_siblings.c for
+ * that. Derived ports were worked out by the rule of port.h: job 12's steps
+ * begin at 24331 by default, and at 30416 in 30000 to 30999.
  */
 #define _GNU_SOURCE
 #include <netinet/in.h>
@@ -179,7 +179,10 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "Slurm runs it as" },
 };
 
-/* A MASTER_ADDR of the user's that names no host, or not for other nodes. */
+/*
+ * A MASTER_ADDR of the user's that is the address of no host, or cannot be
+ * reached from other nodes.
+ */
 static void test_addresses(void)
 {
 	static const struct {
@@ -239,7 +242,7 @@ static void test_addresses(void)
 	}
 }
 
-/* On one node the name need not resolve, and loopback is as good. */
+/* On one node the name need not resolve, and loopback is good enough. */
 static const struct spank_case single_cases[] = {
 	{ .name = "one node of no known name",
 	  .env = BASE "|SLURM_STEP_NODELIST=gone|SLURMD_NODENAME=gone|"
@@ -257,13 +260,13 @@ static const struct spank_case single_cases[] = {
 	  "SLURM_STEP_NUM_TASKS=2|SLURM_PROCID=0|SLURM_LOCALID=0|"
 	  "MASTER_ADDR=gone", .command = STEP("0 2 2"),
 	  .refusal = "the master's name gone does not resolve" },
-	/* As eth7 does for the same address written as one of IPv4. */
+	/* The same interface as for this address written as one of IPv4. */
 	{ .name = "a master as an IPv4 address within IPv6", .env = BASE
 	  "|MASTER_ADDR=::ffff:192.0.2.9", .command = COMMAND,
 	  .want = "GLOO_SOCKET_IFNAME=eth7" },
 };
 
-/* What Slurm sets, taken out or mangled one at a time. */
+/* What Slurm sets, removed or broken one at a time. */
 static void test_broken(void)
 {
 	static const char *const names[] = {
@@ -295,7 +298,7 @@ static void test_broken(void)
 	}
 }
 
-/* A port that this process holds meanwhile. */
+/* A port that this process holds in the meantime. */
 static void test_held(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In slurmstepd, the names by which a task sees GPUs: views that Slurm has cut
- * for each task, UUIDs, MIG instances, AMD's variable. mig has two A100 of two
- * instances each, GPU-1... at CPUs 0-3 with MIG-a... and MIG-b..., GPU-2... at
- * CPUs 4-7 with MIG-c... and MIG-d...; amd has two MI250X at 0-3 and at 4-7.
- * For server8 see test_siblings.c.
+ * for each task, UUIDs, MIG instances, AMD's variable. mig has two A100 with
+ * two instances each: GPU-1... at CPUs 0-3 with MIG-a... and MIG-b..., GPU-2...
+ * at CPUs 4-7 with MIG-c... and MIG-d... . amd has two MI250X at 0-3 and at
+ * 4-7. For server8 see test_siblings.c.
  */
 #include "host.h"
 
@@ -41,7 +41,7 @@ static const struct spank_case cut_cases[] = {
 	  .tasks = "#cpus=0-71" VIEW("0", "4") ";#cpus=0-71" VIEW("0", "0"),
 	  .command = STEPD(""), .conf = ON("server8"),
 	  .want = "0:#cpus=18-35,54-71|1:#cpus=0-17,36-53" },
-	/* Whoever gave them, the user cannot have asked for own only. */
+	/* --ddp-gpus=own is not the reason here: Slurm has cut the views. */
 	{ .name = "and that whatever --ddp-gpus says", .env = TWO,
 	  .tasks = "#cpus=0-71" VIEW("0", "4") ";#cpus=0-71" VIEW("0", "0"),
 	  .command = STEPD("--ddp-gpus=own"), .conf = ON("server8"),
@@ -64,7 +64,10 @@ static const struct spank_case cut_cases[] = {
 	  .command = STEPD(""), .conf = ON("server8"),
 	  .want = "0:CUDA_VISIBLE_DEVICES=1,0|1:CUDA_VISIBLE_DEVICES=1,2|"
 	  "0:#cpus=0-8,36-44|1:#cpus=9-17,45-53" },
-	/* One near its GPU, on half of the node at least; one anywhere. */
+	/*
+	 * One rank is near its GPU, on half of the node at least; the other is
+	 * anywhere.
+	 */
 	{ .name = "a GPU for one of them only", .env = TWO, .err = CUT_LINE,
 	  .tasks = "#cpus=0-71" VIEW("4", "4") ";#cpus=0-71",
 	  .command = STEPD(""), .conf = ON("server8"),
@@ -78,7 +81,7 @@ static const struct spank_case cut_cases[] = {
 	  .command = STEPD(""), .conf = ON("server8"),
 	  .want = "0:CUDA_VISIBLE_DEVICES=4,0|1:CUDA_VISIBLE_DEVICES=4,0|"
 	  "0:#cpus=18-35,54-71|1:#cpus=0-17,36-53" },
-	/* Of a step with GPUs 4 to 7: the k-th of both lists is one GPU. */
+	/* A step with GPUs 4 to 7: the k-th of both lists is one GPU. */
 	{ .name = "numbers that count the step's own", .env = TWO
 	  VIEW("0,1,2,3", "2,3,4,5"), .tasks = "#cpus=0-71",
 	  .command = STEPD(""), .conf = ON("server8"),
@@ -103,7 +106,7 @@ static const struct spank_case name_cases[] = {
 	  .command = STEPD(""), .conf = ON("mig"),
 	  .want = "0:#cpus=4-7|1:#cpus=0-3|0:CUDA_VISIBLE_DEVICES="
 	  MIG("dddddddd") "," MIG("aaaaaaaa") },
-	/* Both of one GPU, whose 4 cores are half of all: 2 for each. */
+	/* Both are of one GPU, whose 4 cores are half of all: 2 for each. */
 	{ .name = "MIG instances of one GPU", .env = TWO
 	  "|CUDA_VISIBLE_DEVICES=" MIG("cccccccc") "," MIG("dddddddd"),
 	  .tasks = "#cpus=0-7", .command = STEPD("--ddp-gpus=own"),
@@ -119,7 +122,10 @@ static const struct spank_case name_cases[] = {
 	  .want = "0:ROCR_VISIBLE_DEVICES=1,0|1:ROCR_VISIBLE_DEVICES=1,0|"
 	  "0:#cpus=4-7|1:#cpus=0-3|-0:CUDA_VISIBLE_DEVICES|"
 	  "-0:CUDA_DEVICE_ORDER" },
-	/* HIP counts by CUDA's what AMD's has left: only one is changed. */
+	/*
+	 * HIP's CUDA_VISIBLE_DEVICES counts what AMD's variable has left: only
+	 * one may be changed.
+	 */
 	{ .name = "both, where AMD's speaks", .env = TWO
 	  "|ROCR_VISIBLE_DEVICES=0,1|CUDA_VISIBLE_DEVICES=0,1",
 	  .tasks = "#cpus=4-5;#cpus=0-1", .command = STEPD(""),
@@ -130,7 +136,7 @@ static const struct spank_case name_cases[] = {
 	  .tasks = "#cpus=18-20;#cpus=0-2", .command = STEPD(""),
 	  .conf = ON("server8"), .want = "0:CUDA_VISIBLE_DEVICES=4,0|"
 	  "0:ROCR_VISIBLE_DEVICES=0,4" },
-	/* As in a virtual machine: who has which is a matter of numbers. */
+	/* As in a virtual machine: numbers alone tell which GPU a rank has. */
 	{ .name = "GPUs that the node does not show", .env = TWO
 	  VIEW("1,0", "1,0"), .tasks = "#cpus=0-7", .command = STEPD(""),
 	  .conf = ON("bare"), .want = "0:CUDA_VISIBLE_DEVICES=1,0|"

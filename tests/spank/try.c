@@ -41,7 +41,7 @@ static size_t name_length(const char *entry)
 	return strcspn(entry, "=");
 }
 
-/* A copy with the test's directory for each '@'. */
+/* Copy a text, with the test's directory for each '@'. */
 static char *expand(const char *text)
 {
 	size_t room = strlen(text) + 1, used = 0;
@@ -84,7 +84,7 @@ void env_make(const char *text, char **env)
 	words_free(pieces);
 }
 
-/* A file of the directory in which a case's program lives. */
+/* The path of a file beside the case's program. */
 static const char *path_of(const struct spank_case *test, const char *file)
 {
 	static char path[PATH_MAX];
@@ -123,7 +123,7 @@ static void child(const struct spank_case *test, int out, int err)
 	_exit(96);
 }
 
-/* A pipe of packets, so that what was written at once is read at once. */
+/* Read a pipe of packets, in which one read gets what one write wrote. */
 static void packets_read(int fd, struct outcome *outcome)
 {
 	size_t have = 0, room = sizeof(outcome->err) - 1;

@@ -138,8 +138,9 @@ void walk_print(char **env)
 }
 
 /*
- * Read one component's words up to the command; the index behind its end.
- * --noise says something on stderr, --quit ends, as srun's own checks do.
+ * Read one component's words up to the command; returns the index behind its
+ * end. --noise prints something on stderr, --quit ends, as srun's own checks
+ * do.
  */
 static int component_read(int argc, char **argv, int at)
 {
@@ -162,7 +163,7 @@ static int component_read(int argc, char **argv, int at)
 	return at + 1;
 }
 
-/* What srun does when the step is there: once, for one of its components. */
+/* What srun does when the step exists: once, for one of its components. */
 static void step_launch(const struct step *step)
 {
 	fake.launched = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slurmstepd: alone with one task; or with a process for each, which share
- * what was mapped before, and print what their programs would see.
+ * slurmstepd: either with one task in its own process, or with a process for
+ * each task; these share what was mapped before, and print what their programs
+ * would see.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -92,7 +93,7 @@ __attribute__((noreturn)) static void sibling_run(const struct sibling *self,
 	_exit(0);
 }
 
-/* What a task has printed, each line with its local rank in front. */
+/* Print what a task has printed, with its local rank in front of each line. */
 static void sibling_print(const struct sibling *self, uint32_t local,
 			  int status)
 {
@@ -121,7 +122,7 @@ static int sibling_end(struct sibling *self, uint32_t local)
 	return status == 128 + SIGKILL ? 0 : status;
 }
 
-/* One text for all, or one for each. */
+/* Read the words of the tasks: one text for all, or one for each. */
 static void siblings_read(char *text)
 {
 	char *save, *words = strtok_r(text, ";", &save);
