@@ -79,7 +79,7 @@ static const struct {
 	{ "a mapping of too few", PMIX "(vector,(0,2,1))", "process mapping",
 	  4 },
 	{ "a mapping that disagrees", PMIX "(vector,(0,1,3),(1,1,1))",
-	  "more than the 2 tasks of n1", 4 },
+	  "the mapping puts more ranks on n1 than its 2 tasks", 4 },
 	{ "an unknown distribution", "SLURM_DISTRIBUTION=random",
 	  "distribution 'random'", 4 },
 	{ "plane without a size", "SLURM_DISTRIBUTION=plane",
