@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Cuts the gradient into buckets and starts their all-reduces. */
 #include <stdlib.h>
 
 #include "bucket.h"

@@ -32,9 +32,9 @@ struct buckets {
 
 /*
  * Cut floats 0 .. count - 1, with which the collective's buffer begins, into
- * buckets of bytes (at least DEVICE_ALIGN, of which it is made a multiple),
- * the first one of at most BUCKET_FIRST_BYTES; the other fields are the
- * caller's to set.  Returns 0, or -1 without memory.
+ * buckets of so many bytes, rounded down to a multiple of DEVICE_ALIGN (at
+ * least one of them). The first bucket has at most BUCKET_FIRST_BYTES. The
+ * caller sets the other fields. Returns 0, or -1 without memory.
  */
 int buckets_create(struct buckets *buckets, size_t count, size_t bytes);
 void buckets_destroy(struct buckets *buckets);
@@ -43,12 +43,12 @@ void buckets_destroy(struct buckets *buckets);
 size_t buckets_find_largest(const struct buckets *buckets);
 
 /*
- * Floats 0 .. end - 1 are final once what is enqueued was done: start the
- * buckets that lie below end, and poll.
+ * Floats 0 .. end - 1 are final once all work in the queue is done: start the
+ * buckets below end, and poll.
  */
 void buckets_start_ready(struct buckets *buckets, size_t end);
 
-/* Start what is left and wait for all; the next step may then begin. */
+/* Start the other buckets and wait for all; then a new step may begin. */
 void buckets_finish(struct buckets *buckets);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which part of a range each rank owns. */
 #include "collective.h"
 
 enum { SLICE_UNIT = 16 };
@@ -9,7 +10,7 @@ size_t collective_find_slice(size_t count, int rank, int size, size_t *begin)
 	size_t length = count / ranks + (count % ranks > 0);
 
 	length += (SLICE_UNIT - length % SLICE_UNIT) % SLICE_UNIT;
-	/* Beyond the end, where that many slices would not even fit. */
+	/* Compare so that rank * length cannot overflow. */
 	if (length == 0 || (size_t)rank > (count - 1) / length) {
 		*begin = count;
 		return 0;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ranks of a run and what they exchange: a table of functions, so that
- * the trainer is written once.  One thread calls it.
+ * the trainer is written once. One thread calls it.
  *
  * "Collective" below: every rank calls it, in the same order and with the same
- * arguments.  Where a rank's process ends early the launcher ends the others.
+ * arguments. If the process of a rank ends early, the launcher ends the others.
+ *
+ * To read ddp-train: this file, device.h and model.h are its interfaces; main.c
+ * is the run; gradient.c and optimizer.c are a step.
  */
 #ifndef DDP_TRAIN_COLLECTIVE_H
 #define DDP_TRAIN_COLLECTIVE_H
@@ -46,44 +49,44 @@ struct collective_table {
 	const char *name;
 
 	/*
-	 * Sets rank, size, node, nodes.  Collective.  Returns 0, or -1 with
-	 * error set and nothing held.
+	 * Sets rank, size, node, nodes. Collective. Returns 0, or -1 with
+	 * error set and nothing to free.
 	 */
 	int (*open)(struct collective *collective, struct ddp_error *error);
 
-	/* Frees what alloc() gave.  Collective. */
+	/* Frees what alloc() gave. Collective. */
 	void (*close)(struct collective *collective);
 
 	/*
-	 * The one buffer in which gradients and parameters live, zeroed, until
-	 * close(); collective, once.  NULL on every rank, with the same error
-	 * set, if it cannot be had on one of them.
+	 * The one buffer for gradients and parameters, zeroed; it lasts until
+	 * close(). Collective; call it once. If a rank cannot allocate it,
+	 * returns NULL on every rank with the same error set.
 	 */
 	void *(*alloc)(struct collective *collective, struct device *device,
 		       const struct collective_plan *plan,
 		       struct ddp_error *error);
 
 	/*
-	 * Begin once `event` has come; collective.  The range belongs to the
-	 * collective until its ticket was waited for.  Blocks only where very
-	 * many are under way.  Returns the ticket: 1, 2, 3, ... in the order
-	 * of the calls.
+	 * Begin once `event` has come; collective. Leave the range alone until
+	 * you have waited for its ticket. Blocks only when very many are under
+	 * way. Returns the ticket: 1, 2, 3, ... in the order of the calls.
 	 */
 	uint64_t (*start)(struct collective *collective,
 			  enum collective_op op, size_t offset, size_t count,
 			  enum collective_type type, int event);
 
-	/* Let what is under way advance; never blocks. */
+	/* Advance what is under way; never blocks. */
 	void (*poll)(struct collective *collective);
 
-	/* What follows in the queue sees the result; on the CPU, blocks. */
+	/* Later work in the queue sees the result. On the CPU, blocks. */
 	void (*wait)(struct collective *collective, uint64_t ticket,
 		     enum device_queue queue);
 
 	/*
 	 * all[r * bytes ..] = rank r's `mine`, host memory; blocks; collective.
-	 * From it every rank computes the same answer: the ranks agree.  (Not
-	 * a reduction: who is slowest, or the first to differ, has a name.)
+	 * Every rank computes the same answer from it: so the ranks agree. (It
+	 * is no reduction, as messages name the slowest rank, or the first
+	 * that differs.)
 	 */
 	void (*agree)(struct collective *collective, const void *mine,
 		      void *all, size_t bytes);
@@ -106,9 +109,9 @@ extern const struct collective_table collective_self;	/* one process */
 extern const struct collective_table collective_mpi;	/* if HAVE_MPI */
 
 /*
- * The slice of rank r in a range of count values: *begin from its start, the
- * values it has returned.  All slices but the last ones are of one length, a
- * multiple of 16; the last may be shorter, or empty.
+ * The slice of a rank in a range of count values: it begins at *begin in the
+ * range; returns its length. All slices have one length, a multiple of 16, but
+ * the last ones can be shorter or empty.
  */
 size_t collective_find_slice(size_t count, int rank, int size, size_t *begin);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens, checks and reads the training data. */
 #define _GNU_SOURCE
 #include <byteswap.h>
 #include <endian.h>
@@ -25,7 +26,7 @@ static const char *const names[] = {
 	[DATA_BYTES] = "--data", [DATA_TOKENS] = "--tokens"
 };
 
-/* What a handler of SIGBUS must know: no argument reaches it. */
+/* For the handler of SIGBUS, which gets no argument of ours. */
 static struct {
 	const unsigned char *begin, *end;
 	const char *name, *path;
@@ -33,7 +34,7 @@ static struct {
 	void *context;
 } mapped;
 
-/* The file is not what was checked; said where no error can be. */
+/* The file has changed since the check, and no error can be returned. */
 static void end_run(const char *what)
 {
 	char text[PATH_MAX + 512];
@@ -49,8 +50,8 @@ static void end_shrunk(void)
 }
 
 /*
- * Reading a page that the file no longer has raises SIGBUS.  It is the reader
- * who is interrupted, here: what the reader may call, this may.
+ * Reading a page that the file no longer has raises SIGBUS. It interrupts the
+ * reader, so that this may call whatever the reader may call.
  */
 static void handle_bus_error(int number, siginfo_t *info, void *context)
 {
@@ -64,11 +65,11 @@ static void handle_bus_error(int number, siginfo_t *info, void *context)
 	end_shrunk();
 }
 
-/* Open path for reading and learn its size; -1 with error set. */
+/* Open path for reading and get its status; -1 with error set. */
 static int open_file(const char *path, const char *name, struct stat *status,
 		     struct ddp_error *error)
 {
-	/* O_NONBLOCK: a pipe without a writer must not hold the job up. */
+	/* O_NONBLOCK: a pipe without a writer would block the job. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0 || fstat(fd, status) < 0)
@@ -101,7 +102,7 @@ static uint32_t read_header_word(const struct data *data, int index)
 	return le32toh(word);
 }
 
-/* Whether the header is one, and the file as long as it says. */
+/* Whether the header is right, and the file has the length it states. */
 static int check_header(const struct data *data, struct ddp_error *error)
 {
 	const char *path = data->path;
@@ -160,7 +161,7 @@ static int check_data(struct data *data, uint64_t min_tokens,
 			     min_tokens);
 }
 
-/* Reads of it that fail from now on are the file's fault. */
+/* From now on, a read that fails means that the file has shrunk. */
 static void watch_mapping(const struct data *data, data_end *end, void *context)
 {
 	struct sigaction action = {
@@ -214,7 +215,7 @@ static uint16_t read_token(const struct data *data, uint64_t index)
 	return le16toh(token);
 }
 
-/* Of all: to leave early would stop the compiler from using vectors. */
+/* Look at all: with an early exit the compiler could not use vectors. */
 static uint16_t find_largest_token(const struct data *data, uint64_t begin,
 				   uint64_t end)
 {
@@ -259,7 +260,7 @@ void data_read(const struct data *data, uint64_t first, size_t count,
 	}
 	for (size_t i = 0; i < count; i++) {
 		tokens[i] = read_token(data, first + i);
-		/* Some rank checked it in its own copy; it will be an index. */
+		/* It will be an index, and another rank checked it. */
 		if ((uint64_t)tokens[i] >= data->vocab)
 			end_run("has a token past the vocabulary that was not "
 				"there when it was checked: the file was "
@@ -276,7 +277,7 @@ uint64_t data_hash(const struct data *data)
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
 	for (size_t i = 0; i < most; i++) {
-		/* The last of them is the last one of the file. */
+		/* The last piece is that of the end of the file. */
 		size_t piece = most == 1 ? 0 : i * (pieces - 1) / (most - 1);
 		size_t begin = piece * SUM_PIECE;
 		size_t end = data->size - begin < SUM_PIECE ? data->size :
@@ -289,7 +290,7 @@ uint64_t data_hash(const struct data *data)
 	return hash;
 }
 
-/* Whether path names the file that is open, and then what it is now. */
+/* Whether path names the open file, and its status now. */
 static bool look_at(const struct data *data, const char *path,
 		    struct stat *status)
 {

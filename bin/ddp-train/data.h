@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The training data: one regular file, mapped read-only.  Either any file, of
+ * The training data: one regular file, mapped read-only. Either any file, of
  * which each byte is a token (vocabulary 256), or a token file: 256 int32
  * (20240520, version 1, the number of tokens, 0 ...), then the tokens, uint16;
  * all little-endian (the format of llm.c's .bin files).
@@ -29,18 +29,17 @@ struct data {
 };
 
 /*
- * Says text, one sentence that names the file, and ends the run with exit code
- * 1; does not return.
+ * Prints text, one sentence that names the file, and ends the run with exit
+ * code 1. Does not return.
  */
 typedef void data_end(void *context, const char *text);
 
 /*
  * Map the file at path and check its kind, its header and its length; it must
- * hold at least min_tokens.  Returns 0, or -1 with error set and data
- * untouched.  Where the file turns out not to be what was checked, end is
- * called with context: where it has shrunk (also from a handler of SIGBUS, in
- * the thread that reads) or has other tokens.  path is borrowed until
- * data_close().  One file may be open at a time.
+ * have at least min_tokens. Returns 0, or -1 with error set and data untouched.
+ * If the file later turns out to have shrunk or to have other tokens, end is
+ * called with context (also from a handler of SIGBUS, in the thread that
+ * reads). path is borrowed until data_close(). One file may be open at a time.
  */
 int data_open(struct data *data, const char *path, enum data_format format,
 	      uint64_t min_tokens, data_end *end, void *context,
@@ -54,9 +53,9 @@ int data_check(struct data *data, uint64_t vocab, int part, int parts,
 	       struct ddp_error *error);
 
 /*
- * Tokens first .. first + count - 1, which must be there and were checked; one
- * past the vocabulary, as the file has changed since or was checked by another
- * rank, whose file is another, ends the run.
+ * Tokens first .. first + count - 1, which must be there and were checked. A
+ * token past the vocabulary ends the run: the file has changed since, or the
+ * rank that checked this part has another file.
  */
 void data_read(const struct data *data, uint64_t first, size_t count,
 	       int32_t *tokens);
@@ -68,8 +67,8 @@ void data_read(const struct data *data, uint64_t first, size_t count,
 uint64_t data_hash(const struct data *data);
 
 /*
- * Ends the run if the file has shrunk: what is missing of the last page reads
- * as zeros and raises nothing.  Accepts data that is not open.
+ * Ends the run if the file has shrunk: the missing part of its last page reads
+ * as zeros and raises no signal. Accepts data that is not open.
  */
 void data_check_size(const struct data *data);
 

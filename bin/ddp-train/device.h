@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A device that computes: a table of functions, so that a model is written
- * once.  Memory comes from one arena, planned by the model before open().
+ * A device that computes: a table of functions, so that a model is written only
+ * once. Memory comes from one arena, planned by the model before open().
  *
- * Operators enqueue on the compute queue and return.  Both queues work in
- * order; events order one against the other.  On the CPU to enqueue is to run,
- * and an event is complete at once.  One thread calls a device.
+ * Operators enqueue on the compute queue and return. Both queues work in
+ * order; events order one against the other. On the CPU, enqueuing runs the
+ * work, and an event is complete at once. One thread calls a device.
  *
  * Tensors are row-major and dense, of fp32 unless said otherwise; a pointer is
  * into the device's memory, at a multiple of DEVICE_ALIGN bytes where a tensor
- * begins; inputs and outputs do not overlap unless said otherwise.  Where a
+ * begins; inputs and outputs do not overlap unless said otherwise. Where a
  * backward operator has "accumulate", its gradients of parameters are added to
- * what is there, and else written.  Equal shapes and equal values give equal
+ * what is there, and else written. Equal shapes and equal values give equal
  * bits, wherever a tensor lies.
  */
 #ifndef DDP_TRAIN_DEVICE_H
@@ -35,7 +35,7 @@ enum device_space {
 
 enum device_queue { QUEUE_COMPUTE, QUEUE_COMM };
 
-/* What decides how much workspace the operators want; at least 1 each. */
+/* What the size of the operators' workspace depends on; at least 1 each. */
 struct device_shape {
 	int rows;		/* sequences at once times context */
 	int context, heads, width, vocab;
@@ -75,8 +75,8 @@ struct op_norm_backward {
 	int rows, width;
 	const float *sum, *gain, *mean, *rstd;	/* as forward left them */
 	const float *dout;
-	float *dsum;			/* added to: it arrives holding what
-					   flows past the layer norm */
+	float *dsum;			/* added to: on entry, the gradient
+					   that bypasses the layer norm */
 	float *dgain, *dbias;
 	bool accumulate;
 };
@@ -125,7 +125,7 @@ struct op_attention_backward {
 
 /*
  * loss = scale * sum over rows of -log softmax(x weight^T)[target]; forward
- * and backward in one, so that the logits never lie in memory at once.
+ * and backward in one, so that memory never holds all logits at once.
  */
 struct op_classifier {
 	int rows, width, vocab;
@@ -182,7 +182,7 @@ struct device_table {
 	/*
 	 * bytes[SPACES] of memory in each space, beginning at arena[space] and
 	 * zeroed; threads, at least 1, for libraries that use several.
-	 * Returns 0, or -1 with error set and nothing held.
+	 * Returns 0, or -1 with error set and nothing to free.
 	 */
 	int (*open)(struct device *device, const size_t *bytes, int threads,
 		    struct ddp_error *error);
@@ -204,7 +204,7 @@ struct device_table {
 	bool (*query)(struct device *device, int event);
 
 	/*
-	 * Between any two spaces.  A host source may be written again on
+	 * Between any two spaces. A host source may be written again on
 	 * return; a host destination is there after check().
 	 */
 	void (*copy)(struct device *device, enum device_queue queue, void *to,
@@ -247,7 +247,7 @@ struct device {
 	char *arena[SPACES];
 };
 
-/* Bring bytes to host memory, now; a failure is for the next check(). */
+/* Copy bytes to host memory, now; the next check() reports a failure. */
 static inline void device_fetch(struct device *device, void *to,
 				const void *from, size_t bytes)
 {

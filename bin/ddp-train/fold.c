@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums in the order of one binary tree. */
 #include <string.h>
 
 #include "fold.h"
@@ -37,7 +38,7 @@ void fold_pair(const float *a, const float *b, float *out, size_t count)
 
 /*
  * The block's sum over positions i, i + stride, i + 2 stride, ...; depth first,
- * so that one block a level is held.  Writes out last: it may be a source.
+ * so that each level needs one block. Writes out last, as it may be a source.
  */
 static void fold_node(const struct fold *fold, int i, int stride, float *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one order in which sums are formed where bits must not depend on the
- * layout: a binary tree over n positions.  With h the largest power of two
- * below n, position i < n - h takes in i + h; then the same over the first h.
+ * The order of sums whose bits must not depend on the layout: a binary tree
+ * over n positions. With h the largest power of two below n, position i < n - h
+ * adds position i + h; then the same over the first h positions.
  * For n a power of two: i joins i + n/2, then i + n/4, and so on; so positions
  * r, r + N, r + 2N, ... (N a power of two that divides n) form a subtree.
  */
@@ -20,7 +20,7 @@ void fold_pair(const float *a, const float *b, float *out, size_t count);
  */
 void fold_tree(const float *const *sources, int n, float *out, size_t count);
 
-/* The same of n doubles; destroys them. */
+/* The same for n doubles; overwrites them. */
 double fold_doubles(double *values, int n);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes text as the trained model would. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static int generate_token(struct trainer *trainer, uint64_t length,
 	uint64_t bits = rng_draw_bits(trainer->options->seed, RNG_SAMPLE,
 				      index);
 
-	/* What lies behind the last token has no effect: the mask. */
+	/* Attention is masked: what follows the last token has no effect. */
 	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens,
 			    trainer->read, context * sizeof(int32_t));
 	model->logits(model, device, trainer->param, &batch, trainer->logits);

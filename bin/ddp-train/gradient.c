@@ -8,8 +8,8 @@
 #include "trainer.h"
 
 /*
- * Where chunks are summed by a tree, those that meet first are computed one
- * after the other: in bit-reversed order.
+ * If a tree sums the chunks, those that are added first are computed one after
+ * the other: in bit-reversed order.
  */
 static int find_chunk(const struct trainer *trainer, int order)
 {
@@ -104,8 +104,8 @@ static void add_levels(struct trainer *trainer, int from, int to,
 }
 
 /*
- * After each operator of the last chunk: what all chunks have of the gradient
- * up to `end` becomes their sum, and goes its way.
+ * After each operator of the last chunk: sum the gradients of all chunks up to
+ * `end`, and start the buckets that this completes.
  */
 static void start_ready(void *context, size_t end)
 {
@@ -162,7 +162,7 @@ void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
 	share->norm = trainer_compute_norm(trainer);
 }
 
-/* The part of the mean loss that one chunk of held-out sequences has. */
+/* What one chunk of held-out sequences adds to the mean loss. */
 static double compute_chunk_loss(struct trainer *trainer, uint64_t first)
 {
 	uint64_t left = trainer->held_out - first;

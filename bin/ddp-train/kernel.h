@@ -3,11 +3,11 @@
 #define DDP_TRAIN_KERNEL_H
 
 /*
- * Kernels are compiled for several levels of the machine's instructions, and
- * the best is chosen when the program starts.  For static functions only, each
- * with a name of its own in the program: clang's choosers are not static, and
- * what other files would call has another name.  Not with sanitizers, which
- * are not up yet when the choice is made.
+ * Kernels are compiled for several levels of the machine's instructions; the
+ * program chooses the best one when it starts. This is for static functions
+ * only, and each needs a name that no other kernel of the program has, as the
+ * functions that choose are not static with clang. Not with sanitizers, which
+ * have not started when the choice is made.
  */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \

@@ -14,7 +14,7 @@
 
 struct ddp_error;
 
-/* Of a GPT; a field that is 0 is the preset's. */
+/* Of a GPT. For a field that is 0 the preset decides. */
 struct model_shape {
 	uint64_t layers, heads, width, context, vocab;
 };
@@ -36,15 +36,15 @@ struct batch {
 					   borrowed during the call */
 };
 
-/* How the gradient is wanted. */
+/* How to compute the gradient. */
 struct backward {
 	double scale;		/* of the loss */
 	bool accumulate;	/* add to grad rather than write it */
 
 	/*
-	 * After each operator of the backward pass: floats 0 .. end - 1 of the
-	 * gradient are final once what is enqueued was done.  Only grows; at
-	 * last it is param_count.  NULL: not called.
+	 * Called after each operator of the backward pass: floats 0 .. end - 1
+	 * of the gradient are final once all work in the queue is done. end
+	 * only grows, up to param_count. NULL: not called.
 	 */
 	void (*progress)(void *context, size_t end);
 	void *context;
@@ -59,7 +59,7 @@ struct model {
 					   gradients become ready */
 	int tensor_count;
 	size_t param_count;		/* floats, padding included */
-	size_t bytes[SPACES];		/* what it wants of the arena */
+	size_t bytes[SPACES];		/* what it needs of the arena */
 	char *memory[SPACES];		/* set by the caller: aligned */
 
 	/* Fill param[param_count], host memory; padding is 0. */
@@ -67,7 +67,7 @@ struct model {
 
 	/*
 	 * loss = scale * sum over the batch's sequences of the mean loss of
-	 * their tokens; grad = its gradient.  loss is device memory.  grad
+	 * their tokens; grad = its gradient. loss is device memory. grad
 	 * NULL: the loss alone, and of backward only scale is read; not toy.
 	 */
 	void (*gradient)(const struct model *model, struct device *device,
@@ -77,7 +77,7 @@ struct model {
 
 	/*
 	 * logits[sequences * context][vocab], device memory; targets are not
-	 * read.  NULL for toy.
+	 * read. NULL for toy.
 	 */
 	void (*logits)(const struct model *model, struct device *device,
 		       const float *param, const struct batch *batch,
@@ -86,7 +86,7 @@ struct model {
 
 /*
  * A GPT of this shape (complete, by gpt_complete_shape) for batches of at
- * most `sequences`, or the toy.  NULL with error set if memory is short.
+ * most `sequences`, or the toy. NULL with error set if memory is short.
  */
 struct model *gpt_create(const struct model_shape *shape, int sequences,
 			 const struct device_table *device,
@@ -120,7 +120,7 @@ static inline size_t model_lay_out(struct tensor *tensors, int count)
 /*
  * Complete shape, of fields up to 65536, from the preset ("tiny", "10M",
  * "124M", "774M") and check what its fields are together: that heads divide
- * the width, that nothing overflows.  Returns 0, or -1 with error naming the
+ * the width, that nothing overflows. Returns 0, or -1 with error naming the
  * option to change.
  */
 int gpt_complete_shape(struct model_shape *shape, const char *preset,

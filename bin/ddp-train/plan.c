@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Prints what a run would do: --plan. */
 #include <inttypes.h>
 #include <stdio.h>
 

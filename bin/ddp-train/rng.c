@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Random numbers as functions of a counter. */
 #include <math.h>
 
 #include "rng.h"

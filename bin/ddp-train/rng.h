@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random numbers by counter: each value is a function of (seed, stream,
- * index) alone, so that a sample is the same whichever rank draws it.
+ * Random numbers by counter: each value depends on seed, stream and index
+ * alone, so that every rank draws the same sample.
  *
  * With 64-bit wrap-around arithmetic, G = 0x9e3779b97f4a7c15 and mix() the
  * finaliser of SplitMix64 (Steele, Lea, Flood 2014):

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Gives each rank its samples, in an order that depends on the seed. */
 #include "rng.h"
 #include "sampler.h"
 
-/* With 8 rounds 200,000 permutations of 8 samples are visibly not uniform. */
+/* With 8 rounds, 200,000 permutations of 8 samples are not uniform. */
 enum { ROUNDS = 16 };
 
 /* One pass of a Feistel network over two halves of `half` bits each. */
@@ -23,10 +24,10 @@ static uint64_t scramble_bits(uint64_t value, int half, uint64_t key)
 }
 
 /*
- * A cipher needs no memory for the permutation that it is.  Its numbers have
- * an even count of bits, so up to four times as many as wanted: one that is
- * too large is enciphered again until it is not, which keeps it one to one
- * (cycle walking: Black and Rogaway 2002).
+ * A cipher is a permutation that needs no memory. It works on an even number
+ * of bits, so on up to four times as many numbers as there are samples. A
+ * result that is too large is enciphered again until it is small enough, which
+ * keeps it one to one (cycle walking: Black and Rogaway 2002).
  */
 uint64_t sampler_permute(uint64_t index, uint64_t count, uint64_t seed,
 			 uint64_t epoch)

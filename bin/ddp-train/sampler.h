@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which sample is whose: the contract of PyTorch's DistributedSampler.  In
- * each epoch the samples are permuted from seed and epoch alone; the list is
- * made a multiple of the number of replicas, by beginning it again (as often
- * as needed) or, with drop_last, by leaving the last ones out; replica r takes
- * entries r, r + replicas, r + 2 * replicas, ...
+ * Which sample is whose: the contract of PyTorch's DistributedSampler. In
+ * each epoch the samples are permuted by seed and epoch alone. The list is made
+ * a multiple of the number of replicas: by repeating it from its start, or with
+ * drop_last by leaving the last ones out. Replica r takes entries r,
+ * r + replicas, r + 2 * replicas, ...
  *
  * Pure: every call is a function of its arguments; any thread.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The collective of one process alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void *allocate_buffer(struct collective *collective,
 	return self->buffer;
 }
 
-/* Alone, a rank has every sum as soon as it has the values. */
+/* The sum over one rank is its own value: there is nothing to do. */
 static uint64_t start_ticket(struct collective *collective,
 			     enum collective_op op, size_t offset, size_t count,
 			     enum collective_type type, int event)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Sets up what one rank needs to train: model, memory, buckets. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static int refuse_memory(struct ddp_error *error)
 			     "--batch");
 }
 
-/* One in ten sequences is held out where there is evaluation. */
+/* With evaluation, hold out one in ten sequences. */
 static int divide_data(struct trainer *trainer, struct ddp_error *error)
 {
 	const struct options *options = trainer->options;
@@ -72,7 +73,7 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 	return trainer->model ? 0 : -1;
 }
 
-/* More of a space; NULL until there is an arena. */
+/* Reserve bytes of a space; NULL until its arena exists. */
 static void *take(struct trainer *trainer, enum device_space space,
 		  size_t bytes)
 {
@@ -84,7 +85,7 @@ static void *take(struct trainer *trainer, enum device_space space,
 	return arena && bytes > 0 ? arena + begin : NULL;
 }
 
-/* OMP_NUM_THREADS is a number, or a list of which the first one is ours. */
+/* OMP_NUM_THREADS is a number, or a list: its first number counts here. */
 static int count_threads(void)
 {
 	const char *text = getenv("OMP_NUM_THREADS");
@@ -100,7 +101,7 @@ int trainer_count_moments(const struct options *options)
 	return options->momentum > 0 ? 1 : 0;
 }
 
-/* Where everything lies in the arenas, and so how large they are to be. */
+/* Place everything in the arenas, which gives their sizes. */
 static void lay_out(struct trainer *trainer)
 {
 	const struct options *options = trainer->options;
@@ -145,7 +146,7 @@ static void lay_out(struct trainer *trainer)
 				    ranks * sizeof(*trainer->rank_losses));
 }
 
-/* Where there is to be a plan alone, it need not fit into this machine. */
+/* A --plan may be for a model that does not fit into this machine. */
 static int create_memory(struct trainer *trainer, struct ddp_error *error)
 {
 	struct device *device = &trainer->device;
@@ -199,7 +200,7 @@ fail:
 	return NULL;
 }
 
-/* Rank 0's parameters, which reach all. */
+/* Rank 0's parameters, which it then broadcasts. */
 static int init_parameters(struct trainer *trainer)
 {
 	struct device *device = &trainer->device;

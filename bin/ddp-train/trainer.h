@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One rank of a run: what it holds and what it does in a step.
+ * One rank of a run: its state, and what it does in a step.
  *
  * A step takes the gradient of global_batch sequences, at positions 0, 1, ...
- * of the step; position p is the part of replica p of the sampler.  Rank r of
+ * of the step; position p is the part of replica p of the sampler. Rank r of
  * n has the positions r, r + n, ..., and computes them in chunks: of --batch
- * sequences, or, where --deterministic, of a granule.  Granule g of G has the
+ * sequences, or, where --deterministic, of a granule. Granule g of G has the
  * positions g, g + G, ..., so that rank r has granules r, r + n, ...
  */
 #ifndef DDP_TRAIN_TRAINER_H
@@ -49,16 +49,15 @@ struct trainer {
 	uint64_t updates;		/* made so far */
 
 	/* Of the last chunk of a step. */
-	size_t summed;			/* floats of level 0 that hold what all
-					   levels have */
+	size_t summed;			/* floats of level 0 that already have
+					   the sum of all levels */
 	double computed;		/* when its last operator had ended */
 
 	/*
-	 * Device memory.  Level 0 is the gradient in the collective's buffer,
-	 * with the parameters behind it; where chunks are summed by a tree the
-	 * other levels hold partial sums: chunk c, in the order of
-	 * computation, is written to the level that has as many below it as c
-	 * has ones in binary.
+	 * Device memory. Level 0 is the gradient in the collective's buffer,
+	 * and the parameters follow it there. If a tree sums the chunks, the
+	 * other levels have partial sums: chunk c, in the order of computation,
+	 * is written to level n, where n counts the ones of c in binary.
 	 */
 	float *param;
 	float *levels[MAX_LEVELS];
@@ -79,30 +78,30 @@ struct trainer {
 };
 
 /*
- * Everything of this rank alone: model, memory (unless only --plan is asked
- * for), buckets.  options were completed.  NULL with error set.
+ * Set up this rank: model, memory (unless --plan is given), buckets. options
+ * must be complete. Returns NULL with error set on failure.
  */
 struct trainer *trainer_create(const struct options *options,
 			       struct collective *collective,
 			       const struct data *data,
 			       struct ddp_error *error);
 
-/* Values that the optimizer keeps of each parameter: 0, 1 or 2. */
+/* Values that the optimizer keeps for each parameter: 0, 1 or 2. */
 int trainer_count_moments(const struct options *options);
 
 /* Accepts NULL. */
 void trainer_destroy(struct trainer *trainer);
 
 /*
- * Meet the others: the shared buffer, an all-reduce that is checked, rank 0's
- * parameters.  Collective.  Returns 0, or -1 on every rank with the same
- * error set.
+ * Allocate the shared buffer, check an all-reduce, and broadcast rank 0's
+ * parameters. Collective. Returns 0, or -1 on every rank with the same error
+ * set.
  */
 int trainer_begin(struct trainer *trainer, struct ddp_error *error);
 
 /*
  * The gradient of step `step` (from 1), summed over all ranks, and this rank's
- * share.  Collective.
+ * share. Collective.
  */
 void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
 			      struct share *share);
@@ -120,13 +119,13 @@ void trainer_update(struct trainer *trainer, uint64_t step, double norm);
 uint64_t trainer_hash_parameters(struct trainer *trainer);
 
 /*
- * An all-reduce of an exact pattern, and what went wrong on any rank before.
- * Returns 0, or -1 as trainer_begin().
+ * All-reduce a pattern whose sum is exact and compare it; mine is what went
+ * wrong on this rank before. Returns 0, or -1 as trainer_begin().
  */
 int trainer_check_reduce(struct trainer *trainer, struct ddp_error *mine,
 			 struct ddp_error *error);
 
-/* Mean loss of the held-out sequences.  Collective. */
+/* Mean loss of the held-out sequences. Collective. */
 double trainer_evaluate(struct trainer *trainer);
 
 /* Print `count` bytes that the model would write, to stdout. */

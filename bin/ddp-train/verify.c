@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks the all-reduce, and that ranks have the same parameters. */
 #include <inttypes.h>
 
 #include "collective.h"
@@ -20,7 +21,7 @@ static uint64_t hash_piece(uint64_t hash, const float *piece, size_t count)
 			__builtin_memcpy(&word, piece + i + 2 * lane,
 					 sizeof(word));
 			lanes[lane] = (lanes[lane] ^ word) * prime;
-			/* The top bits would never reach the lower ones. */
+			/* A product carries upwards only: mix downwards. */
 			lanes[lane] ^= lanes[lane] >> 32;
 		}
 	for (int lane = 0; lane < 4; lane++)
@@ -46,8 +47,8 @@ uint64_t trainer_hash_parameters(struct trainer *trainer)
 
 /*
  * Small whole numbers, so that their sum is exact in fp32 in any order: below
- * 2^24 for 92,000 ranks.  They do not repeat at the distance of a slice, lest
- * values that change their places go unnoticed.
+ * 2^24 for 92,000 ranks. They do not repeat at the distance of a slice, so that
+ * values that change places are found.
  */
 static float make_value(int rank, size_t i)
 {

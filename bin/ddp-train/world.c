@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds the ranks that train together, and calls the roll. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
@@ -21,14 +22,14 @@ static const char titles[COLUMNS][CELL] = {
 	"rank", "host", "node", "local", "gpus", "cpus"
 };
 
-/* What the table has of a rank. */
+/* A rank's row of the table. */
 struct row {
 	char cells[COLUMNS][CELL];
 };
 
 static const struct collective_table *
-choose(enum backend backend, const struct tool_promise *promise,
-       struct ddp_error *error)
+choose_backend(enum backend backend, const struct tool_promise *promise,
+	       struct ddp_error *error)
 {
 	int size = promise->size > 0 ? promise->size : promise->tasks;
 
@@ -66,11 +67,11 @@ int world_open(struct collective *collective, enum backend backend,
 	bool bad = tool_promise_read(&promise, error) < 0;
 
 	*collective = (struct collective){ .size = 1, .nodes = 1 };
-	collective->table = choose(backend, &promise, error);
+	collective->table = choose_backend(backend, &promise, error);
 	if (collective->table &&
 	    collective->table->open(collective, error) < 0)
 		collective->table = NULL;
-	/* All tasks that failed to meet see it: the first one prints it. */
+	/* All tasks that failed to meet notice: only the first prints it. */
 	*quiet = (promise.size > 1 || !collective->table) &&
 		 collective->size == 1 && !tool_promise_is_first();
 	if (bad || !collective->table)
@@ -104,7 +105,7 @@ static void fill_cpus(char *cell)
 	fill_text(cell, text);
 }
 
-static void fill(struct row *row, int rank)
+static void fill_row(struct row *row, int rank)
 {
 	char host[256] = "";
 
@@ -174,11 +175,11 @@ static struct row *gather(struct collective *collective)
 	struct row own = { 0 };
 	struct row *all = calloc((size_t)collective->size, sizeof(*all));
 
-	/* The others wait for this rank, and could not be told otherwise. */
+	/* The others wait for this rank, so end them. */
 	if (!all)
 		collective->table->abort(collective, "no memory for the table "
 					 "of ranks");
-	fill(&own, collective->rank);
+	fill_row(&own, collective->rank);
 	collective->table->agree(collective, &own, all, sizeof(own));
 	return all;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who takes part: the ranks that train together, whether the environment
- * agrees, and the roll call, by which every rank learns whether all are well.
+ * The ranks that train together: how they meet, whether they are those that the
+ * environment promises, and the roll call, which tells every rank whether one
+ * has failed.
  */
 #ifndef DDP_TRAIN_WORLD_H
 #define DDP_TRAIN_WORLD_H
@@ -17,17 +18,16 @@ enum { WORLD_CELL = 128 };
 
 /*
  * Choose a backend, open it, and compare it with RANK and WORLD_SIZE.
- * Returns 0, or -1 with error set; collective->table may be open even then,
- * and the other ranks wait there to be told.  It is NULL, with rank 0 and
- * size 1, where the ranks cannot meet.  *quiet: another process says the
- * error, so this one need not.
+ * Returns 0, or -1 with error set. Even then collective->table may be open, and
+ * the other ranks wait there for the error. If the ranks cannot meet, it is
+ * NULL, with rank 0 and size 1. *quiet: another process prints the error.
  */
 int world_open(struct collective *collective, enum backend backend,
 	       bool *quiet, struct ddp_error *error);
 
 /*
  * Tell all ranks where this one runs, with which settings, and what went wrong
- * so far (code DDP_ERROR_NONE: nothing); collective.  Settings are what
+ * so far (code DDP_ERROR_NONE: nothing); collective. Settings are what
  * tool_options_describe() writes, and more such lines, as for tool_agree().
  *
  * Returns 0, on rank 0 with the table of ranks on stdout, on all with each
@@ -40,7 +40,7 @@ int world_call_roll(struct collective *collective, const char *settings,
 		    struct ddp_error *error);
 
 /*
- * What went wrong on any rank, told to all; collective.  Returns 0, or -1 on
+ * Tell all ranks what went wrong on any; collective. Returns 0, or -1 on
  * every rank with the same error, as world_call_roll().
  */
 int world_share_errors(struct collective *collective,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Causal attention in the manner of Dao et al. 2022 (FlashAttention): the
- * scores of a few query rows of one head at a time, made again on the way
- * back from the log of the sum of their exponentials.
+ * Causal attention as by Dao et al. 2022 (FlashAttention): the scores of a few
+ * query rows of one head at a time. The backward pass computes them again from
+ * the log of the sum of their exponentials.
  */
 #include <math.h>
 
@@ -36,7 +36,7 @@ size_t cpu_count_attention_work(const struct device_shape *shape)
 	return 2 * floats * sizeof(float);
 }
 
-/* Many rows suit the engine, few compute less of the half that is masked. */
+/* Many rows suit the engine; few rows compute less that is masked. */
 static int count_block_rows(const struct head *head, int begin)
 {
 	int left = head->context - begin;
@@ -207,7 +207,7 @@ static void find_gradients(const struct head *head, int begin, int rows)
 		.c = head->dv, .ldc = head->stride });
 }
 
-/* The last rows first: they reach every key, so that the rest can add. */
+/* The last rows first: they write every key's gradient, the rest add. */
 static void attend_head_backward(const struct head *head)
 {
 	int blocks = (head->context + matmul_query_rows - 1) /

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Linear layer, softmax and cross entropy in one, there and back, in blocks
- * of rows.
+ * Linear layer, softmax and cross entropy in one, forward and backward, in
+ * blocks of rows.
  */
 #include "cpu/cpu.h"
 #include "cpu/vexp.h"
 
-/* Rows at once: enough to be worth going over all of the weights for. */
+/* Rows at once: enough to make reading all weights worth it. */
 enum { BLOCK = 256 };
 
 size_t cpu_count_classifier_work(const struct device_shape *shape)

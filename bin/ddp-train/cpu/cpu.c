@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CPU as a device: to enqueue is to run, and an event is complete.  With
- * what changes parameters and gradients, element by element.
+ * The CPU as a device: enqueued work runs at once, and events are complete.
+ * Also the operators on parameters and gradients, element by element.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +32,7 @@ static void close_arenas(struct device *device)
 	device->state = NULL;
 }
 
-/* Mapped, not allocated: a page that is never touched costs nothing. */
+/* mmap() rather than malloc(): a page that is never used costs nothing. */
 static int map_space(struct device *device, int space, size_t bytes,
 		     struct ddp_error *error)
 {
@@ -221,7 +221,8 @@ KERNEL static void round_to_bfloat(const float *x, uint16_t *y, size_t count)
 
 		memcpy(&bits, &x[i], sizeof(bits));
 		even = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-		/* A NaN could round to infinity: cut it, and keep it quiet. */
+		/* Rounding could make a NaN infinite: cut it, and set the
+		   quiet bit. */
 		y[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ?
 				  bits >> 16 | 0x40 : even);
 	}

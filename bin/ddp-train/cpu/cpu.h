@@ -8,7 +8,7 @@
 
 struct ddp_error;
 
-/* A sum over a row is formed in so many parts, whatever vectors there are. */
+/* Parts of the sum over a row, for vectors of any length. */
 enum { LANES = 16 };
 
 /*
@@ -28,7 +28,7 @@ void matmul_set_threads(int threads);
 void matmul(const struct matmul *matmul);
 
 /*
- * Rows at once that suit the engine: where a product sums over them, and of
+ * How many rows at once suit the engine: of products that sum over rows, and of
  * queries in attention (at most ATTENTION_ROWS).
  */
 enum { ATTENTION_ROWS = 64 };

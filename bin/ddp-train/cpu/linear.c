@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fully connected layer with bias and GELU.  Rows go in blocks: a block is
- * still in the cache when what follows or precedes its product comes by.
+ * The fully connected layer with bias and GELU, in blocks of rows: a block is
+ * still in the cache for the work before or after its product.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { FORWARD_ROWS = 1024 };
 
 /*
  * GELU as GPT-2 has it: x / 2 * (1 + tanh(u)) = x / (1 + exp(-2 u)) with
- * u = sqrt(2 / pi) * (x + 0.044715 x^3).  This is exp(-2 u), but at most
+ * u = sqrt(2 / pi) * (x + 0.044715 x^3). This is exp(-2 u), but at most
  * exp(80): it is multiplied by what can be 0.
  */
 INLINE float gelu_exp(float x)
@@ -33,7 +33,7 @@ INLINE float gelu_slope(float x)
 	float e = gelu_exp(x), s = 1 / (1 + e);
 	float slope = x * (1.5957691216f + 0.2140644489f * (x * x));
 
-	/* 1 - s is s * e, without its cancellation; e * slope can overflow. */
+	/* s * e is 1 - s without cancellation; e * slope could overflow. */
 	return s + s * (s * e * slope);
 }
 

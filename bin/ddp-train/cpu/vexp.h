@@ -21,7 +21,7 @@ INLINE int round_to_lanes(int count)
 
 /*
  * Of x up to 88, within 3 units in the last place; 0 below -87, near the
- * smallest normal number; NaN for NaN.  With n the integer nearest to x / ln 2
+ * smallest normal number; NaN for NaN. With n the integer nearest to x / ln 2
  * and r = x - n ln 2, it is 2^n exp(r), exp(r) being the polynomial of degree
  * 5 whose largest relative error is least (1e-7).
  */
@@ -87,7 +87,7 @@ INLINE float vexp_sum(float *x, float max, int count)
 
 /*
  * The row becomes exp(x - max) / sum * scale, in which what lies past count,
- * up to the next multiple of LANES, is 0.  Returns max + log(sum).
+ * up to the next multiple of LANES, is 0. Returns max + log(sum).
  */
 INLINE double vsoftmax(float *x, int count, float scale)
 {

@@ -52,8 +52,8 @@ static int check_heads(const struct model_shape *shape,
 }
 
 /*
- * Each tensor must have a number of values that an int can hold.  The token
- * table has it for any width that the first line lets pass.
+ * Each tensor must have a number of values that fits an int. That of the token
+ * table does for any width that passes the first line.
  */
 static int check_tensors(const struct model_shape *shape,
 			 struct ddp_error *error)
@@ -146,8 +146,8 @@ static void describe_tensor(struct gpt *gpt, int i)
 }
 
 /*
- * As GPT-2: normal with deviation 0.02, which is less where a layer adds to
- * x, so that x does not grow with the layers; gains 1, biases 0.
+ * As GPT-2: normal with deviation 0.02, less where a layer adds to x, so that x
+ * does not grow with the number of layers; gains 1, biases 0.
  */
 static void init_tensor(const struct gpt *gpt, int i, uint64_t seed,
 			uint64_t first, float *values)
@@ -250,8 +250,8 @@ static void complete_model(struct gpt *gpt, int sequences,
 	model->param_count = model_lay_out(gpt->tensors, model->tensor_count);
 	floats = plan_memory(gpt, (uint64_t)sequences,
 			     device->work_bytes(&shape) / sizeof(float) + 1);
-	/* At most 65536 layers of some 11 tensors that check_batch let pass:
-	   no overflow. */
+	/* No overflow: at most 65536 layers of about 11 tensors, each of
+	   which check_batch() has limited. */
 	model->bytes[SPACE_DEVICE] = (size_t)floats * sizeof(float);
 }
 

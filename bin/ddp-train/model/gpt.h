@@ -23,8 +23,8 @@ enum gpt_part {
 };
 
 /*
- * What forward leaves to backward of each layer.  The final norm is the first
- * norm of a layer past the last, of which there is no more than that.
+ * What the forward pass keeps of each layer for the backward pass. The final
+ * norm counts as the first norm of one more layer, which has nothing else.
  */
 enum gpt_kept {
 	GPT_SUM_1,		/* [rows][width], what norm 1 takes in */
@@ -40,7 +40,7 @@ enum gpt_kept {
 	GPT_KEPT
 };
 
-/* What all layers use in turn. */
+/* What the layers use one after the other. */
 enum gpt_scratch {
 	GPT_NORMED,		/* [rows][width], what a norm gives */
 	GPT_BRANCH,		/* likewise, what is added to x; its gradient */
@@ -63,7 +63,7 @@ struct gpt {
 /* The token table, the position table, the layers' tensors, the last norm. */
 enum { GPT_TOKENS, GPT_POSITIONS, GPT_LAYERS };
 
-/* Number i in that order: the tensors lie the other way round. */
+/* Number i in that order: in memory the order is reversed. */
 static inline int gpt_find_tensor(const struct gpt *gpt, int i)
 {
 	return gpt->model.tensor_count - 1 - i;

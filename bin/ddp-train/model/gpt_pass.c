@@ -64,7 +64,7 @@ static float *get_scratch(const struct pass *pass, enum gpt_scratch which)
 	return get_memory(pass) + pass->gpt->scratch[which];
 }
 
-/* x becomes x + branch, where it is kept, unless x is NULL: it lies there. */
+/* Norm of x + branch, a sum that is kept; x NULL: it already was. */
 static void normalize(const struct pass *pass, int layer, enum gpt_part part,
 		      const float *x)
 {
@@ -83,7 +83,7 @@ static void normalize(const struct pass *pass, int layer, enum gpt_part part,
 	});
 }
 
-/* in and out in widths */
+/* in and out are in units of the width. */
 static void multiply(const struct pass *pass, int layer, enum gpt_part part,
 		     int in, int out, const float *x, float *pre, float *y)
 {
@@ -233,8 +233,8 @@ static void attend_heads_backward(const struct pass *pass, int layer)
 }
 
 /*
- * What the norms and GELUs gave is made again: that takes 1 or 2 % of a step's
- * time and saves a quarter of a run's memory.
+ * The outputs of norms and GELUs are computed again: that takes 1 or 2 % of a
+ * step's time and saves a quarter of a run's memory.
  */
 static void run_layer_backward(const struct pass *pass, int layer)
 {
@@ -277,7 +277,7 @@ void gpt_compute_gradient(const struct model *model, struct device *device,
 	if (!grad)
 		return;
 	report_progress(&pass, model->tensor_count);
-	/* Nothing flows past the final norm. */
+	/* No gradient bypasses the final norm. */
 	pass.run->fill(device, dx, 0, (size_t)pass.rows * (size_t)gpt->width);
 	normalize_backward(&pass, gpt->layers, GPT_NORM_1);
 	for (int layer = gpt->layers - 1; layer >= 0; layer--)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The network of PyTorch's DDP tutorial, Linear(10, 10), ReLU, Linear(10, 5),
- * and the mean squared error on random normal data.  It computes on the host,
- * sample by sample, whatever the device.
+ * and the mean squared error on random normal data. It always computes on the
+ * host, sample by sample.
  */
 #include <math.h>
 #include <stdlib.h>
