@@ -2,9 +2,9 @@
 /*
  * allreduce [BYTES [ROUNDS]]: by two MPI ranks, one all-reduce as ddp-train
  * makes it, then MPI_Allreduce in place and, if the ranks are on two nodes, as
- * many bytes both ways over a TCP connection, in turn.  Prints medians over the
+ * many bytes both ways over a TCP connection, in turn. Prints medians over the
  * rounds: of the slower rank's times, in ms, and of what they are to each other
- * in a round.  Refuses unless each rank is bound to a CPU of its own.
+ * in a round. Refuses unless each rank is bound to a CPU of its own.
  */
 #define _GNU_SOURCE
 #include <errno.h>

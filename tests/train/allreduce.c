@@ -3,9 +3,9 @@
  * allreduce BACKEND ORDER NODES ROUNDS SEED: drives a collective with random
  * ranges, operations, delays and late events, and compares every value with
  * what each rank works out alone from all ranks' inputs, which are functions
- * of seed, rank, round and position.  Silent and 0 if all is right.
+ * of seed, rank, round and position. Silent and 0 if all is right.
  *
- * BACKEND is self or mpi, ORDER plain or deterministic.  NODES has a digit for
+ * BACKEND is self or mpi, ORDER plain or deterministic. NODES has a digit for
  * each rank, the node where that rank is to believe it runs (a fake, by a
  * MPI_Comm_split_type() of its own); "real" leaves it to MPI.
  *

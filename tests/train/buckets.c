@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The buckets, with a FAKE collective and a FAKE device.  The collective is
+ * The buckets, with a FAKE collective and a FAKE device. The collective is
  * slow: a poll moves a set number of floats, one ticket after the other, as a
- * link would; the device only notes its calls.  What both were asked is written
+ * link would; the device only notes its calls. What both were asked is written
  * down in order, one line of history a call, and compared with what bucket.h
- * and collective.h promise.  Speaks TAP.
+ * and collective.h promise. Speaks TAP.
  */
 #define _GNU_SOURCE
 #include <getopt.h>

@@ -45,7 +45,7 @@ static void large_logits(const void *arguments)
 
 /*
  * One head of 16: q is 4, 0, ... and k is -1e4, 0 or 1e4, 0, ..., so that each
- * row's score with itself is larger by 1e4 than that with the row before.  With
+ * row's score with itself is larger by 1e4 than that with the row before. With
  * small whole numbers in v and dout all is exact.
  */
 static void large_scores(const void *arguments)

@@ -2,7 +2,7 @@
 /*
  * parity INPUT OUTPUT: what a GPT computes on the CPU, for parity.py, which
  * wrote INPUT: an int32 header, tensors (name, count, values), then tokens and
- * targets of all batches.  OUTPUT: the parameters that a run would begin with;
+ * targets of all batches. OUTPUT: the parameters that a run would begin with;
  * the logits of the first batch; its loss alone; its gradient, at once and
  * accumulated from two parts; losses of as many of the trainer's own steps as
  * there are batches, by AdamW and by SGD; float64 throughout.

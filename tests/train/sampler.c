@@ -150,7 +150,7 @@ static int check_chi_square(const char *name, uint64_t count,
 }
 
 /*
- * Which sample comes to which place, over many epochs.  Rows and columns of
+ * Which sample comes to which place, over many epochs. Rows and columns of
  * this table all have the same sum, so it has (n - 1)^2 degrees of freedom,
  * and a cell's variance is (n - 1) / n of its mean.
  */

@@ -132,7 +132,7 @@ refused()
 }
 
 # corrupt.py RANK PLACE COMMAND...: a run of two ranks whose log is a pipe with
-# room for one line.  So rank 0 waits in its second line, after the second
+# room for one line. So rank 0 waits in its second line, after the second
 # update, while at PLACE of the memory that the ranks share, in the order
 # gradients of rank 0, its parameters, gradients of rank 1, its parameters,
 # something is written by way of RANK; then the pipe is emptied.

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages between nodes: chunks of slices, their sums, and back. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fold.h"
 #include "layout/error.h"
-#include "mpi/state.h"
+#include "mpi/exchange.h"
 
 enum {
 	CHUNKS = 256,		/* of a ticket, at most */
@@ -14,7 +15,7 @@ enum {
 	ALIGN = 16		/* floats of a cache line */
 };
 
-/* Whose slice a message is of: its peer's or mine. */
+/* Whose slice a message belongs to: the peer's or mine. */
 enum side { THEIRS, MINE };
 
 static float *get_own(const struct exchange *exchange)
@@ -22,7 +23,7 @@ static float *get_own(const struct exchange *exchange)
 	return exchange->node->copy[exchange->node->rank];
 }
 
-/* The ticket's values that rank sums or gives, as collective_find_slice(). */
+/* The values of the ticket that a rank owns: see collective_find_slice(). */
 static size_t find_slice(const struct exchange *exchange, int rank,
 			 size_t *begin)
 {
@@ -58,7 +59,7 @@ static float *find_staged(const struct exchange *exchange, int p, size_t begin)
 		(begin - exchange->ticket.offset - first);
 }
 
-/* My copy of these values is the sum over the ranks of this node. */
+/* My copy of these values becomes the sum over this node's ranks. */
 static void sum_node(struct exchange *exchange, size_t begin, size_t count)
 {
 	const struct node *node = exchange->node;
@@ -97,7 +98,7 @@ static void spread_values(const struct exchange *exchange, size_t begin,
 			       count * sizeof(float));
 }
 
-/* Block by block, so that it is in the cache from one step to the next. */
+/* Block by block, so that each step finds the block in the cache. */
 static void sum_all(struct exchange *exchange, size_t begin, size_t count)
 {
 	for (size_t done = 0; done < count; done += BLOCK) {
@@ -112,8 +113,8 @@ static void sum_all(struct exchange *exchange, size_t begin, size_t count)
 }
 
 /*
- * A chunk's message to or from peer p: of its slice or mine, the sum or a part
- * of it.  The owner receives parts and sends the sum.
+ * Post a chunk's message to or from peer p, of the peer's slice or mine. The
+ * owner of a slice receives parts and sends the sum.
  */
 static void post_message(struct exchange *exchange, int chunk, int p,
 			 enum side side, bool sum)
@@ -174,7 +175,7 @@ static void complete_message(struct exchange *exchange, int slot)
 	}
 }
 
-/* Send each peer my part of a chunk of its slice, or my slice's. */
+/* Send each peer my part of a chunk of its slice, or my own sum. */
 static void send_chunk(struct exchange *exchange, int chunk, bool sum)
 {
 	for (int p = 0; p < exchange->peers; p++) {
@@ -258,7 +259,7 @@ static void add_term(struct exchange *exchange, int rank)
 	exchange->peer[exchange->peers++] = rank;
 }
 
-/* All ranks; nested: of each node the one with my local rank. */
+/* All ranks; if nested, the rank of each node with my local rank. */
 static void find_terms(struct exchange *exchange)
 {
 	const struct place *place = exchange->node->place;
@@ -276,7 +277,7 @@ static void find_terms(struct exchange *exchange)
 	}
 }
 
-/* Where nothing is needed calloc() may give NULL. */
+/* One more than asked: calloc() may return NULL for none. */
 static void *allocate(size_t count, size_t size)
 {
 	return calloc(count + 1, size);

@@ -19,7 +19,7 @@
 
 enum { WAIT_SECONDS = 10 };
 
-/* Where cmsghdr's alignment is that of its buffer. */
+/* A union, to align the buffer for cmsghdr. */
 union control {
 	struct cmsghdr header;
 	char space[CMSG_SPACE(sizeof(int))];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A file descriptor, handed to other processes of the same user over a Unix
- * socket.  Both sides look at whose process the other one is.  The name of the
+ * socket. Both sides look at whose process the other one is. The name of the
  * socket is random, in the abstract namespace: it is no file, and disappears
  * with the process.
  */
@@ -11,7 +11,7 @@
 enum { HANDOVER_NAME = 48 };
 
 /*
- * All return a descriptor (handover_send() 0), or -1 with errno set.  None
+ * All return a descriptor (handover_send() 0), or -1 with errno set. None
  * waits longer than ten seconds.
  */
 

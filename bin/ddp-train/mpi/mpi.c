@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Failures of MPI itself end the world: MPI_ERRORS_ARE_FATAL, the default. */
+/*
+ * The collective over MPI: works its tickets off, in order. Failures of MPI
+ * itself end the world: MPI_ERRORS_ARE_FATAL, the default.
+ */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "layout/error.h"
-#include "mpi/state.h"
+#include "mpi/exchange.h"
 #include "tool/mpi_private.h"
 
 enum {
-	TICKETS = 256,		/* at once; start() waits for room */
+	TICKETS = 256,		/* at once; start() waits for a free one */
 	SPINS = 300		/* some 10 us, before other ranks get the CPU */
 };
 
@@ -31,10 +34,10 @@ static void abort_world(struct collective *collective, const char *text)
 }
 
 /*
- * Between two polls nobody answers: a message that goes only once its receiver
- * has agreed waits for two of them, each an operator long.  So Open MPI is to
- * send ours over TCP at once, unless the user has said from which size it asks
- * first.  Other MPIs do not look at this.
+ * Between two polls no rank answers. A message that needs the receiver's
+ * consent would wait for two polls, each an operator long. So have Open MPI
+ * send ours over TCP at once, unless the user has set the size from which it
+ * asks first. Other MPIs ignore this.
  */
 static void send_at_once(void)
 {
@@ -101,7 +104,7 @@ static void *allocate_window(struct collective *collective,
 	return mpi->node.copy[mpi->node.rank];
 }
 
-/* Tell the others of this node for which tickets my values are there. */
+/* Publish for which tickets my values are ready. */
 static void publish_ready(struct mpi *mpi)
 {
 	const struct device_table *table = mpi->device->table;
@@ -138,7 +141,7 @@ static void poll_tickets(struct collective *collective)
 		}
 		if (!exchange_poll(&mpi->exchange))
 			return;
-		/* Slurm would count it as this rank's memory from now on. */
+		/* Or Slurm would count it as this rank's memory, too. */
 		if (ticket->op == BROADCAST)
 			node_forget(&mpi->node, ticket->offset, ticket->count);
 		mpi->busy = false;

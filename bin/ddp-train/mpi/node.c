@@ -5,7 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mpi/state.h"
+#include "collective.h"
+#include "mpi/node.h"
 
 static void number_nodes(const struct place *place,
 			 struct collective *collective)

@@ -38,7 +38,7 @@ static FILE *open_file(const char *directory, const char *name)
 	return fopen(path, "re");
 }
 
-/* The number behind the words at the start of a line of a file. */
+/* The number after the words at the start of a line of a file. */
 static uint64_t read_number(const char *directory, const char *name,
 			    const char *words)
 {
@@ -103,7 +103,7 @@ static bool has_word(const char *list, const char *word)
 	return length == 0;
 }
 
-/* This process's cgroup, as a path below the root of all that it may see. */
+/* This process's cgroup, as a path below the root that it sees. */
 static bool find_path(const char *proc, const struct version *version,
 		      char path[PATH_MAX])
 {

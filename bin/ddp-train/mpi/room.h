@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that this process can still get.  Whoever takes more of a cgroup
- * than its limit is killed without a word, so it is asked first.
+ * The memory that this process can still get. The kernel kills a process that
+ * takes more than its cgroup's limit, so the limit is checked first.
  */
 #ifndef DDP_TRAIN_MPI_ROOM_H
 #define DDP_TRAIN_MPI_ROOM_H
@@ -10,7 +10,7 @@
 
 enum { ROOMS = 16 };
 
-/* What a machine or a cgroup has left.  Processes share the same one. */
+/* What a machine or a cgroup has left. Processes share the same one. */
 struct room {
 	uint64_t device, inode;		/* the cgroup's; 0: the machine */
 	uint64_t bytes;			/* what is used for files alone counts
@@ -18,9 +18,9 @@ struct room {
 };
 
 /*
- * The machine, this process's cgroup and those around it, as far as they say
- * what they have left.  proc is "/proc", or in tests a folder with the same
- * files.  Returns how many.
+ * The machine, this process's cgroup and those around it, if they have a limit.
+ * proc is "/proc", or in tests a folder with the same
+ * files. Returns how many.
  */
 int room_find(const char *proc, struct room rooms[ROOMS]);
 

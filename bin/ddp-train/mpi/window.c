@@ -70,7 +70,7 @@ void window_set_bytes(struct window *window, size_t bytes)
 	window->segment = (bytes + page - 1) / page * page;
 }
 
-/* What the ranks of this node that are in one room with this one need of it. */
+/* What this rank and the others of this node in the same room need. */
 static size_t count_need(const struct window *window, const struct room *room)
 {
 	size_t need = 0;
@@ -100,7 +100,7 @@ static int refuse_room(const struct window *window, const struct room *room,
 			     room->inode ? "ask for more (srun --mem), " : "");
 }
 
-/* Each limit on memory is compared with what all ranks under it will take. */
+/* Compare each limit on memory with what all ranks under it will take. */
 static int check_room(struct window *window, struct ddp_error *error)
 {
 	struct room mine[ROOMS];
@@ -116,7 +116,7 @@ static int check_room(struct window *window, struct ddp_error *error)
 	return 0;
 }
 
-/* Sealed, so that no mapping of it can lose its memory. */
+/* Sealed: nobody can shrink it, which would make its mappings fail. */
 static int make_memory(size_t bytes)
 {
 	int fd = memfd_create("ddp-train", MFD_CLOEXEC | MFD_ALLOW_SEALING |
@@ -156,7 +156,7 @@ static int create(struct window *window, struct ddp_error *error)
 	return 0;
 }
 
-/* Whether a descriptor, perhaps one that only names it, is of the memfd. */
+/* Whether a descriptor (O_PATH will do) is that of the memfd. */
 static bool is_origin(const struct window *window, int fd)
 {
 	struct stat stat_buffer;
@@ -177,8 +177,9 @@ static bool is_memory(const struct window *window, int fd)
 }
 
 /*
- * What has this number there, if it is the memfd, or -1.  In another PID
- * namespace it may be anything: look before opening it.
+ * Open the memfd by its process and number. In another PID namespace these may
+ * name anything: check that it is the memfd before opening it. Returns -1 if it
+ * is not.
  */
 static int open_by_number(const struct window *window)
 {
@@ -223,7 +224,7 @@ static int no_handover(const struct window *window, struct ddp_error *error)
 		    error);
 }
 
-/* From here on for the ranks that could not open it. */
+/* The next steps are for the ranks that could not open it. */
 static int listen_to_ranks(struct window *window, struct ddp_error *error)
 {
 	if (window->rank > 0 || window->missing == 0)
@@ -276,7 +277,7 @@ static void close_descriptors(struct window *window)
 	close_descriptor(&window->connection);
 }
 
-/* What is mapped needs no descriptor any more, by which it could be opened. */
+/* A mapping needs no descriptor; without one nobody can open the memfd. */
 static int map(struct window *window, struct ddp_error *error)
 {
 	int flags = window->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;

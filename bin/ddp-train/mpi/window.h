@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The window: memory that the ranks of a node share, a segment for each.  It is
+ * The window: memory that the ranks of a node share, a segment for each. It is
  * a memfd, which has no name: nobody else can open it or have made it before.
  * The node's first rank makes it; the others open it through /proc/PID/fd.
  * Where that fails, as in PID namespaces of their own, they get it over a
@@ -18,7 +18,7 @@
 
 struct ddp_error;
 
-/* How to find the first rank's memfd, and to know it again. */
+/* Where to find the first rank's memfd, and how to recognize it. */
 struct window_origin {
 	pid_t pid;
 	int fd;
@@ -42,14 +42,15 @@ struct window {
 /* Among these ranks. Returns 0, or -1 without memory. */
 int window_open(struct window *window, MPI_Comm comm);
 
-/* It is to hold so many bytes of each rank. */
+/* Set how many bytes of each rank it has. */
 void window_set_bytes(struct window *window, size_t bytes);
 
 /*
- * What it takes to have the window, in this order; collective.  Each is called
- * only once all ranks of the world know that the one before has succeeded on
- * all of them: so none waits for a rank that has failed.  They return 0, or -1
- * with error set.  At the end each rank's segment has its memory, zeroed.
+ * The steps that make the window, in this order; collective. Call each only
+ * once all ranks of the world know that the one before has succeeded on all of
+ * them, so that no rank waits for one that has failed. They return 0, or -1
+ * with error set. After the last one each rank's segment is allocated and
+ * zeroed.
  */
 enum { WINDOW_STEPS = 8 };
 extern int (*const window_steps[WINDOW_STEPS])(struct window *window,

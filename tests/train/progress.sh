@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of run, which sources this
-# What a run says, by obj/tests/train/report: a program that takes its steps
+# What a run says, by obj/tests/train/progress: a program that takes its steps
 # from stdin.
 
-# report_steps COUNT: steps of 2 s, the first of 3 s. A rank computes 1.6 s, the
+# write_steps COUNT: steps of 2 s, the first of 3 s. A rank computes 1.6 s, the
 # slowest, by turns rank 1 on n1 and 0 on n2, 2.08 and 1.8 s; the last gradient
 # comes 0.4 s after the first backward pass ended, 0.2 s after the mean of them.
-report_steps()
+write_steps()
 {
 	awk -v count="$1" 'BEGIN {
 		for (i = 1; i <= count; i++)
@@ -25,9 +25,9 @@ reports()
 	status=$?
 }
 
-test_report_lines()
+test_progress_lines()
 {
-	report_steps 40 >steps
+	write_steps 40 >steps
 	reports - 40 16 4096 2
 	equal 'lines for the first step, every tenth of them and the last' \
 		'1 4 8 12 16 20 24 28 32 36 40' \
@@ -42,7 +42,7 @@ test_report_lines()
 	163840 tokens in 81.00 s; after the first step 2048 tokens/s, exposed 20.0%, parallel efficiency 90.0%
 	END
 	equal 'what they say' "$(cat wanted)" "$(sed -n '1p;3p;11,12p' out)"
-	report_steps 2 | sed 's/[01] n[12]$/0 n1/' >steps
+	write_steps 2 | sed 's/[01] n[12]$/0 n1/' >steps
 	reports - 2 10 0 1
 	cat >wanted <<-END
 	step 1/2  loss 5.8333  lr 1.43e-04  3 samples/s  exposed 13.3%  left 3s
@@ -64,10 +64,10 @@ test_report_lines()
 		"$(xargs <had)"
 }
 
-test_report_log()
+test_progress_log()
 {
 	{
-		report_steps 2
+		write_steps 2
 		echo eval 2 4.1
 		echo step 3 nan 1e-3 inf 1 2 .4 .2 1.6 2 1 'n"\'
 	} >steps
@@ -101,8 +101,8 @@ test_report_log()
 	fi
 }
 
-# report_fails WORDS LOG: with one sentence
-report_fails()
+# fails WORDS LOG: with one sentence
+fails()
 {
 	reports "$2" 40 16 4096 2
 	test "$status" -eq 1 && test "$(wc -l <err)" -eq 1 &&
@@ -110,11 +110,11 @@ report_fails()
 	result $? "an error: $1"
 }
 
-test_report_errors()
+test_progress_errors()
 {
-	report_steps 3 >steps
-	report_fails 'cannot write --log .: Is a directory; name a file' .
-	report_fails 'cannot write --log /dev/full: No space' /dev/full
+	write_steps 3 >steps
+	fails 'cannot write --log .: Is a directory; name a file' .
+	fails 'cannot write --log /dev/full: No space' /dev/full
 	timeout 10 "$program" - 40 16 4096 2 <steps \
 		>/dev/full 2>err
 	test $? -eq 1 && test "$(wc -l <err)" -eq 1 &&
@@ -169,13 +169,13 @@ test_error_on_terminal()
 	result $? 'an error on a terminal has a line of its own'
 }
 
-test_report_terminal()
+test_progress_terminal()
 {
 	if ! test -x "$python"; then
 		skip 'a line that is rewritten' "no $python"
 		return
 	fi
-	report_steps 40 >steps
+	write_steps 40 >steps
 	on_terminal "$program" - 40 16 4096 2
 	cat >wanted <<-END
 	status 0
@@ -188,7 +188,7 @@ test_report_terminal()
 	check 'it is seldom rewritten' test "$(grep -c ^drawn out)" -lt 20
 	# Each a little after a tenth of a second; the last one is shorter.
 	{
-		report_steps 3 | sed 's/$/\nsleep 120/'
+		write_steps 3 | sed 's/$/\nsleep 120/'
 		echo eval 3 4.4
 		echo 'step 4 5 .1 1 0 9 0 0 1 1 0 n1'
 		echo 'step 40 5 .1 1 0 900 0 0 1 1 0 n1'
@@ -207,11 +207,11 @@ test_report_terminal()
 	test_error_on_terminal
 }
 
-test_report()
+test_progress()
 {
-	program report
-	test_report_lines
-	test_report_log
-	test_report_errors
-	test_report_terminal
+	program progress
+	test_progress_lines
+	test_progress_log
+	test_progress_errors
+	test_progress_terminal
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The report by itself: report LOG STEPS SAMPLES TOKENS RANKS, LOG "-" for
- * none.  Lines on stdin: "step" and the fields of struct report_step in their
- * order, "eval STEP LOSS", "sleep MS"; at their end, report_end().
+ * The progress alone: progress LOG STEPS SAMPLES TOKENS RANKS, LOG "-" for
+ * none. Lines on stdin: "step" and the fields of struct progress_step in their
+ * order, "eval STEP LOSS", "sleep MS"; at their end, progress_print_end().
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "ddp_error.h"
-#include "report.h"
+#include "progress.h"
 
-static int step(struct report *report, const char *line,
+static int step(struct progress *progress, const char *line,
 		struct ddp_error *error)
 {
-	struct report_step step = { 0 };
+	struct progress_step step = { 0 };
 	char host[64];
 	int skipped;
 
@@ -28,10 +28,10 @@ static int step(struct report *report, const char *line,
 		return 2;
 	step.skipped = skipped != 0;
 	step.host = host;
-	return report_step(report, &step, error);
+	return progress_print_step(progress, &step, error);
 }
 
-static int obey(struct report *report, const char *line,
+static int obey(struct progress *progress, const char *line,
 		struct ddp_error *error)
 {
 	uint64_t number;
@@ -41,14 +41,14 @@ static int obey(struct report *report, const char *line,
 	if (sscanf(line, "sleep %u", &ms) == 1)
 		return usleep(ms * 1000);
 	if (sscanf(line, "eval %" SCNu64 "%lf", &number, &loss) == 2)
-		return report_eval(report, number, loss, error);
-	return step(report, line, error);
+		return progress_print_eval(progress, number, loss, error);
+	return step(progress, line, error);
 }
 
 int main(int argc, char **argv)
 {
-	struct report *report = NULL;
-	struct report_plan plan = { 0 };
+	struct progress *progress = NULL;
+	struct progress_plan plan = { 0 };
 	struct ddp_error error = { .text = "a bad line on stdin" };
 	char line[512];
 	int status;
@@ -60,12 +60,12 @@ int main(int argc, char **argv)
 	plan.samples = strtoull(argv[3], NULL, 10);
 	plan.tokens = strtoull(argv[4], NULL, 10);
 	plan.ranks = atoi(argv[5]);
-	status = report_open(&report, &plan, &error);
+	status = progress_open(&progress, &plan, &error);
 	while (status == 0 && fgets(line, sizeof(line), stdin))
-		status = obey(report, line, &error);
+		status = obey(progress, line, &error);
 	if (status == 0)
-		status = report_end(report, &error);
-	report_close(report);
+		status = progress_print_end(progress, &error);
+	progress_close(progress);
 	if (status != 0)
 		fprintf(stderr, "%s\n", error.text);
 	return status != 0;

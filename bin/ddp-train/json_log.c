@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes the log of a run. */
+#define _GNU_SOURCE
+#include "json_log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layout/error.h"
+#include "progress.h"
+#include "tool/tool.h"
+
+struct json_log {
+	FILE *file;
+	const char *path;
+	bool begun;			/* it has a line of this run */
+};
+
+int json_log_open(struct json_log **log, const char *path,
+		  struct ddp_error *error)
+{
+	struct json_log *new = calloc(1, sizeof(*new));
+
+	if (!new)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for "
+				     "the log");
+	new->path = path;
+	new->file = tool_open_log("--log", path, error);
+	if (!new->file) {
+		free(new);
+		return -1;
+	}
+	*log = new;
+	return 0;
+}
+
+static void begin_line(struct json_log *log, uint64_t step)
+{
+	/* Only a regular file can be emptied. */
+	if (!log->begun && ftruncate(fileno(log->file), 0) < 0)
+		errno = 0;
+	log->begun = true;
+	fprintf(log->file, "{\"step\":%" PRIu64, step);
+}
+
+/* With 17 digits any double reads back exactly. */
+static void write_number(struct json_log *log, const char *name, double value,
+			 int digits)
+{
+	if (isfinite(value))
+		fprintf(log->file, ",\"%s\":%.*g", name, digits, value);
+	else
+		fprintf(log->file, ",\"%s\":null", name);
+}
+
+static int end_line(struct json_log *log, struct ddp_error *error)
+{
+	fputs("}\n", log->file);
+	if (fflush(log->file) == 0 && !ferror(log->file))
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot write --log %s: "
+			     "%s; make room there or name another file",
+			     log->path, strerror(errno));
+}
+
+int json_log_write_step(struct json_log *log, const struct progress_step *step,
+			double seconds, uint64_t samples,
+			struct ddp_error *error)
+{
+	begin_line(log, step->step);
+	write_number(log, "loss", step->loss, 17);
+	write_number(log, "lr", step->lr, 17);
+	write_number(log, "norm", step->norm, 17);
+	fprintf(log->file, ",\"skipped\":%s,\"samples\":%" PRIu64,
+		step->skipped ? "true" : "false", samples);
+	write_number(log, "seconds", seconds, 9);
+	write_number(log, "exposed", step->exposed, 9);
+	write_number(log, "waited", step->waited, 9);
+	write_number(log, "busy", step->busy, 9);
+	write_number(log, "slowest_busy", step->slowest_busy, 9);
+	fprintf(log->file, ",\"slowest\":%d", step->slowest);
+	fputs(",\"host\":", log->file);
+	tool_print_json(log->file, step->host);
+	return end_line(log, error);
+}
+
+int json_log_write_eval(struct json_log *log, uint64_t step, double loss,
+			struct ddp_error *error)
+{
+	begin_line(log, step);
+	write_number(log, "eval_loss", loss, 17);
+	return end_line(log, error);
+}
+
+void json_log_close(struct json_log *log)
+{
+	if (log)
+		fclose(log->file);
+	free(log);
+}

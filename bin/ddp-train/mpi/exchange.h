@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sums over all ranks. The order of the sums, each by fold_tree(): over all
+ * ranks in rank order if the plan says deterministic, on one node, or if nodes
+ * have different numbers of ranks; else over the ranks of each node, then over
+ * the nodes in their order.
+ */
+#ifndef DDP_TRAIN_MPI_EXCHANGE_H
+#define DDP_TRAIN_MPI_EXCHANGE_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collective.h"
+#include "mpi/node.h"
+
+struct ddp_error;
+
+enum {
+	MESSAGE = 1 << 17,		/* floats; more where a slice would
+					   have very many */
+	MESSAGE_HEADER = 4096		/* bytes that suffice for MPI's own */
+};
+
+struct ticket {
+	enum collective_op op;
+	size_t offset, count;
+	int event;
+	int number;			/* as it goes into MPI's tags */
+};
+
+/*
+ * What a rank exchanges with its peers by message. Each sends the others its
+ * part of their slices. Once an owner has all parts of a chunk, it sends the
+ * sum back into the same place.
+ */
+struct exchange {
+	const struct node *node;
+	int rank, size;			/* within the world */
+	bool nested;			/* sums within nodes come first; the
+					   peers are those of equal local rank,
+					   and else all on other nodes */
+	int peers;
+	int *peer;			/* [peers]: their ranks */
+	int terms;
+	int *term;			/* [terms]: what a slice is the sum of,
+					   in order: l >= 0, copy l of this
+					   node; -1 - p, what peer p sent */
+	size_t chunk;			/* floats of a message, at most */
+	float *staging;			/* [peers][stride] */
+	size_t stride;
+	const float **sources;		/* [terms or ranks of this node] */
+
+	/* The ticket under way. */
+	struct ticket ticket;
+	int chunks;			/* of the longest slice */
+	int pending;			/* messages */
+	MPI_Request *requests;		/* [chunks][peers][2], by side */
+	bool *sums;			/* likewise: carries the sum, not a
+					   part of it */
+	int *completed;			/* likewise: for MPI_Testsome */
+	int *arrived;			/* [chunks]: parts of my slice */
+};
+
+/* After node_use_window(). Returns 0, or -1 with error set. */
+int exchange_alloc(struct exchange *exchange, const struct node *node,
+		   const struct collective *collective,
+		   const struct collective_plan *plan,
+		   struct ddp_error *error);
+
+/* Begin once all ranks of this node are ready and the last ticket is done. */
+void exchange_begin(struct exchange *exchange, const struct ticket *ticket);
+
+/* Whether this rank's part of the ticket is done; never blocks. */
+bool exchange_poll(struct exchange *exchange);
+
+/* Without a ticket: let MPI receive, so that no sender waits for this rank. */
+void exchange_idle(const struct exchange *exchange);
+
+void exchange_free(struct exchange *exchange);
+
+#endif

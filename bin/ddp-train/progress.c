@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Prints the progress of a run. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "json_log.h"
+#include "layout/error.h"
+#include "progress.h"
+#include "tool/tool.h"
+
+enum { LINE_MAX_BYTES = 320 };
+
+/* Sums over steps, in seconds. */
+struct sums {
+	uint64_t steps;
+	double seconds, exposed, waited, busy;
+};
+
+/* What the others lost to a rank when it was the slowest. */
+struct straggler {
+	double lost;			/* since the line before, seconds */
+	char host[64];
+};
+
+struct progress {
+	struct progress_plan plan;
+	struct json_log *log;		/* NULL: none */
+	bool terminal;
+	int shown;			/* columns of the line that is to be
+					   rewritten; 0: none is */
+	double drawn;			/* when the last line was */
+	uint64_t done;			/* the last step, 0: none yet */
+	double seconds;			/* of all steps */
+	struct sums recent;		/* since the line before */
+	struct sums steady;		/* without the first of several */
+	struct straggler *stragglers;	/* [ranks] */
+};
+
+/*
+ * 0: no terminal. The one that mpirun puts before its own output has no width
+ * either, and does not count.
+ */
+static int find_width(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int progress_open(struct progress **progress, const struct progress_plan *plan,
+		  struct ddp_error *error)
+{
+	struct progress *new = calloc(1, sizeof(*new));
+	struct straggler *stragglers = calloc((size_t)plan->ranks,
+					      sizeof(*stragglers));
+
+	if (!new || !stragglers) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for the "
+			      "report on %d ranks", plan->ranks);
+		goto fail;
+	}
+	new->plan = *plan;
+	if (plan->log && json_log_open(&new->log, plan->log, error) < 0)
+		goto fail;
+	new->terminal = find_width() > 0;
+	new->stragglers = stragglers;
+	*progress = new;
+	return 0;
+fail:
+	free(stragglers);
+	free(new);
+	return -1;
+}
+
+void progress_close(struct progress *progress)
+{
+	if (!progress)
+		return;
+	if (progress->shown) {
+		putchar('\n');
+		fflush(stdout);
+	}
+	json_log_close(progress->log);
+	free(progress->stragglers);
+	free(progress);
+}
+
+/* Append to a line; what does not fit is left out. */
+__attribute__((format(printf, 2, 3)))
+static void append(char *line, const char *format, ...)
+{
+	size_t length = strlen(line);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(line + length, LINE_MAX_BYTES - length, format, list);
+	va_end(list);
+}
+
+static void append_duration(char *line, double seconds)
+{
+	/* Bounded, so that it is a whole number of 64 bits. */
+	uint64_t s = (uint64_t)(fmin(seconds, 1e12) + 0.5);
+
+	if (s < 60)
+		append(line, "%" PRIu64 "s", s);
+	else if (s < 3600)
+		append(line, "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
+	else if (s < 86400)
+		append(line, "%" PRIu64 "h%02" PRIu64 "m", s / 3600,
+		       s % 3600 / 60);
+	else
+		append(line, "%" PRIu64 "d%02" PRIu64 "h", s / 86400,
+		       s % 86400 / 3600);
+}
+
+/* printf() would print the sign of a NaN. */
+static double drop_nan_sign(double number)
+{
+	return isnan(number) ? (double)NAN : number;
+}
+
+static double divide(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+/* Tokens a second, or samples for a model without tokens. */
+static void append_speed(const struct progress *progress, char *line,
+			 const struct sums *sums)
+{
+	const struct progress_plan *plan = &progress->plan;
+	uint64_t each = plan->tokens ? plan->tokens : plan->samples;
+	const char *unit = progress->terminal ? "tok" : "tokens";
+
+	append(line, "%.0f %s/s", divide((double)(each * sums->steps),
+					 sums->seconds),
+	       plan->tokens ? unit : "samples");
+}
+
+/* Which rank the others waited for most, and how much longer it took. */
+static void append_slowest(const struct progress *progress, char *line)
+{
+	const struct straggler *most = progress->stragglers;
+
+	if (progress->plan.ranks == 1)
+		return;
+	for (int rank = 1; rank < progress->plan.ranks; rank++)
+		if (progress->stragglers[rank].lost > most->lost)
+			most = &progress->stragglers[rank];
+	if (most->lost > 0)
+		append(line, "  slowest %d on %s +%.0f%%",
+		       (int)(most - progress->stragglers), most->host,
+		       100 * divide(most->lost, progress->recent.busy));
+}
+
+/* The least important comes last: a narrow terminal cuts it off. */
+static void compose(const struct progress *progress, char *line,
+		    const struct progress_step *step)
+{
+	const struct progress_plan *plan = &progress->plan;
+	const struct sums *recent = &progress->recent;
+	int digits = snprintf(NULL, 0, "%" PRIu64, plan->steps);
+
+	append(line, "step %*" PRIu64 "/%" PRIu64 "  loss %.4f%s  ", digits,
+	       step->step, plan->steps, drop_nan_sign(step->loss),
+	       step->skipped ? " skipped" : "");
+	if (!progress->terminal)
+		append(line, "lr %.2e  ", step->lr);
+	append_speed(progress, line, recent);
+	append(line, "  exposed %.*f%%", !progress->terminal,
+	       100 * divide(recent->exposed, recent->seconds));
+	append_slowest(progress, line);
+	if (step->step < plan->steps) {
+		append(line, "  left ");
+		append_duration(line, divide(progress->steady.seconds,
+					     (double)progress->steady.steps) *
+				(double)(plan->steps - step->step));
+	}
+}
+
+/*
+ * Blanks overwrite the rest of the line before. A line that wraps could not be
+ * rewritten, so print only what fits.
+ */
+static void rewrite(struct progress *progress, const char *line)
+{
+	int width = find_width(), length = (int)strlen(line), blanks;
+
+	width = width > 0 ? width : 80;
+	length = length < width - 1 ? length : width - 1;
+	blanks = progress->shown < width - 1 ? progress->shown : width - 1;
+	blanks = blanks > length ? blanks - length : 0;
+	printf("\r%.*s%*s", length, line, blanks, "");
+	progress->shown = length;
+}
+
+static bool is_due(const struct progress *progress,
+		   const struct progress_step *step)
+{
+	uint64_t steps = progress->plan.steps;
+	double since = clock_seconds() - progress->drawn;
+
+	if (step->step == 1 || step->step >= steps)
+		return true;
+	if (progress->terminal)
+		return since >= 0.1;
+	return step->skipped || since >= 60 ||
+		step->step % (steps / 10 + (steps % 10 > 0)) == 0;
+}
+
+static void add_step(struct sums *sums, const struct progress_step *step)
+{
+	sums->steps++;
+	sums->seconds += step->seconds;
+	sums->exposed += step->exposed;
+	sums->waited += step->waited;
+	sums->busy += step->busy;
+}
+
+static void count_step(struct progress *progress,
+		       const struct progress_step *step)
+{
+	struct straggler *slowest = &progress->stragglers[step->slowest];
+
+	if (progress->done == 1 && progress->plan.steps > 2)
+		progress->steady = (struct sums){ 0 };
+	progress->done = step->step;
+	progress->seconds += step->seconds;
+	add_step(&progress->recent, step);
+	add_step(&progress->steady, step);
+	slowest->lost += step->slowest_busy - step->busy;
+	snprintf(slowest->host, sizeof(slowest->host), "%s", step->host);
+}
+
+int progress_print_step(struct progress *progress,
+			const struct progress_step *step,
+			struct ddp_error *error)
+{
+	char line[LINE_MAX_BYTES] = "";
+
+	count_step(progress, step);
+	if (progress->log &&
+	    json_log_write_step(progress->log, step, progress->seconds,
+				step->step * progress->plan.samples,
+				error) < 0)
+		return -1;
+	if (!is_due(progress, step))
+		return 0;
+	compose(progress, line, step);
+	if (progress->terminal)
+		rewrite(progress, line);
+	else
+		puts(line);
+	progress->drawn = clock_seconds();
+	progress->recent = (struct sums){ 0 };
+	for (int rank = 0; rank < progress->plan.ranks; rank++)
+		progress->stragglers[rank].lost = 0;
+	return tool_flush(error);
+}
+
+/* A line that stays, after the one that is rewritten. */
+static int print_line(struct progress *progress, const char *line,
+		      struct ddp_error *error)
+{
+	if (progress->shown)
+		putchar('\n');
+	progress->shown = 0;
+	puts(line);
+	return tool_flush(error);
+}
+
+int progress_print_eval(struct progress *progress, uint64_t step, double loss,
+			struct ddp_error *error)
+{
+	char line[LINE_MAX_BYTES] = "";
+
+	append(line, "step %" PRIu64 "  eval loss %.4f", step,
+	       drop_nan_sign(loss));
+	if (progress->log &&
+	    json_log_write_eval(progress->log, step, loss, error) < 0)
+		return -1;
+	return print_line(progress, line, error);
+}
+
+int progress_print_end(struct progress *progress, struct ddp_error *error)
+{
+	const struct progress_plan *plan = &progress->plan;
+	const struct sums *steady = &progress->steady;
+	uint64_t each = plan->tokens ? plan->tokens : plan->samples;
+	char line[LINE_MAX_BYTES] = "";
+
+	append(line, "%" PRIu64 " %s in %.2f s%s ", progress->done * each,
+	       plan->tokens ? "tokens" : "samples", progress->seconds,
+	       steady->steps < progress->done ? "; after the first step" : ":");
+	append_speed(progress, line, steady);
+	append(line, ", exposed %.1f%%, parallel efficiency %.1f%%",
+	       100 * divide(steady->exposed, steady->seconds),
+	       100 - 100 * divide(steady->waited, steady->seconds));
+	return print_line(progress, line, error);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a run prints while it trains: on a terminal one line that is rewritten,
+ * elsewhere lines now and then (the first step, every tenth of the steps, a
+ * skipped one, the last one, and one if a minute has passed); and the log
+ * (json_log.h). Rank 0 alone does this.
+ *
+ * The last line leaves the first step out of its rates, as it warms up, if
+ * there are more than two. Exposed is the sum of "exposed" over that of the
+ * steps' seconds. The parallel efficiency is the share of their time in which
+ * the ranks did not wait for gradients, 1 - sum of waited / sum of seconds: how
+ * close they are to one rank's speed, if they do not slow each other down while
+ * they compute.
+ */
+#ifndef DDP_TRAIN_PROGRESS_H
+#define DDP_TRAIN_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ddp_error;
+struct progress;
+
+struct progress_plan {
+	const char *log;		/* file to create or empty, borrowed
+					   until progress_close(); NULL: none */
+	uint64_t steps;
+	uint64_t samples;		/* of one step, all ranks */
+	uint64_t tokens;		/* likewise; 0: the model has none */
+	int ranks;			/* at least 1 */
+};
+
+struct progress_step {
+	uint64_t step;			/* from 1 */
+	double loss;			/* of all samples, before the update */
+	double lr;
+	double norm;			/* of the gradient before clipping */
+	bool skipped;			/* not finite: no update was made */
+	double seconds;			/* of the step, on rank 0 */
+	double exposed;			/* from the end of a rank's backward
+					   pass to its last gradient reduced,
+					   the largest over ranks, but no more
+					   than seconds: another rank may
+					   begin the step earlier */
+	double waited;			/* the mean of that over ranks */
+	double busy;			/* until the end of the backward pass,
+					   the mean over ranks */
+	double slowest_busy;		/* the largest, and whose it is */
+	int slowest;			/* 0 .. ranks - 1 */
+	const char *host;		/* the slowest rank's node, borrowed
+					   during the call */
+};
+
+/*
+ * The log is created here, and emptied by the first step. Returns 0, or -1
+ * with error set.
+ */
+int progress_open(struct progress **progress, const struct progress_plan *plan,
+		  struct ddp_error *error);
+
+/* Returns 0, or -1 with error set when the log or stdout cannot be written. */
+int progress_print_step(struct progress *progress,
+			const struct progress_step *step,
+			struct ddp_error *error);
+
+/* The mean loss over the held-out sequences after a step; likewise. */
+int progress_print_eval(struct progress *progress, uint64_t step, double loss,
+			struct ddp_error *error);
+
+/* The last line: speed, exposed share, parallel efficiency; likewise. */
+int progress_print_end(struct progress *progress, struct ddp_error *error);
+
+/* Accepts NULL. Leaves the cursor at the start of a line. */
+void progress_close(struct progress *progress);
+
+#endif

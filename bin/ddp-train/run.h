@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run on this rank: what main.c sets up, and the loop over its steps. */
+#ifndef DDP_TRAIN_RUN_H
+#define DDP_TRAIN_RUN_H
+
+#include <stdbool.h>
+
+#include "collective.h"
+#include "data.h"
+#include "train_options.h"
+#include "world.h"
+
+struct ddp_error;
+struct progress;
+struct trainer;
+
+struct run {
+	struct options options, asked;	/* complete; as they were given */
+	struct collective collective;
+	struct data data;
+	struct trainer *trainer;
+	struct progress *progress;	/* rank 0's */
+	char (*hosts)[WORLD_CELL];	/* of all ranks */
+	double begun, opened;		/* moments */
+	bool quiet;			/* another process prints the error */
+};
+
+/*
+ * Train all steps; collective. Returns 0, or -1 on every rank with the same
+ * error set. If only this rank fails, ends all of them.
+ */
+int run_train(struct run *run, struct ddp_error *error);
+
+#endif
