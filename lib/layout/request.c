@@ -127,6 +127,34 @@ static void fill_bound(const struct ddp_request *request, uint32_t gpus,
 		fill->ntasks_per_node = gpus;
 }
 
+/* One task for each GPU of each node, which must be known. */
+static int fill_gpus(const struct ddp_request *request, struct ddp_fill *fill,
+		     struct ddp_error *error)
+{
+	uint32_t gpus;
+
+	if (request->gpus_per_task || request->gpus_per_socket)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "%s does not tell how many GPUs each node "
+				     "has; give the number of tasks with -n or "
+				     "--ntasks-per-node",
+				     request->gpus_per_task ?
+				     "--gpus-per-task" : "--gpus-per-socket");
+	if (ddp_request_gpus(request, &gpus, error) < 0)
+		return -1;
+	if (gpus && !get_fixed_nodes(request->nodes) &&
+	    (request->nodes || request->in_job))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "one task a GPU needs a fixed number of "
+				     "nodes, and %s%.64s leaves it open; give "
+				     "-N NODES, or the number of tasks with -n",
+				     request->nodes ? "-N" :
+				     "--jobid without -N",
+				     request->nodes ? request->nodes : "");
+	fill->ntasks_per_node = gpus;
+	return 0;
+}
+
 int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 		     struct ddp_error *error)
 {
@@ -142,33 +170,11 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 			fill_bound(request, gpus, fill);
 		return 0;
 	}
-	if (request->pty) {
-		fill->ntasks = 1;
-		if (request->nodes && !request->nodes_typed)
-			fill->nodes = 1;
-		return 0;
-	}
-	if (request->gpus_per_task || request->gpus_per_socket)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "%s does not tell how many GPUs each node "
-				     "has; give the number of tasks with -n or "
-				     "--ntasks-per-node",
-				     request->gpus_per_task ?
-				     "--gpus-per-task" : "--gpus-per-socket");
-	if (ddp_request_gpus(request, &gpus, error) < 0)
-		return -1;
-	if (!gpus)
-		return 0;
-	if (!get_fixed_nodes(request->nodes) &&
-	    (request->nodes || request->in_job))
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "one task a GPU needs a fixed number of "
-				     "nodes, and %s%.64s leaves it open; give "
-				     "-N NODES, or the number of tasks with -n",
-				     request->nodes ? "-N" :
-				     "--jobid without -N",
-				     request->nodes ? request->nodes : "");
-	fill->ntasks_per_node = gpus;
+	if (!request->pty)
+		return fill_gpus(request, fill, error);
+	fill->ntasks = 1;
+	if (request->nodes && !request->nodes_typed)
+		fill->nodes = 1;
 	return 0;
 }
 
@@ -201,37 +207,54 @@ uint32_t ddp_request_cpus_per_task(const char *job_cpus_per_task,
 	return cpus < room ? cpus : room;
 }
 
-int ddp_request_check_cpus(const struct ddp_request *request,
-			   enum ddp_cpus *cpus, struct ddp_error *error)
+/* The tasks that a request names for each node with so many GPUs; or 1. */
+static uint32_t count_tasks(const struct ddp_request *request, uint32_t gpus)
 {
 	uint32_t nodes = get_fixed_nodes(request->nodes);
-	uint32_t gpus, tasks = 1, ranks;
-	bool whole = false;	/* gpus and tasks are the job's, not a node's */
-	uint64_t have, more;
+	uint32_t ntasks = number(request->ntasks);
 
-	*cpus = DDP_CPUS_ENOUGH;
-	if (ddp_request_gpus(request, &gpus, NULL) < 0)
-		whole = !nodes && !request->ntasks && request->gpus &&
-			ddp_gpus_count(request->gpus, &gpus, NULL) == 0;
-	if ((!whole && ddp_request_gpus(request, &gpus, NULL) < 0) || !gpus ||
-	    request->cpus_open || request->ntasks_per_gpu)
-		return 0;
 	if (request->ntasks_per_node)
-		tasks = number(request->ntasks_per_node);
-	else if (request->ntasks && nodes)
-		tasks = (number(request->ntasks) + nodes - 1) / nodes;
-	else if (request->ntasks && number(request->ntasks) < gpus)
-		tasks = number(request->ntasks);
-	else if (request->ntasks)
-		tasks = gpus;
-	ranks = request->ntasks || request->ntasks_per_node ? tasks : gpus;
+		return number(request->ntasks_per_node);
+	if (!request->ntasks)
+		return 1;
+	if (nodes)
+		return (ntasks + nodes - 1) / nodes;
+	return ntasks < gpus ? ntasks : gpus;
+}
 
-	have = request->cpus_per_task ? number(request->cpus_per_task) : 1;
-	have *= tasks;
+/* The CPUs that it asks for on each such node. */
+static uint64_t count_cpus(const struct ddp_request *request, uint32_t gpus)
+{
+	uint64_t have = request->cpus_per_task ?
+		number(request->cpus_per_task) : 1, more;
+
+	have *= count_tasks(request, gpus);
 	more = (uint64_t)number(request->cpus_per_gpu) * gpus;
 	have = more > have ? more : have;
 	more = number(request->mincpus);
-	have = more > have ? more : have;
+	return more > have ? more : have;
+}
+
+int ddp_request_check_cpus(const struct ddp_request *request,
+			   enum ddp_cpus *cpus, struct ddp_error *error)
+{
+	bool whole = false;	/* gpus and ranks are the job's, not a node's */
+	uint32_t gpus, ranks;
+	uint64_t have;
+
+	*cpus = DDP_CPUS_ENOUGH;
+	if (ddp_request_gpus(request, &gpus, NULL) < 0) {
+		whole = !get_fixed_nodes(request->nodes) && !request->ntasks &&
+			request->gpus &&
+			ddp_gpus_count(request->gpus, &gpus, NULL) == 0;
+		if (!whole)
+			return 0;
+	}
+	if (!gpus || request->cpus_open || request->ntasks_per_gpu)
+		return 0;
+	ranks = request->ntasks || request->ntasks_per_node ?
+		count_tasks(request, gpus) : gpus;
+	have = count_cpus(request, gpus);
 	if (have < ranks)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "%u GPUs%s make %u ranks, and the "
