@@ -8,8 +8,7 @@
 
 #include "nccl/symbols.h"
 
-#define CUDA_ERROR_NOT_READY 600
-#define STREAM_NON_BLOCKING 1
+enum { CUDA_ERROR_NOT_READY = 600, STREAM_NON_BLOCKING = 1 };
 
 /*
  * A CUcontext and a CUstream are a void *, a CUdevice is an int, a CUdeviceptr

@@ -17,7 +17,7 @@
 #include "nccl/symbols.h"
 #include "bench_world.h"
 
-#define TIMEOUT_S 300
+enum { TIMEOUT_S = 300 };
 
 static struct {
 	int (*all_reduce)(const void *send, void *receive, size_t count,

@@ -12,7 +12,7 @@
 
 #include "shape.h"
 
-#define PATTERN_PERIOD 4093
+enum { PATTERN_PERIOD = 4093 };
 
 /* Two periods of elements, from element 0 on. */
 struct pattern {

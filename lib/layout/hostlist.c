@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads Slurm's node lists, in two passes: one counts, one expands. */
 #define _GNU_SOURCE
 #include "layout/hostlist.h"
 
@@ -17,7 +18,7 @@ struct ddp_hostlist {
 	char *names;		/* one pool, each name with its NUL */
 };
 
-/* One bracket of an item, and the number in it whose turn it is. */
+/* One bracket of an item, and the current number in it. */
 struct bracket {
 	const char *open;	/* behind '[' */
 	const char *close;	/* at ']' */
@@ -26,7 +27,7 @@ struct bracket {
 	size_t width;		/* zero padding of the current range */
 };
 
-/* One name of the comma list, brackets and all. */
+/* One name of the comma list, with its brackets. */
 struct item {
 	const char *text, *end;
 	size_t hosts;		/* that it expands to */
@@ -49,10 +50,10 @@ static int fail(const struct parser *parser, const char *at,
 }
 
 /*
- * Make the range at at the current one. Returns NULL, or what was expected at
- * bracket->next.
+ * Make the range that begins at `at` the current one. Returns NULL, or what was
+ * expected at bracket->next.
  */
-static const char *bracket_load(struct bracket *bracket, const char *at)
+static const char *load_range(struct bracket *bracket, const char *at)
 {
 	bracket->next = at;
 	if (ddp_scan_number(&bracket->next, 0, UINT64_MAX, &bracket->value))
@@ -69,7 +70,7 @@ static const char *bracket_load(struct bracket *bracket, const char *at)
 	return NULL;
 }
 
-static size_t digits_count(uint64_t value)
+static size_t count_digits(uint64_t value)
 {
 	size_t count = 1;
 
@@ -80,8 +81,8 @@ static size_t digits_count(uint64_t value)
 	return count;
 }
 
-/* Read a bracket, parser->at behind its '[', and count it into item. */
-static int bracket_parse(struct parser *parser, struct item *item)
+/* Read a bracket from behind its '[', and count its hosts into item. */
+static int parse_bracket(struct parser *parser, struct item *item)
 {
 	struct bracket *bracket = &item->brackets[item->bracket_count];
 	const char *expected;
@@ -90,13 +91,13 @@ static int bracket_parse(struct parser *parser, struct item *item)
 	bracket->open = parser->at;
 	bracket->next = parser->at - 1;
 	do {
-		expected = bracket_load(bracket, bracket->next + 1);
+		expected = load_range(bracket, bracket->next + 1);
 		if (expected)
 			return fail(parser, bracket->next, expected);
 		if (bracket->high - bracket->value >= DDP_HOSTLIST_MAX - hosts)
 			return fail(parser, bracket->open, TOO_MANY);
 		hosts += bracket->high - bracket->value + 1;
-		digits = digits_count(bracket->high);
+		digits = count_digits(bracket->high);
 		if (digits < bracket->width)
 			digits = bracket->width;
 		if (longest < digits)
@@ -105,7 +106,7 @@ static int bracket_parse(struct parser *parser, struct item *item)
 	if (*bracket->next != ']')
 		return fail(parser, bracket->next, "'-', ',' or ']'");
 	bracket->close = bracket->next;
-	bracket_load(bracket, bracket->open);
+	load_range(bracket, bracket->open);
 	if (item->hosts > DDP_HOSTLIST_MAX / hosts)
 		return fail(parser, bracket->open, TOO_MANY);
 	item->hosts *= hosts;
@@ -115,8 +116,8 @@ static int bracket_parse(struct parser *parser, struct item *item)
 	return 0;
 }
 
-/* Read one item up to the ',' or NUL behind it, every bracket at its start. */
-static int item_parse(struct parser *parser, struct item *item)
+/* Read one item up to its ',' or NUL; its brackets are then at their start. */
+static int parse_item(struct parser *parser, struct item *item)
 {
 	item->text = parser->at;
 	item->hosts = 1;
@@ -128,7 +129,7 @@ static int item_parse(struct parser *parser, struct item *item)
 				    "a name of at most 255 bytes");
 		if (*parser->at == '[') {
 			parser->at++;
-			if (bracket_parse(parser, item))
+			if (parse_bracket(parser, item))
 				return -1;
 		} else if (*parser->at <= ' ' || *parser->at > '~' ||
 			   *parser->at == ']') {
@@ -148,10 +149,10 @@ static int item_parse(struct parser *parser, struct item *item)
 }
 
 /*
- * Step to the item's next name. Slurm's order for three brackets and more is
- * odd but fixed: the last turns fastest, then the first, the second and so on.
+ * Step to the item's next name. Slurm's order for three or more brackets is odd
+ * but fixed: the last one turns fastest, then the first, the second and so on.
  */
-static void item_advance(struct item *item)
+static void advance_item(struct item *item)
 {
 	struct bracket *bracket;
 	size_t i;
@@ -164,10 +165,10 @@ static void item_advance(struct item *item)
 			return;
 		}
 		if (*bracket->next == ',') {
-			bracket_load(bracket, bracket->next + 1);
+			load_range(bracket, bracket->next + 1);
 			return;
 		}
-		bracket_load(bracket, bracket->open);
+		load_range(bracket, bracket->open);
 	}
 }
 
@@ -178,7 +179,7 @@ static char *append_text(char *out, const char *from, const char *to)
 
 static char *append_number(char *out, uint64_t value, size_t width)
 {
-	size_t count = digits_count(value);
+	size_t count = count_digits(value);
 	char *end;
 
 	if (count < width)
@@ -192,7 +193,7 @@ static char *append_number(char *out, uint64_t value, size_t width)
 }
 
 /* Write the item's current name with its NUL; returns the byte behind that. */
-static char *item_format(const struct item *item, char *out)
+static char *format_item(const struct item *item, char *out)
 {
 	const struct bracket *bracket;
 	const char *from = item->text;
@@ -209,15 +210,15 @@ static char *item_format(const struct item *item, char *out)
 	return out;
 }
 
-/* Check the whole text; the number of its hosts, or 0 on error. */
-static size_t hosts_count(const char *text, struct ddp_error *error)
+/* Check the whole text. Returns the number of its hosts, or 0 on error. */
+static size_t count_hosts(const char *text, struct ddp_error *error)
 {
 	struct parser parser = { text, text, error };
 	struct item item;
 	size_t count = 0;
 
 	for (;;) {
-		if (item_parse(&parser, &item))
+		if (parse_item(&parser, &item))
 			return 0;
 		if (item.hosts > DDP_HOSTLIST_MAX - count) {
 			fail(&parser, item.text, TOO_MANY);
@@ -230,8 +231,8 @@ static size_t hosts_count(const char *text, struct ddp_error *error)
 	}
 }
 
-/* Expand the checked text. Names go to a pool that grows with them. */
-static int hosts_expand(struct ddp_hostlist *hosts, const char *text)
+/* Expand the checked text, into a pool that grows with the names. */
+static int expand_hosts(struct ddp_hostlist *hosts, const char *text)
 {
 	struct parser parser = { text, text, NULL };
 	struct item item;
@@ -239,7 +240,7 @@ static int hosts_expand(struct ddp_hostlist *hosts, const char *text)
 	char *names;
 
 	while (filled < hosts->count) {
-		item_parse(&parser, &item);
+		parse_item(&parser, &item);
 		parser.at++;
 		for (i = 0; i < item.hosts; i++) {
 			if (size - used <= item.length) {
@@ -250,10 +251,10 @@ static int hosts_expand(struct ddp_hostlist *hosts, const char *text)
 				hosts->names = names;
 			}
 			hosts->offsets[filled++] = (uint32_t)used;
-			used = (size_t)(item_format(&item,
+			used = (size_t)(format_item(&item,
 						    hosts->names + used) -
 					hosts->names);
-			item_advance(&item);
+			advance_item(&item);
 		}
 	}
 	names = realloc(hosts->names, used);
@@ -268,7 +269,7 @@ struct ddp_hostlist *ddp_hostlist_create(const char *text,
 	struct ddp_hostlist *hosts;
 	size_t count;
 
-	count = hosts_count(text ? text : "", error);
+	count = count_hosts(text ? text : "", error);
 	if (count == 0)
 		return NULL;
 	hosts = calloc(1, sizeof(*hosts));
@@ -276,7 +277,7 @@ struct ddp_hostlist *ddp_hostlist_create(const char *text,
 		goto no_memory;
 	hosts->count = count;
 	hosts->offsets = malloc(count * sizeof(*hosts->offsets));
-	if (!hosts->offsets || hosts_expand(hosts, text))
+	if (!hosts->offsets || expand_hosts(hosts, text))
 		goto no_memory;
 	return hosts;
 

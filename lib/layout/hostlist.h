@@ -2,7 +2,7 @@
 /*
  * Host names from a Slurm node list.
  *
- * Understood is every form that Slurm writes, expanded in the order in which
+ * Every form that Slurm writes is read, and expanded in the order in which
  * `scontrol show hostnames` prints it:
  *
  *   n1			one name
@@ -14,8 +14,8 @@
  *			r1n3 r1n4 r2n3 r2n4
  *   [1-3]		nothing but a bracket: 1 2 3
  *
- * Duplicates are kept. Anything else is an error that quotes the text and
- * names the position, in bytes from 1, and what was expected there.
+ * Duplicates are kept. Anything else is an error that quotes the text and tells
+ * the position, in bytes from 1, and what was expected there.
  */
 #ifndef DDP_LAYOUT_HOSTLIST_H
 #define DDP_LAYOUT_HOSTLIST_H
@@ -24,8 +24,10 @@
 
 #include "layout/error.h"
 
-#define DDP_HOSTLIST_MAX 1048576	/* hosts in one list */
-#define DDP_HOSTNAME_MAX 255		/* bytes in one name, without NUL */
+enum {
+	DDP_HOSTLIST_MAX = 1048576,	/* hosts in one list */
+	DDP_HOSTNAME_MAX = 255		/* bytes in one name, without NUL */
+};
 
 struct ddp_hostlist;
 

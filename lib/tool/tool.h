@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the programs in bin/ share, and nothing else links: the standard
- * streams and the files that a program writes (here), and what the launcher
- * promised about the world (promise.h). Not installed.
+ * What the programs in bin/ share; nothing else links this folder, and it is
+ * not installed. Here are the standard streams and the files that a program
+ * writes; option.h reads command lines by a table, agree.h makes an error of
+ * one rank that of all, promise.h compares the ranks with what the launcher
+ * promised, and mpi_private.h begins and ends MPI. Start here.
  */
 #ifndef DDP_TOOL_TOOL_H
 #define DDP_TOOL_TOOL_H

@@ -8,7 +8,7 @@
 
 #include "topo/hwloc_topo.h"
 
-static hwloc_obj_t pci_find(hwloc_topology_t hwloc, const char *wanted)
+static hwloc_obj_t find_pci(hwloc_topology_t hwloc, const char *wanted)
 {
 	char bus_id[DDP_BUS_ID_SIZE];
 	hwloc_obj_t pci = NULL;
@@ -21,8 +21,8 @@ static hwloc_obj_t pci_find(hwloc_topology_t hwloc, const char *wanted)
 	return pci;
 }
 
-/* The smallest object that holds all of these CPUs. */
-static hwloc_obj_t holder_find(hwloc_topology_t hwloc,
+/* The smallest object that has all of these CPUs. */
+static hwloc_obj_t find_holder(hwloc_topology_t hwloc,
 			       const struct ddp_cpuset *cpus)
 {
 	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
@@ -39,14 +39,13 @@ static hwloc_obj_t holder_find(hwloc_topology_t hwloc,
 	return holder ? holder : hwloc_get_root_obj(hwloc);
 }
 
-static int note(hwloc_topology_t hwloc, hwloc_obj_t at, const char *text)
+static int add_note(hwloc_topology_t hwloc, hwloc_obj_t at, const char *text)
 {
-	return !at ||
-	       hwloc_topology_insert_misc_object(hwloc, at, text) == NULL ?
-		-1 : 0;
+	return at && hwloc_topology_insert_misc_object(hwloc, at, text) ?
+	       0 : -1;
 }
 
-static int rank_note(hwloc_topology_t hwloc, const struct ddp_machine *machine,
+static int note_rank(hwloc_topology_t hwloc, const struct ddp_machine *machine,
 		     const struct ddp_view *gpus,
 		     const struct ddp_placement *placement, uint32_t rank)
 {
@@ -57,13 +56,14 @@ static int rank_note(hwloc_topology_t hwloc, const struct ddp_machine *machine,
 
 	ddp_cpuset_format(&placement->cpus, cpus, sizeof(cpus));
 	snprintf(text, sizeof(text), "rank %u: CPUs %.200s", rank, cpus);
-	rc = note(hwloc, holder_find(hwloc, &placement->cpus), text);
+	rc = add_note(hwloc, find_holder(hwloc, &placement->cpus), text);
 	snprintf(text, sizeof(text), "rank %u", rank);
 	for (i = 0; i < placement->gpu_count; i++) {
 		ref = &gpus->gpus[placement->gpus[i]];
 		if (ref->gpu != DDP_GPU_NONE &&
-		    note(hwloc, pci_find(hwloc, machine->gpus[ref->gpu].bus_id),
-			 text))
+		    add_note(hwloc,
+			     find_pci(hwloc, machine->gpus[ref->gpu].bus_id),
+			     text))
 			rc = -1;
 	}
 	return rc;
@@ -80,14 +80,14 @@ char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
 	uint32_t i;
 
 	for (i = 0; (placement = ddp_placement_get(placements, i)); i++) {
-		if (rank_note(topo->hwloc, machine, gpus, placement,
+		if (note_rank(topo->hwloc, machine, gpus, placement,
 			      ranks[i]) == 0)
 			continue;
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot note "
 			      "rank %u in the topology", ranks[i]);
 		return NULL;
 	}
-	/* The text outlives the topology, which hwloc's own would not. */
+	/* A copy, because hwloc's own text ends with the topology. */
 	if (hwloc_topology_export_xmlbuffer(topo->hwloc, &xml, &length, 0) == 0)
 		text = strdup(xml);
 	if (!text)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What the GPUs' drivers say of them, and whether this process may use them. */
 #define _GNU_SOURCE
 #include "topo/topo.h"
 
@@ -8,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The value of a "name: value" line, cut into value[size]; false: none. */
-static bool line_value(const char *line, const char *name, char *value,
+/* Copy the value of a line "name: value", unless it is another or too long. */
+static bool read_value(const char *line, const char *name, char *value,
 		       size_t size)
 {
 	size_t length = strlen(name);
@@ -26,7 +27,7 @@ static bool line_value(const char *line, const char *name, char *value,
 	return true;
 }
 
-static void nvidia_read(struct ddp_gpu *gpu, const char *root)
+static void read_nvidia(struct ddp_gpu *gpu, const char *root)
 {
 	char path[PATH_MAX], line[256], minor[16] = "";
 	FILE *file;
@@ -38,8 +39,8 @@ static void nvidia_read(struct ddp_gpu *gpu, const char *root)
 	if (!file)
 		return;
 	while (fgets(line, sizeof(line), file) != NULL) {
-		line_value(line, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
-		line_value(line, "Device Minor:", minor, sizeof(minor));
+		read_value(line, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
+		read_value(line, "Device Minor:", minor, sizeof(minor));
 	}
 	fclose(file);
 	if (strncmp(gpu->uuid, "GPU-", 4) != 0 || strchr(gpu->uuid, '?'))
@@ -57,7 +58,7 @@ void ddp_topo_drivers(struct ddp_machine *machine, const char *root)
 		struct ddp_gpu *gpu = &machine->gpus[i];
 
 		if (gpu->vendor == DDP_VENDOR_NVIDIA)
-			nvidia_read(gpu, root);
+			read_nvidia(gpu, root);
 		else
 			snprintf(gpu->device, sizeof(gpu->device),
 				 "/dev/dri/by-path/pci-%s-render",
@@ -65,7 +66,7 @@ void ddp_topo_drivers(struct ddp_machine *machine, const char *root)
 	}
 }
 
-/* access() asks the device cgroup as well. */
+/* access() is refused by the device cgroup as well, without opening. */
 void ddp_topo_reach(struct ddp_machine *machine, const char *root)
 {
 	char path[PATH_MAX];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Turns hwloc's topology into the core's plain structs. */
 #include "topo/topo.h"
 
 #include <stdio.h>
@@ -7,8 +8,7 @@
 
 #include "topo/hwloc_topo.h"
 
-#define PCI_NVIDIA 0x10de
-#define PCI_AMD 0x1002
+enum { PCI_NVIDIA = 0x10de, PCI_AMD = 0x1002 };
 
 void ddp_topo_bus_id(hwloc_obj_t pci, char *out, size_t size)
 {
@@ -47,8 +47,8 @@ static int compare_bus(const void *a, const void *b)
 	return x->func < y->func ? -1 : x->func > y->func;
 }
 
-/* The GPUs by bus id, their number in *count; the caller frees the array. */
-static hwloc_obj_t *gpus_find(hwloc_topology_t hwloc, uint32_t *count,
+/* The GPUs in the order of their bus ids; the caller frees the array. */
+static hwloc_obj_t *find_gpus(hwloc_topology_t hwloc, uint32_t *count,
 			      struct ddp_error *error)
 {
 	hwloc_obj_t *gpus = calloc(DDP_GPU_MAX, sizeof(*gpus)), pci = NULL;
@@ -74,8 +74,11 @@ static hwloc_obj_t *gpus_find(hwloc_topology_t hwloc, uint32_t *count,
 	return gpus;
 }
 
-/* Visit the infos of a device and of those below it that have this name. */
-static uint32_t infos_find(hwloc_obj_t object, const char *name,
+/*
+ * Collect the values of the infos of this name, of a device and of those below
+ * it. Returns how many there are, which may be more than there is room for.
+ */
+static uint32_t find_infos(hwloc_obj_t object, const char *name,
 			   const char **values, uint32_t room)
 {
 	uint32_t found = 0, i;
@@ -89,12 +92,12 @@ static uint32_t infos_find(hwloc_obj_t object, const char *name,
 		}
 	for (child = object->io_first_child; child;
 	     child = child->next_sibling)
-		found += infos_find(child, name, values + found,
+		found += find_infos(child, name, values + found,
 				    found < room ? room - found : 0);
 	return found;
 }
 
-static void text_copy(char *out, size_t size, const char *text, size_t length)
+static void copy_text(char *out, size_t size, const char *text, size_t length)
 {
 	size_t i;
 
@@ -107,8 +110,8 @@ static void text_copy(char *out, size_t size, const char *text, size_t length)
 	out[length] = '\0';
 }
 
-/* "GV100GL [Tesla V100 SXM2 16GB]" is sold as what is in the brackets. */
-static void model_find(hwloc_obj_t pci, char *out, size_t size)
+/* Of "GV100GL [Tesla V100 SXM2 16GB]" the name in brackets is the usual one. */
+static void find_model(hwloc_obj_t pci, char *out, size_t size)
 {
 	const char *name = hwloc_obj_get_info_by_name(pci, "PCIDevice");
 	const char *open = name ? strrchr(name, '[') : NULL;
@@ -118,9 +121,9 @@ static void model_find(hwloc_obj_t pci, char *out, size_t size)
 		snprintf(out, size, "%04x:%04x", pci->attr->pcidev.vendor_id,
 			 pci->attr->pcidev.device_id);
 	else if (close && close > open + 1)
-		text_copy(out, size, open + 1, (size_t)(close - open - 1));
+		copy_text(out, size, open + 1, (size_t)(close - open - 1));
 	else
-		text_copy(out, size, name, strlen(name));
+		copy_text(out, size, name, strlen(name));
 }
 
 static bool is_above(hwloc_obj_t above, hwloc_obj_t object)
@@ -131,10 +134,11 @@ static bool is_above(hwloc_obj_t above, hwloc_obj_t object)
 }
 
 /*
- * How far a network device is from a GPU: levels up to what contains both,
- * then sockets before RDMA alone, then the faster link.
+ * How far a network device is from a GPU: first by the levels up to what
+ * contains both; then a device with sockets comes before one with RDMA alone;
+ * then the faster link is nearer.
  */
-static double interface_cost(hwloc_obj_t gpu, hwloc_obj_t device)
+static double find_cost(hwloc_obj_t gpu, hwloc_obj_t device)
 {
 	hwloc_obj_t above = gpu->parent, pci = device->parent;
 	double steps = 0;
@@ -148,7 +152,7 @@ static double interface_cost(hwloc_obj_t gpu, hwloc_obj_t device)
 		0 : 1e5) - (double)pci->attr->pcidev.linkspeed;
 }
 
-static void interface_find(hwloc_topology_t hwloc, hwloc_obj_t gpu, char *out,
+static void find_interface(hwloc_topology_t hwloc, hwloc_obj_t gpu, char *out,
 			   size_t size)
 {
 	hwloc_obj_t device = NULL, best = NULL;
@@ -160,17 +164,17 @@ static void interface_find(hwloc_topology_t hwloc, hwloc_obj_t gpu, char *out,
 		    !device->name || !device->parent ||
 		    device->parent->type != HWLOC_OBJ_PCI_DEVICE)
 			continue;
-		cost = interface_cost(gpu, device);
+		cost = find_cost(gpu, device);
 		if (!best || cost < least) {
 			best = device;
 			least = cost;
 		}
 	}
 	if (best)
-		text_copy(out, size, best->name, strlen(best->name));
+		copy_text(out, size, best->name, strlen(best->name));
 }
 
-static void cpuset_copy(struct ddp_cpuset *out, hwloc_const_bitmap_t bitmap)
+static void copy_cpuset(struct ddp_cpuset *out, hwloc_const_bitmap_t bitmap)
 {
 	int cpu;
 
@@ -180,7 +184,7 @@ static void cpuset_copy(struct ddp_cpuset *out, hwloc_const_bitmap_t bitmap)
 		ddp_cpuset_add(out, (uint32_t)cpu);
 }
 
-static int gpu_fill(hwloc_topology_t hwloc, hwloc_obj_t pci,
+static int fill_gpu(hwloc_topology_t hwloc, hwloc_obj_t pci,
 		    const struct ddp_cpuset *all, struct ddp_machine *machine,
 		    struct ddp_gpu *gpu, struct ddp_error *error)
 {
@@ -196,19 +200,19 @@ static int gpu_fill(hwloc_topology_t hwloc, hwloc_obj_t pci,
 	memcpy(gpu->bus_id, bus_id, sizeof(bus_id));
 	gpu->vendor = pci->attr->pcidev.vendor_id == PCI_AMD ?
 		DDP_VENDOR_AMD : DDP_VENDOR_NVIDIA;
-	model_find(pci, gpu->model, sizeof(gpu->model));
-	if (infos_find(pci, "NVIDIAUUID", &uuid, 1) > 0 ||
-	    infos_find(pci, "AMDUUID", &uuid, 1) > 0)
-		text_copy(gpu->uuid, sizeof(gpu->uuid), uuid, strlen(uuid));
-	interface_find(hwloc, pci, gpu->interface, sizeof(gpu->interface));
-	cpuset_copy(&gpu->cpus, near->cpuset);
+	find_model(pci, gpu->model, sizeof(gpu->model));
+	if (find_infos(pci, "NVIDIAUUID", &uuid, 1) > 0 ||
+	    find_infos(pci, "AMDUUID", &uuid, 1) > 0)
+		copy_text(gpu->uuid, sizeof(gpu->uuid), uuid, strlen(uuid));
+	find_interface(hwloc, pci, gpu->interface, sizeof(gpu->interface));
+	copy_cpuset(&gpu->cpus, near->cpuset);
 	ddp_cpuset_and(&gpu->cpus, &gpu->cpus, all);
 	if (ddp_cpuset_empty(&gpu->cpus))
 		gpu->cpus = *all;
 	return 0;
 }
 
-static int numas_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
+static int fill_numas(hwloc_topology_t hwloc, struct ddp_machine *machine,
 		      struct ddp_error *error)
 {
 	hwloc_obj_t numa = NULL;
@@ -223,7 +227,7 @@ static int numas_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				"the topology has a NUMA node %u, which is "
 				"above %d", numa->os_index, DDP_CPU_MAX - 1);
-		cpuset_copy(&cpus, numa->cpuset);
+		copy_cpuset(&cpus, numa->cpuset);
 		for (i = 0; i < machine->cpu_count; i++)
 			if (ddp_cpuset_has(&cpus, machine->cpus[i].cpu) &&
 			    numa->os_index < machine->cpus[i].numa)
@@ -236,8 +240,8 @@ static int numas_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
 	return 0;
 }
 
-/* Threads without a core, as some virtual machines have, are cores. */
-static int cpus_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
+/* A thread without a core counts as one: some virtual machines have those. */
+static int fill_cpus(hwloc_topology_t hwloc, struct ddp_machine *machine,
 		     struct ddp_error *error)
 {
 	int cores = hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE);
@@ -265,10 +269,10 @@ static int cpus_fill(hwloc_topology_t hwloc, struct ddp_machine *machine,
 						       HWLOC_OBJ_PACKAGE, pu);
 		cpu->package = (uint16_t)(above ? above->logical_index : 0);
 	}
-	return numas_fill(hwloc, machine, error);
+	return fill_numas(hwloc, machine, error);
 }
 
-static struct ddp_machine *machine_make(hwloc_topology_t hwloc,
+static struct ddp_machine *make_machine(hwloc_topology_t hwloc,
 					const hwloc_obj_t *gpus,
 					uint32_t gpu_count,
 					struct ddp_error *error)
@@ -290,17 +294,17 @@ static struct ddp_machine *machine_make(hwloc_topology_t hwloc,
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 		return NULL;
 	}
-	if (cpus_fill(hwloc, machine, error))
+	if (fill_cpus(hwloc, machine, error))
 		goto failed;
 	ddp_machine_cpus(machine, &all);
 	for (i = 0; i < gpu_count; i++) {
-		if (gpu_fill(hwloc, gpus[i], &all, machine, &machine->gpus[i],
+		if (fill_gpu(hwloc, gpus[i], &all, machine, &machine->gpus[i],
 			     error))
 			goto failed;
-		count = infos_find(gpus[i], "MIGUUID", uuids, DDP_GPU_MAX);
+		count = find_infos(gpus[i], "MIGUUID", uuids, DDP_GPU_MAX);
 		for (k = 0; k < count && k < DDP_GPU_MAX; k++, parts++) {
 			machine->parts[parts].gpu = i;
-			text_copy(machine->parts[parts].uuid, DDP_UUID_SIZE,
+			copy_text(machine->parts[parts].uuid, DDP_UUID_SIZE,
 				  uuids[k], strlen(uuids[k]));
 		}
 	}
@@ -316,10 +320,10 @@ struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
 {
 	struct ddp_machine *machine = NULL;
 	uint32_t count;
-	hwloc_obj_t *gpus = gpus_find(topo->hwloc, &count, error);
+	hwloc_obj_t *gpus = find_gpus(topo->hwloc, &count, error);
 
 	if (gpus)
-		machine = machine_make(topo->hwloc, gpus, count, error);
+		machine = make_machine(topo->hwloc, gpus, count, error);
 	free(gpus);
 	return machine;
 }

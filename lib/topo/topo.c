@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Loads a topology, from a file only after a trial in a child process. */
 #define _GNU_SOURCE
 #include "topo/topo.h"
 
@@ -14,9 +15,11 @@
 
 #include "topo/hwloc_topo.h"
 
-#define DEPTH_MAX 128		/* of elements; hwloc's recursion follows it */
-#define TRIAL_SECONDS 5
-#define TRIAL_BYTES_MAX ((rlim_t)1 << 30)
+enum {
+	DEPTH_MAX = 128,	/* of elements: hwloc calls itself as deep */
+	TRIAL_SECONDS = 5,
+	TRIAL_BYTES_MAX = 1 << 30
+};
 
 static int read_all(int fd, const char *file, char *buffer, size_t size,
 		    struct ddp_error *error)
@@ -38,8 +41,8 @@ static int read_all(int fd, const char *file, char *buffer, size_t size,
 	return 0;
 }
 
-/* The file's text and a NUL, the caller's; never waits, as for a FIFO. */
-static char *file_read(const char *file, size_t *size, struct ddp_error *error)
+/* The file's text, for the caller to free; opening it does not wait. */
+static char *read_file(const char *file, size_t *size, struct ddp_error *error)
 {
 	int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	char *buffer = NULL;
@@ -72,10 +75,10 @@ static char *file_read(const char *file, size_t *size, struct ddp_error *error)
 }
 
 /*
- * hwloc's files have no entities and few levels; what has is made to harm.
- * Counted roughly, a '>' within a value ending its tag: enough for a bound.
+ * hwloc's files have no entities and few levels. Either would make it use up
+ * memory or stack. Levels are counted roughly: a '>' in a value ends its tag.
  */
-static int xml_check(const char *file, const char *text, size_t size,
+static int check_xml(const char *file, const char *text, size_t size,
 		     struct ddp_error *error)
 {
 	const char *at, *end;
@@ -107,14 +110,14 @@ static int xml_check(const char *file, const char *text, size_t size,
 }
 
 /* text NULL: this machine. */
-static int topo_load(struct ddp_topo *topo, const char *text, size_t size)
+static int load(struct ddp_topo *topo, const char *text, size_t size)
 {
 	static const char *const vendors[] = {
 		"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl",
 	};
 	size_t i;
 
-	/* It would print its doubts of a topology, and we have sentences. */
+	/* hwloc would print its own messages; we return an error. */
 	setenv("HWLOC_HIDE_ERRORS", "2", 0);
 	if (hwloc_topology_init(&topo->hwloc) < 0)
 		return -1;
@@ -133,8 +136,8 @@ static int topo_load(struct ddp_topo *topo, const char *text, size_t size)
 	return hwloc_topology_load(topo->hwloc);
 }
 
-/* In the child of a trial: load, convert, and write how it went, if it can. */
-__attribute__((noreturn)) static void trial_run(const char *text, size_t size,
+/* In the child: load and convert the topology, and write how that went. */
+__attribute__((noreturn)) static void run_trial(const char *text, size_t size,
 						int answer)
 {
 	struct rlimit none = { 0, 0 };
@@ -154,17 +157,17 @@ __attribute__((noreturn)) static void trial_run(const char *text, size_t size,
 		dup2(null, STDOUT_FILENO);
 		dup2(null, STDERR_FILENO);
 	}
-	loads = topo_load(&topo, text, size) == 0;
+	loads = load(&topo, text, size) == 0;
 	if (loads)
 		ddp_machine_destroy(ddp_topo_machine(&topo, NULL));
 	_exit(write(answer, loads ? "y" : "n", 1) != 1);
 }
 
 /*
- * hwloc trusts XML: without an attribute that it expects it may crash (seen
- * with 2.9). So it is tried in a child first.
+ * hwloc may crash on XML that lacks an attribute (2.9 does), so that a child
+ * loads it first.
  */
-static int trial(const char *file, const char *text, size_t size,
+static int try_file(const char *file, const char *text, size_t size,
 		 struct ddp_error *error)
 {
 	char answer = '\0';
@@ -178,7 +181,7 @@ static int trial(const char *file, const char *text, size_t size,
 				     strerror(errno));
 	child = fork();
 	if (child == 0)
-		trial_run(text, size, ends[1]);
+		run_trial(text, size, ends[1]);
 	close(ends[1]);
 	do
 		got = read(ends[0], &answer, 1);
@@ -193,22 +196,23 @@ static int trial(const char *file, const char *text, size_t size,
 				     "try the topology file %s", file);
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "hwloc %s the topology "
 			     "file %s: it is no topology, damaged, or of a "
-			     "newer hwloc", answer == 'n' ? "cannot read" :
+			     "newer hwloc; write it again by this node's "
+			     "lstopo", answer == 'n' ? "cannot read" :
 			     "does not survive", file);
 }
 
-static int file_load(struct ddp_topo *topo, const char *file,
+static int load_file(struct ddp_topo *topo, const char *file,
 		     struct ddp_error *error)
 {
 	size_t size;
-	char *text = file_read(file, &size, error);
+	char *text = read_file(file, &size, error);
 	int rc = -1;
 
 	if (!text)
 		return -1;
-	if (xml_check(file, text, size, error) == 0 &&
-	    trial(file, text, size, error) == 0) {
-		rc = topo_load(topo, text, size);
+	if (check_xml(file, text, size, error) == 0 &&
+	    try_file(file, text, size, error) == 0) {
+		rc = load(topo, text, size);
 		if (rc < 0)
 			ddp_error_set(error, DDP_ERROR_SYSTEM,
 				      "hwloc has no memory for the topology "
@@ -233,8 +237,8 @@ struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
 				   "build it with the hwloc that Slurm uses",
 				   HWLOC_API_VERSION, hwloc_get_api_version());
 	else if (file)
-		rc = file_load(topo, file, error);
-	else if (topo_load(topo, NULL, 0) == 0)
+		rc = load_file(topo, file, error);
+	else if (load(topo, NULL, 0) == 0)
 		rc = 0;
 	else
 		rc = ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot read "

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node's hardware by hwloc, as the plain data of layout/machine.h. The only
- * code that knows hwloc.
+ * A node's hardware as the plain data of layout/machine.h: CPUs, NUMA nodes,
+ * GPUs and network devices. This folder is the only code that knows hwloc.
+ * Start with topo.c, which loads a topology; machine.c converts it.
  *
  * hwloc runs without its vendors' back ends (CUDA, NVML, OpenCL, ROCm SMI,
- * Level Zero, GL), which may hang or wake devices; GPUs are found as PCI
+ * Level Zero, GL), because they may hang or wake devices; GPUs are found as PCI
  * devices. A PCI device counts as a GPU if it is
- *   by NVIDIA, and a display controller: 0302 (3D), or 0300 (VGA), as those
- *	with a display output are, which compute as well;
+ *   by NVIDIA, and a display controller: 0302 (3D), or 0300 (VGA), which a GPU
+ *	with a display output is;
  *   by AMD, and one of these, 0380 (other display) or 1200 (accelerator).
  * So a server's management graphics (ASPEED, Matrox) and virtual displays do
- * not.
+ * not count.
  *
  * In slurmstepd: in task_init only, where the process is the user's. hwloc
  * opens its plugins and reads sysfs, about 14 ms; a file is read with the
@@ -23,7 +24,7 @@
 #include "layout/machine.h"
 #include "layout/placement.h"
 
-#define DDP_TOPO_FILE_MAX (16 << 20)	/* bytes in a topology file */
+enum { DDP_TOPO_FILE_MAX = 16 << 20 };	/* bytes in a topology file */
 
 struct ddp_topo;
 
@@ -69,9 +70,9 @@ void ddp_topo_reach(struct ddp_machine *machine, const char *root);
 
 /*
  * The topology as hwloc's XML, with each rank noted at its CPUs and at its own
- * GPUs, for lstopo to draw. machine is what ddp_topo_machine gave, and gpus what
- * placements were made of; ranks[local rank] is the rank to name. The caller frees
- * the text; NULL if hwloc fails or memory is short.
+ * GPUs, for lstopo to draw. machine is what ddp_topo_machine gave, and gpus is
+ * what placements were made of; ranks[local rank] is the rank to name. The
+ * caller frees the text; NULL if hwloc fails or memory is short.
  */
 char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
 		    const struct ddp_view *gpus,
