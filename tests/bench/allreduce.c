@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allreduce [BYTES [ROUNDS]]: by two MPI ranks, one all-reduce as ddp-train
- * makes it, then MPI_Allreduce in place and, if the ranks are on two nodes, as
- * many bytes both ways over a TCP connection, in turn. Prints medians over the
- * rounds: of the slower rank's times, in ms, and of what they are to each other
- * in a round. Refuses unless each rank is bound to a CPU of its own.
+ * allreduce [BYTES [ROUNDS]], run by two MPI ranks, measures in turn the
+ * all-reduce of ddp-train, MPI_Allreduce in place and, if the ranks are on two
+ * nodes, a TCP connection that moves as many bytes both ways. It prints medians
+ * over the rounds: of the slower rank's times, in ms, and of the ratios of
+ * these times in a round. Each rank must be bound to a CPU of its own.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,13 +32,13 @@ struct bench {
 	size_t count;
 	float *ours, *theirs;
 	char *received;		/* count floats */
-	int socket;		/* -1: the ranks are on one node */
+	int socket;		/* -1 if the ranks are on one node */
 };
 
 struct place {
 	char host[256];
-	char boot[64];		/* tells whether two nodes are one machine */
-	int cpu;		/* -1: more than one */
+	char boot[64];		/* the same for nodes of one machine */
+	int cpu;		/* -1 if there are more */
 	int port;
 };
 
@@ -111,7 +111,7 @@ static int connect_to(const struct place *place)
 	return connection;
 }
 
-/* Who is where; with a connection where that is on two nodes. */
+/* Find out where the ranks are; if on two nodes, connect them. */
 static void meet(struct bench *bench)
 {
 	struct collective *collective = &bench->collective;
@@ -178,7 +178,7 @@ static void reduce_theirs(struct bench *bench)
 		      MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* What is left after moving a piece, if it can be moved now. */
+/* Move a piece if that is possible now. Returns what is left. */
 static size_t move(struct bench *bench, bool sends, size_t left)
 {
 	size_t piece = left < PIECE ? left : PIECE;
@@ -219,7 +219,7 @@ static void (*const ways[WAYS])(struct bench *) = {
 	reduce_ours, reduce_theirs, exchange_bytes
 };
 
-/* The slower rank's time, in ms. */
+/* Returns the slower rank's time, in ms. */
 static double measure(struct bench *bench, int way)
 {
 	double begin, took;
@@ -242,7 +242,7 @@ static int compare(const void *a, const void *b)
 
 static double times[WAYS][MOST_ROUNDS];
 
-/* The median of a way's times; with over, of what they are to its times. */
+/* The median of a way's times, or with over of their ratios to its times. */
 static double median(int way, int over, int rounds)
 {
 	static double sorted[MOST_ROUNDS];
@@ -254,7 +254,7 @@ static double median(int way, int over, int rounds)
 	return sorted[rounds / 2];
 }
 
-/* The first time is not counted: it is the one that can be checked. */
+/* The first call is not measured, and only its result can be checked. */
 static void run(struct bench *bench, int rounds)
 {
 	int ways_here = bench->socket < 0 ? TCP : WAYS;

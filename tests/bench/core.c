@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times of the core alone, as lines of text: the largest step, and placement
- * on one large node. "core LIST" instead prints the hosts of a node list, as
- * scontrol show hostnames does.
+ * Measures the core alone, and prints lines of times: the largest step, and
+ * placement on one large node. "core LIST" prints the hosts of a node list
+ * instead, as scontrol show hostnames does.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "layout/vars.h"
 #include "layout/views.h"
 
-/* Two ranges, for scontrol takes no range of more than 65536 hosts. */
+/* Two ranges, because scontrol refuses one of more than 65536 hosts. */
 #define HOSTS_TEXT "n[1-50000],n[50001-100000]"
 #define HOSTS 100000
 #define LOCAL 8			/* ranks, and GPUs, of a node */
@@ -43,7 +43,7 @@ struct samples {
 	uint32_t count;
 };
 
-/* A node to place: all ranks see all GPUs. */
+/* A node and its ranks, which see all GPUs. */
 struct node {
 	struct ddp_machine *machine;
 	struct ddp_view views[LOCAL], all;
@@ -67,8 +67,8 @@ static double now_ms(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* The time since *from, which then is now. */
-static void samples_add(struct samples *samples, double *from)
+/* Add the time since *from, and set *from to now. */
+static void add_sample(struct samples *samples, double *from)
 {
 	double now = now_ms();
 
@@ -83,12 +83,12 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static void head_print(const char *name)
+static void print_head(const char *name)
 {
 	printf("%-46s %8s %8s %8s  calls\n", name, "min, ms", "median", "max");
 }
 
-static void samples_print(struct samples *samples, const char *name)
+static void print_samples(struct samples *samples, const char *name)
 {
 	double *ms = samples->ms;
 	uint32_t count = samples->count;
@@ -98,8 +98,8 @@ static void samples_print(struct samples *samples, const char *name)
 	       ms[count - 1], count);
 }
 
-/* The table of the last rank, whose place is known. */
-static void vars_format(const struct ddp_layout *layout, uint32_t rank)
+/* Check where the last rank is, and format its variables. */
+static void check_vars(const struct ddp_layout *layout, uint32_t rank)
 {
 	struct ddp_vars vars = {
 		.world_size = ddp_layout_world_size(layout),
@@ -118,7 +118,7 @@ static void vars_format(const struct ddp_layout *layout, uint32_t rank)
 		     "formatting variables");
 }
 
-static void step_round(struct samples *stages, uint32_t *tasks)
+static void measure_step(struct samples *stages, uint32_t *tasks)
 {
 	double begin = now_ms(), now = begin;
 	struct ddp_hostlist *hosts = ddp_hostlist_create(HOSTS_TEXT, NULL);
@@ -128,43 +128,43 @@ static void step_round(struct samples *stages, uint32_t *tasks)
 	uint32_t i;
 
 	need(hosts && ddp_hostlist_count(hosts) == HOSTS, "the node list");
-	samples_add(&stages[STAGE_HOSTS], &now);
+	add_sample(&stages[STAGE_HOSTS], &now);
 	need(ddp_tasks_parse("8(x100000)", HOSTS, tasks, NULL) == 0, "tasks");
-	samples_add(&stages[STAGE_TASKS], &now);
+	add_sample(&stages[STAGE_TASKS], &now);
 	layout = ddp_layout_create(&params, NULL);
 	need(layout && ddp_layout_world_size(layout) == HOSTS * LOCAL,
 	     "the layout");
-	samples_add(&stages[STAGE_LAYOUT], &now);
+	add_sample(&stages[STAGE_LAYOUT], &now);
 	for (i = 0; i < HOSTS * LOCAL; i++)
 		need(ddp_layout_get(layout, i, &rank, NULL) == 0, "a rank");
-	samples_add(&stages[STAGE_RANKS], &now);
-	vars_format(layout, HOSTS * LOCAL - 1);
-	samples_add(&stages[STAGE_VARS], &now);
-	samples_add(&stages[STAGE_ALL], &begin);
+	add_sample(&stages[STAGE_RANKS], &now);
+	check_vars(layout, HOSTS * LOCAL - 1);
+	add_sample(&stages[STAGE_VARS], &now);
+	add_sample(&stages[STAGE_ALL], &begin);
 	ddp_layout_destroy(layout);
 	ddp_hostlist_destroy(hosts);
 }
 
-static void step_print(void)
+static void print_step(void)
 {
 	static struct samples stages[STAGES];
 	uint32_t *tasks = calloc(HOSTS, sizeof(*tasks)), i;
 	struct rusage usage;
 
 	need(tasks != NULL, "memory");
-	step_round(stages, tasks);
+	measure_step(stages, tasks);
 	getrusage(RUSAGE_SELF, &usage);
 	for (i = 1; i < STEP_ROUNDS; i++)
-		step_round(stages, tasks);
-	head_print("core, a step of 100000 nodes x 8 ranks");
+		measure_step(stages, tasks);
+	print_head("core, a step of 100000 nodes x 8 ranks");
 	for (i = 0; i < STAGES; i++)
-		samples_print(&stages[i], stage_names[i]);
+		print_samples(&stages[i], stage_names[i]);
 	printf("  %-44s %8.1f MB\n", "peak memory of the process",
 	       (double)usage.ru_maxrss / 1024);
 	free(tasks);
 }
 
-static void node_resolve(struct node *node)
+static void resolve_node(struct node *node)
 {
 	const struct ddp_gpus_env env = { .step_gpus = "0,1,2,3,4,5,6,7",
 					  .cuda = "0,1,2,3,4,5,6,7" };
@@ -178,7 +178,7 @@ static void node_resolve(struct node *node)
 	     "ddp_views_join");
 }
 
-static void place_round(struct node *node, struct samples *samples)
+static void measure_placement(struct node *node, struct samples *samples)
 {
 	struct ddp_placement_params params = {
 		.machine = node->machine, .gpus = &node->all,
@@ -187,14 +187,14 @@ static void place_round(struct node *node, struct samples *samples)
 	double now = now_ms();
 	struct ddp_placements *place = ddp_placement_create(&params, NULL);
 
-	samples_add(samples, &now);
+	add_sample(samples, &now);
 	need(place && ddp_placement_get(place, LOCAL - 1)->gpu_count == 1,
 	     "ddp_placement_create");
 	ddp_placement_destroy(place);
 }
 
-/* Each rank's mask: all CPUs; or far: a NUMA node that is not its GPU's. */
-static void place_print(struct node *node, bool far, const char *name)
+/* Each rank has a mask of all CPUs, or of a NUMA node far from its GPU. */
+static void print_placement(struct node *node, bool far, const char *name)
 {
 	struct samples samples = { .count = 0 };
 	uint32_t i, k;
@@ -209,12 +209,12 @@ static void place_print(struct node *node, bool far, const char *name)
 			rank->mask = node->machine->gpus[LOCAL - 1 - i].cpus;
 	}
 	for (k = 0; k < ROUNDS; k++)
-		place_round(node, &samples);
-	samples_print(&samples, name);
+		measure_placement(node, &samples);
+	print_samples(&samples, name);
 }
 
-/* 2 packages of 4 NUMA nodes of 16 cores of 2 threads, a GPU at each node. */
-static void node_print(void)
+/* 2 packages of 4 NUMA nodes of 16 cores of 2 threads; a GPU at each node. */
+static void print_node(void)
 {
 	static struct node node;
 	struct samples samples = { .count = 0 };
@@ -228,13 +228,15 @@ static void node_print(void)
 	}
 	for (i = 0; i < ROUNDS; i++) {
 		now = now_ms();
-		node_resolve(&node);
-		samples_add(&samples, &now);
+		resolve_node(&node);
+		add_sample(&samples, &now);
 	}
-	head_print("core, a node of 8 ranks, 8 GPUs, 256 CPUs");
-	samples_print(&samples, "ddp_gpus_resolve of 8 tasks, ddp_views_join");
-	place_print(&node, false, "ddp_placement_create, ranks on all CPUs");
-	place_print(&node, true, "ddp_placement_create, each on a NUMA node");
+	print_head("core, a node of 8 ranks, 8 GPUs, 256 CPUs");
+	print_samples(&samples, "ddp_gpus_resolve of 8 tasks, ddp_views_join");
+	print_placement(&node, false,
+			"ddp_placement_create, ranks on all CPUs");
+	print_placement(&node, true,
+			"ddp_placement_create, each on a NUMA node");
 	ddp_machine_destroy(node.machine);
 }
 
@@ -244,8 +246,8 @@ int main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		step_print();
-		node_print();
+		print_step();
+		print_node();
 		return 0;
 	}
 	hosts = ddp_hostlist_create(argv[1], NULL);

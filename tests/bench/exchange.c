@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exchange ROUNDS BYTES: what an all-gather of libddp costs beside PMIx itself.
- * In turn, in one job: ddp_job_allgather; and what it cannot do without: put a
- * value of the same size, commit, a fence that collects, and the values of the
- * other ranks. Rank 0 prints, for each pair, both times in microseconds.
+ * exchange ROUNDS BYTES: what an all-gather of libddp costs, compared with PMIx
+ * itself. One job does in turn: ddp_job_allgather; and what that needs in any
+ * case, a put of a value of the same size, a commit, a fence that collects, and
+ * a get of each other rank's value. Rank 0 prints both times of each pair, in
+ * microseconds.
  */
 #define _GNU_SOURCE
 #include <pmix.h>
@@ -35,7 +36,7 @@ static void must(int ok, const char *what)
 	exit(1);
 }
 
-/* Two keys in turn, as PMIx keeps and carries all that was ever put. */
+/* Two keys in turn, because PMIx keeps and carries every key that was put. */
 static double bare(int round)
 {
 	pmix_value_t value = { .type = PMIX_BYTE_OBJECT }, *got;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two commands against each other: pairs [-f FILE TEXT1 TEXT2] COUNT CMD1...
- * -- CMD2... . Runs them in the order 1 2, 2 1, 1 2, ..., so that drift of the
- * machine, and what a command leaves behind for the next, weighs on both
- * alike. A first pair is not counted. Prints a line for each other pair, the
- * milliseconds of CMD1 and of CMD2. With -f, FILE is made to hold TEXT1 or
- * TEXT2 before each run, outside the time. Their output is thrown away; where
- * one fails, so does this.
+ * Measures two commands in pairs: pairs [-f FILE TEXT1 TEXT2] COUNT CMD1...
+ * -- CMD2... . It runs them in the order 1 2, 2 1, 1 2, ..., so that a machine
+ * that gets slower, and what a command leaves behind for the next one, count
+ * for both. The first pair is not counted. Of each other pair it prints a line
+ * with the milliseconds of CMD1 and of CMD2. With -f it writes TEXT1 or TEXT2
+ * to FILE before each run, which is not measured. The commands' output is
+ * thrown away. If a command fails, so does this.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,7 +24,7 @@ struct side {
 	double ms;
 };
 
-static const char *file;		/* NULL: without -f */
+static const char *file;		/* NULL without -f */
 
 static void fail(const char *what, const char *which)
 {
@@ -40,7 +40,7 @@ static double now_ms(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-static void file_write(const char *text)
+static void write_file(const char *text)
 {
 	FILE *to = fopen(file, "w");
 
@@ -48,7 +48,7 @@ static void file_write(const char *text)
 		fail("cannot write", file);
 }
 
-static void side_run(struct side *side,
+static void run_side(struct side *side,
 		     const posix_spawn_file_actions_t *actions)
 {
 	int status = -1;
@@ -56,7 +56,7 @@ static void side_run(struct side *side,
 	pid_t pid;
 
 	if (file)
-		file_write(side->text);
+		write_file(side->text);
 	begin = now_ms();
 	if (posix_spawnp(&pid, side->argv[0], actions, NULL, side->argv,
 			 environ) != 0)
@@ -66,7 +66,7 @@ static void side_run(struct side *side,
 	side->ms = now_ms() - begin;
 }
 
-static void pairs_run(struct side sides[2], long count)
+static void run_pairs(struct side sides[2], long count)
 {
 	posix_spawn_file_actions_t actions;
 	long i;
@@ -77,8 +77,8 @@ static void pairs_run(struct side sides[2], long count)
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null",
 					 O_WRONLY, 0);
 	for (i = 0; i <= count; i++) {
-		side_run(&sides[i % 2], &actions);
-		side_run(&sides[1 - i % 2], &actions);
+		run_side(&sides[i % 2], &actions);
+		run_side(&sides[1 - i % 2], &actions);
 		if (i > 0)
 			printf("%.3f %.3f\n", sides[0].ms, sides[1].ms);
 	}
@@ -108,6 +108,6 @@ int main(int argc, char **argv)
 		     "wrong arguments");
 	*argv = NULL;
 	sides[1].argv = argv + 1;
-	pairs_run(sides, count);
+	run_pairs(sides, count);
 	return 0;
 }

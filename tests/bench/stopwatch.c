@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A SPANK plugin that measures the task_init of the plugins between its two
- * lines of plugstack.conf, "begin" and "end FILE". Slurm loads it once for
- * both, so that they share a variable. Each task adds a line to FILE: job and
- * step, when it began in microseconds, and how many nanoseconds it took.
+ * lines in plugstack.conf, "begin" and "end FILE". Slurm loads it once for both
+ * lines, so they share a variable. Each task adds a line to FILE: job and step,
+ * its beginning in microseconds, and its time in nanoseconds.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -19,7 +19,7 @@ SPANK_PLUGIN(stopwatch, 1)
 
 static struct timespec begin;
 
-static int line_write(const char *path, const char *line)
+static int write_line(const char *path, const char *line)
 {
 	size_t length = strlen(line);
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -44,11 +44,11 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 			 begin.tv_sec * 1000000LL + begin.tv_nsec / 1000,
 			 (end.tv_sec - begin.tv_sec) * 1000000000LL +
 			 end.tv_nsec - begin.tv_nsec);
-		if (line_write(argv[1], line) < 0)
+		if (write_line(argv[1], line) < 0)
 			slurm_error("stopwatch: cannot write %s", argv[1]);
 		return 0;
 	}
-	/* Last, so that none of this is in the time. */
+	/* Last, so that this call itself is not measured. */
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	return 0;
 }

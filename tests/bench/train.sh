@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of run, which sources this
-# ddp-train against PyTorch: one thread a rank, each rank on a CPU of its own,
-# or this ends. In a round every run comes once, in the next one in the opposite
-# order; a run counts by the median of its steps but the first.
+# Compares ddp-train with PyTorch: one thread a rank, each rank on a CPU of its
+# own; this ends if a rank is not. A round has every run once, and the next one
+# has them in the opposite order. The figure of a run is the median of its steps
+# without the first.
 
 train_python=/usr/bin/python3
 train_text=/usr/share/common-licenses
 train_steps=5 train_batch=8
 
-# mpirun as it must be told where one is root, on one machine
+# what mpirun must be told as root, on one machine
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated
 export OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 export BENCH_CPUS=2
 
-# Why there is nothing to compare here; nothing if there is.
+# train_missing: prints why nothing can be compared here, if so
 train_missing()
 {
 	if ! grep -Eq '^HAVE_(ONEDNN|BLAS) = yes' "$build/config.mak"; then
@@ -31,8 +32,8 @@ train_missing()
 	fi
 }
 
-# OpenBLAS before 0.3.22 or so does not know every CPU with AVX-512: both sides
-# get its kernels for one, which are much faster.
+# OpenBLAS before about 0.3.22 does not know every CPU with AVX-512. Then both
+# sides are told to use its kernels for AVX-512, which are much faster.
 train_openblas()
 {
 	case $("$train_python" - 2>/dev/null <<-END
@@ -63,8 +64,8 @@ train_prepare()
 	train_openblas
 }
 
-# ranks WHERE COUNT CMD...: CMD by so many ranks: "alone", on one "node", or on
-# two "nodes" of the cluster. What they leave is in the folder run.
+# ranks WHERE COUNT CMD...: run CMD by COUNT ranks: "alone", on one "node", or
+# on two "nodes" of the cluster. They write into the folder run.
 ranks()
 {
 	where=$1 count=$2
@@ -92,12 +93,15 @@ s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
 	fi
 }
 
-# row NAME PRESET: the run's line in NAME.runs: tokens/s, ms of exposed
-# communication, MB of the largest rank, ms to the first step, the same without
-# what was the backend's (MPI_Init), ms of exposed communication of the rank
-# that computed longest (of two, the rest of twice the mean, which holds nothing
-# of the other's waiting for it), and MB of a rank with its part of what is
-# shared.
+# row NAME PRESET: add a line about the run to NAME.runs. Its columns:
+#   1 tokens/s
+#   2 ms of exposed communication
+#   3 MB of the largest rank
+#   4 ms to the first step
+#   5 the same without the time of the backend (MPI_Init)
+#   6 ms of exposed communication of the rank that computed longest: of two
+#     ranks twice the mean without the other one's, so without its waiting
+#   7 MB of a rank with its share of the shared memory
 row()
 {
 	case $2 in tiny) tokens=64 ;; *) tokens=256 ;; esac
@@ -130,7 +134,7 @@ row()
 	}' run/log >>"$1.runs" || exit 1
 }
 
-# ours NAME WHERE COUNT PRESET STEPS [OPTION...]: a run of ddp-train
+# ours NAME WHERE COUNT PRESET STEPS [OPTION...]: one run of ddp-train
 ours()
 {
 	name=$1 where=$2 count=$3 preset=$4 number=$5
@@ -141,14 +145,14 @@ ours()
 	row "$name" "$preset"
 }
 
-# theirs NAME WHERE COUNT PRESET STEPS: the same by PyTorch
+# theirs NAME WHERE COUNT PRESET STEPS: one run of PyTorch
 theirs()
 {
 	ranks "$2" "$3" "$train_python" train_peer.py "$4" text "$5" run/log
 	row "$1" "$4"
 }
 
-# in_rounds FILE: each line of it, a run, once a round
+# in_rounds FILE: run each of its lines once a round
 in_rounds()
 {
 	rm -f ./*.runs
@@ -172,7 +176,7 @@ train_head()
 		'95 %' quartiles A B 'A - B'
 }
 
-# versus NAME A B COLUMN: A.runs over B.runs
+# versus NAME A B COLUMN: a line about A.runs / B.runs
 versus()
 {
 	paste "$2.runs" "$3.runs" | awk -v a="$4" '{ print $a, $(NF / 2 + a) }' \
@@ -225,7 +229,7 @@ train_start()
 	versus 'the same without MPI_Init' two two_torch 5
 }
 
-# limit RATE: of what each node may send; "none" takes it away
+# limit RATE: limit what each node may send; "none" removes the limit
 limit()
 {
 	for node in n1 n2; do
@@ -236,7 +240,7 @@ limit()
 	done
 }
 
-# train_link NAME: --overlap on over off, between two nodes
+# train_link NAME: --overlap on / off, between two nodes
 train_link()
 {
 	cat >plan <<-END
@@ -267,7 +271,7 @@ train_allreduce()
 	done
 }
 
-# train PART: the first one prepares them all
+# train PART: measure it; the first call prepares for all parts
 train()
 {
 	train_why=$(train_missing)

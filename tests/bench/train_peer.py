@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The peer of ddp-train: the same GPT by PyTorch, DistributedDataParallel over
-gloo where there are several ranks, as a careful user would write it.
+"""What ddp-train is compared with: the same GPT by PyTorch, as a careful user
+would write it, with DistributedDataParallel over gloo on several ranks.
 
 train_peer.py PRESET DATA STEPS LOG
 
-RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as PyTorch wants them.  Rank 0
-prints "step 1 ..." once the first step is done and writes LOG with a JSON
-object a step, as ddp-train's --log: step, loss, seconds since training began.
+It reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Rank 0 prints "step
+1 ..." after the first step, and writes a JSON object a step to LOG, as
+ddp-train --log does: step, loss, seconds since training began.
 """
 import json
 import math
@@ -41,7 +41,7 @@ class Block(nn.Module):
         n, t, c = x.shape
         q, k, v = (y.view(n, t, self.heads, -1).transpose(1, 2).reshape(
             n * self.heads, t, -1) for y in self.qkv(x).split(c, dim=2))
-        # Scale and mask within the product: the fewest passes over scores.
+        # The product scales and masks too, to pass over the scores less.
         scores = torch.baddbmm(self.mask, q, k.transpose(1, 2),
                                alpha=1 / math.sqrt(c // self.heads))
         y = torch.bmm(F.softmax(scores, dim=-1), v)
@@ -107,7 +107,7 @@ def train(preset, data, steps, log):
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1)
         update.step()
-        if size > 1:  # what ddp-train prints is the mean of all ranks
+        if size > 1:  # ddp-train prints the mean of all ranks
             loss = loss.detach() / size
             dist.all_reduce(loss)
         if rank == 0:

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One rank of a measured run, on a CPU of its own: train_rank.py DIR CMD...
+"""Runs one rank of a measured run on one CPU: train_rank.py DIR CMD...
 
-Started by mpirun or srun once a rank.  Binds CMD, and every thread that it has
-while it runs, to one CPU, which is looked at again and again, and gives it the
-variables that PyTorch wants.  Leaves in DIR/rank.N: node, CPU, the peak of the
-resident memory in KB, how much of that is memory shared with other ranks, and
-the seconds from CMD's start to its first line that begins with "step", 0 if
-there was none; what CMD printed is in DIR/out.N.
+mpirun or srun starts it once a rank. It binds CMD to one CPU, checks again and
+again that all threads of CMD stay there, and sets the variables that PyTorch
+needs. It writes to DIR/rank.N: the node, the CPU, the peak of the resident
+memory in KB, how much of that is shared with other ranks, and the seconds from
+CMD's start to its first line that begins with "step" (0 if there is none). What
+CMD prints goes to DIR/out.N.
 """
 import os
 import select
@@ -21,7 +21,7 @@ def number(*names):
 
 
 def bind(local):
-    """Local rank i is on the i-th of the CPUs that a node has for ranks."""
+    """Put local rank i on the i-th of the CPUs for ranks."""
     cpus = sorted(os.sched_getaffinity(0))[:int(os.environ["BENCH_CPUS"])]
     cpu = cpus[local % len(cpus)]
     os.sched_setaffinity(0, {cpu})
@@ -29,7 +29,7 @@ def bind(local):
 
 
 def astray(pid, cpu):
-    """A sentence about the first thread that is elsewhere, or None"""
+    """Return a sentence about a thread that is elsewhere, or None"""
     for task in os.listdir(f"/proc/{pid}/task"):
         try:
             had = os.sched_getaffinity(int(task))
@@ -47,7 +47,7 @@ def shared(pid):
 
 
 def watch(child, cpu, out):
-    """When the first step was reported, or None, and the most that is shared"""
+    """Return the time of the first step (or None) and the most shared memory"""
     first, text, most = None, b"", 0
     said, home = None, time.monotonic()
     while True:
@@ -60,7 +60,7 @@ def watch(child, cpu, out):
             if first is None and b"\nstep " in b"\n" + text:
                 first = time.monotonic()
         said = astray(child.pid, cpu)
-        # hwloc, within MPI_Init, visits every CPU for some milliseconds.
+        # hwloc, in MPI_Init, runs on every CPU for some milliseconds.
         if not said:
             home = time.monotonic()
         elif time.monotonic() - home > 2:

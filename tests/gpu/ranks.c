@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks that make communicators with the real NCCL and compute with them, many
- * on one GPU: the tests that its arguments name, in order. Rank 0 says what has
- * passed, "ok NAME"; any rank what has not, "not ok NAME: rank R: why".
+ * Ranks, many on one GPU, that make communicators with the real NCCL and use
+ * them. The arguments name the tests to run, in order. Rank 0 prints "ok NAME"
+ * for a test that passes; a rank that fails prints "not ok NAME: rank R: why".
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,9 +56,7 @@ static int want(int good, const char *what, const struct ddp_error *error)
 			       error->text);
 }
 
-/* ---- collectives */
-
-/* Rank r gives (i + 1) * (r + 1) modulo 1000 at i; so the sum is known. */
+/* Rank r gives (i + 1) * (r + 1) modulo 1000 at i, so the sum is known. */
 static int give(int r, int i)
 {
 	return (i + 1) * (r + 1) % 1000;
@@ -97,8 +95,10 @@ static int check_sum(int members)
 	return 0;
 }
 
-/* All-reduce and compare, in a communicator in which this rank is to be r of
- * members. */
+/*
+ * All-reduce and compare, in a communicator of these members, in which this
+ * rank must be number r.
+ */
 static int reduce(ncclComm_t comm, int r, int members)
 {
 	struct ddp_error error = { 0 };
@@ -136,9 +136,7 @@ static int destroy(ncclComm_t comm)
 		    &error);
 }
 
-/* ---- tests */
-
-/* Ranks across: those with this local rank, on other nodes before this. */
+/* The ranks with this local rank on the nodes before this one. */
 static void across(int *r, int *members)
 {
 	uint32_t other, local = ddp_job_local_rank(job);
@@ -195,7 +193,7 @@ static void test_again(void)
 	}
 }
 
-/* Even and odd ranks apart, each in reverse order; the last one joins none. */
+/* Even and odd ranks apart, in reverse order; the last rank takes no part. */
 static void test_split(void)
 {
 	uint32_t color = rank == size - 1 ? DDP_COLOR_NONE :
@@ -232,7 +230,7 @@ static void test_config(void)
 	options.config = NULL;
 }
 
-/* All are on one GPU: without share_gpu that is an error, the same for all. */
+/* All are on one GPU. Without share_gpu all must get the same error. */
 static void test_refusal(void)
 {
 	struct ddp_error error = { 0 };
@@ -252,7 +250,7 @@ static void sleep_on_host(void *data)
 	usleep(*(useconds_t *)data);
 }
 
-/* A stream that is busy, without NCCL. */
+/* Wait for a stream that is busy, without NCCL. */
 static void test_stream(void)
 {
 	static useconds_t time = 1500000;
@@ -266,8 +264,10 @@ static void test_stream(void)
 	     &error);
 }
 
-/* The last rank does not take part in a collective: the others' wait ends, all
- * abort, and a new communicator works. */
+/*
+ * The last rank takes no part in a collective: the others stop waiting, all
+ * abort, and a new communicator works.
+ */
 static void test_deadline(void)
 {
 	struct ddp_nccl_comms comms;
@@ -287,7 +287,7 @@ static void test_deadline(void)
 	test_again();
 }
 
-/* The last rank aborts at once, the others notice or have their deadline. */
+/* The last rank aborts at once; the others notice, or their deadline passes. */
 static void test_async(void)
 {
 	struct ddp_nccl_comms comms;
@@ -307,8 +307,10 @@ static void test_async(void)
 	test_again();
 }
 
-/* The last rank's NCCL finds no network: its error comes at once, the others'
- * at their deadline, and theirs is aborted. Nothing can follow. */
+/*
+ * NCCL finds no network on the last rank, which fails at once. The others fail
+ * at their deadline, and their communicator is aborted. No test can follow.
+ */
 static void test_init(void)
 {
 	struct ddp_error error = { 0 };
@@ -327,7 +329,7 @@ static void test_init(void)
 	options.timeout_ms = 0;
 }
 
-/* Before a GPU is chosen: from CUDA 12 on that is known. */
+/* This comes before a GPU is chosen, which CUDA can tell from version 12. */
 static void test_chosen(void)
 {
 	struct ddp_error error = { 0 };
