@@ -26,6 +26,8 @@ for row in rows:
         if row["size"] == 0:
             assert place["alg_bw"] == place["bus_bw"] == 0
             continue
+        # Six decimals are printed, and a busy machine is slow.
         algbw = row["size"] / 1e3 / place["time"]
-        assert abs(place["alg_bw"] / algbw - 1) < 0.01, place
-        assert abs(place["bus_bw"] - algbw * factor) < 0.01 * algbw, place
+        near = 0.01 * algbw + 1e-6
+        assert abs(place["alg_bw"] - algbw) < near, place
+        assert abs(place["bus_bw"] - algbw * factor) < near, place
