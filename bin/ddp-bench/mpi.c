@@ -12,13 +12,18 @@
 #include "backend.h"
 #include "layout/text.h"
 #include "tool/mpi_private.h"
+#include "tool/promise.h"
 
 static int my_rank;
 static size_t neighbours = 1;	/* ranks of this node */
 
 static int mpi_open(int *rank, int *size, struct ddp_error *error)
 {
-	if (tool_mpi_open(error) < 0)
+	struct tool_promise promise;
+
+	tool_promise_read(&promise, NULL);
+	if (tool_promise_check_mpi(&promise, error) < 0 ||
+	    tool_mpi_open(error) < 0)
 		return -1;
 	MPI_Comm_rank(MPI_COMM_WORLD, rank);
 	MPI_Comm_size(MPI_COMM_WORLD, size);

@@ -11,7 +11,7 @@ static bool is_given(uint64_t given, enum option_name name)
 	return given >> name & 1;
 }
 
-/* The states of a run with these options, or-ed. */
+/* What is true of a run with these options: a set of states. */
 static unsigned find_state(const struct options *options)
 {
 	bool bytes = options->format == DATA_BYTES;
@@ -32,19 +32,20 @@ static int refuse_idle(const struct options *options, uint64_t given,
 		enum option_state state;
 		const char *why;
 	} reasons[] = {
-		{ STATE_TOY, "is of --model gpt, not toy; leave it out, or "
+		{ STATE_TOY, "has no effect on --model toy; leave it out, or "
 			     "train a gpt on --data FILE" },
-		{ STATE_BYTES, "is of --tokens; the vocabulary of --data is "
-			       "the 256 bytes" },
-		{ STATE_TOKENS, "prints bytes; it needs --data, not "
-				"--tokens" },
-		{ STATE_ADAMW, "is SGD's; add --optimizer sgd" },
-		{ STATE_SGD, "is AdamW's; add --optimizer adamw" },
-		{ STATE_CONSTANT, "is where the learning rate falls to; add "
+		{ STATE_BYTES, "has no effect with --data, whose vocabulary "
+			       "is the 256 bytes; leave it out" },
+		{ STATE_TOKENS, "prints bytes, not tokens; use "
+				"--data" },
+		{ STATE_ADAMW, "is an option of SGD; add --optimizer sgd" },
+		{ STATE_SGD, "is an option of AdamW; add --optimizer adamw" },
+		{ STATE_CONSTANT, "is where a falling learning rate ends; add "
 				  "--schedule cosine" },
 		{ STATE_DETERMINISTIC, "does not go with --deterministic; "
 				       "use --granule and --global-batch" },
-		{ STATE_LOOSE, "is of --deterministic; add that" }
+		{ STATE_LOOSE, "has no effect without --deterministic; add "
+			       "that" }
 	};
 	unsigned state = find_state(options);
 
@@ -95,7 +96,7 @@ static bool is_tiny(const struct options *options)
 	return options->preset && strcmp(options->preset, "tiny") == 0;
 }
 
-/* The defaults that depend on what was given. */
+/* Set the defaults that depend on what was given. */
 static void settle_defaults(struct options *options, uint64_t given)
 {
 	bool gpt = options->model == MODEL_GPT;
@@ -147,7 +148,7 @@ int options_settle(struct options *options, uint64_t given,
 	return 0;
 }
 
-/* Of a power of two and the next one, the one that is nearer to number. */
+/* The power of two that is nearest to number. */
 static uint64_t nearest_power(uint64_t number)
 {
 	uint64_t power = 1;
@@ -186,7 +187,7 @@ static int complete_granules(struct options *options, uint64_t ranks,
 			     nearest * granule);
 }
 
-/* The multiple of unit that is nearest to number, and not 0. */
+/* The multiple of unit, other than 0, that is nearest to number. */
 static uint64_t nearest_multiple(uint64_t number, uint64_t unit)
 {
 	uint64_t multiple = (number + unit / 2) / unit;

@@ -62,7 +62,7 @@ int options_parse(struct options *options, int argc, char **argv,
 /*
  * What the options say once the number of ranks is known: sets batch and
  * global_batch where they were left open and checks that the ranks, batch and
- * granule divide it.  Returns 0 or -1 with error set.
+ * granule divide it. Returns 0 or -1 with error set.
  */
 int options_complete(struct options *options, int ranks,
 		     struct ddp_error *error);

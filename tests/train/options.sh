@@ -107,19 +107,19 @@ test_options_together()
 	refuses_each 2 <<-END
 	a gpt needs something to learn|--model gpt
 	a gpt needs something to learn|--preset 10M
-	--data is of --model gpt|--model toy --data $text
-	--layers is of --model gpt|--layers 2
-	--eval-every is of --model gpt|--eval-every 5
+	--data has no effect on --model toy|--model toy --data $text
+	--layers has no effect on --model toy|--layers 2
+	--eval-every has no effect on --model toy|--eval-every 5
 	--data and --tokens are both given|--data a --tokens b
-	--vocab is of --tokens|--data $text --vocab 300
+	--vocab has no effect with --data|--data $text --vocab 300
 	--sample prints bytes|--tokens $text --sample 10
-	--momentum is SGD's; add --optimizer sgd|--data $text --momentum 0.9
-	--beta2 is AdamW's; add --optimizer adamw|--beta2 0.9
+	--momentum is an option of SGD; add --optimizer sgd|--data $text --momentum 0.9
+	--beta2 is an option of AdamW; add --optimizer adamw|--beta2 0.9
 	--min-lr is where|--min-lr 1e-4
 	--min-lr 0.1 is above --lr, 0.01|--data $text --min-lr 0.1 --lr 0.01
 	--warmup 100 is not below --steps, 100|--warmup 100
 	--eval-every 11 is above --steps, 10|--data $text --eval-every 11 --steps 10
-	--granule is of --deterministic|--granule 2
+	--granule has no effect without --deterministic|--granule 2
 	--batch does not go with --deterministic|--deterministic --batch 4
 	--heads 5 does not divide --width 64|--data $text --heads 5
 	--global-batch 23|--batch 16 --global-batch 23
