@@ -195,7 +195,8 @@ int data_open(struct data *data, const char *path, enum data_format format,
 	close(fd);
 	if (bytes == MAP_FAILED)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot map %s "
-				     "%s: %s", names[format], path,
+				     "%s: %s; raise the limit on address "
+				     "space (ulimit -v)", names[format], path,
 				     strerror(errno));
 	opened.bytes = bytes;
 	watch_mapping(&opened, end, context);
@@ -239,7 +240,7 @@ int data_check(struct data *data, uint64_t vocab, int part, int parts,
 	if (data->format == DATA_BYTES)
 		return 0;
 	data->vocab = vocab;
-	if (find_largest_token(data, begin, end) < vocab)
+	if (begin == end || find_largest_token(data, begin, end) < vocab)
 		return 0;
 	while (read_token(data, begin) < vocab)
 		begin++;
