@@ -95,7 +95,7 @@ refused_by_ranks()
 	# shellcheck disable=SC2086 # several words
 	name='n1 unknown on n2' refuses_ranks n2 \
 		"the master's name n1 does not resolve" $step
-	grep -q ' on n2: .* on n2: .*export another MASTER_ADDR$' err
+	grep -q ' on n2: .* on n2; .*export another MASTER_ADDR$' err
 	result $? "$word: the node and the remedy are named"
 	name="$word: on one node it does not matter" world 'n2 n2' \
 		srun --ddp -w n2 --gres=gpu:2
