@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The parts of ddp-info; start with main.c. nodes.c places ranks on nodes
- * that the options describe, compare.c compares what a task of a step got with
- * what was planned for it, and gather.c prints one table of a whole step. The
- * answers come from lib/layout, and the text of a row too. Each function
- * returns 0, or -1 with error set; what they print is written at the end.
+ * The parts of ddp-info; start with main.c. nodes.c places ranks on nodes that
+ * the options describe (described.c reads them), compare.c compares what a task
+ * of a step got with what was planned for it, and gather.c prints one table of
+ * a whole step. The answers come from lib/layout, and the text of a row too.
+ * Each function returns 0, or -1 with error set; what they print is written at
+ * the end.
  */
 #ifndef DDP_INFO_INFO_H
 #define DDP_INFO_INFO_H
