@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * window handover UID: a descriptor is handed to a process of this user and not
- * to one of UID that comes first; and none is taken from a process of UID.
+ * to one of UID that comes first, however many of those there are; and none is
+ * taken from a process of UID.
  * Prints what went wrong.
  *
  * window room PROC: a line with what each room has left, as PROC tells.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -52,19 +55,36 @@ static int end(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 101;
 }
 
-/* Whoever knows the name can connect; nothing comes but the end. */
-static int intrude(const char *name, int pipe)
+/* Whoever knows the name can connect. */
+static int connect_stranger(const char *name, int flags)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int connection = socket(AF_UNIX, SOCK_STREAM, 0);
+	int connection = socket(AF_UNIX, SOCK_STREAM | flags, 0);
 
 	strcpy(address.sun_path + 1, name);
 	if (connect(connection, (struct sockaddr *)&address,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-				strlen(name))) < 0 ||
-	    write(pipe, "c", 1) != 1)
+				strlen(name))) < 0)
+		return -1;
+	return connection;
+}
+
+/* Nothing comes but the end. */
+static int intrude(const char *name, int pipe)
+{
+	int connection = connect_stranger(name, 0);
+
+	if (connection < 0 || write(pipe, "c", 1) != 1)
 		return 102;
 	return handover_receive(connection) >= 0;
+}
+
+/* Connects until there is no room for anybody else. */
+static int crowd(const char *name, int pipe)
+{
+	while (connect_stranger(name, SOCK_NONBLOCK) >= 0)
+		;
+	return errno != EAGAIN || write(pipe, "c", 1) != 1 || sleep(20) > 0;
 }
 
 static int pretend(const char *name, int pipe)
@@ -84,7 +104,7 @@ static int pretend(const char *name, int pipe)
 static int take(const char *name, int pipe)
 {
 	char text[2] = "";
-	int connection = handover_connect(name);
+	int connection = handover_connect(name, true);
 	int fd = connection < 0 ? -1 : handover_receive(connection);
 
 	(void)pipe;
@@ -108,6 +128,49 @@ static void test_send(uid_t uid)
 	expect(end(stranger) == 0, "a process of another user has one");
 }
 
+/* Until it waits, or has ended. */
+static void wait_for_sleep(pid_t child)
+{
+	char path[64], state = 'R';
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", child);
+	while (state == 'R') {
+		FILE *file = fopen(path, "r");
+
+		if (!file || fscanf(file, "%*d %*s %c", &state) != 1)
+			state = '?';
+		if (file)
+			fclose(file);
+	}
+}
+
+static void test_crowd(uid_t uid)
+{
+	char name[HANDOVER_NAME], byte;
+	struct rlimit files;
+	int memory = memfd_create("test", 0), pipes[2];
+	int listener = handover_listen(name);
+	pid_t strangers, friend;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	expect(memory >= 0 && write(memory, "x", 1) == 1 && listener >= 0 &&
+	       pipe(pipes) == 0, "cannot begin");
+	strangers = start(uid, crowd, name, pipes[1]);
+	close(pipes[1]);
+	expect(read(pipes[0], &byte, 1) == 1, "no crowd comes");
+	expect(handover_connect(name, false) < 0 && errno == EAGAIN,
+	       "there is room beside a crowd");
+	friend = start(geteuid(), take, name, -1);
+	wait_for_sleep(friend);
+	expect(handover_send(listener, memory, 1) == 0,
+	       "cannot send beside a crowd");
+	expect(end(friend) == 0, "a process has no descriptor for the crowd");
+	kill(strangers, SIGKILL);
+	end(strangers);
+}
+
 static void test_connect(uid_t uid)
 {
 	char name[HANDOVER_NAME] = "";
@@ -118,7 +181,7 @@ static void test_connect(uid_t uid)
 	stranger = start(uid, pretend, "", pipes[1]);
 	expect(read(pipes[0], name, sizeof(name)) == sizeof(name),
 	       "the stranger cannot listen");
-	expect(handover_connect(name) < 0 && errno == EPERM,
+	expect(handover_connect(name, false) < 0 && errno == EPERM,
 	       "connects to a process of another user");
 	end(stranger);
 }
@@ -131,6 +194,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (strcmp(argv[1], "handover") == 0) {
 		test_send((uid_t)atoi(argv[2]));
+		test_crowd((uid_t)atoi(argv[2]));
 		test_connect((uid_t)atoi(argv[2]));
 		return failures > 0;
 	}

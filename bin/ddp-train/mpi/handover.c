@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -77,16 +78,19 @@ int handover_listen(char name[HANDOVER_NAME])
 	return listener;
 }
 
-int handover_connect(const char *name)
+int handover_connect(const char *name, bool wait)
 {
 	struct sockaddr_un address;
 	socklen_t length = fill_address(&address, name);
+	struct timeval limit = { .tv_sec = WAIT_SECONDS };
 	int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
-				SOCK_NONBLOCK, 0);
+				(wait ? 0 : SOCK_NONBLOCK), 0);
 
 	if (connection < 0)
 		return -1;
-	if (connect(connection, (struct sockaddr *)&address, length) < 0)
+	if (setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit,
+		       sizeof(limit)) < 0 ||
+	    connect(connection, (struct sockaddr *)&address, length) < 0)
 		return drop(connection);
 	if (!is_ours(connection)) {
 		errno = EPERM;

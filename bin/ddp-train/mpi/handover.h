@@ -8,6 +8,8 @@
 #ifndef DDP_TRAIN_MPI_HANDOVER_H
 #define DDP_TRAIN_MPI_HANDOVER_H
 
+#include <stdbool.h>
+
 enum { HANDOVER_NAME = 48 };
 
 /*
@@ -18,8 +20,11 @@ enum { HANDOVER_NAME = 48 };
 /* A socket that listens; fills in its name. */
 int handover_listen(char name[HANDOVER_NAME]);
 
-/* A connection to it. Does not wait for the other side. */
-int handover_connect(const char *name);
+/*
+ * A connection to it.  Strangers can fill the queue of those that connect: this
+ * fails with EAGAIN then, or with wait waits until handover_send() makes room.
+ */
+int handover_connect(const char *name, bool wait);
 
 /* Give a descriptor to so many processes that have connected. */
 int handover_send(int listener, int descriptor, int count);

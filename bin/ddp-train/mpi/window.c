@@ -241,8 +241,10 @@ static int connect_to_first(struct window *window, struct ddp_error *error)
 		  0, window->comm);
 	if (window->rank == 0 || window->fd >= 0)
 		return 0;
-	window->connection = handover_connect(window->socket_name);
-	return window->connection < 0 ? no_handover(window, error) : 0;
+	window->connection = handover_connect(window->socket_name, false);
+	/* Too many strangers: again while the first rank takes them in. */
+	return window->connection < 0 && errno != EAGAIN ?
+		no_handover(window, error) : 0;
 }
 
 static int hand_over(struct window *window, struct ddp_error *error)
@@ -251,8 +253,13 @@ static int hand_over(struct window *window, struct ddp_error *error)
 		return handover_send(window->listener, window->fd,
 				     window->missing) < 0 ?
 			no_handover(window, error) : 0;
-	if (window->connection < 0)
+	if (window->rank == 0 || window->fd >= 0)
 		return 0;
+	if (window->connection < 0)
+		window->connection = handover_connect(window->socket_name,
+						      true);
+	if (window->connection < 0)
+		return no_handover(window, error);
 	window->fd = handover_receive(window->connection);
 	if (window->fd < 0)
 		return no_handover(window, error);
