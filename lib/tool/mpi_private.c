@@ -97,6 +97,14 @@ static void restore_folder(void)
 		restore_file(folder.names[--folder.count]);
 }
 
+/* Not what somebody else has made once the name was free. */
+static bool is_there(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && status.st_uid == geteuid();
+}
+
 /*
  * A rank that ends with an error has the launcher kill the others: they are to
  * have removed their folders by then.
@@ -106,8 +114,7 @@ static void wait_for_others(void)
 	int rank = 0;
 
 	for (int waits = 0; waits < WAITS && rank < folder.ranks; waits++) {
-		while (rank < folder.ranks &&
-		       access(folder.others[rank], F_OK) < 0)
+		while (rank < folder.ranks && !is_there(folder.others[rank]))
 			rank++;
 		if (rank < folder.ranks)
 			usleep(1000);
