@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# shellcheck disable=SC2154,SC2034 # the variables are those of ddp-sandbox
+# The sandbox's directory, which only root may be able to change, its state, and
+# the processes that belong to it; sourced by ddp-sandbox.
+
+# flaw PATH [USER]: what on the way to PATH, links included, somebody other than
+# root and USER could replace. In a sticky folder that is what they do not own,
+# and links: others can make hard links to root's.
+flaw()
+{
+	LC_ALL=C namei -mo -- "$1" | awk -v user="${2:-root}" '
+		function say(why) { print why; exit }
+		/^f: / { next }
+		$2 == "-" { say($1 " does not exist") }
+		$2 != "root" && $2 != user { say($4 " belongs to " $2) }
+		$1 ~ /^l/ { if (open) say($4 " is a link that others can make") }
+		$1 !~ /^l/ { open = $1 ~ /^.(....w|.......w)/ }
+		open && $1 !~ /[tT]$/ { say($4 " can be written by others") }
+		END { exit NR < 2 }' || echo "it needs namei and awk to be checked"
+}
+
+# From here on $dir is absolute and has no links, except perhaps a last one.
+set_dir()
+{
+	local from=--dir name why
+	[ "$UID" = 0 ] || die "only root can use a sandbox: run this as root"
+	[ -n "${dir+set}" ] ||
+		from=DDP_SANDBOX_DIR dir=${DDP_SANDBOX_DIR-$default_dir}
+	case $dir in
+	'') die "$from is empty: name a folder, or leave $from out to use" \
+		"$default_dir" ;;
+	*[!A-Za-z0-9._/-]*)
+		die "slurm.conf cannot hold the characters in '$dir':" \
+			"use letters, digits, '.', '_' and '-'" ;;
+	esac
+	[[ $dir = /* ]] || dir=$(pwd -P)/$dir
+	while [[ $dir = */ ]]; do dir=${dir%/}; done
+	name=${dir##*/} dir=${dir%/*}
+	case $name in
+	''|.|..) die "$from does not end in a name: name the folder itself" ;;
+	esac
+	why=$(flaw "${dir:-/}")
+	[ -z "$why" ] || die "$dir/$name: $why: choose a --dir in a folder" \
+		"that only root can change"
+	dir=$(realpath -e -- "${dir:-/}") || exit
+	dir=${dir%/}/$name
+	set_names
+}
+
+set_names()
+{
+	conf=$dir/etc/slurm.conf
+	cg=ddp-sandbox-$(printf %s "$dir" | cksum | cut -d' ' -f1)
+	[ ${#dir} -le 60 ] || die "$dir is longer than 60 characters, too" \
+		"long for the sockets in it: choose a shorter --dir"
+}
+
+dir_exists()
+{
+	[ -e "$dir" ] || [ -L "$dir" ] || return
+	[ "$(find "$dir" -maxdepth 0 -type d -user 0 ! -perm /022)" ] ||
+		die "$dir is not a folder that only root can write:" \
+			"choose another --dir"
+}
+
+save_state()
+{
+	printf '%s=%s\n' mode "$mode" cgroup "$cgroup" binding "$binding" \
+		nodes "$nodes" cpus "$cpus" user "$user" uid "$uid" \
+		gid "$gid" end '' >"$dir/etc/state"
+}
+
+# A state without an end was cut off.
+load_state()
+{
+	local key value shapes='^(mode=(private|host)|cgroup=(none|v1|v2)'
+	shapes+='|binding=(own|wrap|none)|user=(ddp|nobody)'
+	shapes+='|(nodes|cpus|uid|gid)=[0-9]{1,5})$'
+	dir_exists && [ -f "$dir/.ddp-sandbox" ] && [ -f "$dir/etc/state" ] ||
+		return
+	while IFS='=' read -r key value; do
+		[ "$key" != end ] || return 0
+		[[ $key=$value =~ $shapes ]] || return
+		printf -v "$key" %s "$value"
+	done <"$dir/etc/state"
+	return 1
+}
+
+# Whoever can open the file can hold the lock for ever, so only root can. It may
+# be gone by the time we have the lock: "down" removes it.
+lock()
+{
+	umask 077
+	exec 9>>"$dir/.ddp-sandbox" || exit
+	umask 022
+	if ! flock -w 5 9 || [ ! "$dir/.ddp-sandbox" -ef /dev/fd/9 ]; then
+		die "another ddp-sandbox is working on $dir: try again later"
+	fi
+}
+
+# process_id PID|self: pid, start and boot, which no two processes share
+process_id()
+{
+	local stat boot
+	read -r boot </proc/sys/kernel/random/boot_id
+	read -r stat 2>/dev/null <"/proc/$1/stat" || return
+	# shellcheck disable=SC2086 # words
+	set -- "${stat%% *}" ${stat##*) }
+	echo "$1 ${21-} $boot"
+}
+
+# running FILE: the pid that FILE in run/ names, of the holder of the namespaces
+# or of a node, unless another process, perhaps another user's, has it by now
+running()
+{
+	local id
+	read -r id 2>/dev/null <"$dir/run/$1" &&
+		[ "$id" = "$(process_id "${id%% *}")" ] && echo "${id%% *}"
+}
+
+# The holder and, where there are no namespaces, what exec started, the daemons
+# that have a log of the sandbox open, and their children. Other users can make
+# processes look like these, also by setuid programs, so only those that root or
+# nobody has started count.
+# shellcheck disable=SC2016 # for the inner shell
+sandbox_pids()
+{
+	local all pids pid
+	mapfile -t all < <(grep -lsE '^Uid:[[:space:]](0|65534)[[:space:]]' \
+		/proc/[1-9]*/status)
+	all=("${all[@]%/status}")
+	pids=$({
+		grep -lszx _hold "${all[@]/%//cmdline}" |
+			xargs -r grep -lszxF "$dir"
+		grep -lszxF "DDP_SANDBOX_IN=$dir" "${all[@]/%//environ}"
+		grep -lsE '^(slurm|munged)' "${all[@]/%//comm}" |
+			sed 's/comm$/fd/' | xargs -r sh -c \
+			'find "$@" -lname "$0" 2>/dev/null' "$dir/log/*"
+	} | cut -d/ -f3 | sort -u)
+	for pid in $pids; do
+		echo "$pid"
+		cat "/proc/$pid/task/"*/children 2>/dev/null
+	done | grep .
+}
+
+no_sandbox()
+{
+	die "no sandbox is up in $dir: start one with: ddp-sandbox up"
+}
+
+is_up()
+{
+	load_state && case $mode in
+	private) running holder >/dev/null ;;
+	host) sandbox_pids >/dev/null ;;
+	esac
+}
+
+# Retries, because the kernel takes a moment to release what was killed.
+remove_all()
+{
+	local tries=500 d pids
+	while pids=$(sandbox_pids); do
+		# shellcheck disable=SC2086 # several
+		kill -9 $pids 2>/dev/null
+		[ $((tries--)) -gt 0 ] || die "cannot kill ${pids//$'\n'/ }"
+		sleep 0.02
+	done
+	for d in /sys/fs/cgroup/"$cg" /sys/fs/cgroup/*/"$cg"; do
+		until [ ! -d "$d" ] || find "$d" -depth -type d \
+			-exec rmdir {} + 2>/dev/null; do
+			[ $((tries--)) -gt 0 ] || die "cannot remove $d"
+			sleep 0.02
+		done
+	done
+	[ ! -e "$dir/.ddp-sandbox" ] || (cd "$dir" && rm -rf bin etc dev \
+		home log run spool state tmp)
+}
+
+remove_dir()
+{
+	rm -f "$dir/.ddp-sandbox"
+	rmdir --ignore-fail-on-non-empty "$dir"
+}
