@@ -110,6 +110,6 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	CHECK(fd >= 0 && ftruncate(fd, (off_t)length) == 0);
 	CHECK(pwrite(fd, file, length, 0) == (ssize_t)length);
 	check_file(file, length, data[0] & 1 ? DATA_TOKENS : DATA_BYTES,
-		   data[1], data[2] * 256u, fd);
+		   data[1], data[2] > 0 ? data[2] * 256u : 1, fd);
 	return 0;
 }
