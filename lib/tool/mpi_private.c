@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "layout/error.h"
 
 enum {
+	FILE_BYTES = 4 << 20,		/* that Open MPI's files have */
 	PATH = 32,
 	NAMES = 8,			/* Open MPI makes one file a rank */
 	WAITS = 1000			/* of a millisecond */
@@ -124,10 +126,28 @@ static void wait_for_others(void)
 	folder.ranks = 0;
 }
 
+/*
+ * Under a small limit on files Open MPI 4 does not fail: a rank waits for ever
+ * for a daemon, which takes all memory.
+ */
+static int check_limit(struct ddp_error *error)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur >= FILE_BYTES)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "files may not have more "
+			     "than %llu bytes: MPI needs %d; raise the limit "
+			     "(ulimit -f)", (unsigned long long)limit.rlim_cur,
+			     FILE_BYTES);
+}
+
 int tool_mpi_open(struct ddp_error *error)
 {
 	int provided;
 
+	if (check_limit(error) < 0)
+		return -1;
 	if (!getenv(VADER) && !getenv(SM)) {
 		if (make_folder(error) < 0)
 			return -1;

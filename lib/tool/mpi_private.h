@@ -6,7 +6,8 @@
  * somebody else has made. Here they lie in a folder of a random name that only
  * the user may enter, and once all ranks of a node have opened them they have
  * no name any more: a rank that is killed leaves none. (One that is killed
- * while MPI starts or ends can leave the folder.)
+ * while MPI starts or ends, or that MPI ends while it starts, can leave the
+ * empty folder.)
  */
 #ifndef DDP_TOOL_MPI_PRIVATE_H
 #define DDP_TOOL_MPI_PRIVATE_H
