@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The gradient of a step, chunk by chunk, and the loss of held-out data. */
-#define _GNU_SOURCE
-#include "clock.h"
 #include "collective.h"
 #include "fold.h"
+#include "layout/clock.h"
 #include "model.h"
 #include "trainer.h"
 
@@ -113,7 +112,7 @@ static void start_ready(void *context, size_t end)
 
 	add_levels(trainer, trainer->level_count, 0, trainer->summed, end);
 	trainer->summed = end;
-	trainer->computed = clock_seconds();
+	trainer->computed = ddp_clock_seconds();
 	buckets_start_ready(&trainer->buckets, end);
 }
 
@@ -148,14 +147,14 @@ void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
 			      struct share *share)
 {
 	struct device *device = &trainer->device;
-	double begin = clock_seconds();
+	double begin = ddp_clock_seconds();
 
 	trainer->summed = 0;
 	for (int order = 0; order < trainer->chunks; order++)
 		compute_chunk(trainer, step, order);
 	buckets_finish(&trainer->buckets);
 	share->busy = trainer->computed - begin;
-	share->exposed = clock_seconds() - trainer->computed;
+	share->exposed = ddp_clock_seconds() - trainer->computed;
 	device_fetch(device, trainer->host_losses, trainer->losses,
 		     (size_t)trainer->chunks * sizeof(double));
 	share->loss = fold_doubles(trainer->host_losses, trainer->chunks);

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "clock.h"
 #include "fold.h"
+#include "layout/clock.h"
 #include "layout/error.h"
 #include "progress.h"
 #include "run.h"
@@ -102,7 +102,7 @@ static int take_step(struct run *run, uint64_t number, uint64_t *bad,
 		.step = number, .lr = trainer_find_lr(options, number)
 	};
 	struct share share = { 0 };
-	double begin = clock_seconds();
+	double begin = ddp_clock_seconds();
 
 	trainer_compute_gradient(trainer, number, &share);
 	agree(run, &share);
@@ -115,7 +115,7 @@ static int take_step(struct run *run, uint64_t number, uint64_t *bad,
 		trainer_update(trainer, number, step.norm);
 	if (trainer->device.table->check(&trainer->device, error) < 0)
 		give_up(run, error);
-	step.seconds = clock_seconds() - begin;
+	step.seconds = ddp_clock_seconds() - begin;
 	step.exposed = fmin(step.exposed, step.seconds);
 	step.waited = fmin(step.waited, step.seconds);
 	if (run->progress && progress_print_step(run->progress, &step,

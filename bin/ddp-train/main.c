@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "config.h"
+#include "layout/clock.h"
 #include "layout/error.h"
 #include "layout/text.h"
 #include "model.h"
@@ -142,7 +142,7 @@ static void print_begin(const struct run *run)
 {
 	const struct options *options = &run->options;
 	const struct model *model = run->trainer->model;
-	double now = clock_seconds();
+	double now = ddp_clock_seconds();
 
 	printf("backend %s, model %s", run->collective.table->name,
 	       model->name);
@@ -190,7 +190,7 @@ static int work(struct run *run, const struct ddp_error *mine,
 
 int main(int argc, char **argv)
 {
-	struct run run = { .begun = clock_seconds() };
+	struct run run = { .begun = ddp_clock_seconds() };
 	struct ddp_error mine = { 0 }, error = { 0 };
 	int usable = options_parse(&run.options, argc, argv, &mine) == 0;
 	int failed = 1;
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
 	/* A rank that has failed meets the others too, to tell them. */
 	if (world_open(&run.collective, run.options.backend, &run.quiet,
 		       usable ? &mine : NULL) == 0 && usable) {
-		run.opened = clock_seconds();
+		run.opened = ddp_clock_seconds();
 		prepare(&run, &mine);
 	}
 	if (run.collective.table) {

@@ -10,8 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "json_log.h"
+#include "layout/clock.h"
 #include "layout/error.h"
 #include "progress.h"
 #include "tool/tool.h"
@@ -207,7 +207,7 @@ static bool is_due(const struct progress *progress,
 		   const struct progress_step *step)
 {
 	uint64_t steps = progress->plan.steps;
-	double since = clock_seconds() - progress->drawn;
+	double since = ddp_clock_seconds() - progress->drawn;
 
 	if (step->step == 1 || step->step >= steps)
 		return true;
@@ -260,7 +260,7 @@ int progress_print_step(struct progress *progress,
 		rewrite(progress, line);
 	else
 		puts(line);
-	progress->drawn = clock_seconds();
+	progress->drawn = ddp_clock_seconds();
 	progress->recent = (struct sums){ 0 };
 	for (int rank = 0; rank < progress->plan.ranks; rank++)
 		progress->stragglers[rank].lost = 0;

@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "layout/clock.h"
 
 enum { WAIT_SECONDS = 10 };
 
@@ -107,7 +107,7 @@ static int await(int socket, double deadline)
 	int ready = 0;
 
 	while (ready == 0) {
-		left = deadline - clock_seconds();
+		left = deadline - ddp_clock_seconds();
 		if (left <= 0) {
 			errno = ETIMEDOUT;
 			return -1;
@@ -140,7 +140,7 @@ static int send_descriptor(int connection, int descriptor)
 
 int handover_send(int listener, int descriptor, int count)
 {
-	double deadline = clock_seconds() + WAIT_SECONDS;
+	double deadline = ddp_clock_seconds() + WAIT_SECONDS;
 
 	while (count > 0) {
 		int connection;
@@ -174,7 +174,7 @@ int handover_receive(int connection)
 	struct cmsghdr *header;
 	int descriptor;
 
-	if (await(connection, clock_seconds() + WAIT_SECONDS) < 0 ||
+	if (await(connection, ddp_clock_seconds() + WAIT_SECONDS) < 0 ||
 	    recvmsg(connection, &message, MSG_CMSG_CLOEXEC) < 0)
 		return -1;
 	header = CMSG_FIRSTHDR(&message);
