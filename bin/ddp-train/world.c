@@ -54,8 +54,8 @@ choose_backend(enum backend backend, const struct tool_promise *promise,
 #else
 	ddp_error_set(error, DDP_ERROR_SYSTEM, "this ddp-train was built "
 		      "without MPI and cannot meet other ranks; build it with "
-		      "./configure --with-mpi (--backend self trains one "
-		      "process alone)");
+		      "./configure --with-mpi, or train one process alone by "
+		      "--backend self");
 #endif
 	return NULL;
 }

@@ -42,7 +42,7 @@ static int map_space(struct device *device, int space, size_t bytes,
 
 	if (memory == MAP_FAILED)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no %zu MiB of "
-				     "memory for the model (%s); choose a "
+				     "memory for the model: %s; choose a "
 				     "smaller --batch or model",
 				     (bytes >> 20) + 1, strerror(errno));
 	madvise(memory, bytes, MADV_HUGEPAGE);	/* fewer misses of the TLB */
@@ -57,7 +57,8 @@ static int open_arenas(struct device *device, const size_t *bytes, int threads,
 	device->state = calloc(1, sizeof(struct cpu));
 	memset(device->arena, 0, sizeof(device->arena));
 	if (!device->state)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory");
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for "
+				     "the model; choose a smaller one");
 	for (int space = 0; space < SPACES; space++) {
 		if (bytes[space] > 0 &&
 		    map_space(device, space, bytes[space], error) < 0) {

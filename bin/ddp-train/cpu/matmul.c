@@ -37,9 +37,9 @@ int matmul_check(struct ddp_error *error)
 	if (worst == dnnl_success)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "oneDNN could not "
-			     "multiply two matrices (status %d%s)", worst,
-			     worst == dnnl_out_of_memory ?
-			     ": no memory; choose a smaller --batch" : "");
+			     "multiply two matrices: %s%d; choose a smaller "
+			     "--batch", worst == dnnl_out_of_memory ?
+			     "no memory, status " : "status ", worst);
 }
 #else
 #include <cblas.h>
