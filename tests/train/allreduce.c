@@ -6,8 +6,8 @@
  * of seed, rank, round and position. Silent and 0 if all is right.
  *
  * BACKEND is self or mpi, ORDER plain or deterministic. NODES has a digit for
- * each rank, the node where that rank is to believe it runs (a fake, by a
- * MPI_Comm_split_type() of its own); "real" leaves it to MPI.
+ * each rank, the node that this rank takes for its own (by a fake
+ * MPI_Comm_split_type()); with "real" MPI finds the nodes.
  *
  * allreduce room BYTES: only allocates; prints the error and exits with 3.
  */
@@ -81,7 +81,7 @@ static size_t pick(uint64_t *state, size_t below)
 	return mix(*state) % below;
 }
 
-/* A rank's input: of any size, so that the order of a sum is seen. */
+/* A rank's input: of any size, so that the order of a sum shows. */
 static float input(const struct test *test, int rank, size_t i)
 {
 	static const float odd[] = {
@@ -103,8 +103,8 @@ static float input(const struct test *test, int rank, size_t i)
 }
 
 /*
- * Position i of a tree over n values, at the level where it takes in the
- * positions that are multiples of stride away from it.
+ * Position i of a tree over n values, at the level where it adds the positions
+ * that are multiples of stride away from it.
  */
 static float tree(const float *values, int n, int i, int stride)
 {
@@ -146,7 +146,7 @@ static int owner(const struct test *test, const struct range *range, size_t i)
 	return (int)((i - range->offset) / length);
 }
 
-/* Whether value i is what it must be; no NaN differs from another. */
+/* Whether value i is right; all NaNs count as equal. */
 static bool is_right(const struct test *test, const struct range *range,
 		     size_t i)
 {
@@ -193,7 +193,7 @@ static void dawdle(struct test *test)
 	}
 }
 
-/* Ranges with gaps between them, in which the gap's value stays. */
+/* Ranges with gaps between them, whose values must not change. */
 static void choose_ranges(struct test *test)
 {
 	static const size_t counts[] = {
@@ -236,7 +236,7 @@ static void start(struct test *test, struct range *range, int event)
 	come[event] = true;
 }
 
-/* Once it was waited for, a range is the caller's to write. */
+/* After the wait, the caller may write the range. */
 static void finish(struct test *test, struct range *range)
 {
 	dawdle(test);
@@ -276,7 +276,7 @@ static void check_agree(struct test *test)
 				fail(test, "agree has mixed the ranks up");
 }
 
-/* Rank 0 starts and polls before the others have begun: it may not wait. */
+/* Rank 0 starts and polls before the others have started: it must not wait. */
 static void check_poll(struct test *test)
 {
 	struct range range = { ALL_REDUCE, 64, 4096, 0 };

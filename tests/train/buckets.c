@@ -2,9 +2,9 @@
 /*
  * The buckets, with a FAKE collective and a FAKE device. The collective is
  * slow: a poll moves a set number of floats, one ticket after the other, as a
- * link would; the device only notes its calls. What both were asked is written
- * down in order, one line of history a call, and compared with what bucket.h
- * and collective.h promise. Speaks TAP.
+ * link would; the device only notes its calls. The calls to both are noted in
+ * order, one line of history each, and compared with what bucket.h and
+ * collective.h promise. Prints TAP.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -300,7 +300,7 @@ static void test_without_overlap(void)
 	end();
 }
 
-/* Operators whose gradients come in leaps, or not at all. */
+/* Operators with gradients of very different sizes, or none. */
 static void test_leaps(void)
 {
 	static const size_t ready[] = { 0, MIB - 1, MIB, 5 * MIB - 1,
@@ -342,7 +342,7 @@ static void test_steps(void)
 	end();
 }
 
-/* A link on which it takes 30 ms to begin. */
+/* A link that takes 30 ms to start a transfer. */
 static uint64_t late_start(struct collective *collective,
 			   enum collective_op op, size_t offset, size_t count,
 			   enum collective_type type, int event)
@@ -351,7 +351,7 @@ static uint64_t late_start(struct collective *collective,
 	return fake_start(collective, op, offset, count, type, event);
 }
 
-/* What communication takes is none of the time that the rank computes. */
+/* Time for communication does not count as time to compute. */
 static void test_exposed(bool overlap)
 {
 	static const struct collective_table late = {

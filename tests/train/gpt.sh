@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2317 # variables and functions of run
-# What one rank's training shows to its user.
+# Training with one rank: the losses that its user sees.
 
-# The means of random byte models: an untrained softmax over 256 is near
-# ln 256 = 5.545; how often each byte of English occurs is worth 4.5 bits = 3.1
-# at best without looking at what came before.
+# What losses to expect: an untrained softmax over 256 bytes has about
+# ln 256 = 5.545; a model that only knows how often each byte occurs in English
+# has 4.5 bits = 3.1 at best.
 test_gpt()
 {
 	call timeout 120 "$train" --data "$text" --log log --eval-every 50 \

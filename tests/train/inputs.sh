@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2317 # variables and functions of run
-# What ddp-train is given: files and the environment; options.sh has the rest.
-# What is wrong with it is said in one sentence.
+# Bad files and environments, each refused with one sentence; options.sh has the
+# options.
 
-# refuses NAME STATUS WORDS COMMAND...: COMMAND exits with STATUS, and all
-# that it or its ranks say is one sentence with WORDS in it
+# refuses NAME STATUS WORDS COMMAND...: COMMAND exits with STATUS, and it or its
+# ranks print nothing but one sentence that contains WORDS
 refuses()
 {
 	refuses_name=$1 refuses_want=$2 refuses_words=$3
@@ -174,7 +174,7 @@ test_unreadable_file()
 	fi
 }
 
-# Files that end past 2 GiB, of zeros that the file system need not store.
+# Sparse files that end past 2 GiB.
 test_large_files()
 {
 	count=$((1 << 30 | 1 << 20))
@@ -204,7 +204,7 @@ test_large_files()
 		"has $((size - 2)) bytes, but $count tokens" \
 		"$train" --tokens large --vocab 300
 	rm large
-	# Bytes that 32 bits do not count, though they do the tokens.
+	# The number of tokens fits 32 bits, the number of bytes does not.
 	count=$((1 << 31 | 1))
 	{ header 20240520 1 $count; printf '\001\002'; } >large
 	truncate -s $((1024 + 2 * count)) large
@@ -214,7 +214,7 @@ test_large_files()
 	rm large
 }
 
-# shrinks SIZE OPTION FILE ARGUMENTS...: FILE is cut under a running trainer
+# shrinks SIZE OPTION FILE ARGUMENTS...: truncate FILE while it is trained on
 shrinks()
 {
 	shrinks_to=$1
@@ -243,7 +243,7 @@ test_shrinking_file()
 	odd=$(printf 'a\033[2J')
 	cp "$text" "$odd"
 	shrinks 0 --data "$odd"
-	# Within its last page, where nothing but the size tells.
+	# Within its last page, where reading raises no signal.
 	head -c 5000 "$text" >shrinking
 	shrinks 4500 --data shrinking --check-every 1
 	make_token_files
@@ -254,7 +254,7 @@ not_checked="a token past the vocabulary that was not there when it was $(
 	)checked: the file was changed, or this node's differs from the other $(
 	)nodes'; give every node the same file and leave it alone during a run"
 
-# Its tokens are checked once, and would be indices when they have changed.
+# Tokens are checked once; then a changed one would be an index out of range.
 test_changing_file()
 {
 	make_token_files
@@ -273,9 +273,9 @@ test_changing_file()
 		)--tokens tokens has $not_checked" "$? $(cat err)"
 }
 
-# Each rank checks its half of its own file: rank 1 alone has the bad tokens,
-# in the half that rank 0 checks and, of 766 pages, in those that the checksum
-# leaves out: it has every third.
+# Each rank checks its half of its own file. Only rank 1's file has bad tokens,
+# in the half that rank 0 checks, and in pages that the checksum leaves out: it
+# takes every third of 766.
 test_differing_files()
 {
 	needs_worlds 'files that are not the same' || return 0
@@ -325,7 +325,7 @@ test_environment()
 		tr -d '\n' <out | tr -d ' -~' | wc -c)"
 }
 
-# A Slurm step whose tasks found no MPI: the first one speaks for all.
+# A Slurm step whose tasks found no MPI: only the first prints the error.
 test_singletons()
 {
 	rm -f singletons statuses

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All operators of a device: forward against plain loops in fp64, backward
- * against central differences of these. Speaks TAP.
+ * against central differences of these. Prints TAP.
  */
 #include "operators.h"
 

@@ -34,7 +34,7 @@ enum { ARENA = 64 << 20 };
 
 struct tensor {
 	size_t count;
-	double *value;		/* what was put there or has been read; or 0 */
+	double *value;		/* what was written there or read; or 0 */
 	float *at;		/* on the device */
 };
 
@@ -82,7 +82,7 @@ void *put(const void *from, size_t bytes);
 /* The device's bytes; they count among the results of the case. */
 void read_back(void *to, const void *at, size_t bytes);
 
-/* On the device nothing but NaN, of which the values, 0, know nothing. */
+/* NaN everywhere on the device; the values on the host are 0. */
 struct tensor blank(size_t count);
 
 /* The values are rounded to fp32. */

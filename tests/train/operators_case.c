@@ -82,7 +82,7 @@ void copy(void *to, const void *from, size_t bytes)
 		bail_out("work on the device failed");
 }
 
-/* Signalling NaNs: what is computed from one has other bits. */
+/* Signalling NaNs: a result computed from one has other bits. */
 static unsigned char guard_byte(int i)
 {
 	return i % 4 == 2 ? 0xbf : 0xff;

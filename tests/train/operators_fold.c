@@ -7,7 +7,7 @@ enum { FOLD_MOST = 300, FOLD_COUNT = 3001 };
 
 static float fold_source[FOLD_MOST][FOLD_COUNT];
 
-/* Of such different size that each order of a sum gives other bits. */
+/* Of such different size that each order of adding gives other bits. */
 static void draw_sources(void)
 {
 	restart_random();
@@ -17,7 +17,7 @@ static void draw_sources(void)
 							 (int)(uniform() * 20));
 }
 
-/* fold.h in its own words */
+/* The definition in fold.h, step by step */
 static float fold_defined(int n, int column)
 {
 	float value[FOLD_MOST];
@@ -36,7 +36,7 @@ static float fold_defined(int n, int column)
 	return value[0];
 }
 
-/* How many floats are not as they are defined. */
+/* How many floats differ from the definition. */
 static int fold_wrong(const float *out, int n, int count)
 {
 	int wrong = 0;
@@ -96,7 +96,7 @@ static void test_fold_doubles(int n)
 	result(had == wanted[0], "fold_doubles of %d", n);
 }
 
-/* What the definition comes to, written out. */
+/* The definition for small n, written out. */
 static void test_fold_written_out(void)
 {
 	float a = 1, b = 0x1p24f, c = -0x1p24f, d = 3, e = 0x1p26f, out;

@@ -7,7 +7,7 @@ struct embed_case {
 	bool accumulate;
 };
 
-/* What out and both tables' gradients, as they are, become. */
+/* What out and the gradients of both tables become. */
 static void embed_reference(const struct embed_case *c, const int32_t *tokens,
 			    const double *const *tables, const double *dout,
 			    double *const *wanted)

@@ -40,7 +40,7 @@ static double matmul_reference(const void *operands)
 	return loss;
 }
 
-/* The sum of dy * gelu(pre), of which dy becomes the gradient. */
+/* The sum of dy * gelu(pre); its gradient is what dy becomes. */
 static double gelu_reference(const void *operands)
 {
 	const struct matmul_operands *o = operands;

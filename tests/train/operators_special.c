@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NaN and infinities, which must show, and logits of 10^4, which must not. */
+/* NaN and infinities, which must show; and logits of 10^4, which must work. */
 #include "operators.h"
 
 static struct tensor from(const double *values, size_t count)
@@ -46,7 +46,7 @@ static void large_logits(const void *arguments)
 /*
  * One head of 16: q is 4, 0, ... and k is -1e4, 0 or 1e4, 0, ..., so that each
  * row's score with itself is larger by 1e4 than that with the row before. With
- * small whole numbers in v and dout all is exact.
+ * small whole numbers in v and dout all results are exact.
  */
 static void large_scores(const void *arguments)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What optimisers are made of, and casts. */
+/* The parts of optimisers, and casts. */
 #include "operators.h"
 
 enum { STEPS = 10 };
@@ -26,7 +26,7 @@ static struct tensor zeros(size_t count)
 	return tensor;
 }
 
-/* With an eps that matters. */
+/* With an eps that shows in the result. */
 static void adamw_body(const void *arguments)
 {
 	const struct optimiser_case *c = arguments;
@@ -107,7 +107,7 @@ static void test_optimisers(void)
 	}
 }
 
-/* The sum of one block that lies elsewhere, alone. */
+/* The sum of one block alone, at another place. */
 static double sum_alone(const float *x, size_t count)
 {
 	float *there = place(count * sizeof(*there));

@@ -101,7 +101,7 @@ test_options()
 	test_options_of_ranks
 }
 
-# Options that contradict one another, and what follows from those given.
+# Options that contradict each other, and defaults that depend on others.
 test_options_together()
 {
 	refuses_each 2 <<-END
@@ -160,8 +160,8 @@ rates()
 		awk '{ printf "%s%.6g", (NR > 1 ? " " : ""), $1 }')"
 }
 
-# Up by quarters; then six times 30 degrees of a cosine, of which lr itself is
-# the first value and --min-lr the last: 0.1 + 0.9 (1 + cos 30) / 2 = 0.939711,
+# Up by quarters; then a cosine in six steps of 30 degrees, from lr to --min-lr:
+# 0.1 + 0.9 (1 + cos 30) / 2 = 0.939711,
 # with cos 60 = 1/2 0.775, with cos 90 = 0 0.55, and so on.
 test_rates()
 {
@@ -190,14 +190,14 @@ checksum()
 	END
 }
 
-# Options that are not the same on all ranks are named, and the ranks.
+# Options that differ between ranks: the message names option and rank.
 test_options_of_ranks()
 {
 	needs_worlds 'other options on a rank' || return 0
 	end='start every rank with the same options and data'
 	size=$(wc -c <"$text")
 	head -c 3000 "$text" >short
-	# The last byte is another.
+	# The last byte differs.
 	{ head -c $((size - 1)) "$text"; echo .; } | head -c "$size" >other
 	sum=$(checksum "$text") cut=$(checksum short) other=$(checksum other)
 	while IFS='|' read -r had wanted first second; do

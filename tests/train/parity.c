@@ -41,7 +41,7 @@ struct test {
 	float *start, *param, *grad, *other, *m, *v, *logits;
 	int32_t *tokens, *targets;	/* [batches][sequences][context] */
 	double *loss, *blocks, *host_blocks;
-	size_t final;			/* floats said to be final */
+	size_t final;			/* floats that are final */
 };
 
 static void die(const char *text, const char *what)
@@ -170,7 +170,7 @@ static struct batch sequences(const struct test *test, int first, int count)
 			       .targets = test->targets + begin };
 }
 
-/* other[] takes what is said to be final when it is said. */
+/* Copy what is final to other[] when the callback is called. */
 static void progress(void *context, size_t end)
 {
 	struct test *test = context;
@@ -247,7 +247,7 @@ static void compute_once(struct test *test)
 
 	initialise(test);
 	restart(test);
-	/* What lay there must not matter. */
+	/* Earlier values must not matter. */
 	memset(test->grad, 0x7f, test->model->param_count * sizeof(float));
 	test->model->logits(test->model, &test->device, test->param, &batch,
 			    test->logits);
@@ -285,7 +285,7 @@ static struct options options_of(const struct header *header,
 	};
 }
 
-/* All but the gradient by the trainer, whose batches would be others. */
+/* All but the gradient by the trainer, which has other batches. */
 static void train(struct test *test, const struct settings *settings)
 {
 	struct options options = options_of(&test->header, settings);

@@ -26,7 +26,7 @@ SHAPES = {"tiny": (2, 2, 64, 64, 256, 2),
           "odd": (3, 3, 45, 33, 301, 3)}
 SEED, STEPS, WARMUP = 7, 50, 4
 SKIPPED = 3         # a step without an update
-# Of the norms of the gradients some are above "clip", some below.
+# Some norms of gradients are above "clip", some below.
 ADAMW = {"lr": 1e-3, "min_lr": 2e-4, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
          "momentum": 0, "decay": 0.1, "clip": 2}
 SGD = {"lr": 1e-2, "min_lr": 2e-3, "beta1": 0, "beta2": 0, "eps": 0,
@@ -288,7 +288,7 @@ def hold(program, case):
 
 def main(program, *cases):
     torch.set_num_threads(1)
-    # SequentialLR itself does what PyTorch warns of.
+    # SequentialLR itself causes PyTorch's warning.
     warnings.filterwarnings("ignore", module="torch.optim.lr_scheduler")
     sys.exit(0 if all([hold(program, case) for case in cases]) else 3)
 

@@ -19,7 +19,7 @@ test_parity()
 		return
 	fi
 	program parity
-	# Mutations, each told from ours among others by this comparison.
+	# Mutations of our code that this comparison must find.
 	cat >mutations <<-END
 	erf|logits
 	bias|gradient of h.0.mlp.c_fc.bias
@@ -44,8 +44,8 @@ test_parity()
 	equal 'and fails then' 3 "$status"
 }
 
-# Tensors of 2^31 numbers and more, each refused for the option that made it,
-# and too little to hold out.
+# Tensors of 2^31 numbers and more are refused, and the message names the option
+# that made them. So is too little data to hold out.
 test_shapes()
 {
 	refuses_each 2 <<-END

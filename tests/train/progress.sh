@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of run, which sources this
-# What a run says, by obj/tests/train/progress: a program that takes its steps
+# What a run prints, by obj/tests/train/progress: a program that reads its steps
 # from stdin.
 
-# write_steps COUNT: steps of 2 s, the first of 3 s. A rank computes 1.6 s, the
-# slowest, by turns rank 1 on n1 and 0 on n2, 2.08 and 1.8 s; the last gradient
-# comes 0.4 s after the first backward pass ended, 0.2 s after the mean of them.
+# write_steps COUNT: steps of 2 s, the first of 3 s. The mean rank computes
+# 1.6 s; the slowest is by turns rank 1 on n1, 2.08 s, and rank 0 on n2, 1.8 s.
+# 0.4 s of a step are exposed, 0.2 s on average over the ranks.
 write_steps()
 {
 	awk -v count="$1" 'BEGIN {
@@ -17,7 +17,7 @@ write_steps()
 	}'
 }
 
-# reports ARGUMENT...: of the steps in the file steps
+# reports ARGUMENT...: the output for the steps in the file steps
 reports()
 {
 	: >why
@@ -34,7 +34,7 @@ test_progress_lines()
 		"$(sed -n 's,^step *\([0-9]*\)/40 .*,\1,p' out | xargs)"
 	# 4096 tokens in 3 s; 39 steps like this one; .4 of 3 s; 2.08 to 1.6.
 	# Steps 5 to 8 lost 2 x .48 s to rank 1 and 2 x .2 s to rank 0, of
-	# 4 x 1.6; what is left are 32 steps of 2 s: the first is no measure.
+	# 4 x 1.6. 32 steps of 2 s are left: the first step does not count.
 	cat >wanted <<-END
 	step  1/40  loss 5.8333  lr 1.43e-04  1365 tokens/s  exposed 13.3%  slowest 1 on n1 +30%  left 1m57s
 	step  8/40  loss 5.5417  lr 1.43e-04  2048 tokens/s  exposed 20.0%  slowest 1 on n1 +15%  left 1m04s
@@ -122,8 +122,8 @@ test_progress_errors()
 	result $? 'an error: the output on a full disk'
 }
 
-# The terminal, of a command with the file steps as its input: it is 60 columns
-# wide, and keeps what was written over.
+# A terminal of 60 columns for a command whose input is the file steps. It shows
+# each line as it was drawn, too.
 cat >terminal.py <<'END'
 import fcntl, os, pty, struct, sys, termios, time
 pid, fd = pty.fork()
@@ -152,14 +152,14 @@ for row in data.decode().split("\n"):
     print("screen", screen.rstrip())
 END
 
-# on_terminal COMMAND...: and what a user sees of it
+# on_terminal COMMAND...: what a user sees of it
 on_terminal()
 {
 	: >go
 	call timeout 20 "$python" terminal.py "$@"
 }
 
-# What a rank says when it ends does not begin in the line of the progress.
+# A message begins on a line of its own, after the line of the progress.
 test_error_on_terminal()
 {
 	: >steps
@@ -184,9 +184,9 @@ test_progress_terminal()
 	equal 'a terminal: one line, cut to its width' \
 		"$(cat wanted; echo screen step 40/40)" \
 		"$(sed -n '1,2p; s/^\(screen step 40.40\) .*/\1/p' out)"
-	# 40 lines in no time: on a busy machine, in some tenths of a second
+	# 40 steps at once, or in a few tenths of a second on a busy machine
 	check 'it is seldom rewritten' test "$(grep -c ^drawn out)" -lt 20
-	# Each a little after a tenth of a second; the last one is shorter.
+	# Each comes after a tenth of a second; the last line is shorter.
 	{
 		write_steps 3 | sed 's/$/\nsleep 120/'
 		echo eval 3 4.4

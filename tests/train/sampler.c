@@ -4,9 +4,9 @@
  *
  * sampler given: for each case on stdin, "samples replicas drop_last" and a
  * permutation, a line with the samples of each replica.
- * sampler bijection | differs | uniform: check our own permutation; says what
- * was found and exits with 1 where it is not one to one, too much like another
- * epoch's, or not uniform.
+ * sampler bijection | differs | uniform: check our own permutation. Exits with
+ * 1 and a line about it if it is not one to one, too much like another epoch's,
+ * or not uniform.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -80,9 +80,9 @@ static int check_bijection(uint64_t count, uint64_t seed, uint64_t epoch)
 }
 
 /*
- * All small counts; powers of two and of four, and their neighbours, where
- * the count of bits changes; a large one; and places of one whose every place
- * cannot be looked at.
+ * All small counts; powers of two and of four, and their neighbours, where the
+ * number of bits changes; a large one; and some places of one that is too large
+ * to check them all.
  */
 static int bijection(void)
 {
@@ -130,10 +130,9 @@ static int differs(void)
 }
 
 /*
- * Whether cells that should hold `mean` each do so, their sum of squares being
- * chi-square times `scale` with so many degrees of freedom: by Laurent and
- * Massart 2000 that exceeds f + 2 sqrt(f t) + 2 t with probability below
- * exp(-t), and t is 14.
+ * Whether the cells have the mean `mean`. Their sum of squares is chi-square
+ * times `scale` with so many degrees of freedom f. By Laurent and Massart 2000
+ * it exceeds f + 2 sqrt(f t) + 2 t with probability below exp(-t); t is 14.
  */
 static int check_chi_square(const char *name, uint64_t count,
 			    const uint32_t *cells, size_t cell_count,
@@ -192,7 +191,7 @@ static int check_pairs(uint64_t n)
 	return bad;
 }
 
-/* One large epoch: how far apart neighbours come to lie, in 64 classes. */
+/* One large epoch: the distances of former neighbours, in 64 classes. */
 static int check_distances(uint64_t n)
 {
 	uint32_t cells[64] = { 0 };

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2317 # variables and functions of run
-# Which sample is whose.
+# Which rank gets which sample.
 
 test_sampler()
 {

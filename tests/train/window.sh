@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # variables of run; inner shells expand
-# The memory that ranks share: nobody else reads it or stands in its way, it
-# fits, and nothing of it stays. All this has a /dev/shm of its own.
+# The memory that ranks share: no other user can read or block it, it is
+# compared with the limits on memory, and nothing of it stays behind. The tests
+# run in a /dev/shm of their own.
 
 victim=61000 attacker=65534
 
-# alone COMMAND...: where /dev/shm is new; what it leaves there is in left
+# alone COMMAND...: with a new /dev/shm; the file left lists what stays there
 alone()
 {
 	call unshare --mount sh -c '
@@ -25,8 +26,8 @@ shift
 exec setpriv --reuid "$uid" --clear-groups --inh-caps=-all "$@"
 END
 
-# guess COMMAND...: a rank that begins only once the attacker has made the files
-# whose names it could have guessed: told here, for the test is to hit them
+# guess COMMAND...: a rank that starts only once the attacker has made the
+# files. It tells the attacker their names, which he would have to guess.
 cat >guess <<'END'
 #!/bin/sh
 echo "$PMIX_RANK $(printf %x "$PMIX_NAMESPACE") $(id -u)" >guesses
@@ -34,7 +35,7 @@ read -r line <"answer.$PMIX_RANK"
 exec "$@"
 END
 
-# attack MODE: makes them, with that mode
+# attack: make the files with mode $MODE
 cat >attack <<'END'
 #!/bin/sh
 umask 0
@@ -54,7 +55,7 @@ for i in 1 2; do
 done <>guesses
 END
 
-# attacked MODE COMMAND...: two ranks, in a folder where both may write
+# attacked MODE COMMAND...: two ranks under attack; run it in a sticky folder
 cat >attacked <<'END'
 #!/bin/sh
 export MODE="$1"
@@ -70,8 +71,8 @@ wait "$attacker"
 exit "$status"
 END
 
-# withstands NAME MODE COMMAND...: they run as if nothing had been there, and
-# the attacker's files have nothing in them
+# withstands NAME MODE COMMAND...: the ranks run as if there were no files, and
+# the attacker's files stay empty
 withstands()
 {
 	withstands_name=$1
@@ -90,7 +91,7 @@ withstands()
 	result $? "$withstands_name"
 }
 
-# A run that goes on until it is killed, and what of it another user finds
+# A run that is killed, and what another user can find of it before
 cat >look <<'END'
 #!/bin/sh
 train=$1
@@ -120,8 +121,8 @@ for rank in $ranks; do
 done
 END
 
-# apart COMMAND...: a rank in a PID namespace of its own, where its number is
-# not that of another: Open MPI takes those for itself
+# apart COMMAND...: a rank in a PID namespace of its own, with a PID that no
+# other rank has: Open MPI takes a rank with its own PID for itself
 cat >apart <<'END'
 #!/bin/sh
 exec unshare --pid --fork --mount-proc sh -c '
@@ -153,8 +154,8 @@ window_privacy()
 	equal 'and once they were killed' '' "$(cat left)"
 }
 
-# The folder for Open MPI's files: where there is no /dev/shm to write to, and
-# where the user has one
+# The folder for Open MPI's files: with a /dev/shm that is read-only, and with a
+# folder that the user has set
 window_folder()
 {
 	call unshare --mount sh -c 'mount -t tmpfs -o ro none /dev/shm &&
@@ -226,7 +227,7 @@ window_rooms()
 	room 'version 2 without a limit' 1024000
 }
 
-# limited COMMAND...: in the memory cgroup of 64 MiB
+# limited COMMAND...: in a memory cgroup of 64 MiB
 limited()
 {
 	call sh -c 'echo $$ >"$0/cgroup.procs" && exec timeout 60 "$@"' \

@@ -16,13 +16,13 @@ ranks()
 	fi
 }
 
-# losses LOG: what a reader of the log sees as losses
+# losses LOG: the losses in a log
 losses()
 {
 	sed -n 's/^.*"loss":\([^,]*\),.*$/\1/p' "$1"
 }
 
-# close FILE FILE COUNT TOLERANCE: as many numbers, relatively that close
+# close FILE FILE COUNT TOLERANCE: both have COUNT numbers, and these are close
 close()
 {
 	paste "$1" "$2" | awk -v count="$3" -v most="$4" '
@@ -118,8 +118,8 @@ test_deterministic()
 	same 'granules of two: one rank has the bits of two' log
 }
 
-# refused NAME STATUS WORDS N COMMAND...: N ranks end with STATUS, and all that
-# they say is one sentence with WORDS in it
+# refused NAME STATUS WORDS N COMMAND...: N ranks end with STATUS and print
+# nothing but one sentence that contains WORDS
 refused()
 {
 	refused_name=$1 refused_want=$2 refused_words=$3
@@ -132,10 +132,10 @@ refused()
 }
 
 # corrupt.py RANK PLACE COMMAND...: a run of two ranks whose log is a pipe with
-# room for one line. So rank 0 waits in its second line, after the second
-# update, while at PLACE of the memory that the ranks share, in the order
-# gradients of rank 0, its parameters, gradients of rank 1, its parameters,
-# something is written by way of RANK; then the pipe is emptied.
+# room for one line, so that rank 0 waits in its second line, after the second
+# update. Then write, through RANK, at PLACE (0 to 1) of the shared memory:
+# gradients of rank 0, its parameters, gradients of rank 1, its parameters. Then
+# empty the pipe.
 cat >corrupt.py <<'END'
 import fcntl, os, re, struct, subprocess, sys, termios, time
 rank, place, log = sys.argv[1], float(sys.argv[2]), os.path.abspath("corrupt")
