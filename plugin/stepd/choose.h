@@ -6,7 +6,8 @@
 
 #include "layout/error.h"
 #include "layout/machine.h"
-#include "stepd/node.h"
+#include "stepd/shared.h"
+#include "stepd/task.h"
 
 /*
  * Answer what all slots say; print the warnings and the rows that are due. task

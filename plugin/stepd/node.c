@@ -13,6 +13,7 @@
 #include "plugin.h"
 #include "stepd/choose.h"
 #include "stepd/root.h"
+#include "stepd/shared.h"
 #include "topo/topo.h"
 
 bool ddp_node_fail(bool alone)

@@ -17,7 +17,7 @@
 #include "launcher.h"
 #include "options.h"
 #include "plugin.h"
-#include "stepd/node.h"
+#include "stepd/shared.h"
 #include "stepd/stepd.h"
 
 enum {

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lies in the memory that the tasks of a node share: root.c maps it, and
+ * the tasks alone read and write it.
+ */
+#ifndef DDP_STEPD_SHARED_H
+#define DDP_STEPD_SHARED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout/cpuset.h"
+#include "layout/machine.h"
+#include "layout/placement.h"
+#include "layout/views.h"
+
+enum {
+	DDP_VISIBLE_SIZE = 32 + DDP_VIEWS_TEXT_SIZE,
+	DDP_RECORD_SIZE = 96 << 10	/* more than a record of 64 GPUs has */
+};
+
+/* One task, by local rank, in shared memory: what it says, and its answer. */
+struct ddp_slot {
+	uint32_t rank;
+	struct ddp_cpuset mask;
+	struct ddp_view view;
+	struct ddp_placement placement;
+	char visible[DDP_VISIBLE_SIZE];	/* "VARIABLE=value" that orders what
+					 * it sees; "": none */
+	char record[DDP_RECORD_SIZE];	/* its row, as DDP_PLACEMENT has it */
+};
+
+/* What they share. Of the machine, all that GPUs' names are resolved by. */
+struct ddp_node {
+	uint32_t gpu_count, part_count;
+	struct ddp_gpu gpus[DDP_GPU_MAX];
+	struct ddp_gpu_part parts[DDP_GPU_MAX * DDP_GPU_MAX];
+	struct ddp_slot slots[];
+};
+
+/* Its size for this many tasks. */
+static inline size_t ddp_node_size(uint32_t tasks)
+{
+	return sizeof(struct ddp_node) + tasks * sizeof(struct ddp_slot);
+}
+
+#endif
