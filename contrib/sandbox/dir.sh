@@ -43,17 +43,17 @@ set_dir()
 	why=$(flaw "${dir:-/}")
 	[ -z "$why" ] || die "$dir/$name: $why: choose a --dir in a folder" \
 		"that only root can change"
-	dir=$(realpath -e -- "${dir:-/}") || exit
+	dir=$(CDPATH='' cd -P -- "${dir:-/}" && pwd) || exit
 	dir=${dir%/}/$name
-	set_names
-}
-
-set_names()
-{
 	conf=$dir/etc/slurm.conf
-	cg=ddp-sandbox-$(printf %s "$dir" | cksum | cut -d' ' -f1)
 	[ ${#dir} -le 60 ] || die "$dir is longer than 60 characters, too" \
 		"long for the sockets in it: choose a shorter --dir"
+}
+
+# The sandbox's name among the machine's cgroups
+set_cgroup_name()
+{
+	cg=ddp-sandbox-$(printf %s "$dir" | cksum | cut -d' ' -f1)
 }
 
 dir_exists()
@@ -161,6 +161,7 @@ is_up()
 remove_all()
 {
 	local tries=500 d pids
+	set_cgroup_name
 	while pids=$(sandbox_pids); do
 		# shellcheck disable=SC2086 # several
 		kill -9 $pids 2>/dev/null

@@ -49,7 +49,8 @@ cmd_hold()
 enter_dir()
 {
 	dir=$1
-	set_names
+	conf=$dir/etc/slurm.conf
+	set_cgroup_name
 	trap 'touch "$dir/run/failed"' EXIT
 	export SLURM_CONF=$conf
 	load_state || exit
