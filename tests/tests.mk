@@ -106,6 +106,7 @@ obj/fuzz/tests/fuzz/plugin.o: PART_CFLAGS = -I$(srcdir)/plugin $(SLURM_CFLAGS)
 
 obj/fuzz/lib/topo/%.o: PART_CFLAGS = $(HWLOC_CFLAGS) \
 	-Dsetrlimit=fuzz_setrlimit
+obj/fuzz/tests/fuzz/topology.o: PART_CFLAGS = $(HWLOC_CFLAGS)
 obj/tests/fuzz/topology: FUZZ_LIBS = $(HWLOC_LIBS)
 obj/tests/fuzz/topology: $(TOPO_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzzes the record of a rank's row, which DDP_PLACEMENT and ddp-info --gather carry
- * from process to process, and what is printed of it. The input is the record.
+ * Fuzzes the record of a rank's row, which DDP_PLACEMENT and ddp-info --gather
+ * carry from process to process, and what is printed of it. The input is the
+ * record.
  */
 #include "fuzz.h"
 #include "layout/report.h"

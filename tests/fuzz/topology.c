@@ -6,7 +6,9 @@
  * and that all others make a machine that placement can rely on.
  */
 #define _GNU_SOURCE
+#include <hwloc.h>
 #include <pthread.h>
+#include <sanitizer/common_interface_defs.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -47,8 +49,15 @@ int fuzz_setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 	return prlimit(0, resource, &more, NULL);
 }
 
-/* In the child of a trial a crash is just its end, not libFuzzer's. */
-static void reset_signals(void)
+/* Of the leak sanitizer: hwloc leaks some of what it has read. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:hwloc\nleak:libxml2\n";
+}
+
+/* A crash in the child of a trial is its end, and not a find of libFuzzer. */
+static void forget_fuzzer(void)
 {
 	static const int numbers[] = {
 		SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE
@@ -57,6 +66,7 @@ static void reset_signals(void)
 
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		signal(numbers[i], SIG_DFL);
+	__sanitizer_set_death_callback(NULL);
 }
 
 static void print_counts(void)
@@ -66,9 +76,16 @@ static void print_counts(void)
 		crashing_files);
 }
 
+/*
+ * A topology that stays keeps hwloc's plugins loaded. So each input need not
+ * load them, and the leak sanitizer can tell which memory is theirs.
+ */
 static void begin(void)
 {
-	pthread_atfork(NULL, NULL, reset_signals);
+	static hwloc_topology_t topology;
+
+	CHECK(hwloc_topology_init(&topology) == 0);
+	pthread_atfork(NULL, NULL, forget_fuzzer);
 	atexit(print_counts);
 }
 
