@@ -53,7 +53,7 @@ static void *token;		/* 4 bytes of the GPU, for barriers */
 
 static _Noreturn void nccl_abort(const char *sentence)
 {
-	ddp_abort(job, 1, "ddp-bench: %s", sentence);
+	ddp_abort(job, 1, "%s", sentence);
 }
 
 /* A bad argument of a call of libddp, or a peer's, is not a bad option. */

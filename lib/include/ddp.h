@@ -116,9 +116,9 @@ int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error);
 /*
  * End all ranks at once, with an exit code from 1 to 255 (others become 1).
  * Functions of atexit do not run, and buffers are not flushed. The formatted
- * sentence goes to stderr as one line, "ddp_abort: rank 3 on n2: ...", in which
- * a '?' stands for what cannot be printed. job NULL, or a child of fork: ends
- * this process only. Any thread may call this.
+ * sentence goes to stderr as one line, "PROGRAM: rank 3 on n2: ...", with the
+ * program's name and a '?' for what cannot be printed. job NULL, or a child of
+ * fork: ends this process only. Any thread may call this.
  */
 void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4), noreturn));

@@ -14,8 +14,10 @@
 
 enum { WRITE_MS = 1000 };	/* for a line to stderr */
 
-/* As much as fits of "ddp_abort: rank 3 on n2: sentence", one printable line.
- * Line ends of the caller's become spaces. */
+/*
+ * As much as fits of "PROGRAM: rank 3 on n2: sentence", one printable line.
+ * Line ends of the caller's become spaces.
+ */
 __attribute__((format(printf, 4, 0))) static void
 format_line(char *line, size_t room, const struct ddp_job *job,
 	    const char *format, va_list args)
@@ -24,10 +26,12 @@ format_line(char *line, size_t room, const struct ddp_job *job,
 	char *at;
 
 	if (job)
-		snprintf(line, room, "ddp_abort: rank %u on %s: ",
-			 job->self.rank, job->self.host);
+		snprintf(line, room, "%.64s: rank %u on %s: ",
+			 program_invocation_short_name, job->self.rank,
+			 job->self.host);
 	else
-		snprintf(line, room, "ddp_abort: ");
+		snprintf(line, room, "%.64s: ",
+			 program_invocation_short_name);
 	length = strlen(line);
 	vsnprintf(line + length, room - 1 - length, format, args);
 	for (at = line; *at != '\0'; at++)

@@ -36,14 +36,14 @@ said "0 create=5000: PMIX after 0.0: cannot join the job that PMIX_NAMESPACE nam
 (unset it if it is left from an earlier launch): PMIx says UNREACHABLE" 'a PMIx that is not there is refused'
 call ./job create abort=7
 equal 'ddp_abort of one process: its line and its code' \
-	"7 ddp_abort: rank 0 on $(uname -n): the world has ended" \
+	"7 job: rank 0 on $(uname -n): the world has ended" \
 	"$status $(cat out err)"
 call ./job abort=256
-equal 'ddp_abort without a job' '1 ddp_abort: the world has ended' \
+equal 'ddp_abort without a job' '1 job: the world has ended' \
 	"$status $(cat out err)"
 call env JOB_WORLD="$(printf 'w\303\266rld\nsrun: \033[31merror')" ./job abort=3
 equal 'ddp_abort prints one printable line' \
-	'3 ddp_abort: the w??rld srun: ?[31merror has ended' \
+	'3 job: the w??rld srun: ?[31merror has ended' \
 	"$status $(cat out err)"
 
 if program threads >threads.out 2>&1; then
@@ -124,7 +124,7 @@ if command -v mpirun >/dev/null; then
 		./job create=9000 barrier @1:abort=7 barrier
 	# mpirun 4.1 itself now and then does not notice that all have ended.
 	check 'ddp_abort under mpirun: its line' grep -q \
-		"^ddp_abort: rank 1 on $h: the world has ended\$" err
+		"^job: rank 1 on $h: the world has ended\$" err
 	call timeout -k 1 20 mpirun --allow-run-as-root --oversubscribe -n 3 \
 		./job create=1000 barrier !2:barrier @2:sleep=2500
 	check 'a rank that does not come is named under mpirun' \

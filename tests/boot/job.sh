@@ -171,7 +171,7 @@ step()
 		status="$status too late"
 	fi
 	equal "$step_name" "$step_status $step_wanted" \
-		"$status $(grep -Ev 'fence of all' out; grep ddp_abort err)"
+		"$status $(grep -Ev 'fence of all' out; grep '^job: ' err)"
 }
 off=--kill-on-bad-exit=0
 on=--kill-on-bad-exit=1
@@ -191,7 +191,7 @@ step 'so does _exit, whatever its code' killed '' $off ./job \
 step 'a death in a fence ends it with --kill-on-bad-exit' killed '' $on ./job \
 	create barrier @2:commit @2:sleep=300 @2:kill barrier
 step 'and without, if those who notice call ddp_abort' 9 \
-	'ddp_abort: rank 3 on n2: the world has ended' $off ./job create \
+	'job: rank 3 on n2: the world has ended' $off ./job create \
 	barrier @2:sleep=300 @2:kill barrier @3:abort=9 sleep=60000
 call two $off ./job @2:kill create=1000 barrier
 lines "$(late '0 1 3' barrier 'after a second' ' for rank 2 on n2')" \
@@ -208,7 +208,7 @@ step 'to leave the job waits for nobody' 0 '' ./job create barrier \
 
 for kill in $off $on; do
 	step "ddp_abort with $kill: its line and its code" 7 \
-		'ddp_abort: rank 2 on n2: the world has ended' "$kill" ./job \
+		'job: rank 2 on n2: the world has ended' "$kill" ./job \
 		create barrier @2:abort=7 sleep=60000
 done
 
