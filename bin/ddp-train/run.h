@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run on this rank: what main.c sets up, and the loop over its steps. */
+/*
+ * ddp-train trains a GPT, one process a rank. main.c sets a run up and loop.c
+ * goes through its steps; trainer.h is one rank's part of a step. device.h
+ * (what computes: cpu/), collective.h (what sums over ranks: mpi/) and model.h
+ * (what is trained: model/) are the interfaces that can have several
+ * implementations. Read main.c first.
+ *
+ * Here: a run on this rank, what main.c sets up, and the loop over its steps.
+ */
 #ifndef DDP_TRAIN_RUN_H
 #define DDP_TRAIN_RUN_H
 

@@ -4,7 +4,8 @@
  * root, in slurmstepd itself. All else runs in the task's own process, as the
  * user: read task_init.c first, which has the order. task.c reads the task,
  * rank.c finds its rank, rendezvous.c where ranks meet, node.c and choose.c its
- * GPU and CPUs over the memory of shared.h, and apply.c sets it all. This header is what dispatch.c calls.
+ * GPU and CPUs over the memory of shared.h, and apply.c sets it all. This
+ * header is what dispatch.c calls.
  */
 #ifndef DDP_STEPD_STEPD_H
 #define DDP_STEPD_STEPD_H
