@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors: a code and one printable sentence. */
 #include "layout/error.h"
 
 #include <stdarg.h>
@@ -11,7 +12,7 @@ int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 {
 	va_list args;
 
-	if (error == NULL)
+	if (!error)
 		return -1;
 	error->code = code;
 	error->native = 0;
@@ -24,7 +25,7 @@ int ddp_error_set(struct ddp_error *error, enum ddp_error_code code,
 
 int ddp_error_set_native(struct ddp_error *error, int native)
 {
-	if (error != NULL)
+	if (error)
 		error->native = native;
 	return -1;
 }

@@ -49,7 +49,7 @@ static bool repeat_tail(struct ddp_text *out, struct tail *tails,
 {
 	const struct tail *tail = find_tail(tails, row);
 
-	if (tail->storage == NULL || tail->storage != row->storage)
+	if (!tail->storage || tail->storage != row->storage)
 		return false;
 	ddp_text_repeat(out, tail->at, tail->length);
 	return true;

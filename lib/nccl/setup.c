@@ -65,7 +65,7 @@ static int check_environment(struct ddp_error *error)
 {
 	const char *blocking = getenv("NCCL_COMM_BLOCKING");
 
-	if (getenv("NCCL_COMM_ID") != NULL)
+	if (getenv("NCCL_COMM_ID"))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "NCCL_COMM_ID is set, so that all "
 				     "communicators would meet at one address: "

@@ -193,7 +193,7 @@ static int fill_gpu(hwloc_topology_t hwloc, hwloc_obj_t pci,
 	char bus_id[DDP_BUS_ID_SIZE];
 
 	ddp_topo_bus_id(pci, bus_id, sizeof(bus_id));
-	if (ddp_machine_find_gpu(machine, bus_id) != NULL)
+	if (ddp_machine_find_gpu(machine, bus_id))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "the topology has two GPUs with the bus "
 				     "id %s", bus_id);

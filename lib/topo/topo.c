@@ -87,7 +87,7 @@ static int check_xml(const char *file, const char *text, size_t size,
 	if (strlen(text) + 1 != size)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "the topology file %s is not text", file);
-	if (strstr(text, "<!ENTITY") != NULL)
+	if (strstr(text, "<!ENTITY"))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "the topology file %s declares entities",
 				     file);
