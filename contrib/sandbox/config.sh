@@ -226,7 +226,7 @@ slurm_conf()
 ClusterName=sandbox
 SlurmctldHost=$ctl
 SlurmUser=root
-AuthInfo=socket=$dir/run/munge.sock
+AuthInfo=socket=$dir/run/munge/munge.sock
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/spool/%n
 TmpFS=$dir/tmp/%n
@@ -294,7 +294,7 @@ write_config()
 	local i names=() lines etc=$dir/etc
 	for ((i = 1; i <= nodes; i++)); do names+=("n$i"); done
 	[ "$mode" = private ] || names=("$(hostname -s)")
-	(cd "$dir" && mkdir bin etc dev home log run spool state tmp &&
+	(cd "$dir" && mkdir -p bin etc dev home log run/munge spool state tmp &&
 		mkdir "${names[@]/#/spool/}" "${names[@]/#/tmp/}" &&
 		chmod 1777 "${names[@]/#/tmp/}" tmp) || exit
 	chmod 700 "$dir/state"

@@ -4,12 +4,16 @@
 # What runs inside the sandbox's namespaces: the login node, which holds them
 # all, and the compute nodes; sourced by ddp-sandbox.
 
+# start_munged [NODE]: each node has its own, at the same path, as each decodes
+# what is sent to all. One munged for all of them would take that for a replay,
+# which only a Slurm built with --enable-multiple-slurmd lets pass.
 start_munged()
 {
-	local run=$dir/run
+	local run=$dir/run/munge
+	[ $# -eq 0 ] || mount -t tmpfs -o mode=755 tmpfs "$run" || return
 	munged --force --key-file="$dir/etc/munge.key" \
 		--socket="$run/munge.sock" --pid-file="$run/munged.pid" \
-		--seed-file="$run/seed" --log-file="$dir/log/munged.log"
+		--seed-file="$run/seed" --log-file="$dir/log/munged${1:+.$1}.log"
 }
 
 # pid 1 of the sandbox and its login node: when it ends, everything in the
@@ -107,7 +111,7 @@ cmd_node()
 	END
 	nsenter --target 1 --net ip link set "$n" master br0 up || exit
 	taskset -cp "$first-$((first + width - 1))" $$ >/dev/null 2>&1
-	slurmd || exit
+	start_munged "$n" && slurmd || exit
 	exec sleep infinity
 }
 
