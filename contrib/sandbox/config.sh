@@ -10,10 +10,41 @@ etc_files='passwd group hosts nsswitch.conf'	# its own, mounted over /etc's
 find_tools()
 {
 	local t
-	for t in slurmctld slurmd sinfo munged ip nsenter unshare setpriv; do
+	if [ -n "$slurm_prefix" ]; then
+		[ -x "$slurm_prefix/bin/srun" ] || die "--slurm-prefix: there" \
+			"is no '$slurm_prefix/bin/srun': name the folder" \
+			"that a Slurm was installed in"
+		slurm_prefix=$(readlink -f "$slurm_prefix")
+		PATH=$slurm_prefix/bin:$slurm_prefix/sbin:$PATH
+	fi
+	for t in srun slurmctld slurmd munged ip nsenter unshare setpriv; do
 		command -v $t >/dev/null ||
 			die "$t is not installed: install the packages of" \
 				"the group sandbox in ${self%/*}/packages"
+	done
+}
+
+# Slurm's programs, all from one prefix: each uses the plugins, the library and
+# the slurmstepd of the prefix that it was built for.
+find_slurm()
+{
+	local t path first=''
+	for t in srun sbatch salloc sinfo squeue scancel scontrol slurmctld \
+		slurmd
+	do
+		path=$(type -P $t) || continue
+		programs+=("$path")
+		path=$(readlink -f "$path")
+		: "${first:=$path}"
+		[ "${path%/*/*}" = "${first%/*/*}" ] ||
+			die "$first and $path are of two Slurms: name one with" \
+				"--slurm-prefix, or put its bin and sbin" \
+				"first in PATH"
+	done
+	for t in sacct sacctmgr sattach sbcast sdiag sprio sreport sshare \
+		sstat strigger
+	do
+		[ ! -x "${first%/*}/$t" ] || programs+=("${first%/*}/$t")
 	done
 }
 
@@ -307,6 +338,7 @@ write_config()
 	[ ${#gres[@]} -eq 0 ] || printf '%s\n' "${gres[@]}" |
 		sed "s|@DIR@|$dir/dev|g" >"$etc/gres.conf"
 	[ -e "$etc/gres.conf" ] || : >"$etc/gres.conf"
+	ln -s -t "$dir/bin" "${programs[@]}" || exit
 	[ ${#built[@]} -eq 0 ] || install -t "$dir/bin" "${built[@]}" || exit
 	printf '%s\n' "${plugstack[@]//@PLUGIN@/$dir/bin/spank_ddp.so}" \
 		>"$etc/plugstack.conf"

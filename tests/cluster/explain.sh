@@ -190,7 +190,7 @@ equal 'what would be refused is refused' '1 1 0' \
 if test -x /usr/local/bin/ddp-info; then
 	skip 'without ddp-info' '/usr/local/bin has one'
 else
-	call login env PATH=/usr/bin:/bin "$@" -n2 true
+	call login env PATH="$dir/cluster/bin:/usr/bin:/bin" "$@" -n2 true
 	equal 'without ddp-info: one line says so' '1 1' "$status $(grep -c \
 		'slurm-ddp: .* --ddp=dry-run: there is no ddp-info in PATH ' err)"
 fi

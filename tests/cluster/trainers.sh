@@ -125,7 +125,8 @@ for template in *.sbatch; do
 		fi ;;
 	esac
 	rm -f -- *.out
-	call login env PATH="/usr/bin:$PATH" sbatch --wait -o output "$template"
+	call login env PATH="$dir/cluster/bin:/usr/bin:$PATH" \
+		sbatch --wait -o output "$template"
 	equal "sbatch $template succeeds, and quietly" "0 " \
 		"$status $(grep -v 'one CPU a rank' err)"
 	cp output out
