@@ -45,9 +45,10 @@ static size_t name_length(const char *entry)
 static char *expand(const char *text)
 {
 	size_t room = strlen(text) + 1, used = 0;
+	const char *at;
 	char *out;
 
-	for (out = strchr(text, '@'); out; out = strchr(out + 1, '@'))
+	for (at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
 		room += strlen(cases_dir);
 	out = malloc(room);
 	for (; *text; text++)
