@@ -19,16 +19,20 @@ obj/plugin/spank_ddp.so: $(PLUGIN_OBJ) $(TOPO_LIB) obj/lib/libddp_layout.a \
 	$(call quiet,LD) $(link) -shared -Wl,--version-script=$(PLUGIN_MAP) \
 		$(HWLOC_LIBS) -ldl -pthread $(LIBS)
 
+obj/etc/ddp.conf: $(srcdir)/etc/ddp.conf config.mak
+	$(call quiet,SED) sed -e "s|/usr/local/etc/slurm-ddp|$(ddpconfdir)|" \
+		-e "s|^optional spank_ddp.so|optional $(spank_ddp)|" $< >$@
+
 # Where ddp-sandbox, once installed, finds what is installed with it
 obj/sandbox/paths: config.mak
 	$(call quiet,GEN) printf '%s\n' "$(sandboxdir)" "$(plugindir)" \
 		"$(bindir)" >$@
 
 ifeq ($(HAVE_PLUGIN),yes)
-ALL += obj/plugin/spank_ddp.so obj/sandbox/paths
+ALL += obj/plugin/spank_ddp.so obj/etc/ddp.conf obj/sandbox/paths
 INSTALLED += plugindir:obj/plugin/spank_ddp.so
 INSTALLED += man8dir:$(srcdir)/plugin/spank_ddp.8
-INSTALLED += ddpconfdir:$(srcdir)/etc/ddp.conf
+INSTALLED += ddpconfdir:obj/etc/ddp.conf
 INSTALLED += $(patsubst %,sbatchdir:%,$(wildcard $(srcdir)/contrib/sbatch/*))
 INSTALLED += $(patsubst %,sandboxdir:%,$(filter-out %/demo %/prepare, \
 	$(wildcard $(srcdir)/contrib/sandbox/*)))
