@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Packages, from the distribution's archive into deb and rpm. They are configured
+# anew: of this build's configuration only Slurm's release goes into them, by
+# which a site can keep packages for several. The tests are left to make check.
+.PHONY: deb rpm packages-need-slurm
+SLURM_RELEASE = $(basename $(slurm_version))
+comma = ,
+package = env -u MAKEFLAGS -u MAKEOVERRIDES -u MFLAGS
+
+packages-need-slurm:
+	@test -n "$(slurm_version)" || { echo 'configure found no headers of' \
+		'Slurm (Debian: libslurm-dev): without them there is nothing' \
+		'to package' >&2; exit 1; }
+
+fill_in = sed -e 's/@version@/$(version)/' -e 's/@release@/$(SLURM_RELEASE)/' \
+	-e "s/@date@/$$(LC_ALL=C date -u -r configure '+$1')/"
+
+deb: packages-need-slurm dist
+	rm -rf deb && mkdir deb
+	tar -xzf $(DIST).tar.gz -C deb
+	cp $(DIST).tar.gz deb/slurm-ddp_$(version).orig.tar.gz
+	cd deb/$(DIST) && cp -r contrib/debian . && rm debian/changelog.in && \
+		$(call fill_in,%a$(comma) %d %b %Y %T +0000) \
+		contrib/debian/changelog.in >debian/changelog && \
+		DEB_BUILD_OPTIONS="noautodbgsym nocheck $$DEB_BUILD_OPTIONS" \
+		$(package) dpkg-buildpackage --build-profiles=nocheck -us -uc
+	@ls deb/*.deb
+
+# RPMFLAGS=--nodeps where what it needs was not installed by rpm, as on Debian
+rpm: packages-need-slurm dist
+	rm -rf rpm && mkdir -p rpm/SOURCES
+	cp $(DIST).tar.gz rpm/SOURCES
+	tar -xzf $(DIST).tar.gz -C rpm
+	cd rpm/$(DIST) && $(call fill_in,%a %b %d %Y) \
+		contrib/rpm/slurm-ddp.spec.in >../slurm-ddp.spec
+	rm -r rpm/$(DIST)
+	$(package) rpmbuild -ba $(RPMFLAGS) --define "_topdir $(CURDIR)/rpm" \
+		rpm/slurm-ddp.spec
+	@ls rpm/RPMS/*/*.rpm rpm/SRPMS/*.rpm
