@@ -48,13 +48,25 @@ obj/lib/libddp.pc: $(srcdir)/lib/libddp.pc.in config.mak
 		-e "s|@libdir@|$(libdir)|" \
 		-e "s|@includedir@|$(includedir)|" $< >$@
 
+# A page under each function's name, which shows the page that describes it.
+MAN3_LINKS := $(shell grep -o 'ddp_[a-z0-9_]*;' $(DDP_MAP) | tr -d ';')
+MAN3_LINKS := $(MAN3_LINKS:%=obj/man/%.3)
+obj/man/ddp_nccl_%.3: $(DDP_MAP)
+	$(call quiet,GEN) echo '.so man3/ddp_nccl.3' >$@
+obj/man/ddp_%.3: $(DDP_MAP)
+	$(call quiet,GEN) echo '.so man3/ddp.3' >$@
+
 man3dir = $(mandir)/man3
+examplesdir = $(docdir)/examples
 pkgconfigdir = $(libdir)/pkgconfig
 INSTALLED += $(patsubst %,docdir:%,$(srcdir)/README.md $(srcdir)/LICENSE)
 ifeq ($(HAVE_PMIX),yes)
-ALL += obj/lib/libddp.so.0 obj/lib/libddp.so obj/lib/libddp.pc
+ALL += obj/lib/libddp.so.0 obj/lib/libddp.so obj/lib/libddp.pc $(MAN3_LINKS)
 INSTALLED += libdir:obj/lib/libddp.so.0 libdir:obj/lib/libddp.so
 INSTALLED += pkgconfigdir:obj/lib/libddp.pc
 INSTALLED += $(patsubst %,includedir:%,$(wildcard $(srcdir)/lib/include/*.h))
-INSTALLED += $(patsubst %,man3dir:%,$(wildcard $(srcdir)/lib/*.3))
+INSTALLED += $(patsubst %,man3dir:%,$(wildcard $(srcdir)/lib/*.3) \
+	$(MAN3_LINKS))
+INSTALLED += $(patsubst %,examplesdir:%, \
+	$(wildcard $(srcdir)/contrib/examples/*))
 endif

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of run
+# The pages themselves: clean, one under each function's name, and with every
+# option of the programs.
+
+# silent COMMAND...: it succeeds and says nothing.
+silent()
+{
+	"$@" >said 2>&1 || echo "status $?" >>said
+	cat said
+	test ! -s said
+}
+
+for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/plugin/*.8; do
+	name=${page##*/}
+	if command -v mandoc >/dev/null; then
+		check "$name: mandoc finds no fault" \
+			silent mandoc -T lint -W all "$page"
+	else
+		skip "$name: mandoc finds no fault" 'there is no mandoc'
+	fi
+	if command -v groff >/dev/null; then
+		check "$name: groff warns of nothing" \
+			silent groff -man -Tascii -ww -b -z "$page"
+	else
+		skip "$name: groff warns of nothing" 'there is no groff'
+	fi
+done
+
+# describes PAGE FUNCTION: its NAME lists the function, its SYNOPSIS declares it.
+describes()
+{
+	sed -n '/^\.SH NAME/,/^\.SH LIBRARY/p' "$1" | tr -s ', ' '\n' |
+		grep -qx "$2" &&
+		sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/p' "$1" |
+		grep -q "[ *]$2("
+}
+
+# Every function that the library shows has a page, and no other name has one.
+if has PMIX; then
+	nm -D --defined-only "$build/obj/lib/libddp.so.0" |
+		sed -n 's/.* T \(ddp_[a-z_]*\).*/\1/p' >functions
+	check 'the library shows functions' test -s functions
+	while read -r function; do
+		page=$(sed -n 's/^\.so //p' "man/man3/$function.3")
+		check "man $function" describes "man/${page:-none}" "$function"
+	done <functions
+	find man/man3 -type f | sed 's/.*\///; s/\.3$//' | sort | grep -vx -e ddp -e ddp_nccl >pages
+	check 'there are no other pages' diff functions pages
+else
+	skip 'a page for each function' 'configure found no PMIx'
+fi
+
+# options: the long options in a text, one a line
+options()
+{
+	grep -o -- '--[a-z0-9_]\{1,\}[a-z0-9_-]*' | sort -u
+}
+
+# A page's options are in bold at the beginning of its tagged paragraphs.
+for tool in ddp-info ddp-bench ddp-train; do
+	program=$build/obj/bin/$tool
+	if test ! -x "$program"; then
+		skip "$tool.1 has the options of --help" "$tool was not built"
+		continue
+	fi
+	call "$program" --help
+	sed -n 's/^  \(-[a-z], \)\{0,1\}\(--[^ ]*\).*/\2/p' out | sort >wanted
+	awk '/^\.(TP|TQ)/ { tag = 2 } tag-- == 1' "$top/bin/$tool/$tool.1" |
+		sed 's/\\-/-/g' | options >had
+	check "$tool.1 has the options of --help" diff wanted had
+	equal "$tool --help fits on a terminal" '' \
+		"$(awk 'length > 80' out)"
+done
