@@ -2,8 +2,8 @@
 /*
  * The parts of ddp-info; start with main.c. nodes.c places ranks on nodes that
  * the options describe (described.c reads them), compare.c compares what a task
- * of a step got with what was planned for it, and gather.c prints one table of
- * a whole step. The answers come from lib/layout, and the text of a row too.
+ * of a step got with what was planned for it, gather.c prints one table of a
+ * whole step, and variables.c one of all variables. The answers come from lib/layout, and the text of a row too.
  * Each function returns 0, or -1 with error set; what they print is written at
  * the end.
  */
@@ -22,7 +22,7 @@ enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_ENV };
 
 /* Texts are borrowed from argv; NULL: not given. */
 struct options {
-	bool help, version, gather;
+	bool help, version, variables, gather;
 	bool describes;			/* nodes, by any option */
 	const char *nodes, *tasks, *topology, *draw;
 	uint64_t gpus;			/* DDP_GPU_NONE: all that there are */
@@ -36,6 +36,9 @@ struct options {
 extern const struct tool_options info_options;
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);
+
+/* The table of the variables that each task gets. */
+void variables_print(void);
 
 /* What --ddp would do on nodes as the options describe them. */
 int nodes_print(const struct options *options, struct ddp_error *error);

@@ -42,6 +42,8 @@ static const struct tool_option rows[] = {
 		  "noted in it, for lstopo to draw" },
 	{ "gather", TOOL_FLAG, AT(gather),
 	  .help = "in a step: one table of what is planned" },
+	{ "variables", TOOL_ASK, AT(variables),
+	  .help = "print all variables that tasks get, and exit" },
 	{ "help", TOOL_ASK, AT(help), .help = "print this text and exit" },
 	{ "version", TOOL_ASK, AT(version),
 	  .help = "print the version and exit" },

@@ -34,6 +34,10 @@ static int work(const struct options *options, bool *differs,
 {
 	bool in_step = getenv("SLURM_PROCID") && !options->describes;
 
+	if (options->variables) {
+		variables_print();
+		return 0;
+	}
 	if (options->gather)
 		return gather(error);
 	if (!in_step)

@@ -113,10 +113,10 @@ static int print_env(const struct nodes *nodes, const struct node *node,
 		.node_count = ddp_layout_node_count(nodes->in.layout),
 		.cpus = ddp_cpuset_count(&placement->cpus),
 		.master_addr = ddp_layout_master(nodes->in.layout),
+		.visible = node->rows[rank->local_rank].visible,
 	};
 
-	return tool_print_text(ddp_report_env(&vars,
-				node->rows[rank->local_rank].visible), error);
+	return tool_print_text(ddp_report_env(&vars), error);
 }
 
 /* Print the variables of all ranks, or collect the rows. */

@@ -262,22 +262,24 @@ char *ddp_report_json(const struct ddp_row *rows, size_t count,
 	return ddp_text_finish(&out);
 }
 
-char *ddp_report_env(const struct ddp_vars *vars, const char *visible)
+char *ddp_report_env(const struct ddp_vars *vars)
 {
 	struct ddp_text out = { 0 };
-	char value[DDP_VARS_VALUE_SIZE];
+	char buffer[DDP_VARS_BUFFER_SIZE];
+	const struct ddp_var *var;
+	const char *value;
 	size_t i;
 
 	ddp_text_add(&out, "# rank %u on ", vars->rank.rank);
 	ddp_text_add_string(&out, vars->rank.host);
 	ddp_text_add(&out, "\n");
-	for (i = 0; i < ddp_vars_count(); i++)
-		if (ddp_vars_format(i, vars, value, sizeof(value)) > 0)
-			ddp_text_add(&out, "%s=%s\n", ddp_vars_name(i),
-				     ddp_text_quote(value));
-	if (*visible != '\0') {
-		ddp_text_add(&out, "CUDA_DEVICE_ORDER=PCI_BUS_ID\n");
-		ddp_text_add_string(&out, visible);
+	for (i = 0; (var = ddp_vars_get(i)); i++) {
+		value = ddp_vars_value(i, vars, buffer);
+		if (!value)
+			continue;
+		ddp_text_add_string(&out, var->name);
+		ddp_text_add_string(&out, "=");
+		ddp_text_add_string(&out, value);
 		ddp_text_add(&out, "\n");
 	}
 	return ddp_text_finish(&out);

@@ -78,10 +78,7 @@ char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header);
 char *ddp_report_json(const struct ddp_row *rows, size_t count,
 		      const char *master, uint16_t port);
 
-/*
- * The variables of one rank, a line each, headed by "# rank R on NODE".
- * visible is a row's.
- */
-char *ddp_report_env(const struct ddp_vars *vars, const char *visible);
+/* The variables of one rank, a line each, headed by "# rank R on NODE". */
+char *ddp_report_env(const struct ddp_vars *vars);
 
 #endif

@@ -114,21 +114,25 @@ void ddp_text_add_json(struct ddp_text *text, const char *string)
 	ddp_text_add(text, "\"");
 }
 
-void ddp_text_add_number(struct ddp_text *text, uint32_t number)
+size_t ddp_text_digits(uint32_t number, char *out)
 {
 	char digits[10], *at = digits + sizeof(digits);
 	size_t length;
-	char *out;
 
 	do
 		*--at = (char)('0' + number % 10);
 	while ((number /= 10) > 0);
 	length = (size_t)(digits + sizeof(digits) - at);
-	out = grow_text(text, length);
-	if (!out)
-		return;
 	memcpy(out, at, length);
-	text->length += length;
+	return length;
+}
+
+void ddp_text_add_number(struct ddp_text *text, uint32_t number)
+{
+	char *out = grow_text(text, 10);
+
+	if (out)
+		text->length += ddp_text_digits(number, out);
 }
 
 void ddp_text_repeat(struct ddp_text *text, size_t at, size_t length)

@@ -27,6 +27,9 @@ void ddp_text_add_string(struct ddp_text *text, const char *string);
 /* Add a string as JSON has it, in quotes; a byte above '~' becomes '?'. */
 void ddp_text_add_json(struct ddp_text *text, const char *string);
 
+/* Write a number to out[10], without a NUL; returns its length. */
+size_t ddp_text_digits(uint32_t number, char *out);
+
 /* As ddp_text_add(text, "%u", number), but faster. */
 void ddp_text_add_number(struct ddp_text *text, uint32_t number);
 

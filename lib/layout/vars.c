@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layout/text.h"
+
 enum field {
 	FIELD_RANK,
 	FIELD_LOCAL_RANK,
@@ -18,45 +20,146 @@ enum field {
 	FIELD_MASTER_PORT,
 	FIELD_CPUS,
 	FIELD_INTERFACE,
-	FIELD_NCCL_INTERFACE
+	FIELD_NCCL_INTERFACE,
+	FIELD_DEVICE_ORDER,
+	FIELD_VISIBLE,
+	FIELD_PLACEMENT,
+	FIELD_RECORD
 };
 
-static const struct {
-	const char *name;
+#define RANK_MEANING "the task's rank in the step, from 0"
+#define WORLD_MEANING "the number of ranks"
+#define NODE_MEANING \
+	"the number of the task's node, by lowest rank: rank 0 is on node 0"
+#define VISIBLE_MEANING "the GPUs that the task sees, in the chosen order"
+
+static const struct row {
+	struct ddp_var var;
 	enum field field;
-	bool user_wins;
 } rows[] = {
-	{ "RANK", FIELD_RANK, false },
-	{ "LOCAL_RANK", FIELD_LOCAL_RANK, false },
-	{ "WORLD_SIZE", FIELD_WORLD_SIZE, false },
-	{ "LOCAL_WORLD_SIZE", FIELD_LOCAL_WORLD_SIZE, false },
-	{ "NODE_RANK", FIELD_NODE_RANK, false },
-	{ "GROUP_RANK", FIELD_NODE_RANK, false },
-	{ "GROUP_WORLD_SIZE", FIELD_NODE_COUNT, false },
-	{ "ROLE_RANK", FIELD_RANK, false },
-	{ "ROLE_WORLD_SIZE", FIELD_WORLD_SIZE, false },
-	{ "MASTER_ADDR", FIELD_MASTER_ADDR, true },
-	{ "MASTER_PORT", FIELD_MASTER_PORT, true },
-	{ "OMP_NUM_THREADS", FIELD_CPUS, true },
-	{ "GLOO_SOCKET_IFNAME", FIELD_INTERFACE, true },
-	{ "NCCL_SOCKET_IFNAME", FIELD_NCCL_INTERFACE, true },
+	{ { "RANK", DDP_VAR_OURS, "torch.distributed", NULL,
+	    RANK_MEANING }, FIELD_RANK },
+	{ { "LOCAL_RANK", DDP_VAR_OURS, "torchrun", NULL,
+	    "the task's rank on its node" }, FIELD_LOCAL_RANK },
+	{ { "WORLD_SIZE", DDP_VAR_OURS, "torch.distributed", NULL,
+	    WORLD_MEANING }, FIELD_WORLD_SIZE },
+	{ { "LOCAL_WORLD_SIZE", DDP_VAR_OURS, "torchrun", NULL,
+	    "the number of ranks on the task's node" },
+	  FIELD_LOCAL_WORLD_SIZE },
+	{ { "NODE_RANK", DDP_VAR_OURS, "Lightning", NULL,
+	    NODE_MEANING }, FIELD_NODE_RANK },
+	{ { "GROUP_RANK", DDP_VAR_OURS, "torchrun", NULL,
+	    NODE_MEANING }, FIELD_NODE_RANK },
+	{ { "GROUP_WORLD_SIZE", DDP_VAR_OURS, "torchrun", NULL,
+	    "the number of nodes" }, FIELD_NODE_COUNT },
+	{ { "ROLE_RANK", DDP_VAR_OURS, "torchrun", NULL,
+	    RANK_MEANING }, FIELD_RANK },
+	{ { "ROLE_WORLD_SIZE", DDP_VAR_OURS, "torchrun", NULL,
+	    WORLD_MEANING }, FIELD_WORLD_SIZE },
+	{ { "MASTER_ADDR", DDP_VAR_USERS, "torch.distributed", NULL,
+	    "the node on which rank 0 runs" }, FIELD_MASTER_ADDR },
+	{ { "MASTER_PORT", DDP_VAR_USERS, "torch.distributed", NULL,
+	    "a port on which rank 0 can listen" }, FIELD_MASTER_PORT },
+	{ { "OMP_NUM_THREADS", DDP_VAR_USERS, "OpenMP", NULL,
+	    "the number of CPUs that the task may use" }, FIELD_CPUS },
+	{ { "GLOO_SOCKET_IFNAME", DDP_VAR_USERS, "Gloo",
+	    "where it is found",
+	    "the network interface that leads to the master" },
+	  FIELD_INTERFACE },
+	{ { "NCCL_SOCKET_IFNAME", DDP_VAR_USERS, "NCCL",
+	    "with interface= in plugstack.conf",
+	    "the site's interface, in NCCL's exact form" }, FIELD_NCCL_INTERFACE },
+	{ { "CUDA_DEVICE_ORDER", DDP_VAR_OURS, "CUDA",
+	    "with CUDA_VISIBLE_DEVICES",
+	    "PCI_BUS_ID, by which GPUs are numbered" }, FIELD_DEVICE_ORDER },
+	{ { "CUDA_VISIBLE_DEVICES", DDP_VAR_SLURMS, "CUDA",
+	    "where NVIDIA's GPUs are ordered", VISIBLE_MEANING },
+	  FIELD_VISIBLE },
+	{ { "ROCR_VISIBLE_DEVICES", DDP_VAR_SLURMS, "ROCm",
+	    "where AMD's GPUs are ordered", VISIBLE_MEANING },
+	  FIELD_VISIBLE },
+	{ { "DDP_PLACEMENT", DDP_VAR_HANDED, "slurm-ddp",
+	    "where GPUs or CPUs are placed",
+	    "the task's placement, for ddp-info" }, FIELD_PLACEMENT },
+	/* The last one, as it records the others. */
+	{ { DDP_VARS_RECORD, DDP_VAR_HANDED, "slurm-ddp", NULL,
+	    "which of these variables were set, and to what" },
+	  FIELD_RECORD },
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-size_t ddp_vars_count(void)
+const struct ddp_var *ddp_vars_get(size_t index)
 {
-	return ROW_COUNT;
+	return index < ROW_COUNT ? &rows[index].var : NULL;
 }
 
-const char *ddp_vars_name(size_t index)
+static const char *format_number(uint32_t number, char *buffer)
 {
-	return index < ROW_COUNT ? rows[index].name : NULL;
+	buffer[ddp_text_digits(number, buffer)] = '\0';
+	return buffer;
 }
 
-bool ddp_vars_user_wins(size_t index)
+/* The value of a variable of GPUs, if it is the one that orders them. */
+static const char *find_visible(const struct ddp_vars *vars, const char *name)
 {
-	return index < ROW_COUNT && rows[index].user_wins;
+	size_t length = strlen(name);
+
+	if (!vars->visible || strncmp(vars->visible, name, length) != 0 ||
+	    vars->visible[length] != '=')
+		return NULL;
+	return vars->visible + length + 1;
+}
+
+static const char *find_value(const struct row *row,
+			      const struct ddp_vars *vars, char *buffer)
+{
+	switch (row->field) {
+	case FIELD_RANK:
+		return format_number(vars->rank.rank, buffer);
+	case FIELD_LOCAL_RANK:
+		return format_number(vars->rank.local_rank, buffer);
+	case FIELD_WORLD_SIZE:
+		return format_number(vars->world_size, buffer);
+	case FIELD_LOCAL_WORLD_SIZE:
+		return format_number(vars->rank.local_world_size, buffer);
+	case FIELD_NODE_RANK:
+		return format_number(vars->rank.node_rank, buffer);
+	case FIELD_NODE_COUNT:
+		return format_number(vars->node_count, buffer);
+	case FIELD_MASTER_ADDR:
+		return vars->master_addr;
+	case FIELD_MASTER_PORT:
+		return vars->master_port == 0 ? NULL :
+			format_number(vars->master_port, buffer);
+	case FIELD_CPUS:
+		return vars->cpus == 0 ? NULL :
+			format_number(vars->cpus, buffer);
+	case FIELD_INTERFACE:
+		return vars->interface;
+	case FIELD_NCCL_INTERFACE:
+		return vars->nccl_interface;
+	case FIELD_DEVICE_ORDER:
+		return find_visible(vars, "CUDA_VISIBLE_DEVICES") ?
+			"PCI_BUS_ID" : NULL;
+	case FIELD_VISIBLE:
+		return find_visible(vars, row->var.name);
+	case FIELD_PLACEMENT:
+		return vars->placement;
+	case FIELD_RECORD:
+		return vars->record;
+	}
+	return NULL;
+}
+
+const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,
+			   char *buffer)
+{
+	const char *value = NULL;
+
+	if (index < ROW_COUNT)
+		value = find_value(&rows[index], vars, buffer);
+	return value && *value != '\0' ? value : NULL;
 }
 
 /* Print to out[size]; -1 if it does not fit. */
@@ -72,54 +175,6 @@ static int print(char *out, size_t size, const char *format, ...)
 	length = vsnprintf(out, size, format, args);
 	va_end(args);
 	return length < 0 || (size_t)length >= size ? -1 : 0;
-}
-
-static int format_number(uint32_t number, char *value, size_t size)
-{
-	return print(value, size, "%u", number) ? -1 : 1;
-}
-
-static int format_text(const char *text, char *value, size_t size)
-{
-	if (print(value, size, "%s", text ? text : ""))
-		return -1;
-	return value[0] != '\0';
-}
-
-int ddp_vars_format(size_t index, const struct ddp_vars *vars, char *value,
-		    size_t size)
-{
-	if (index >= ROW_COUNT)
-		return -1;
-	switch (rows[index].field) {
-	case FIELD_RANK:
-		return format_number(vars->rank.rank, value, size);
-	case FIELD_LOCAL_RANK:
-		return format_number(vars->rank.local_rank, value, size);
-	case FIELD_WORLD_SIZE:
-		return format_number(vars->world_size, value, size);
-	case FIELD_LOCAL_WORLD_SIZE:
-		return format_number(vars->rank.local_world_size, value, size);
-	case FIELD_NODE_RANK:
-		return format_number(vars->rank.node_rank, value, size);
-	case FIELD_NODE_COUNT:
-		return format_number(vars->node_count, value, size);
-	case FIELD_MASTER_ADDR:
-		return format_text(vars->master_addr, value, size);
-	case FIELD_MASTER_PORT:
-		if (vars->master_port == 0)
-			return format_text(NULL, value, size);
-		return format_number(vars->master_port, value, size);
-	case FIELD_CPUS:
-		if (vars->cpus == 0)
-			return format_text(NULL, value, size);
-		return format_number(vars->cpus, value, size);
-	case FIELD_INTERFACE:
-		return format_text(vars->interface, value, size);
-	case FIELD_NCCL_INTERFACE:
-		return format_text(vars->nccl_interface, value, size);
-	}
-	return -1;
 }
 
 int ddp_vars_record_begin(char *record, size_t size, uint32_t job_id,

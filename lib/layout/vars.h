@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The environment variables that every task gets: one table.
+ * The environment variables that every task gets: one table, by which they are
+ * set, and which ddp-info --variables prints.
  *
- *   RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK	always ours
- *   GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE	always ours
- *   MASTER_ADDR MASTER_PORT OMP_NUM_THREADS			user's wins
- *   GLOO_SOCKET_IFNAME NCCL_SOCKET_IFNAME			user's wins
- *
- * The names are those of torchrun, where a group is a node, and all ranks have
+ * Most names are those of torchrun, where a group is a node, and all ranks have
  * one role. What was set is written down in DDP_SET: where another step, or a
  * job, is started from within this one, a variable that still has the value
  * written there is not the user's, and is taken out.
@@ -21,8 +17,27 @@
 
 #include "layout/layout.h"
 
-enum { DDP_VARS_VALUE_SIZE = 256 };	/* holds every value and its NUL */
+/* What is done with a value from elsewhere, and whether ours is recorded. */
+enum ddp_var_rule {
+	DDP_VAR_OURS,		/* always set anew; recorded */
+	DDP_VAR_USERS,		/* one that the user exports stays; recorded */
+	DDP_VAR_SLURMS,		/* Slurm sets it for each step */
+	DDP_VAR_HANDED		/* from the plugin to ddp-info and srun */
+};
 
+/* A row of the table. */
+struct ddp_var {
+	const char *name;
+	enum ddp_var_rule rule;
+	const char *origin;	/* the program whose variable it is */
+	const char *when;	/* it is set; NULL: always */
+	const char *meaning;
+};
+
+/* The rows, index from 0 on; NULL beyond the last. */
+const struct ddp_var *ddp_vars_get(size_t index);
+
+/* What the values are made of. */
 struct ddp_vars {
 	struct ddp_rank rank;
 	uint32_t world_size;
@@ -32,23 +47,21 @@ struct ddp_vars {
 	uint16_t master_port;		/* 0: not set */
 	const char *interface;		/* GLOO_SOCKET_IFNAME; NULL: not set */
 	const char *nccl_interface;	/* NCCL_SOCKET_IFNAME; NULL: not set */
+	const char *visible;		/* "VARIABLE=value", which orders GPUs;
+					 * "" or NULL: none does */
+	const char *placement;		/* DDP_PLACEMENT; NULL: not set */
+	const char *record;		/* DDP_SET; NULL: not set */
 };
 
-/* The table's rows, index from 0 to count - 1; NULL and false beyond. */
-size_t ddp_vars_count(void);
-const char *ddp_vars_name(size_t index);
-bool ddp_vars_user_wins(size_t index);
+enum { DDP_VARS_BUFFER_SIZE = 16 };
 
 /*
- * Write the row's value to value[size]. Returns 1; 0 if it has none here, with
- * value empty; -1 if it does not fit, never when size is DDP_VARS_VALUE_SIZE
- * and strings are at most DDP_HOSTNAME_MAX long, or if index is beyond.
+ * The value of a row: one of vars' own strings, or made in the buffer, which
+ * has DDP_VARS_BUFFER_SIZE bytes. NULL if it has none here, or there is no such
+ * row.
  */
-int ddp_vars_format(size_t index, const struct ddp_vars *vars, char *value,
-		    size_t size);
-
-/* Set to PCI_BUS_ID where the order of GPUs is set. No row of the table. */
-#define DDP_VARS_DEVICE_ORDER "CUDA_DEVICE_ORDER"
+const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,
+			   char *buffer);
 
 /*
  * The record, one line: "job=12.3 RANK=0 MASTER_ADDR=n1 MASTER_PORT=23456".

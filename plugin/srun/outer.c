@@ -23,13 +23,13 @@ static void remove_recorded(const char *record, const char *name)
 void ddp_outer_remove(void)
 {
 	const char *record = getenv(DDP_VARS_RECORD);
+	const struct ddp_var *var;
 	size_t i;
 
 	if (!record)
 		return;
-	for (i = 0; i < ddp_vars_count(); i++)
-		remove_recorded(record, ddp_vars_name(i));
-	remove_recorded(record, DDP_VARS_DEVICE_ORDER);
+	for (i = 0; (var = ddp_vars_get(i)); i++)
+		remove_recorded(record, var->name);
 	unsetenv(DDP_PLACEMENT);
 	unsetenv(DDP_VARS_RECORD);
 }

@@ -57,38 +57,6 @@ static void prefer_memory(const struct ddp_task *task)
 	syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, NUMA_MAX + 1);
 }
 
-/* Set a variable, and write down that it was set. */
-static int export_recorded(struct ddp_task *task, const char *name,
-			   const char *value, char *record,
-			   struct ddp_error *error)
-{
-	if (ddp_vars_record_add(record, DDP_VARS_RECORD_SIZE, name, value) < 0)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "%s is too long", name);
-	return ddp_task_setenv(task, name, value, error);
-}
-
-/*
- * Set the one variable that orders GPUs, and let CUDA count them as the plugin
- * does.
- */
-static int set_visible(struct ddp_task *task, char *record,
-		       struct ddp_error *error)
-{
-	const char *value = task->visible ? strchr(task->visible, '=') : NULL;
-	char name[DDP_VARS_VALUE_SIZE];
-
-	if (!value)
-		return 0;
-	snprintf(name, sizeof(name), "%.*s", (int)(value - task->visible),
-		 task->visible);
-	if (ddp_task_setenv(task, name, value + 1, error) < 0)
-		return -1;
-	return strcmp(name, "CUDA_VISIBLE_DEVICES") != 0 ? 0 :
-		export_recorded(task, DDP_VARS_DEVICE_ORDER, "PCI_BUS_ID",
-				record, error);
-}
-
 /* Take out the input variables that the plugin filled in for srun. */
 static int remove_hidden(struct ddp_task *task, struct ddp_error *error)
 {
@@ -109,52 +77,57 @@ static int remove_hidden(struct ddp_task *task, struct ddp_error *error)
 	return rc;
 }
 
+/* Set a row's variable, and write down that it was set. */
 static int export_var(struct ddp_task *task, size_t row, char *record,
 		      struct ddp_error *error)
 {
-	const char *name = ddp_vars_name(row);
-	char value[DDP_VARS_VALUE_SIZE];
-	bool forced = ddp_plugin.port && strcmp(name, "MASTER_PORT") == 0;
-	int has;
+	const struct ddp_var *var = ddp_vars_get(row);
+	bool forced = ddp_plugin.port && strcmp(var->name, "MASTER_PORT") == 0;
+	bool recorded = var->rule == DDP_VAR_OURS || var->rule == DDP_VAR_USERS;
+	char buffer[DDP_VARS_BUFFER_SIZE];
+	const char *value;
 
-	if (ddp_vars_user_wins(row) && ddp_task_users(task, name) && !forced)
+	if (var->rule == DDP_VAR_USERS && ddp_task_users(task, var->name) &&
+	    !forced)
 		return 0;
-	has = ddp_vars_format(row, &task->vars, value, sizeof(value));
-	if (has == 0)		/* it is empty, which is not a value */
-		return ddp_task_setenv(task, name, NULL, error);
-	if (has < 0)
+	value = ddp_vars_value(row, &task->vars, buffer);
+	/* Without a value, another's stays; but an empty one is none. */
+	if (!value && (var->rule == DDP_VAR_OURS ||
+		       var->rule == DDP_VAR_SLURMS))
+		return 0;
+	if (value && recorded &&
+	    ddp_vars_record_add(record, DDP_VARS_RECORD_SIZE, var->name,
+				value) < 0)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				     "%s is too long", name);
-	return export_recorded(task, name, value, record, error);
+				     "%s is too long", var->name);
+	return ddp_task_setenv(task, var->name, value, error);
 }
 
-static int export_vars(struct ddp_task *task, char *record,
-		       struct ddp_error *error)
+static int export_vars(struct ddp_task *task, struct ddp_error *error)
 {
+	char record[DDP_VARS_RECORD_SIZE];
 	struct ddp_cpuset mask;
 	size_t row;
 
 	if (ddp_task_mask(&mask, error) < 0)
 		return -1;
 	task->vars.cpus = ddp_cpuset_count(&mask);
-	for (row = 0; row < ddp_vars_count(); row++)
+	task->vars.record = record;
+	ddp_vars_record_begin(record, sizeof(record), task->job_id,
+			      task->step_id);
+	for (row = 0; ddp_vars_get(row); row++)
 		if (export_var(task, row, record, error) < 0)
 			return -1;
-	return ddp_task_setenv(task, DDP_VARS_RECORD, record, error);
+	task->vars.record = NULL;
+	return 0;
 }
 
 int ddp_task_apply(struct ddp_task *task, struct ddp_error *error)
 {
-	char record[DDP_VARS_RECORD_SIZE];
-
 	if (bind_cpus(&task->placement, error) < 0)
 		return -1;
 	prefer_memory(task);
-	ddp_vars_record_begin(record, sizeof(record), task->job_id,
-			      task->step_id);
-	if (set_visible(task, record, error) < 0 ||
-	    export_vars(task, record, error) < 0 ||
-	    ddp_task_setenv(task, DDP_PLACEMENT, task->record, error) < 0)
+	if (export_vars(task, error) < 0)
 		return -1;
 	return remove_hidden(task, error);
 }

@@ -174,7 +174,7 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 		return rc;
 	slot = &node->slots[task->local_rank];
 	task->placement = slot->placement;
-	task->record = slot->record;
-	task->visible = slot->visible;
+	task->vars.placement = slot->record;
+	task->vars.visible = slot->visible;
 	return 0;
 }

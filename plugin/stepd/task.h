@@ -30,8 +30,6 @@ struct ddp_task {
 	const char *port_why;		/* where the port is from */
 	char interface[IF_NAMESIZE], nccl_interface[IF_NAMESIZE + 1];
 	struct ddp_placement placement;	/* cpus empty: left as Slurm has it */
-	const char *record;		/* DDP_PLACEMENT; NULL: none */
-	const char *visible;		/* "VARIABLE=value"; "" or NULL: none */
 };
 
 /* Get the environment, which moves when it changes. */

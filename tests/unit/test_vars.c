@@ -10,81 +10,97 @@
 static const struct ddp_vars vars = {
 	.rank = { .rank = 5, .local_rank = 1, .local_world_size = 3,
 		  .node_rank = 2, .host_index = 7, .host = "n8" },
-	.world_size = 9, .node_count = 4, .cpus = 16, .master_addr = "n1",
-	.master_port = 23456, .interface = "eth0",
-	.nccl_interface = "=eth0",
+	.world_size = UINT32_MAX, .node_count = 4, .cpus = 16,
+	.master_addr = "n1", .master_port = 23456, .interface = "eth0",
+	.nccl_interface = "=eth0", .visible = "CUDA_VISIBLE_DEVICES=1,0",
+	.placement = "5\t2", .record = "job=12.3 RANK=5",
 };
 
 static const struct {
 	const char *name, *value;
-	bool user_wins;
+	enum ddp_var_rule rule;
 } table[] = {
-	{ "RANK", "5", false },
-	{ "LOCAL_RANK", "1", false },
-	{ "WORLD_SIZE", "9", false },
-	{ "LOCAL_WORLD_SIZE", "3", false },
-	{ "NODE_RANK", "2", false },
-	{ "GROUP_RANK", "2", false },
-	{ "GROUP_WORLD_SIZE", "4", false },
-	{ "ROLE_RANK", "5", false },
-	{ "ROLE_WORLD_SIZE", "9", false },
-	{ "MASTER_ADDR", "n1", true },
-	{ "MASTER_PORT", "23456", true },
-	{ "OMP_NUM_THREADS", "16", true },
-	{ "GLOO_SOCKET_IFNAME", "eth0", true },
-	{ "NCCL_SOCKET_IFNAME", "=eth0", true },
+	{ "RANK", "5", DDP_VAR_OURS },
+	{ "LOCAL_RANK", "1", DDP_VAR_OURS },
+	{ "WORLD_SIZE", "4294967295", DDP_VAR_OURS },
+	{ "LOCAL_WORLD_SIZE", "3", DDP_VAR_OURS },
+	{ "NODE_RANK", "2", DDP_VAR_OURS },
+	{ "GROUP_RANK", "2", DDP_VAR_OURS },
+	{ "GROUP_WORLD_SIZE", "4", DDP_VAR_OURS },
+	{ "ROLE_RANK", "5", DDP_VAR_OURS },
+	{ "ROLE_WORLD_SIZE", "4294967295", DDP_VAR_OURS },
+	{ "MASTER_ADDR", "n1", DDP_VAR_USERS },
+	{ "MASTER_PORT", "23456", DDP_VAR_USERS },
+	{ "OMP_NUM_THREADS", "16", DDP_VAR_USERS },
+	{ "GLOO_SOCKET_IFNAME", "eth0", DDP_VAR_USERS },
+	{ "NCCL_SOCKET_IFNAME", "=eth0", DDP_VAR_USERS },
+	{ "CUDA_DEVICE_ORDER", "PCI_BUS_ID", DDP_VAR_OURS },
+	{ "CUDA_VISIBLE_DEVICES", "1,0", DDP_VAR_SLURMS },
+	{ "ROCR_VISIBLE_DEVICES", NULL, DDP_VAR_SLURMS },
+	{ "DDP_PLACEMENT", "5\t2", DDP_VAR_HANDED },
+	{ "DDP_SET", "job=12.3 RANK=5", DDP_VAR_HANDED },
 };
 
 #define COUNT (sizeof(table) / sizeof(table[0]))
 
-Test(vars, formats_the_table)
+/* The value of a variable by name; "none" where it has none. */
+static const char *get(const struct ddp_vars *from, const char *name)
 {
-	char value[DDP_VARS_VALUE_SIZE];
+	static char buffer[DDP_VARS_BUFFER_SIZE];
+	const struct ddp_var *var;
+	const char *value;
 	size_t i;
 
-	cr_assert_eq(ddp_vars_count(), COUNT);
+	for (i = 0; (var = ddp_vars_get(i)); i++)
+		if (strcmp(var->name, name) == 0)
+			break;
+	value = ddp_vars_value(i, from, buffer);
+	return value ? value : "none";
+}
+
+Test(vars, are_those_of_the_table)
+{
+	const struct ddp_var *var;
+	size_t i;
+
 	for (i = 0; i < COUNT; i++) {
-		cr_expect_str_eq(ddp_vars_name(i), table[i].name);
-		cr_expect_eq(ddp_vars_user_wins(i), table[i].user_wins);
-		cr_expect_eq(ddp_vars_format(i, &vars, value, sizeof(value)),
-			     1);
-		cr_expect_str_eq(value, table[i].value, "%s", table[i].name);
+		var = ddp_vars_get(i);
+		cr_assert(var);
+		cr_expect_str_eq(var->name, table[i].name);
+		cr_expect_eq(var->rule, table[i].rule, "%s", var->name);
+		cr_expect_str_eq(get(&vars, var->name), table[i].value ?
+				 table[i].value : "none", "%s", var->name);
 	}
-	cr_expect_null(ddp_vars_name(COUNT));
-	cr_expect_not(ddp_vars_user_wins(COUNT));
-	cr_expect_eq(ddp_vars_format(COUNT, &vars, value, sizeof(value)), -1);
+	cr_expect_null(ddp_vars_get(COUNT));
+	cr_expect_null(ddp_vars_value(COUNT, &vars, NULL));
 }
 
 Test(vars, leaves_out_what_is_not_known)
 {
 	struct ddp_vars none = { .world_size = 1 };
-	char value[DDP_VARS_VALUE_SIZE];
 	size_t i;
 
 	for (i = 0; i < COUNT; i++) {
-		cr_expect_eq(ddp_vars_format(i, &none, value, sizeof(value)),
-			     table[i].user_wins ? 0 : 1, "%s", table[i].name);
-		if (table[i].user_wins)
-			cr_expect_str_empty(value);
+		const char *value = get(&none, table[i].name);
+
+		if (table[i].rule == DDP_VAR_OURS && i < 9)
+			cr_expect_str_neq(value, "none", "%s", table[i].name);
+		else
+			cr_expect_str_eq(value, "none", "%s", table[i].name);
 	}
-	none.master_addr = none.interface = "";
-	cr_expect_eq(ddp_vars_format(9, &none, value, sizeof(value)), 0);
-	cr_expect_eq(ddp_vars_format(12, &none, value, sizeof(value)), 0);
+	none.master_addr = none.interface = none.visible = "";
+	cr_expect_str_eq(get(&none, "MASTER_ADDR"), "none");
+	cr_expect_str_eq(get(&none, "GLOO_SOCKET_IFNAME"), "none");
+	cr_expect_str_eq(get(&none, "CUDA_VISIBLE_DEVICES"), "none");
 }
 
-Test(vars, refuses_to_cut)
+Test(vars, order_the_gpus_by_one_variable)
 {
-	struct ddp_vars long_vars = vars;
-	char host[DDP_HOSTNAME_MAX + 1], value[DDP_VARS_VALUE_SIZE];
+	struct ddp_vars amd = { .visible = "ROCR_VISIBLE_DEVICES=1,0" };
 
-	memset(host, 'n', DDP_HOSTNAME_MAX);
-	host[DDP_HOSTNAME_MAX] = '\0';
-	long_vars.master_addr = host;
-	cr_expect_eq(ddp_vars_format(9, &long_vars, value, sizeof(value)), 1);
-	cr_expect_str_eq(value, host);
-	cr_expect_eq(ddp_vars_format(9, &long_vars, value, 255), -1);
-	cr_expect_eq(ddp_vars_format(10, &long_vars, value, 5), -1);
-	cr_expect_eq(ddp_vars_format(10, &long_vars, value, 6), 1);
+	cr_expect_str_eq(get(&amd, "ROCR_VISIBLE_DEVICES"), "1,0");
+	cr_expect_str_eq(get(&amd, "CUDA_VISIBLE_DEVICES"), "none");
+	cr_expect_str_eq(get(&amd, "CUDA_DEVICE_ORDER"), "none");
 }
 
 Test(vars, records)
@@ -134,20 +150,19 @@ Test(vars, record_does_not_overflow)
 /* A record has room for all values even if each is as long as it may be. */
 Test(vars, record_holds_the_longest)
 {
-	char record[DDP_VARS_RECORD_SIZE], value[DDP_VARS_VALUE_SIZE];
+	char record[DDP_VARS_RECORD_SIZE], value[DDP_HOSTNAME_MAX + 1];
+	const struct ddp_var *var;
 	size_t i;
 
 	memset(value, 'x', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
 	cr_expect_eq(ddp_vars_record_begin(record, sizeof(record), UINT32_MAX,
 					   UINT32_MAX), 0);
-	cr_expect_eq(ddp_vars_record_add(record, sizeof(record),
-					 DDP_VARS_DEVICE_ORDER, "PCI_BUS_ID"),
-		     0);
-	/* All others are numbers of 32 bits. */
-	for (i = 0; i < ddp_vars_count(); i++)
-		cr_expect_eq(ddp_vars_record_add(record, sizeof(record),
-						 ddp_vars_name(i),
-						 ddp_vars_user_wins(i) ?
-						 value : "4294967295"), 0);
+	/* Those that are no user's are short words or numbers of 32 bits. */
+	for (i = 0; (var = ddp_vars_get(i)); i++)
+		if (var->rule == DDP_VAR_OURS || var->rule == DDP_VAR_USERS)
+			cr_expect_eq(ddp_vars_record_add(record,
+					sizeof(record), var->name,
+					var->rule == DDP_VAR_USERS ? value :
+					"4294967295"), 0, "%s", var->name);
 }

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of run
+# The variables of a task: the manual page and README say what ddp-info
+# --variables says, which is the table by which the plugin sets them.
+
+# page_table: the page's table, a variable a line: "NAME meaning; set when"
+page_table()
+{
+	sed -n '/^Each task finds:/,/^\.PP/p' "$top/plugin/spank_ddp.8" |
+		sed 's/^\.BR* //; s/ ;$/;/; s/\\-/-/g' | awk '
+		/^\.TP/ { show(); names = ""; text = ""; next }
+		/^\.PP/ { show() }
+		names == "" { names = $0; next }
+		{ text = text " " $0 }
+		function show(i, n, name) {
+			n = split(names, name, ", ")
+			for (i = 1; i <= n && text != ""; i++)
+				print name[i] text
+		}'
+}
+
+# readme_names: what README's table has
+readme_names()
+{
+	sed -n '/^| variable | value/,/^$/p' "$top/README.md" |
+		sed '1,2d; s/^| //; s/ |.*//' | grep -o '[A-Z_]\{1,\}'
+}
+
+# exported FILE FIRST LAST: the names from one line's words to another's
+exported()
+{
+	sed -n "/$2/,/$3/p" "$1" | grep -o '[A-Z]\{1,\}_[A-Z_]*' | sort
+}
+
+if test -x "$build/obj/bin/ddp-info"; then
+	call "$build/obj/bin/ddp-info" --variables
+	# Columns are two spaces apart.
+	sed '1d; s/   *|*/|/g' out | awk -F'|' '
+	{
+		when = $3
+		if (sub(/,* *unless exported$/, "", when))
+			print $1 >"users"
+		when = when == "" || when == "always" ? "" : "; set " when
+		print $1, $4 when
+	}' | sort >table
+	check 'there is a table of variables' test -s table
+	page_table | sort >page
+	check 'spank_ddp.8 has the same table' diff table page
+	readme_names | sort >readme
+	cut -d' ' -f1 table >names
+	check 'README names the same variables' diff names readme
+	sort -o users users
+	exported "$top/plugin/spank_ddp.8" '^A MASTER_ADDR' 'stays\.$' >page
+	check "spank_ddp.8 says which a user's value replaces" diff users page
+	exported "$top/README.md" 'If you export' 'yours stay' >readme
+	check 'and so does README' diff users readme
+else
+	skip 'the table of variables' 'ddp-info was not built'
+fi
