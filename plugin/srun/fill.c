@@ -157,29 +157,77 @@ static uint32_t count_tasks_per_node(const struct fill *fill)
 	return nodes ? (ntasks + nodes - 1) / nodes : ntasks;
 }
 
+/* What Slurm says of the job, or of this component of it; NULL: nothing. */
+static const char *get_job_env(const struct fill *fill, const char *name)
+{
+	char variable[64];
+	const char *value;
+
+	snprintf(variable, sizeof(variable), "%s_HET_GROUP_%ld", name,
+		 get_het_group(fill));
+	value = getenv(variable);
+	return value ? value : getenv(name);
+}
+
+/* Where a list such as "gres/gpu:1,cpu=4" has the number of CPUs; or NULL. */
+static const char *find_tres_cpus(const char *tres)
+{
+	for (; tres && *tres; tres += *tres == ',') {
+		if (strncmp(tres, "cpu", 3) == 0 &&
+		    (tres[3] == '=' || tres[3] == ':'))
+			return tres + 4;
+		tres += strcspn(tres, ",");
+	}
+	return NULL;
+}
+
+/* srun refuses to run where this and SLURM_CPUS_PER_TASK differ. */
+static void add_tres(const struct fill *fill, uint32_t cpus)
+{
+	const char *tres = get_job_env(fill, "SLURM_TRES_PER_TASK");
+	const char *old = find_tres_cpus(tres);
+	char *text;
+
+	if (!old)
+		return;
+	if (asprintf(&text, "%.*s%u%s", (int)(old - tres), tres, cpus,
+		     old + strcspn(old, ",")) < 0)
+		ddp_srun_refuse("out of memory");
+	add_text(fill, "SLURM_TRES_PER_TASK", text);
+	free(text);
+}
+
 /*
- * srun before 23.11 ignores the job's --cpus-per-task. If the job asked for it
- * for fewer tasks than one for each GPU, the tasks share what it has.
+ * The job's --cpus-per-task. Some versions of srun ignore it, and others give
+ * it to each task of the step: the same value is then not the user's word for
+ * this step. If the job asked for it for fewer tasks than one for each GPU, the
+ * tasks share what it has.
  */
 static bool add_cpus(const struct fill *fill)
 {
-	const char *job_cpus = getenv("SLURM_CPUS_PER_TASK");
-	const char *job_nodes = getenv("SLURM_JOB_NUM_NODES");
+	const char *job_cpus = get_job_env(fill, "SLURM_CPUS_PER_TASK");
+	const char *job_nodes = get_job_env(fill, "SLURM_JOB_NUM_NODES");
+	const char *asked = fill->request.cpus_per_task;
 	uint32_t cpus;
 
 	/* srun unsets the first for "a : b" in an ordinary job. */
 	if (!job_nodes)
 		job_nodes = getenv("SLURM_NNODES");
-	if (fill->request.cpus_per_task || fill->request.cpus_per_gpu ||
-	    !job_cpus)
+	if (!job_cpus || fill->request.cpus_per_gpu ||
+	    (asked && strcmp(asked, job_cpus) != 0))
 		return false;
 	cpus = ddp_request_cpus_per_task(job_cpus,
-					 getenv("SLURM_JOB_CPUS_PER_NODE"),
+					 get_job_env(fill,
+						"SLURM_JOB_CPUS_PER_NODE"),
 					 job_nodes ? (uint32_t)atol(job_nodes)
 					 : 0, count_tasks_per_node(fill));
-	if (cpus)
-		add_number(fill, "SRUN_CPUS_PER_TASK", cpus);
-	return cpus != 0;
+	if (!cpus)
+		return false;
+	/* One for each kind of srun; see above. */
+	add_number(fill, "SRUN_CPUS_PER_TASK", cpus);
+	add_number(fill, "SLURM_CPUS_PER_TASK", cpus);
+	add_tres(fill, cpus);
+	return true;
 }
 
 static bool add_kill(void)
@@ -200,8 +248,9 @@ bool ddp_fill_component(uint32_t component)
 
 	read_request(&fill);
 	choose_tasks(&fill);
-	any = add_tasks(&fill);
-	any |= add_cpus(&fill);
+	/* First: it reads variables of the job that add_tasks replaces. */
+	any = add_cpus(&fill);
+	any |= add_tasks(&fill);
 	any |= ddp_mpi_fill();
 	any |= add_kill();
 	return any;

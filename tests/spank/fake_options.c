@@ -87,18 +87,22 @@ void fake_options_reset(void)
 
 void fake_options_from_env(unsigned int component)
 {
+	const char *value, *name;
 	char variable[128];
-	const char *value;
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
-		if (!rows[i].variable)
+		name = rows[i].variable;
+		/* srun reads the job's own from Slurm 23.11 on. */
+		if (rows[i].letter == 'c' && getenv("FAKE_CPUS"))
+			name = getenv("FAKE_CPUS");
+		if (!name)
 			continue;
-		value = getenv(rows[i].variable);
+		value = getenv(name);
 		if (value)
 			row_set(&rows[i], value);
 		snprintf(variable, sizeof(variable), "%s_HET_GROUP_%u",
-			 rows[i].variable, component);
+			 name, component);
 		value = getenv(variable);
 		if (value)
 			row_set(&rows[i], value);

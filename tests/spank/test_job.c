@@ -11,6 +11,9 @@
 #define TASKS "SLURM_NTASKS_PER_NODE_HET_GROUP_0"
 #define GPUS "SLURM_GPUS_PER_NODE_HET_GROUP_0"
 #define CPUS "SRUN_CPUS_PER_TASK_HET_GROUP_0"
+#define GIVEN "SLURM_CPUS_PER_TASK_HET_GROUP_0"
+#define READS "FAKE_CPUS=SLURM_CPUS_PER_TASK|" \
+	"SLURM_JOB_CPUS_PER_NODE=8(x2)|SLURM_CPUS_PER_TASK="
 #define TIGHT_LINE ": slurm-ddp: one CPU a rank, and data loaders need " \
 	"more; consider --cpus-per-task or --cpus-per-gpu\n"
 
@@ -109,6 +112,31 @@ static const struct spank_case cpu_cases[] = {
 	{ .name = "nor over --cpus-per-gpu", .want = "-" CPUS,
 	  .command = "srun --ddp --gres=gpu:2 a", .env = JOB("15")
 	  "|SLURM_CPUS_PER_TASK=4|SLURM_CPUS_PER_GPU=1" },
+	{ .name = "the job's that srun reads itself", .want = GIVEN "=2|"
+	  "SLURM_TRES_PER_TASK_HET_GROUP_0=cpu=2,gres/gpu:1",
+	  .command = "srun --ddp -n8 a", .env = JOB("15") "|" READS
+	  "8|SLURM_TRES_PER_TASK=cpu=8,gres/gpu:1" },
+	{ .name = "with a colon, and not first", .want = GIVEN "=4|"
+	  "SLURM_TRES_PER_TASK_HET_GROUP_0=gres/gpu:1,cpu:4",
+	  .command = "srun --ddp --gres=gpu:2 a", .env = JOB("15") "|" READS
+	  "8|SLURM_TRES_PER_TASK=gres/gpu:1,cpu:8" },
+	{ .name = "where no TRES speak of CPUs", .want = GIVEN "=4|"
+	  "-SLURM_TRES_PER_TASK_HET_GROUP_0",
+	  .command = "srun --ddp --gres=gpu:2 a", .env = JOB("15") "|" READS
+	  "8|SLURM_TRES_PER_TASK=gres/cpu:1,license/cpu=2" },
+	{ .name = "not over the user's own there", .want = "-" GIVEN,
+	  .command = "srun --ddp -c1 --gres=gpu:2 a", .env = JOB("15") "|"
+	  READS "4" },
+	{ .name = "those of one component of the job", .want = GIVEN "=4|"
+	  "SLURM_TRES_PER_TASK_HET_GROUP_0=cpu=4", .command =
+	  "srun --ddp --gres=gpu:2 a", .env = "SLURM_JOB_ID=15|FAKE_CPUS="
+	  "SLURM_CPUS_PER_TASK|SLURM_CPUS_PER_TASK_HET_GROUP_0=8|"
+	  "SLURM_TRES_PER_TASK_HET_GROUP_0=cpu=8|"
+	  "SLURM_JOB_NUM_NODES_HET_GROUP_0=2|"
+	  "SLURM_JOB_CPUS_PER_NODE_HET_GROUP_0=8(x2)" },
+	{ .name = "of the whole job, for a terminal on one node of it",
+	  .want = GIVEN "=8|SLURM_JOB_NUM_NODES_HET_GROUP_0=1",
+	  .command = "srun --ddp --pty a", .env = JOB("15") "|" READS "8" },
 };
 
 static const struct spank_case allocator_cases[] = {
