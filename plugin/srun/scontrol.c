@@ -3,97 +3,20 @@
 #define _GNU_SOURCE
 #include "srun/scontrol.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "layout/gres.h"
-
-/* The scontrol that was installed with this srun; else the one on PATH. */
-static const char *find_scontrol(char *path, size_t size)
-{
-	static const char name[] = "scontrol";
-	ssize_t length = readlink("/proc/self/exe", path, size - sizeof(name));
-	char *slash;
-
-	if (length > 0) {
-		path[length] = '\0';
-		slash = strrchr(path, '/');
-		memcpy(slash + 1, name, sizeof(name));
-		if (access(path, X_OK) == 0)
-			return path;
-	}
-	return name;
-}
-
-/* scontrol -d -o show WHAT ID */
-static pid_t start_scontrol(const char *what, const char *id, int *out)
-{
-	char path[PATH_MAX], *argv[] = { (char *)"scontrol", (char *)"-d",
-		(char *)"-o", (char *)"show", (char *)what, (char *)id, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none;
-	int pipes[2], rc;
-	pid_t pid;
-
-	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return -1;
-	sigemptyset(&none);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	rc = posix_spawnp(&pid, find_scontrol(path, sizeof(path)), &actions,
-			  &attributes, argv, environ);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	close(pipes[1]);
-	if (rc) {
-		close(pipes[0]);
-		errno = rc;
-		return -1;
-	}
-	*out = pipes[0];
-	return pid;
-}
+#include "srun/program.h"
 
 /* All that scontrol prints, the caller's to free; NULL if it fails. */
 static char *read_scontrol(const char *what, const char *id)
 {
-	char *text = NULL;
-	size_t size = 0;
-	int out, status;
-	pid_t pid = start_scontrol(what, id, &out);
-	FILE *stream;
+	const char *argv[] = { "scontrol", "-d", "-o", "show", what, id, NULL };
 
-	if (pid < 0)
-		return NULL;
-	stream = fdopen(out, "r");
-	if (!stream || getdelim(&text, &size, '\0', stream) < 0) {
-		free(text);
-		text = NULL;
-	}
-	if (stream)
-		fclose(stream);
-	else
-		close(out);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-		free(text);
-		text = NULL;
-	}
-	return text;
+	return ddp_program_read(argv);
 }
 
 /* scontrol prints one word "GRES=..." for each group of like nodes. */

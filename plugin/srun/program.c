@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs one of Slurm's programs and reads what it prints. */
+#define _GNU_SOURCE
+#include "srun/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The program beside this srun; else its name, to be sought on PATH. */
+static const char *find_program(const char *name, char *path, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", path, size - 1);
+	char *slash;
+
+	if (length <= 0)
+		return name;
+	path[length] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || (size_t)(slash + 1 - path) + strlen(name) >= size)
+		return name;
+	strcpy(slash + 1, name);
+	return access(path, X_OK) == 0 ? path : name;
+}
+
+static pid_t start_program(const char *const argv[], int *out)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	char path[PATH_MAX];
+	sigset_t none;
+	int pipes[2], rc;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return -1;
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	rc = posix_spawnp(&pid, find_program(argv[0], path, sizeof(path)),
+			  &actions, &attributes, (char *const *)argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pipes[1]);
+	if (rc) {
+		close(pipes[0]);
+		errno = rc;
+		return -1;
+	}
+	*out = pipes[0];
+	return pid;
+}
+
+char *ddp_program_read(const char *const argv[])
+{
+	char *text = NULL;
+	size_t size = 0;
+	int out, status;
+	pid_t pid = start_program(argv, &out);
+	FILE *stream;
+
+	if (pid < 0)
+		return NULL;
+	stream = fdopen(out, "r");
+	if (!stream || getdelim(&text, &size, '\0', stream) < 0) {
+		free(text);
+		text = NULL;
+	}
+	if (stream)
+		fclose(stream);
+	else
+		close(out);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
