@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a PMI process mapping. */
+/* Reads and writes a PMI process mapping. */
+#define _GNU_SOURCE
 #include "layout/mapping.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,4 +114,54 @@ uint32_t *ddp_mapping_parse(const char *text, size_t host_count,
 		return NULL;
 	}
 	return rank_hosts;
+}
+
+/* How many ranks in a row share the first one's host. */
+static size_t count_alike(const uint32_t *rank_hosts, size_t rank_count)
+{
+	size_t count = 0;
+
+	while (count < rank_count && rank_hosts[count] == rank_hosts[0])
+		count++;
+	return count;
+}
+
+/* The longest block at the start; returns how many ranks it places. */
+static size_t find_block(const uint32_t *rank_hosts, size_t rank_count,
+			 struct block *block)
+{
+	size_t at, depth = count_alike(rank_hosts, rank_count);
+
+	block->first = rank_hosts[0];
+	block->count = 1;
+	block->depth = depth;
+	for (at = depth; at < rank_count; at += depth, block->count++)
+		if (rank_hosts[at] != block->first + block->count ||
+		    count_alike(rank_hosts + at, rank_count - at) != depth)
+			break;
+	return at;
+}
+
+char *ddp_mapping_format(const uint32_t *rank_hosts, size_t rank_count)
+{
+	struct block block;
+	char *text = NULL;
+	size_t size, at;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return NULL;
+	fputs(PREFIX, stream);
+	for (at = 0; at < rank_count;) {
+		at += find_block(rank_hosts + at, rank_count - at, &block);
+		fprintf(stream, ",(%llu,%llu,%llu)",
+			(unsigned long long)block.first,
+			(unsigned long long)block.count,
+			(unsigned long long)block.depth);
+	}
+	fputs(")", stream);
+	if (fclose(stream) == 0)
+		return text;
+	free(text);
+	return NULL;
 }

@@ -24,4 +24,10 @@
 uint32_t *ddp_mapping_parse(const char *text, size_t host_count,
 			    size_t rank_count, struct ddp_error *error);
 
+/*
+ * The same for rank_count host indexes, as a text that the caller frees; NULL
+ * if memory is short.
+ */
+char *ddp_mapping_format(const uint32_t *rank_hosts, size_t rank_count);
+
 #endif

@@ -118,3 +118,39 @@ Test(mapping, null_is_an_error)
 {
 	cr_expect_null(ddp_mapping_parse(NULL, 1, 1, NULL));
 }
+
+struct order {
+	uint32_t ranks;
+	uint32_t hosts[6];
+	char text[64];
+};
+
+ParameterizedTestParameters(mapping, writes_the_longest_blocks)
+{
+	static struct order table[] = {
+		{ 1, { 5 }, "(vector,(5,1,1))" },
+		{ 4, { 0, 0, 1, 1 }, "(vector,(0,2,2))" },
+		{ 4, { 0, 1, 0, 1 }, "(vector,(0,2,1),(0,2,1))" },
+		{ 4, { 1, 0, 0, 1 }, "(vector,(1,1,1),(0,1,2),(1,1,1))" },
+		{ 5, { 0, 0, 1, 1, 1 }, "(vector,(0,1,2),(1,1,3))" },
+		{ 6, { 2, 2, 3, 3, 0, 0 }, "(vector,(2,2,2),(0,1,2))" },
+		{ 3, { 2, 1, 0 }, "(vector,(2,1,1),(1,1,1),(0,1,1))" },
+		{ 3, { 0, 2, 4 }, "(vector,(0,1,1),(2,1,1),(4,1,1))" },
+	};
+
+	return cr_make_param_array(struct order, table,
+				   sizeof(table) / sizeof(table[0]));
+}
+
+ParameterizedTest(struct order *row, mapping, writes_the_longest_blocks)
+{
+	char *text = ddp_mapping_format(row->hosts, row->ranks);
+	uint32_t *hosts = ddp_mapping_parse(text, 6, row->ranks, NULL), i;
+
+	cr_expect_str_eq(text, row->text);
+	cr_assert_not_null(hosts);
+	for (i = 0; i < row->ranks; i++)
+		cr_expect_eq(hosts[i], row->hosts[i]);
+	free(hosts);
+	free(text);
+}
