@@ -17,6 +17,7 @@ struct ddp_srun {
 
 	/* mpi.c */
 	char *mpi_before;	/* SLURM_MPI_TYPE; NULL: not set */
+	bool mpi_given;		/* --mpi, in the last component */
 
 	/* rerun.c */
 	bool again;		/* an earlier run of this command saw --ddp */

@@ -18,6 +18,8 @@
 #include "layout/text.h"
 #include "plugin.h"
 #include "srun/cli.h"
+#include "srun/context.h"
+#include "srun/mpi.h"
 #include "srun/rerun.h"
 #include "srun/scontrol.h"
 
@@ -95,12 +97,11 @@ static void explain_tasks(spank_t spank, bool heterogeneous)
 
 static void explain_mpi(void)
 {
-	const char *mpi = ddp_cli_get_default("mpi");
-	const char *why = "as asked for";
+	const char *mpi = ddp_mpi_type(), *why = "as asked for";
 
 	if (ddp_rerun_added("SLURM_MPI_TYPE"))
 		why = "filled in";
-	else if (!ddp_cli_get("mpi"))
+	else if (!ddp_srun.mpi_given)
 		why = "this site's default";
 	say("MPI type %s: %s", mpi ? mpi : "unknown", why);
 }

@@ -39,6 +39,19 @@ static bool was_chosen(void)
 			getenv("SLURM_STEP_ID"));
 }
 
+void ddp_mpi_note(void)
+{
+	ddp_srun.mpi_given = ddp_cli_isset("mpi");
+}
+
+/* The variable is what srun tells its tasks. */
+const char *ddp_mpi_type(void)
+{
+	const char *mpi = ddp_cli_get_default("mpi");
+
+	return mpi ? mpi : getenv("SLURM_MPI_TYPE");
+}
+
 bool ddp_mpi_is_pmix(void)
 {
 	const char *mpi = ddp_cli_get_default("mpi");

@@ -8,6 +8,13 @@
 void ddp_mpi_init(void);
 void ddp_mpi_restore(void);
 
+/*
+ * The MPI type when the step exists, and whether the user gave it: note whether
+ * before srun launches the step, because it may forget a "none" then.
+ */
+void ddp_mpi_note(void);
+const char *ddp_mpi_type(void);
+
 /* Whether the MPI type is a pmix; a site may name a version, as in pmix_v4. */
 bool ddp_mpi_is_pmix(void);
 

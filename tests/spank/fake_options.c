@@ -193,8 +193,15 @@ void fake_options_step(struct step *step)
 /* "verbose" is a --cpu-bind without a type. */
 void fake_options_export(void)
 {
-	struct row *row = row_find("cpu-bind", strlen("cpu-bind"));
+	struct row *row = row_find("mpi", strlen("mpi"));
+	const char *forgets = getenv("FAKE_FORGETS");
 
+	/* As srun does from Slurm 24.11 on, of "none" */
+	if (forgets && row->isset && strcmp(row->value, forgets) == 0) {
+		setenv("SLURM_MPI_TYPE", row->value, 1);
+		row->isset = false;
+	}
+	row = row_find("cpu-bind", strlen("cpu-bind"));
 	if (!row->isset)
 		return;
 	setenv("SLURM_CPU_BIND", row->value, 1);

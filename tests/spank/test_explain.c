@@ -51,6 +51,13 @@ static const struct spank_case step_cases[] = {
 	  .command = OPEN "-n4 -K1 a", .env = "FAKE_MPI_DEFAULT=none|PATH=@/"
 	  "full", .err = SAY TASKS "as asked for\n" SAY "MPI type none: this "
 	  "site's default\n" SAY MASTER SAY PORT UNLESS },
+	{ .name = "no MPI", .command = OPEN "-n4 -K1 --mpi=none a",
+	  .err = SAY TASKS "as asked for\n" SAY "MPI type none: as asked "
+	  "for\n" SAY MASTER SAY PORT UNLESS },
+	{ .name = "no MPI, in an srun that then forgets it",
+	  .command = OPEN "-n4 -K1 --mpi=none a", .env = "FAKE_FORGETS=none",
+	  .err = SAY TASKS "as asked for\n" SAY "MPI type none: as asked "
+	  "for\n" SAY MASTER SAY PORT UNLESS },
 	{ .name = "an exported master and port", .command = GIVEN "a",
 	  .env = "MASTER_ADDR=elsewhere|MASTER_PORT=29500", .err = ASKED
 	  SAY "master elsewhere: MASTER_ADDR was exported\n"
