@@ -48,6 +48,9 @@ extern struct ddp_plugin ddp_plugin;
  */
 #define DDP_TELL_CPU_BIND "SLURM_DDP_CPU_BIND"
 
+/* Where the ranks of the step are, as layout/mapping.h has it; "": unknown. */
+#define DDP_TELL_MAPPING "SLURM_DDP_MAPPING"
+
 /*
  * The value of RANK and others on a node where this plugin is missing: srun
  * puts it into the environment, and task_init replaces it. It is no number.

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "layout/hostlist.h"
 #include "layout/port.h"
@@ -106,27 +105,26 @@ static void explain_mpi(void)
 	say("MPI type %s: %s", mpi ? mpi : "unknown", why);
 }
 
-/* The master: rank 0's node, if that is certainly the first of the list. */
-static void explain_master(const char *step, bool heterogeneous)
+/* master: NULL where it is not known. */
+static void explain_master(const char *step, const char *master)
 {
-	const char *users = exported("MASTER_ADDR"), *nodes, *order;
+	const char *users = exported("MASTER_ADDR"), *nodes, *first = NULL;
 	struct ddp_hostlist *hosts = NULL;
-	int length, order_length;
-	char *list = NULL;
+	char *list;
+	int length;
 
 	nodes = ddp_scontrol_find_word(step, "NodeList", &length);
-	order = ddp_scontrol_find_word(step, "Dist", &order_length);
-	if (length && order_length && !heterogeneous &&
-	    strncasecmp(order, "arbitrary", 9) != 0)
-		list = strndup(nodes, (size_t)length);
-	if (list)
+	list = strndup(nodes, (size_t)length);
+	if (list && *list)
 		hosts = ddp_hostlist_create(list, NULL);
+	if (hosts)
+		first = ddp_hostlist_get(hosts, 0);
 	if (users)
 		say("master %.*s: MASTER_ADDR was exported", EXPORTED_MAX,
 		    users);
-	else if (hosts)
-		say("master %s: rank 0's node, the first of %s",
-		    ddp_hostlist_get(hosts, 0), list);
+	else if (master && first)
+		say("master %s: rank 0's node,%s of %s", master,
+		    strcmp(master, first) == 0 ? " the first" : "", list);
 	else
 		say("master: rank 0's node%s", ddp_plugin.explain ?
 		    ", which says so below" : "");
@@ -165,7 +163,7 @@ static void explain_port(uint32_t job_id, uint32_t step_id, const char *step,
 				    ddp_plugin.port_last));
 }
 
-void ddp_explain(spank_t spank, bool heterogeneous)
+void ddp_explain(spank_t spank, bool heterogeneous, const char *master)
 {
 	uint32_t job_id, step_id;
 	char *step;
@@ -178,7 +176,7 @@ void ddp_explain(spank_t spank, bool heterogeneous)
 		return;
 	}
 	step = ddp_scontrol_show_step(job_id, step_id);
-	explain_master(step, heterogeneous);
+	explain_master(step, master);
 	explain_port(job_id, step_id, step, heterogeneous);
 	free(step);
 	say("a rank that fails ends the step: %s",

@@ -6,7 +6,10 @@
 
 #include <slurm/spank.h>
 
-/* Print what was chosen for the step, and why, before anything of it runs. */
-void ddp_explain(spank_t spank, bool heterogeneous);
+/*
+ * Print what was chosen for the step, and why, before anything of it runs.
+ * master: the node of rank 0; NULL: not known.
+ */
+void ddp_explain(spank_t spank, bool heterogeneous, const char *master);
 
 #endif

@@ -16,9 +16,12 @@
 #include "srun/explain.h"
 #include "srun/fill.h"
 #include "srun/mpi.h"
+#include "srun/order.h"
 #include "srun/outer.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
+
+enum { MAPPING_MAX = 100 << 10 };	/* execve takes 128 KiB in one string */
 
 void ddp_srun_init(void)
 {
@@ -122,15 +125,46 @@ static void correct_bind(void)
 		ddp_rerun_add(DDP_TELL_CPU_BIND, "0");
 }
 
+/* mpi/pmix tells tasks itself. NULL: what an outer step has told is wrong. */
+static void tell_mapping(const char *mapping)
+{
+	if (mapping && strlen(mapping) < MAPPING_MAX)
+		ddp_rerun_add(DDP_TELL_MAPPING, mapping);
+	else if (getenv(DDP_TELL_MAPPING))
+		ddp_rerun_add(DDP_TELL_MAPPING, "");
+}
+
+/*
+ * Find out where the ranks of the step are, and tell the tasks. Of a
+ * heterogeneous step Slurm shows one component only.
+ */
+static void read_order(spank_t spank, struct ddp_order *order)
+{
+	bool explains = ddp_plugin.explain || ddp_plugin.dry_run;
+	uint32_t job_id, step_id, nodes;
+
+	if (ddp_srun.component == 1 && (explains || !ddp_mpi_is_pmix()) &&
+	    spank_get_item(spank, S_JOB_NNODES, &nodes) == ESPANK_SUCCESS &&
+	    (explains || nodes > 1) &&
+	    spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
+	    spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS)
+		ddp_order_read(job_id, step_id, order);
+	tell_mapping(order->mapping);
+}
+
 /* Once, for whichever component comes first. */
 void ddp_srun_launch(spank_t spank)
 {
+	struct ddp_order order = { .master = NULL };
+
 	ddp_output_release();
 	if (!ddp_srun.was_on)
 		return;
 	correct_bind();
+	read_order(spank, &order);
 	if (ddp_plugin.explain || ddp_plugin.dry_run)
-		ddp_explain(spank, ddp_srun.component > 1);
+		ddp_explain(spank, ddp_srun.component > 1, order.master);
+	ddp_order_free(&order);
 }
 
 void ddp_srun_exit(void)

@@ -12,24 +12,36 @@
 #include "layout/hostlist.h"
 #include "layout/mapping.h"
 #include "layout/tasks.h"
+#include "plugin.h"
 
 /*
- * Find out how ranks are distributed to nodes. The MPI plugin tells, and for
- * heterogeneous steps and arbitrary order nothing else does; otherwise
- * SLURM_DISTRIBUTION tells. A mapping that an outer step left in the
- * environment does not count: srun sets the MPI type for each step.
+ * Where each rank is: the MPI plugin tells, or srun; NULL if neither does. A
+ * mapping that an outer step left in the environment does not count: srun sets
+ * the MPI type for each step, and hides its own word from programs.
+ */
+static const char *get_mapping(const struct ddp_task *task)
+{
+	const char *mpi = ddp_task_getenv(task, "SLURM_MPI_TYPE");
+	const char *text = ddp_task_getenv(task, "SLURM_PMIX_MAPPING_SERV");
+
+	return mpi && strncmp(mpi, "pmix", 4) == 0 && text ? text :
+		ddp_task_users(task, DDP_TELL_MAPPING);
+}
+
+/*
+ * Find out how ranks are distributed to nodes. Where nobody tells, Slurm's
+ * distribution does, except for heterogeneous steps and arbitrary order.
  */
 static int fill_params(const struct ddp_task *task,
 		       struct ddp_layout_params *params, uint32_t **mapping,
 		       struct ddp_error *error)
 {
-	const char *mpi = ddp_task_getenv(task, "SLURM_MPI_TYPE");
-	const char *text = ddp_task_getenv(task, "SLURM_PMIX_MAPPING_SERV");
 	size_t hosts = ddp_hostlist_count(params->hosts);
+	const char *text = get_mapping(task);
 
 	if (hosts == 1)
 		return 0;
-	if (mpi && strncmp(mpi, "pmix", 4) == 0 && text) {
+	if (text) {
 		*mapping = ddp_mapping_parse(text, hosts, task->world_size,
 					     error);
 		params->rank_hosts = *mapping;
@@ -38,13 +50,17 @@ static int fill_params(const struct ddp_task *task,
 	if (ddp_distribution_parse(ddp_task_getenv(task, "SLURM_DISTRIBUTION"),
 				   &params->distribution, error) < 0)
 		return -1;
-	if (params->distribution == DDP_DISTRIBUTION_ARBITRARY ||
-	    task->heterogeneous)
+	if (task->heterogeneous)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "which node runs rank 0 of %s step is "
-				     "known with --mpi=pmix only; use that",
-				     task->heterogeneous ? "a heterogeneous" :
-				     "an arbitrarily distributed");
+				     "which node runs rank 0 of a "
+				     "heterogeneous step is known with "
+				     "--mpi=pmix only; use that");
+	if (params->distribution == DDP_DISTRIBUTION_ARBITRARY)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "which node runs rank 0 of an arbitrarily "
+				     "distributed step is known with "
+				     "--mpi=pmix, or by sattach beside srun; "
+				     "use one of them");
 	return params->distribution != DDP_DISTRIBUTION_PLANE ? 0 :
 		ddp_task_getenv_number(task, "SLURM_DIST_PLANESIZE",
 				       &params->plane_size, error);
@@ -102,7 +118,7 @@ int ddp_task_find_rank(struct ddp_task *task, struct ddp_error *error)
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "Slurm runs it as local task %u of %u on %s, and "
 			     "by the step's layout it is %u of %u on %s; use "
-			     "--mpi=pmix or a plain distribution",
+			     "--mpi=pmix, or install sattach beside srun",
 			     task->local_rank, task->local_count, node,
 			     rank->local_rank, rank->local_world_size,
 			     rank->host);

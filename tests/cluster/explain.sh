@@ -122,7 +122,7 @@ explains "MASTER_ADDR was exported" 'MASTER_PORT was exported' \
 	"$@" -N2 -n2 --mpi=none --kill-on-bad-exit=0
 mpi='' kill=''
 printf '%s\n' n3 n1 n2 n1 n3 n2 >hosts
-name='-m arbitrary' explains '' "$derived" \
+name='-m arbitrary' explains "rank 0's node, of n[1-3]" "$derived" \
 	'6 on 3 nodes: as asked for' \
 	env SLURM_HOSTFILE="$scratch/hosts" "$@" -n6 --gres=gpu:2
 equal "whose rank 0 is not on the first of the list" 'n3 n[1-3]' \

@@ -6,8 +6,10 @@
  * the explanation names.
  *
  * Steps are 12.0 (block order, no reserved ports; the number of a job that srun
- * makes for itself), 13.0 (cyclic, ports from 12005) and 16.0 (arbitrary); of
- * 15.0 Slurm knows nothing. Without SLURM_JOB_ID the step is 12.0.
+ * makes for itself), 13.0 (cyclic, ports from 12005) and 16.0 (arbitrary: rank
+ * 0 is on n2); of 14.0 sattach knows nothing, of 15.0 scontrol neither, and
+ * 17.0, 18.0 and 19.0 have a rank twice, one too few, and one that is none.
+ * Without SLURM_JOB_ID the step is 12.0.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@
 #define SAY "slurm-ddp: "
 #define TASKS "tasks 4 on 2 nodes: "
 #define MASTER "master n1: rank 0's node, the first of n[1-2]\n"
+#define BELOW "master: rank 0's node, which says so below\n"
 #define PORT "port 24331: from the job's and the step's number\n"
 #define FAILS "a rank that fails ends the step: "
 #define ASKED SAY TASKS "as asked for\n" SAY "MPI type pmix: as asked for\n"
@@ -50,7 +53,7 @@ static const struct spank_case step_cases[] = {
 	{ .name = "a Slurm without mpi/pmix", .dir = "nompi",
 	  .command = OPEN "-n4 -K1 a", .env = "FAKE_MPI_DEFAULT=none|PATH=@/"
 	  "full", .err = SAY TASKS "as asked for\n" SAY "MPI type none: this "
-	  "site's default\n" SAY MASTER SAY PORT UNLESS },
+	  "site's default\n" SAY BELOW SAY PORT UNLESS },
 	{ .name = "no MPI", .command = OPEN "-n4 -K1 --mpi=none a",
 	  .err = SAY TASKS "as asked for\n" SAY "MPI type none: as asked "
 	  "for\n" SAY MASTER SAY PORT UNLESS },
@@ -78,20 +81,25 @@ static const struct spank_case step_cases[] = {
 	  SAY "port 12005: reserved by Slurm for this step\n" UNLESS },
 	/* 16 * 2654435769 mod 2^32 is 3816266640, which is 0.8885 of it. */
 	{ .name = "arbitrary order", .command = GIVEN "a", .env = JOB("16"),
-	  .err = ASKED SAY "master: rank 0's node, which says so below\n"
+	  .err = ASKED SAY "master n2: rank 0's node, of n[1-2]\n"
 	  SAY "port 28108: from the job's and the step's number\n" UNLESS },
+	{ .name = "an sattach that does not answer", .command = GIVEN
+	  "--ddp-port=25000 a", .env = JOB("14"), .err = ASKED
+	  SAY BELOW SAY "port 25000: --ddp-port\n" UNLESS },
+	{ .name = "an sattach that contradicts itself", .command = GIVEN
+	  "--ddp-port=25000 a", .env = JOB("17"), .err = ASKED
+	  SAY BELOW SAY "port 25000: --ddp-port\n" UNLESS },
 	/* 15 * 2654435769 mod 2^32 is 1161830871, which is 0.2705 of it. */
 	{ .name = "an scontrol that does not answer", .command = GIVEN "a",
 	  .env = JOB("15"),
-	  .err = ASKED SAY "master: rank 0's node, which says so below\n"
+	  .err = ASKED SAY BELOW
 	  SAY "port 23164: from the job's and the step's number\n" UNLESS },
 	{ .name = "a heterogeneous step", .command = GIVEN "a : --nodes=1 -n1 "
 	  "--mpi=pmix -K1 b",
 	  .err = SAY "tasks of several components: the nodes' tables "
 	  "show them\n"
 	  SAY "MPI type pmix: as asked for\n"
-	  SAY "master: rank 0's node, which says so below\n"
-	  SAY PORT UNLESS },
+	  SAY BELOW SAY PORT UNLESS },
 	{ .name = "-n typed beside GPUs", .command = OPEN "-n4 --gres=gpu:2 "
 	  "--mpi=pmix -K1 a", .err = ASKED SAY MASTER SAY PORT UNLESS },
 	{ .name = "explain, two lines in plugstack.conf",
@@ -156,6 +164,39 @@ static const struct spank_case bind_cases[] = {
 	  .command = BIND("--cpu-bind=cores"), .env = "SLURM_STEP_ID=0" },
 	{ .name = "a --cpu-bind without --ddp", .want = FREE,
 	  .command = "srun --cpu-bind=cores -n4 a" },
+};
+
+#define MAPPING "SLURM_DDP_MAPPING"
+#define WITHOUT "srun --ddp --nodes=2 -n4 -K1 --mpi=none "
+
+static const struct spank_case order_cases[] = {
+	{ .name = "without PMIx tasks learn the block order",
+	  .command = WITHOUT "a", .want = MAPPING "=(vector,(0,2,2))|"
+	  "SLURM_DDP_ADDED=" MAPPING },
+	{ .name = "the cyclic order", .command = WITHOUT "a",
+	  .env = JOB("13"), .want = MAPPING "=(vector,(0,2,1),(0,2,1))" },
+	{ .name = "an arbitrary order", .command = WITHOUT "a",
+	  .env = JOB("16"),
+	  .want = MAPPING "=(vector,(1,1,1),(0,1,2),(1,1,1))" },
+	{ .name = "by mpi/pmix they know", .want = "-" MAPPING,
+	  .command = "srun --ddp --nodes=2 -n4 a" },
+	{ .name = "on one node there is none", .want = "-" MAPPING,
+	  .command = "srun --ddp --nodes=1 -n2 --mpi=none a" },
+	{ .name = "of one component it says too little",
+	  .command = WITHOUT "a : -n1 --mpi=none b", .want = "-" MAPPING },
+	{ .name = "an sattach that fails", .command = WITHOUT "a",
+	  .env = JOB("15"), .want = "-" MAPPING },
+	{ .name = "that says a rank twice", .command = WITHOUT "a",
+	  .env = JOB("17"), .want = "-" MAPPING },
+	{ .name = "that leaves a rank out", .command = WITHOUT "a",
+	  .env = JOB("18"), .want = "-" MAPPING },
+	{ .name = "that names a rank too high", .command = WITHOUT "a",
+	  .env = JOB("19"), .want = "-" MAPPING },
+	{ .name = "what an outer step left does not stay",
+	  .command = WITHOUT "a", .env = JOB("15") "|" MAPPING "=old",
+	  .want = MAPPING "=" },
+	{ .name = "without --ddp nobody asks", .env = "A=b",
+	  .command = "srun --nodes=2 -n4 --mpi=none a", .want = "same" },
 };
 
 #define STEPD(words) "slurmstepd 0 0 2 4 " words
@@ -261,6 +302,7 @@ static void test_missing(void)
 void test_explain(void)
 {
 	cases_run(step_cases, COUNT(step_cases));
+	cases_run(order_cases, COUNT(order_cases));
 	cases_run(bind_cases, COUNT(bind_cases));
 	cases_run(node_cases, COUNT(node_cases));
 	cases_run(dry_cases, COUNT(dry_cases));

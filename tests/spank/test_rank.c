@@ -8,6 +8,7 @@
 
 #include "host.h"
 
+#define SRUN "SLURM_MPI_TYPE=none|SLURM_DDP_MAPPING="
 #define PMIX "SLURM_MPI_TYPE=pmix|SLURM_PMIX_MAPPING_SERV="
 
 static const struct place {
@@ -61,6 +62,16 @@ static const struct place {
 	{ "a stale mapping, of no MPI type", "n[1-2]", "1(x2)",
 	  "SLURM_PMIX_MAPPING_SERV=nonsense", 2, 2,
 	  1, 0, 1, "n2", 1, 2, "n1" },
+	{ "as srun tells", "n[1-2]", "2(x2)", SRUN "(vector,(1,1,2),(0,1,2))|"
+	  "SLURM_DISTRIBUTION=block", 4, 4, 0, 0, 2, "n2", 0, 2, "n2" },
+	{ "arbitrary, as srun tells", "n[1-2]", "2(x2)", SRUN "(vector,"
+	  "(1,1,1),(0,1,2),(1,1,1))|SLURM_DISTRIBUTION=arbitrary", 4, 4,
+	  3, 1, 2, "n2", 0, 2, "n2" },
+	{ "srun does not know", "n[1-2]", "2(x2)", SRUN "|"
+	  "SLURM_DISTRIBUTION=block", 4, 4, 2, 0, 2, "n2", 1, 2, "n1" },
+	{ "pmix, which knows better", "n[1-2]", "1(x2)", PMIX "(vector,(1,1,1),"
+	  "(0,1,1))|SLURM_DDP_MAPPING=(vector,(0,2,1))", 2, 2,
+	  1, 0, 1, "n1", 1, 2, "n2" },
 	{ "one task", "n1", "1", "A=b", 1, 1, 0, 0, 1, "n1", 0, 1, "n1" },
 	{ "one node, arbitrary", "n1", "3", "SLURM_DISTRIBUTION=arbitrary",
 	  3, 3, 2, 2, 3, "n1", 0, 1, "n1" },
@@ -72,7 +83,10 @@ static const struct {
 } refused[] = {
 	{ "arbitrary without pmix", "SLURM_DISTRIBUTION=arbitrary|"
 	  "SLURM_MPI_TYPE=none", "an arbitrarily distributed step is known "
-	  "with --mpi=pmix only", 4 },
+	  "with --mpi=pmix, or by sattach beside srun; use one of them", 4 },
+	{ "another order than the list's, which nobody tells",
+	  "SLURM_MPI_TYPE=none|SLURM_PROCID=3", "use --mpi=pmix, or install "
+	  "sattach beside srun", 4 },
 	{ "heterogeneous without pmix", "SLURM_MPI_TYPE=pmi2",
 	  "a heterogeneous step is known with --mpi=pmix only", 2 },
 	{ "a malformed mapping", PMIX "(vector,(0,2", "process mapping", 4 },

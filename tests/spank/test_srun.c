@@ -156,7 +156,8 @@ static const struct spank_case on_cases[] = {
 	{ .name = "the user's own values",
 	  .command = "srun --ddp --mpi=none -n4 --ntasks-per-node=2 " STEP,
 	  .env = "SLURM_KILL_BAD_EXIT=0", .want = UNFILLED
-	  "|-SLURM_MPI_TYPE|SLURM_KILL_BAD_EXIT=0|-SLURM_DDP_ADDED" },
+	  "|-SLURM_MPI_TYPE|SLURM_KILL_BAD_EXIT=0|"
+	  "SLURM_DDP_ADDED=SLURM_DDP_MAPPING" },
 	{ .name = "a Slurm without mpi/pmix", .dir = "nompi",
 	  .command = "srun --ddp " STEP, .want = POISONED "|" TASKS
 	  "=2|-SLURM_MPI_TYPE|-SLURM_PMIX_FENCE|SLURM_KILL_BAD_EXIT=1" },
