@@ -178,6 +178,40 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 	return 0;
 }
 
+/* The number of nodes, where Slurm may not add any; else 0. */
+static uint32_t get_exact_nodes(const char *nodes)
+{
+	const char *rest;
+	uint32_t count = parse_number(nodes, &rest);
+
+	return *rest == '\0' || (*rest == '-' && number(rest + 1) == count) ?
+		count : 0;
+}
+
+int ddp_request_check_gpus(const struct ddp_request *request,
+			   struct ddp_error *error)
+{
+	uint32_t nodes = get_exact_nodes(request->nodes), gpus;
+	uint64_t ranks;
+
+	if (!nodes || request->gpus_per_task || request->gpus_per_socket ||
+	    request->ntasks_per_gpu || request->arbitrary ||
+	    ddp_request_gpus(request, &gpus, NULL) < 0 || !gpus)
+		return 0;
+	ranks = request->ntasks ? number(request->ntasks) :
+		(uint64_t)nodes * number(request->ntasks_per_node);
+	if (ranks <= (uint64_t)nodes * gpus)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			     "%llu ranks have %u GPUs a node on %u node%s; "
+			     "ask for --gres=gpu:%llu, start %u tasks a node, "
+			     "or let ranks share with --ddp-gpus=share",
+			     (unsigned long long)ranks, gpus, nodes,
+			     nodes == 1 ? "" : "s",
+			     (unsigned long long)(ranks + nodes - 1) / nodes,
+			     gpus);
+}
+
 /* The smallest entry of a list such as "4(x2),8"; 0 if it cannot be read. */
 static uint32_t find_smallest(const char *text, uint32_t nodes)
 {

@@ -78,6 +78,13 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 		     struct ddp_error *error);
 
 /*
+ * Whether each rank of a step can have a GPU to itself. Returns 0 also where
+ * that cannot be known; -1 if some node certainly gets more ranks than GPUs.
+ */
+int ddp_request_check_gpus(const struct ddp_request *request,
+			   struct ddp_error *error);
+
+/*
  * CPUs for each task of a step, so that what the job was given for its tasks
  * reaches the step's tasks: job_cpus_per_task (SLURM_CPUS_PER_TASK), or as many
  * as tasks_per_node tasks find on the job's smallest node. job_cpus_per_node is

@@ -80,17 +80,21 @@ static void read_request(struct fill *fill)
 static void choose_tasks(struct fill *fill)
 {
 	struct ddp_request *request = &fill->request;
+	bool shared = ddp_plugin.gpus == DDP_GPUS_SHARE ||
+		      ddp_plugin.gpus == DDP_GPUS_OFF;
 	struct ddp_error error;
 
+	/* What --gpu-bind leaves each task to see, the nodes find out. */
+	if (!shared && !ddp_cli_isset("gpu-bind") &&
+	    ddp_request_check_gpus(request, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
 	if (ddp_request_fill(request, &fill->tasks, &error) < 0 ||
 	    (ddp_request_gpus_per_node(request, fill->gpus,
 				       sizeof(fill->gpus), &error) < 0 &&
 	     fill->tasks.ntasks_per_node && !request->ntasks))
 		ddp_srun_refuse("%s", error.text);
 	/* The user wants more tasks than GPUs, and not more nodes for them. */
-	if (request->ntasks && !request->nodes &&
-	    (ddp_plugin.gpus == DDP_GPUS_SHARE ||
-	     ddp_plugin.gpus == DDP_GPUS_OFF))
+	if (request->ntasks && !request->nodes && shared)
 		fill->tasks.ntasks_per_node = 0;
 }
 

@@ -69,7 +69,7 @@ as_ddp()
 {
 	test "$(cat "$1.status")" -eq 1 && ! test -s "$1.out" &&
 		test "$(grep -c slurm-ddp "$1.err")" = 1 &&
-		grep -q 'slurm-ddp: .* ranks have [12] GPUs; ask for' "$1.err"
+		grep -q 'slurm-ddp: .* ranks have [12] GPUs.*; ask for' "$1.err"
 }
 
 # as_slurm PLAIN DDP: it failed as it does without --ddp, in Slurm's words

@@ -154,7 +154,7 @@ call login srun --ddp -N1 -n3 --gres=gpu:2 echo ran
 equal '3 ranks on 2 GPUs: one line' '1 1 0' \
 	"$status $(grep -c slurm-ddp err) $(wc -l <out)"
 check 'which says what can be done' grep -q \
-	'3 ranks have 2 GPUs; ask .*gpu:3, start 2 tasks .* --ddp-gpus=share' err
+	'3 ranks have 2 GPUs a node on 1 node; ask .*gpu:3, start 2 tasks .* --ddp-gpus=share' err
 warns ddp-gpus=share 1 -N1 -n4 --gres=gpu:2 --ddp-gpus=share
 equal 'two and two share one' '0 0 01,0 0 01,1 0 81,1 0 81' "$(shared)"
 warns ddp-gpus=share 1 -N1 -n3 --gres=gpu:2 --ddp-gpus=share

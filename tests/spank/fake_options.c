@@ -24,6 +24,7 @@ static struct row {
 	{ "distribution", "SLURM_DISTRIBUTION", 'm', false, "" },
 	{ "epilog", "SLURM_EPILOG", 0, false, "" },
 	{ "exclusive", "SLURM_EXCLUSIVE", 0, false, "" },
+	{ "gpu-bind", "SLURM_GPU_BIND", 0, false, "" },
 	{ "gpus", "SLURM_GPUS", 'G', false, "" },
 	{ "gpus-per-node", "SLURM_GPUS_PER_NODE", 0, false, "" },
 	{ "gpus-per-socket", "SLURM_GPUS_PER_SOCKET", 0, false, "" },

@@ -8,6 +8,53 @@
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
+/* Expected: a part of the error's text; NULL: no error. */
+static const struct {
+	struct ddp_request request;
+	const char *refusal;
+} crowd_table[] = {
+	{ { .nodes = "2", .ntasks = "4", .gres = "gres:gpu:2" }, NULL },
+	{ { .nodes = "2", .ntasks = "8", .gres = "gres:gpu:2" },
+	  "8 ranks have 2 GPUs a node on 2 nodes; ask for --gres=gpu:4, start "
+	  "2 tasks a node, or let ranks share with --ddp-gpus=share" },
+	{ { .nodes = "2-2", .ntasks = "5", .gpus_per_node = "2" },
+	  "ask for --gres=gpu:3" },
+	{ { .nodes = "1", .ntasks_per_node = "3", .gpus = "2" },
+	  "3 ranks have 2 GPUs a node on 1 node;" },
+	{ { .nodes = "2", .ntasks = "2", .ntasks_per_node = "9",
+	    .gres = "gres:gpu:1" }, NULL },
+	/* Slurm may give more nodes. */
+	{ { .nodes = "2-0", .ntasks = "8", .gres = "gres:gpu:2" }, NULL },
+	{ { .nodes = "1-4", .ntasks = "8", .gres = "gres:gpu:2" }, NULL },
+	{ { .ntasks = "8", .gres = "gres:gpu:2" }, NULL },
+	/* Not known, or no GPUs */
+	{ { .nodes = "2", .ntasks = "8" }, NULL },
+	{ { .nodes = "2", .gres = "gres:gpu:2" }, NULL },
+	{ { .nodes = "2", .ntasks = "8", .gpus = "3" }, NULL },
+	{ { .nodes = "2", .ntasks = "8", .gres = "gres:gpu:2",
+	    .arbitrary = true }, NULL },
+	{ { .nodes = "2", .ntasks = "8", .gres = "gres:gpu:2",
+	    .gpus_per_task = "1" }, NULL },
+	{ { .nodes = "2", .gres = "gres:gpu:2", .ntasks_per_node = "4",
+	    .ntasks_per_gpu = "2" }, NULL },
+};
+
+Test(request, refuses_more_ranks_than_gpus)
+{
+	struct ddp_error error;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < ROWS(crowd_table); i++) {
+		error = (struct ddp_error){ .text = "" };
+		rc = ddp_request_check_gpus(&crowd_table[i].request, &error);
+		cr_expect_eq(rc, crowd_table[i].refusal ? -1 : 0, "row %zu", i);
+		if (crowd_table[i].refusal)
+			cr_expect(strstr(error.text, crowd_table[i].refusal),
+				  "row %zu: %s", i, error.text);
+	}
+}
+
 /* Expected: GPUs of each node, or a part of the error's text. */
 static const struct {
 	struct ddp_request request;
