@@ -117,9 +117,6 @@ refused_by_ranks()
 			"the master's name $bad resolves to " \
 			env "MASTER_ADDR=$bad" $step
 	done
-	printf '%s\n' n2 n1 n1 n2 >hostfile
-	name='SLURM_HOSTFILE without pmix' refuses_ranks 'n[12]' '--mpi=pmix' \
-		env SLURM_HOSTFILE="$scratch/hostfile" srun --ddp --mpi=none -n4
 	for bad in http 0 70000; do
 		name="MASTER_PORT=$bad" refuses_ranks n1 "MASTER_PORT=$bad is" \
 			env "MASTER_PORT=$bad" srun --ddp -w n1

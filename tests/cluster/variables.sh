@@ -6,16 +6,26 @@
 
 cluster --nodes 3 --gpus 2 --cpus 8
 
+# places_of OPTIONS: where the tasks of a plain step run, in the order of ranks
+places_of()
+{
+	login srun "$@" sh -c 'echo $SLURM_PROCID $(uname -n)' |
+		sort -n | cut -d' ' -f2 | paste -sd' '
+}
+
 # Where plain steps run their tasks, with and without what the MPI plugin tells
-while read -r options; do
-	# shellcheck disable=SC2086 # several words
-	hosts=$(login srun $options sh -c 'echo $SLURM_PROCID $(uname -n)' |
-		sort -n | cut -d' ' -f2 | paste -sd' ')
-	for mpi in pmix none; do
-		# shellcheck disable=SC2086
-		world "$hosts" srun --ddp --mpi=$mpi $options
+where_plain()
+{
+	while read -r options; do
+		# shellcheck disable=SC2086 # several words
+		hosts=$(places_of $options)
+		for type in pmix none; do
+			# shellcheck disable=SC2086
+			world "$hosts" srun --ddp --mpi=$type $options
+		done
 	done
-done <<END
+}
+where_plain <<END
 -n1
 -N3 --ntasks-per-node=2 --gres=gpu:2
 -N3 -n7
@@ -36,6 +46,8 @@ END
 printf '%s\n' n3 n1 n2 n1 n3 n2 >hosts
 set -- env SLURM_HOSTFILE="$scratch/hosts" srun --ddp
 name='SLURM_HOSTFILE' world 'n3 n1 n2 n1 n3 n2' "$@" -n6
+name='SLURM_HOSTFILE without pmix' \
+	world 'n3 n1 n2 n1 n3 n2' "$@" -n6 --mpi=none
 name='SLURM_HOSTFILE and -m arbitrary' \
 	world 'n3 n1 n2 n1 n3 n2' "$@" -n6 -m arbitrary --gres=gpu:2
 name='SLURM_HOSTFILE without a number of tasks' \
@@ -118,3 +130,42 @@ inner='test $RANK != 0 || { export MASTER_ADDR=n3 MASTER_PORT=12345
 call login $step sh -c "$inner" "$show"
 equal 'unless the user sets them in between' 'n3 12345' \
 	"$(cut -d' ' -f12,16 out)"
+
+# A topology that lists the nodes in another order: some versions of Slurm lay
+# ranks out by it
+cluster --nodes 3 --gpus 2 --cpus 8
+cat >"$dir/cluster/etc/topology.conf" <<END
+SwitchName=a Nodes=n3
+SwitchName=b Nodes=n1
+SwitchName=c Nodes=n2
+SwitchName=all Switches=a,b,c
+END
+echo TopologyPlugin=topology/tree >>"$dir/cluster/etc/slurm.conf"
+"$sandbox" exec --dir "$dir/cluster" --root sh -c '
+	read -r pid <"$0/run/slurmctld.pid"
+	scontrol shutdown slurmctld
+	while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+	slurmctld' "$dir/cluster"
+until test "$(login sinfo -h -t idle -o %D)" = 3; do
+	sleep 0.1
+done
+where_plain <<END
+-N3 --ntasks-per-node=2 --gres=gpu:2
+-N3 -n7 --exclusive
+-N2 -w n1,n3 -n3
+-N3 -n6 -m cyclic
+-N3 -n8 -m plane=2
+END
+hosts=$(places_of -N3 --ntasks-per-node=2)
+call login srun --ddp=explain -N3 --ntasks-per-node=2 true
+equal 'and srun names the node of rank 0' "${hosts%% *}" \
+	"$(sed -n "s/^slurm-ddp: master \(.*\): rank 0's node.* of n\[1-3\]$/\1/p" err)"
+"$sandbox" exec --dir "$dir/cluster" --root \
+	mount --bind /dev/null "$(command -v sattach)"
+call login srun --ddp --mpi=none -N3 --ntasks-per-node=2 "$show"
+if test "$status" -eq 0; then
+	right "$hosts"
+else
+	grep -q '^slurm-ddp: .*install sattach beside srun$' err
+fi
+result $? 'without sattach a step is right, or refused'
