@@ -24,7 +24,8 @@ echo "$gpus" | while read -r gpu; do
 	for cpu in none cores threads map_cpu:1,0 mask_cpu:2,1 rank verbose; do
 		echo "$gpu|$cpu|-n2|all"
 	done
-	for size in '-n2 -O -c2' '-n1 -c2' '-n2 -c4'; do
+	# Some versions refuse the last at once, others would wait for ever.
+	for size in '-n2 -O -c2' '-n1 -c2' '-n2 -c4 --immediate'; do
 		echo "$gpu||$size|all"
 	done
 	echo "$gpu||-n3 -O|all share"
@@ -76,7 +77,9 @@ as_ddp()
 as_slurm()
 {
 	for file in "$1.err" "$2.err"; do
-		sed 's/StepId=[0-9.]*//; s/step [0-9.]*//' "$file" |
+		# Which reason Slurm names is sometimes chance.
+		sed 's/StepId=[0-9.]*//; s/step [0-9.]*//
+			s/\(Unable to create.*\):.*/\1/' "$file" |
 			sort -u >"$file.sorted"
 	done
 	diff "$1.err.sorted" "$2.err.sorted" >"$scratch/why" &&

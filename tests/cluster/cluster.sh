@@ -205,11 +205,28 @@ right()
 	}' >why
 }
 
-# unquiet: print the messages that are not Slurm's own about an allocation
+# unquiet: print the messages that are not Slurm's own news of an allocation,
+# whose words change from version to version; succeeds if there are any
 unquiet()
 {
-	grep -Ev '^(salloc: (Gra|Rel|Job|Pend|job)|srun: job .* (queu|has been))' \
-		err
+	awk '/^salloc: / && !/error|fatal|warning|slurm-ddp/ { next }
+		/^srun: job [0-9]+ / { next }
+		{ print; any = 1 }
+		END { exit !any }' err
+}
+
+# messages FILE: print them sorted, without the number of the step, and without
+# the time that slurmstepd of some versions begins a line with
+messages()
+{
+	sed 's/StepId=.*//; s/^\[[-0-9T:.]*\] //' "$1" | sort
+}
+
+# noise FROM TO: print an expression for each variable that differs between two
+# environments of plain jobs, such as their numbers and when they began
+noise()
+{
+	diff "$1" "$2" | sed -n 's/^[<>] \([A-Za-z_0-9]*\)=.*/^([<>] )?\1=/p'
 }
 
 # world HOSTS CMD...: CMD with show at its end makes a right world, and is quiet

@@ -41,15 +41,19 @@ fi
 # The environments of the batch scripts themselves
 cat >environment.sh <<-'END'
 #!/bin/sh
-env | grep -Ev '^(SLURM_JOB_?ID|SLURM_TASK_PID|_)=' | sort
+env | sort
 END
 set -- -N2 --gres=gpu:2 --ntasks-per-node=2 -c2
 batch "$@" <environment.sh
 cp out plain.out
 batch --ddp "$@" <environment.sh
+cp out ddp.out
+sleep 1
+batch "$@" <environment.sh
+noise plain.out out >noise
 equal 'a batch script sees nothing but the option' \
 	'> SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp=(null)' \
-	"$(diff plain.out out | grep '^[<>]')"
+	"$(diff plain.out ddp.out | grep '^[<>]' | grep -Evf noise)"
 
 # salloc's shell as a step of its own, on the first node
 cluster --nodes 2 --gpus 2 --cpus 8 \

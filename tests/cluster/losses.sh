@@ -48,7 +48,7 @@ complains()
 	shift
 	call login "$@"
 	test "$status" -eq 1 && ! test -s out &&
-		test "$(grep -vcE '^(srun|slurmstepd-[^:]*): ' err)" = 1 &&
+		test "$(grep -vcE '^(srun: |slurmstepd-[^:]*: |\[[-0-9T:.]+\] )' err)" = 1 &&
 		grep '^ddp-train: ' err | grep -qF -- "$complains_words"
 	result $? "$* ends with one sentence: $complains_words"
 }

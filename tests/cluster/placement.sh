@@ -24,26 +24,31 @@ table_of_places()
 cluster --nodes 1 --gpus 2 --cpus 2
 plugstack optional "topology=$scratch/nvidia.xml"
 column=5
-# -O -c2: each task has both CPUs
 table_of_places <<END
 0 1,0 0 81,1 1,0 1 01|--gres=gpu:2
 0-1 0,1 0 01|-n1 -c2 --gres=gpu:2
 1 0 0 01|-c2 --gres=gpu:1
 0 - - -,1 - - -|-n2
-0 - - -,1 - - -|-n2 -O -c2
-1 0,1 0 01,0 0,1 1 81|-n2 -O -c2 --gres=gpu:2
-0 0,1 0 01,1 0,1 1 81|-n2 -O -c2 --gres=gpu:2 --ddp-cpus=spread
-0-1 0,1 0 01,0-1 0,1 1 81|-n2 -O -c2 --gres=gpu:2 --ddp-cpus=off
 0 1,0 0 81,1 1,0 1 01|--gres=gpu:2 --ddp-cpus=off
-0-1 0,1 0 01,0-1 0,1 1 81|-n2 -O -c2 --gres=gpu:2 --cpu-bind=none
 1 0,1 0 01,0 0,1 1 81|--gres=gpu:2 --cpu-bind=map_cpu:1,0
-0-1 0,1 0 01,0 0,1 1 81|-n2 -O -c2 --gres=gpu:2 --cpu-bind=mask_cpu:3,1
 0 0,1 - -,1 0,1 - -|--gres=gpu:2 --ddp-gpus=off
-0 0,1 - -,1 0,1 - -|-n2 -O -c2 --gres=gpu:2 --ddp-gpus=off
 0 1,0 0 81,1 1,0 1 01|--gres=gpu:2 --ddp-gpus=share
 0 1,0 0 81,1 1,0 1 01|--gres=gpu:2 --ddp-gpus=all
-0-1 0,1 - -,0-1 0,1 - -|-n2 -O -c2 --gres=gpu:2 --ddp-gpus=off --ddp-cpus=off
 0 1,0 0 81,1 1,0 1 01|--gres=gpu:2 --gpu-bind=closest
+END
+
+# -O -c2: each task has both CPUs. In some versions a job that asks for that
+# waits for ever, unlike a step in a job that has them.
+hold -N1 --exclusive --gres=gpu:2
+table_of_places <<END
+0 - - -,1 - - -|--jobid=$job -n2 -O -c2 --gres=none
+1 0,1 0 01,0 0,1 1 81|--jobid=$job -n2 -O -c2 --gres=gpu:2
+0 0,1 0 01,1 0,1 1 81|--jobid=$job -n2 -O -c2 --gres=gpu:2 --ddp-cpus=spread
+0-1 0,1 0 01,0-1 0,1 1 81|--jobid=$job -n2 -O -c2 --gres=gpu:2 --ddp-cpus=off
+0-1 0,1 0 01,0-1 0,1 1 81|--jobid=$job -n2 -O -c2 --gres=gpu:2 --cpu-bind=none
+0-1 0,1 0 01,0 0,1 1 81|--jobid=$job -n2 -O -c2 --gres=gpu:2 --cpu-bind=mask_cpu:3,1
+0 0,1 - -,1 0,1 - -|--jobid=$job -n2 -O -c2 --gres=gpu:2 --ddp-gpus=off
+0-1 0,1 - -,0-1 0,1 - -|--jobid=$job -n2 -O -c2 --gres=gpu:2 --ddp-gpus=off --ddp-cpus=off
 END
 
 # field NUMBER WANTED OPTIONS: another field of see, rank by rank
@@ -55,8 +60,9 @@ field()
 	equal "srun --ddp $*: field $number" "$wanted" \
 		"$(sort -n out | cut -d' ' -f"$number" | paste -sd' ')"
 }
+field 8 '2 2' --jobid="$job" -n2 -O -c2 --ddp-cpus=off
+release
 field 8 '1 1'
-field 8 '2 2' -n2 -O -c2 --ddp-cpus=off
 field 8 '2' -n1 -c2
 field 7 'PCI_BUS_ID PCI_BUS_ID'
 field 7 '- -' --ddp-gpus=off
@@ -91,7 +97,10 @@ warns ddp-gpus=own 0 -n1 -c2 --gres=gpu:2 --ddp-gpus=own
 equal 'which is all for one rank' '0-1 0,1 0 01' "$had"
 warns gpus-per-task 1 -n2 --gpus-per-task=1
 equal "what Slurm has cut stays cut" '0 0 0 01,1 1 0 81' "$had"
-warns gpus-per-task 1 -n2 -O -c2 --gres=gpu:2 --gpu-bind=map_gpu:1,0
+hold -N1 --exclusive --gres=gpu:2
+warns gpus-per-task 1 --jobid="$job" -n2 -O -c2 --gres=gpu:2 \
+	--gpu-bind=map_gpu:1,0
+release
 equal 'and CPUs are near that' '0 1 0 81,1 0 0 01' "$had"
 
 # A step on one GPU of two, and on both, whatever numbers Slurm gives them
@@ -127,10 +136,10 @@ for gres in '' ' Flags=amd_gpu_env'; do
 		--gres "Name=gpu AutoDetect=off$gres File=@DIR@/nvidia[0-1]"
 	plugstack optional "topology=$scratch/amd.xml"
 	where="AMD$gres: "
-	table_of_places <<-END
-	0 1,0 0 81,1 1,0 1 01|--gres=gpu:2
-	1 0,1 0 01,0 0,1 1 81|-n2 -O -c2 --gres=gpu:2
-	END
+	places '0 1,0 0 81,1 1,0 1 01' --gres=gpu:2
+	hold -N1 --exclusive --gres=gpu:2
+	places '1 0,1 0 01,0 0,1 1 81' --jobid="$job" -n2 -O -c2 --gres=gpu:2
+	release
 	login srun --gres=gpu:2 -n2 "$see" | cut -d' ' -f5,7 | sort >plain.out
 	call login srun --ddp --gres=gpu:2 "$see"
 	check "${where}CUDA's variables are left alone" \

@@ -12,10 +12,11 @@ ours='RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK
 
 # environments DIRECTORY: print those of all tasks, without what differs from
 # step to step
+: >noise
 environments()
 {
-	cat "$1"/* | grep -Ev '^(SLURM_JOB_?ID|SLURM_SRUN_COMM_PORT|SLURM_STEP_LAUNCHER_PORT|SLURM_TASK_PID|SLURM_STEPID|SLURM_STEP_ID|(SLURM_)?PMIX[A-Z_0-9]*|dir)=' |
-		sort
+	cat "$1"/* | grep -Ev '^(SLURM_STEP_?ID|(SLURM_)?PMIX[A-Z_0-9]*|dir)=' |
+		grep -Evf noise | sort
 }
 
 # differ FROM TO: the names of variables that differ, with < or > before them
@@ -29,10 +30,16 @@ differ()
 
 # shellcheck disable=SC2086 # a list of words
 expected=$(printf '>%s\n' $ours | sort | tr '\n' ' ')
-mkdir -m 777 hand ddp nested.plain nested.ddp
+mkdir -m 777 hand again ddp nested.plain nested.ddp
 keep='env >"$dir/$SLURM_PROCID"'
-call login env dir=ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$keep"
 call login env dir=hand srun -N2 -n4 -c4 --gres=gpu:2 -K1 --mpi=pmix sh -c "$keep"
+call login env dir=ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$keep"
+# What differs between two plain steps, such as when they began, in seconds
+sleep 1
+call login env dir=again srun -N2 -n4 -c4 --gres=gpu:2 -K1 --mpi=pmix sh -c "$keep"
+environments again >again.env
+environments hand | noise - again.env >noise.new
+mv noise.new noise
 equal 'nothing is seen in tasks but the variables, and no MPI type' \
 	"<SLURM_MPI_TYPE $expected" "$(differ hand ddp)"
 equal 'of four tasks each' '0 1 2 3 0 1 2 3 ' \
@@ -97,8 +104,8 @@ while read -r options; do
 	before=$status
 	# shellcheck disable=SC2086
 	call login srun --ddp $options
-	sort plain.err | sed 's/StepId=.*//' >plain.sorted
-	sort err | sed 's/StepId=.*//' | cmp - plain.sorted >why && test "$status" = "$before" && test -s err
+	messages plain.err >plain.sorted
+	messages err | cmp - plain.sorted >why && test "$status" = "$before" && test -s err
 	result $? "srun --ddp $options says what it says without"
 done <<END
 -N2 -n1 true
@@ -184,7 +191,7 @@ interrupt()
 		while (<$p>) {
 			kill INT => $pid
 				if /^begun/ && ++$begun == 4 || /one more/;
-			print s/StepId=\S+|STEP \S+ |on n[12]|AT .*//gr
+			print s/^\[\S+\] |StepId=\S+|STEP \S+ |on n[12]|AT .*//gr
 				unless /^begun/;
 		}
 		close $p;
