@@ -102,42 +102,23 @@ static struct node *find_node(struct nodes *nodes, uint32_t tasks,
 	return place_node(&nodes->in, &list[i], error) == 0 ? &list[i] : NULL;
 }
 
-static int print_env(const struct nodes *nodes, const struct node *node,
-		     const struct ddp_rank *rank, struct ddp_error *error)
-{
-	const struct ddp_placement *placement =
-		ddp_placement_get(node->placements, rank->local_rank);
-	struct ddp_vars vars = {
-		.rank = *rank,
-		.world_size = ddp_layout_world_size(nodes->in.layout),
-		.node_count = ddp_layout_node_count(nodes->in.layout),
-		.cpus = ddp_cpuset_count(&placement->cpus),
-		.master_addr = ddp_layout_master(nodes->in.layout),
-		.visible = node->rows[rank->local_rank].visible,
-	};
+/* So many rows are in memory at once. */
+enum { BLOCK = 1024 };
 
-	return tool_print_text(ddp_report_env(&vars), error);
-}
-
-/* Print the variables of all ranks, or collect the rows. */
-static int walk_ranks(struct nodes *nodes, struct ddp_row *rows,
-		      struct ddp_error *error)
+/* Fill in the rows of the ranks from first on. */
+static int fill_rows(struct nodes *nodes, uint32_t first, uint32_t count,
+		     struct ddp_row *rows, struct ddp_error *error)
 {
-	uint32_t count = ddp_layout_world_size(nodes->in.layout), i;
 	struct node *node;
 	struct ddp_rank rank;
+	uint32_t i;
 
 	for (i = 0; i < count; i++) {
-		if (ddp_layout_get(nodes->in.layout, i, &rank, error))
+		if (ddp_layout_get(nodes->in.layout, first + i, &rank, error))
 			return -1;
 		node = find_node(nodes, rank.local_world_size, error);
 		if (!node)
 			return -1;
-		if (!rows) {
-			if (print_env(nodes, node, &rank, error))
-				return -1;
-			continue;
-		}
 		rows[i] = node->rows[rank.local_rank];
 		rows[i].rank = rank.rank;
 		rows[i].node_rank = rank.node_rank;
@@ -146,26 +127,81 @@ static int walk_ranks(struct nodes *nodes, struct ddp_row *rows,
 	return 0;
 }
 
+/* Print rows, or make the table's widths fit them. */
+static int print_rows(const struct nodes *nodes, const struct ddp_row *rows,
+		      uint32_t count, struct ddp_widths *widths, bool fit,
+		      struct ddp_error *error)
+{
+	bool first = rows[0].rank == 0;
+
+	if (nodes->in.options->format == FORMAT_JSON)
+		return tool_print_text(ddp_report_json(rows, count, first),
+				       error);
+	if (!fit)
+		return tool_print_text(ddp_report_lines(widths, rows, count,
+							first), error);
+	ddp_report_fit(widths, rows, count);
+	return 0;
+}
+
+static int walk_rows(struct nodes *nodes, struct ddp_widths *widths, bool fit,
+		     struct ddp_error *error)
+{
+	uint32_t total = ddp_layout_world_size(nodes->in.layout), first, count;
+	static struct ddp_row rows[BLOCK];
+
+	for (first = 0; first < total; first += count) {
+		count = total - first < BLOCK ? total - first : BLOCK;
+		if (fill_rows(nodes, first, count, rows, error) ||
+		    print_rows(nodes, rows, count, widths, fit, error))
+			return -1;
+	}
+	return 0;
+}
+
+static int print_env(struct nodes *nodes, struct ddp_error *error)
+{
+	struct ddp_vars vars = {
+		.world_size = ddp_layout_world_size(nodes->in.layout),
+		.node_count = ddp_layout_node_count(nodes->in.layout),
+		.master_addr = ddp_layout_master(nodes->in.layout),
+	};
+	struct node *node;
+	uint32_t i, local;
+
+	for (i = 0; i < vars.world_size; i++) {
+		if (ddp_layout_get(nodes->in.layout, i, &vars.rank, error))
+			return -1;
+		node = find_node(nodes, vars.rank.local_world_size, error);
+		if (!node)
+			return -1;
+		local = vars.rank.local_rank;
+		vars.cpus = ddp_cpuset_count(&ddp_placement_get(
+						node->placements, local)->cpus);
+		vars.visible = node->rows[local].visible;
+		if (tool_print_text(ddp_report_env(&vars), error))
+			return -1;
+	}
+	return 0;
+}
+
 static int print_ranks(struct nodes *nodes, struct ddp_error *error)
 {
-	uint32_t count = ddp_layout_world_size(nodes->in.layout);
-	struct ddp_row *rows;
-	int rc;
+	struct ddp_widths widths = { { 0 } };
 
-	if (nodes->in.options->format == FORMAT_ENV)
-		return walk_ranks(nodes, NULL, error);
-	rows = calloc(count, sizeof(*rows));
-	if (!rows)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
-	rc = walk_ranks(nodes, rows, error);
-	if (rc == 0)
-		rc = tool_print_text(nodes->in.options->format == FORMAT_TABLE ?
-				ddp_report_table(rows, count, true) :
-				ddp_report_json(rows, count,
-					ddp_layout_master(nodes->in.layout), 0),
-				error);
-	free(rows);
-	return rc;
+	switch (nodes->in.options->format) {
+	case FORMAT_ENV:
+		return print_env(nodes, error);
+	case FORMAT_JSON:
+		if (walk_rows(nodes, NULL, false, error))
+			return -1;
+		return tool_print_text(ddp_report_json_end(
+				ddp_layout_master(nodes->in.layout), 0), error);
+	case FORMAT_TABLE:
+		break;
+	}
+	return walk_rows(nodes, &widths, true, error) ||
+	       walk_rows(nodes, &widths, false, error) ? -1 : 0;
 }
 
 static int draw_first_node(struct nodes *nodes, struct ddp_error *error)

@@ -18,11 +18,10 @@ enum column {
 	COLUMN_NUMA,
 	COLUMN_CPUS,
 	COLUMN_INTERFACE,
-	COLUMN_WHY,
-	COLUMNS
+	COLUMN_WHY
 };
 
-static const char *const names[COLUMNS] = {
+static const char *const names[] = {
 	"RANK", "NODE", "LOCAL", "GPU", "BUS-ID", "MODEL", "NUMA", "CPUS",
 	"INTERFACE", "WHY",
 };
@@ -129,14 +128,17 @@ static size_t add_cell(struct ddp_text *out, const struct ddp_row *row,
 	return out->length - before;
 }
 
-static void find_widths(const struct ddp_row *rows, size_t count,
-			size_t *widths)
+void ddp_report_fit(struct ddp_widths *widths, const struct ddp_row *rows,
+		    size_t count)
 {
 	struct tail tails[TAILS] = { { NULL, 0, 0 } };
 	struct ddp_text cell = { 0 };
 	enum column column;
 	size_t i, width;
 
+	for (column = 0; column < COLUMN_WHY; column++)
+		if (widths->of[column] < strlen(names[column]))
+			widths->of[column] = strlen(names[column]);
 	for (i = 0; i < count; i++) {
 		for (column = 0; column < COLUMN_WHY; column++) {
 			cell.length = 0;
@@ -144,8 +146,8 @@ static void find_widths(const struct ddp_row *rows, size_t count,
 			    repeat_tail(&cell, tails, &rows[i]))
 				break;
 			width = add_cell(&cell, &rows[i], column);
-			if (width > widths[column])
-				widths[column] = width;
+			if (width > widths->of[column])
+				widths->of[column] = width;
 		}
 		cell.length = 0;
 		keep_tail(&cell, tails, &rows[i], 0);
@@ -154,7 +156,8 @@ static void find_widths(const struct ddp_row *rows, size_t count,
 }
 
 static void add_line(struct ddp_text *out, struct tail *tails,
-		     const struct ddp_row *row, const size_t *widths)
+		     const struct ddp_row *row,
+		     const struct ddp_widths *widths)
 {
 	enum column column;
 	size_t tail = 0;
@@ -165,7 +168,7 @@ static void add_line(struct ddp_text *out, struct tail *tails,
 				return;
 			tail = out->length;
 		}
-		ddp_text_pad(out, widths[column] + 2 -
+		ddp_text_pad(out, widths->of[column] + 2 -
 			     add_cell(out, row, column));
 	}
 	add_cell(out, row, COLUMN_WHY);
@@ -173,18 +176,16 @@ static void add_line(struct ddp_text *out, struct tail *tails,
 	keep_tail(out, tails, row, tail);
 }
 
-char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header)
+char *ddp_report_lines(const struct ddp_widths *widths,
+		       const struct ddp_row *rows, size_t count, bool header)
 {
 	struct tail tails[TAILS] = { { NULL, 0, 0 } };
 	struct ddp_text out = { 0 };
-	size_t widths[COLUMNS] = { 0 }, i;
 	enum column column;
+	size_t i;
 
-	for (column = 0; column < COLUMN_WHY; column++)
-		widths[column] = strlen(names[column]);
-	find_widths(rows, count, widths);
 	for (column = 0; header && column < COLUMN_WHY; column++)
-		ddp_text_add(&out, "%-*s  ", (int)widths[column],
+		ddp_text_add(&out, "%-*s  ", (int)widths->of[column],
 			     names[column]);
 	if (header)
 		ddp_text_add(&out, "%s\n", names[COLUMN_WHY]);
@@ -193,10 +194,19 @@ char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header)
 	return ddp_text_finish(&out);
 }
 
+char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header)
+{
+	struct ddp_widths widths = { { 0 } };
+
+	ddp_report_fit(&widths, rows, count);
+	return ddp_report_lines(&widths, rows, count, header);
+}
+
+/* Add a member; name is what JSON has before the value. */
 static void add_member(struct ddp_text *out, const char *name,
 		       const char *value)
 {
-	ddp_text_add(out, ",\"%s\":", name);
+	ddp_text_add_fixed(out, name);
 	ddp_text_add_json(out, value);
 }
 
@@ -206,8 +216,8 @@ static void add_gpu_json(struct ddp_text *out, const struct ddp_row_gpu *gpu)
 		ddp_text_add(out, "{\"index\":%u", gpu->number);
 	else
 		ddp_text_add(out, "{\"index\":null");
-	add_member(out, "bus_id", gpu->bus_id);
-	add_member(out, "model", gpu->model);
+	add_member(out, ",\"bus_id\":", gpu->bus_id);
+	add_member(out, ",\"model\":", gpu->model);
 	ddp_text_add(out, "}");
 }
 
@@ -217,9 +227,11 @@ static void add_row_json(struct ddp_text *out, struct tail *tails,
 	size_t tail;
 	uint32_t i;
 
-	ddp_text_add(out, "{\"rank\":%u", row->rank);
-	add_member(out, "node", row->node);
-	ddp_text_add(out, ",\"node_rank\":%u", row->node_rank);
+	ddp_text_add_fixed(out, "{\"rank\":");
+	ddp_text_add_number(out, row->rank);
+	add_member(out, ",\"node\":", row->node);
+	ddp_text_add_fixed(out, ",\"node_rank\":");
+	ddp_text_add_number(out, row->node_rank);
 	if (repeat_tail(out, tails, row))
 		return;
 	tail = out->length;
@@ -229,9 +241,9 @@ static void add_row_json(struct ddp_text *out, struct tail *tails,
 		add_gpu_json(out, &row->gpus[i]);
 	}
 	ddp_text_add(out, "]");
-	add_member(out, "cpus", row->cpus);
-	add_member(out, "numa", row->numa);
-	add_member(out, "interface", row->interface);
+	add_member(out, ",\"cpus\":", row->cpus);
+	add_member(out, ",\"numa\":", row->numa);
+	add_member(out, ",\"interface\":", row->interface);
 	ddp_text_add(out, ",\"why\":[");
 	for (i = 0; i < row->why_count; i++) {
 		ddp_text_add(out, "%s", i > 0 ? "," : "");
@@ -241,19 +253,26 @@ static void add_row_json(struct ddp_text *out, struct tail *tails,
 	keep_tail(out, tails, row, tail);
 }
 
-char *ddp_report_json(const struct ddp_row *rows, size_t count,
-		      const char *master, uint16_t port)
+char *ddp_report_json(const struct ddp_row *rows, size_t count, bool first)
 {
 	struct tail tails[TAILS] = { { NULL, 0, 0 } };
 	struct ddp_text out = { 0 };
 	size_t i;
 
-	ddp_text_add(&out, "{\"version\":1,\"ranks\":[");
+	if (first)
+		ddp_text_add(&out, "{\"version\":1,\"ranks\":[");
 	for (i = 0; i < count; i++) {
-		ddp_text_add(&out, "%s\n", i > 0 ? "," : "");
+		ddp_text_add_fixed(&out, first && i == 0 ? "\n" : ",\n");
 		add_row_json(&out, tails, &rows[i]);
 	}
-	ddp_text_add(&out, "],\n\"master\":{\"addr\":");
+	return ddp_text_finish(&out);
+}
+
+char *ddp_report_json_end(const char *master, uint16_t port)
+{
+	struct ddp_text out = { 0 };
+
+	ddp_text_add_fixed(&out, "],\n\"master\":{\"addr\":");
 	ddp_text_add_json(&out, master);
 	if (port > 0)
 		ddp_text_add(&out, ",\"port\":%u}}\n", port);
@@ -270,17 +289,19 @@ char *ddp_report_env(const struct ddp_vars *vars)
 	const char *value;
 	size_t i;
 
-	ddp_text_add(&out, "# rank %u on ", vars->rank.rank);
+	ddp_text_add_fixed(&out, "# rank ");
+	ddp_text_add_number(&out, vars->rank.rank);
+	ddp_text_add_fixed(&out, " on ");
 	ddp_text_add_string(&out, vars->rank.host);
-	ddp_text_add(&out, "\n");
+	ddp_text_add_fixed(&out, "\n");
 	for (i = 0; (var = ddp_vars_get(i)); i++) {
 		value = ddp_vars_value(i, vars, buffer);
 		if (!value)
 			continue;
-		ddp_text_add_string(&out, var->name);
-		ddp_text_add_string(&out, "=");
+		ddp_text_add_fixed(&out, var->name);
+		ddp_text_add_fixed(&out, "=");
 		ddp_text_add_string(&out, value);
-		ddp_text_add(&out, "\n");
+		ddp_text_add_fixed(&out, "\n");
 	}
 	return ddp_text_finish(&out);
 }

@@ -68,15 +68,32 @@ int ddp_row_parse(const char *record, struct ddp_row *row,
 		  struct ddp_error *error);
 
 /*
- * A whole report as text, the caller's to free; NULL if memory is short. Rows
- * are printed in the order given. header: with the line of column names.
- * Strings are made printable, as rows may come from an environment.
+ * A report as text, the caller's to free; NULL if memory is short. Rows are
+ * printed in the order given. header: with the line of column names. Strings
+ * are made printable, as rows may come from an environment.
  */
 char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header);
 
-/* master is the address; port 0: it is not known yet, null. */
-char *ddp_report_json(const struct ddp_row *rows, size_t count,
-		      const char *master, uint16_t port);
+/* The columns' widths; begin with { { 0 } }. */
+struct ddp_widths {
+	size_t of[9];			/* all but the last column */
+};
+
+/*
+ * The same in pieces, for more rows than need be in memory at once: first make
+ * the widths fit all of them, then print them.
+ */
+void ddp_report_fit(struct ddp_widths *widths, const struct ddp_row *rows,
+		    size_t count);
+char *ddp_report_lines(const struct ddp_widths *widths,
+		       const struct ddp_row *rows, size_t count, bool header);
+
+/*
+ * JSON, in pieces too; first: the rows are the first. master is the address;
+ * port 0: it is not known yet, null.
+ */
+char *ddp_report_json(const struct ddp_row *rows, size_t count, bool first);
+char *ddp_report_json_end(const char *master, uint16_t port);
 
 /* The variables of one rank, a line each, headed by "# rank R on NODE". */
 char *ddp_report_env(const struct ddp_vars *vars);

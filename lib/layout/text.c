@@ -80,6 +80,21 @@ static bool is_printable(char byte)
 	return byte >= ' ' && byte <= '~';
 }
 
+static void add_bytes(struct ddp_text *text, const char *bytes, size_t length)
+{
+	char *out = grow_text(text, length);
+
+	if (!out)
+		return;
+	memcpy(out, bytes, length);
+	text->length += length;
+}
+
+void ddp_text_add_fixed(struct ddp_text *text, const char *string)
+{
+	add_bytes(text, string, strlen(string));
+}
+
 void ddp_text_add_string(struct ddp_text *text, const char *string)
 {
 	size_t length = strlen(string);
@@ -95,12 +110,12 @@ void ddp_text_add_json(struct ddp_text *text, const char *string)
 {
 	const char *at, *end;
 
-	ddp_text_add(text, "\"");
+	add_bytes(text, "\"", 1);
 	for (at = string; *at != '\0'; at = end) {
 		for (end = at; is_printable(*end) && *end != '"' &&
 		     *end != '\\'; end++)
 			;
-		ddp_text_add(text, "%.*s", (int)(end - at), at);
+		add_bytes(text, at, (size_t)(end - at));
 		if (*end == '\0')
 			break;
 		if (is_printable(*end))
@@ -111,7 +126,7 @@ void ddp_text_add_json(struct ddp_text *text, const char *string)
 			ddp_text_add(text, "?");
 		end++;
 	}
-	ddp_text_add(text, "\"");
+	add_bytes(text, "\"", 1);
 }
 
 size_t ddp_text_digits(uint32_t number, char *out)
@@ -167,11 +182,11 @@ char *ddp_text_quote(char *text)
 
 char *ddp_text_finish(struct ddp_text *text)
 {
-	char *data;
+	char *end = grow_text(text, 0), *data = text->data;
 
-	ddp_text_add(text, "%s", "");
-	data = text->data;
-	if (text->failed) {
+	if (end) {
+		*end = '\0';
+	} else {
 		free(data);
 		data = NULL;
 	}

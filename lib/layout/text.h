@@ -21,6 +21,9 @@ void ddp_text_add(struct ddp_text *text, const char *format, ...)
 void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* As ddp_text_add(text, "%s", string), but faster; for our own strings. */
+void ddp_text_add_fixed(struct ddp_text *text, const char *string);
+
 /* As ddp_text_add_quoted(text, "%s", string), but faster. */
 void ddp_text_add_string(struct ddp_text *text, const char *string);
 

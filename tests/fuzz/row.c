@@ -59,7 +59,7 @@ static const char *skip_string(const char *at)
 /* Brackets and quotes close, so what a row holds ends no string of ours. */
 static void check_json(const struct ddp_row *row)
 {
-	char *json = ddp_report_json(row, 1, "n1", 0), open[8];
+	char *json = ddp_report_json(row, 1, false), open[8];
 	const char *at = json;
 	size_t depth = 0;
 

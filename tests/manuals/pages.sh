@@ -28,7 +28,7 @@ for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/plugin/*.8; do
 	fi
 done
 
-# describes PAGE FUNCTION: its NAME lists the function, its SYNOPSIS declares it.
+# describes PAGE FUNCTION: its NAME lists the function, its SYNOPSIS has it.
 describes()
 {
 	sed -n '/^\.SH NAME/,/^\.SH LIBRARY/p' "$1" | tr -s ', ' '\n' |
@@ -46,7 +46,8 @@ if has PMIX; then
 		page=$(sed -n 's/^\.so //p' "man/man3/$function.3")
 		check "man $function" describes "man/${page:-none}" "$function"
 	done <functions
-	find man/man3 -type f | sed 's/.*\///; s/\.3$//' | sort | grep -vx -e ddp -e ddp_nccl >pages
+	find man/man3 -type f | sed 's/.*\///; s/\.3$//' | sort |
+		grep -vx -e ddp -e ddp_nccl >pages
 	check 'there are no other pages' diff functions pages
 else
 	skip 'a page for each function' 'configure found no PMIx'

@@ -56,6 +56,7 @@ static void expect_text(char *text, const char *expected)
 
 Test(report, table)
 {
+	struct ddp_widths widths = { { 0 } };
 	struct ddp_row rows[2];
 
 	make_rows(rows);
@@ -70,6 +71,11 @@ Test(report, table)
 "13    node-with-a-name  9      -    -       -      1     3     "
 "eth0       -\n");
 	expect_text(ddp_report_table(rows, 0, false), "");
+	ddp_report_fit(&widths, rows, 1);
+	ddp_report_fit(&widths, rows + 1, 1);
+	expect_text(ddp_report_lines(&widths, rows + 1, 1, false),
+"13    node-with-a-name  9      -    -               -       1     3     "
+"eth0       -\n");
 	clear_rows(rows);
 }
 
@@ -78,19 +84,22 @@ Test(report, json)
 	struct ddp_row rows[2];
 
 	make_rows(rows);
-	expect_text(ddp_report_json(rows, 2, "n1", 23456),
+	expect_text(ddp_report_json(rows, 1, true),
 "{\"version\":1,\"ranks\":[\n"
 "{\"rank\":4,\"node\":\"n2\",\"node_rank\":1,\"local_rank\":0,\"gpus\":["
 "{\"index\":1,\"bus_id\":\"0000:01:00.0\",\"model\":\"H100\"},"
 "{\"index\":0,\"bus_id\":\"\",\"model\":\"\"}],\"cpus\":\"0-2\","
 "\"numa\":\"0-1\",\"interface\":\"ib0\","
-"\"why\":[\"one \\\"reason\\\"\",\"another\"]},\n"
-"{\"rank\":13,\"node\":\"node-with-a-name\",\"node_rank\":1,"
+"\"why\":[\"one \\\"reason\\\"\",\"another\"]}");
+	expect_text(ddp_report_json(rows + 1, 1, false),
+",\n{\"rank\":13,\"node\":\"node-with-a-name\",\"node_rank\":1,"
 "\"local_rank\":9,\"gpus\":[],\"cpus\":\"3\",\"numa\":\"1\","
-"\"interface\":\"eth0\",\"why\":[]}],\n"
-"\"master\":{\"addr\":\"n1\",\"port\":23456}}\n");
-	expect_text(ddp_report_json(rows, 0, "n1", 0),
-"{\"version\":1,\"ranks\":[],\n\"master\":{\"addr\":\"n1\",\"port\":null}}\n");
+"\"interface\":\"eth0\",\"why\":[]}");
+	expect_text(ddp_report_json_end("n1", 23456),
+"],\n\"master\":{\"addr\":\"n1\",\"port\":23456}}\n");
+	expect_text(ddp_report_json(rows, 0, true), "{\"version\":1,\"ranks\":[");
+	expect_text(ddp_report_json_end("n1", 0),
+"],\n\"master\":{\"addr\":\"n1\",\"port\":null}}\n");
 	clear_rows(rows);
 }
 
@@ -128,13 +137,13 @@ Test(report, foreign_text_is_made_printable)
 
 	expect_text(ddp_report_table(&row, 1, false),
 "0     n?1   0      0    b?1     m?[2J  ?     0?    e?7        w?y\n");
-	expect_text(ddp_report_json(&row, 1, "a\377", 0),
-"{\"version\":1,\"ranks\":[\n"
-"{\"rank\":0,\"node\":\"n\\u000a1\",\"node_rank\":0,\"local_rank\":0,"
+	expect_text(ddp_report_json(&row, 1, false),
+",\n{\"rank\":0,\"node\":\"n\\u000a1\",\"node_rank\":0,\"local_rank\":0,"
 "\"gpus\":[{\"index\":0,\"bus_id\":\"b\\u000a1\","
 "\"model\":\"m\\u001b[2J\"}],\"cpus\":\"0\\u000a\",\"numa\":\"\\u000d\","
-"\"interface\":\"e\\u001b7\",\"why\":[\"w\\u000ay\"]}],\n"
-"\"master\":{\"addr\":\"a?\",\"port\":null}}\n");
+"\"interface\":\"e\\u001b7\",\"why\":[\"w\\u000ay\"]}");
+	expect_text(ddp_report_json_end("a\377", 0),
+"],\n\"master\":{\"addr\":\"a?\",\"port\":null}}\n");
 }
 
 /* A tab ends a field of a record, so no field may have one. */
