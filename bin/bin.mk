@@ -84,3 +84,11 @@ ALL += obj/bin/ddp-bench
 INSTALLED += bindir:obj/bin/ddp-bench
 INSTALLED += man1dir:$(srcdir)/bin/ddp-bench/ddp-bench.1
 endif
+
+# The shells' completions, of srun's options too
+bashcompdir = $(sysconfdir)/bash_completion.d
+zshcompdir = $(datadir)/zsh/site-functions
+ifneq ($(filter bindir:%,$(INSTALLED)),)
+INSTALLED += bashcompdir:$(srcdir)/contrib/completions/slurm-ddp
+INSTALLED += zshcompdir:$(srcdir)/contrib/completions/_slurm-ddp
+endif
