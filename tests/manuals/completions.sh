@@ -54,13 +54,12 @@ if has PLUGIN && command -v srun >/dev/null; then
 	echo "required $build/obj/plugin/spank_ddp.so" >plugstack.conf
 	# Slurm's own completion, which comes with any of its commands, knows
 	# one option.
-	mkdir -p own/bash-completion/completions own/zsh
-	cat >own/bash-completion/completions/squeue <<-'END'
+	mkdir -p own/completions own/zsh
+	cat >own/completions/squeue <<-'END'
 	_own() { COMPREPLY=($(compgen -W '--own=' -- "$2")); }
 	complete -o nospace -F _own squeue srun sbatch salloc
 	END
-	cp own/bash-completion/completions/squeue \
-		own/bash-completion/completions/sbatch
+	cp own/completions/squeue own/completions/sbatch
 	printf '%s\n' '#compdef sbatch srun squeue' '_arguments --own=:value:' \
 		>own/zsh/_slurm
 	ask 'sbatch --o' --own
@@ -74,7 +73,7 @@ else
 fi
 
 cat >bash.setup <<END
-XDG_DATA_DIRS=$scratch/own
+BASH_COMPLETION_USER_DIR=$scratch/own
 . /usr/share/bash-completion/bash_completion
 . $top/contrib/completions/slurm-ddp
 bind 'set completion-query-items 0'
