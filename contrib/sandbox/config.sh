@@ -282,8 +282,7 @@ END
 cgroup_conf()
 {
 	case $cgroup in
-	v2) printf '%s\n' CgroupPlugin=cgroup/v2 IgnoreSystemd=yes \
-		CgroupAutomount=yes ;;
+	v2) printf '%s\n' CgroupPlugin=cgroup/v2 IgnoreSystemd=yes ;;
 	*) echo CgroupPlugin=cgroup/v1 ;;
 	esac
 }

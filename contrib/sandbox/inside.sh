@@ -99,6 +99,7 @@ cmd_node()
 	read -r first width <<<"$(node_share $(($2 - 1)))"
 	process_id self >"$dir/run/$n" || exit
 	hostname "$n"
+	umount -R -l /sys	# Slurm takes its cgroups from the first mount
 	mount -t proc proc /proc && mount -t sysfs sysfs /sys || exit
 	mv "$dir/run/$n" "$dir/run/$n.pid"
 	mount_cgroups
