@@ -4,12 +4,14 @@
 #include "layout/scan.h"
 
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of a long text that an error quotes before and after the position. */
-enum { QUOTE_BEFORE = 40, QUOTE_AFTER = 40 };
+enum {
+	/* Bytes of a long text that an error quotes around the position. */
+	QUOTE_BEFORE = 40, QUOTE_AFTER = 40,
+	NEAR = 3	/* names that differ in fewer letters are near */
+};
 
 static int is_digit(char c)
 {
@@ -34,9 +36,48 @@ int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 	return 0;
 }
 
+/* How many letters to change, add or leave out to turn a[length] into b. */
+static size_t find_distance(const char *a, size_t length, const char *b)
+{
+	size_t above[32], size = strlen(b), i, k;
+
+	if (length > 30 || size > 30)
+		return length + size;
+	for (k = 0; k <= size; k++)
+		above[k] = k;
+	for (i = 1; i <= length; i++) {
+		size_t corner = above[0], change;
+
+		above[0] = i;
+		for (k = 1; k <= size; k++) {
+			change = corner + (a[i - 1] != b[k - 1]);
+			corner = above[k];
+			if (change > above[k - 1] + 1)
+				change = above[k - 1] + 1;
+			if (change > corner + 1)
+				change = corner + 1;
+			above[k] = change;
+		}
+	}
+	return above[size];
+}
+
+void ddp_scan_compare(struct ddp_scan_nearest *nearest, const char *text,
+		      size_t length, const char *name)
+{
+	size_t least = nearest->name ? nearest->distance : NEAR;
+	size_t distance = find_distance(text, length, name);
+
+	if (distance >= least || distance >= length)
+		return;
+	nearest->name = name;
+	nearest->distance = distance;
+}
+
 int ddp_scan_word(const char *what, const char *text, const char *const *words,
 		  struct ddp_error *error)
 {
+	struct ddp_scan_nearest nearest = { 0 };
 	char known[256] = "";
 	size_t used = 0;
 	int i;
@@ -44,13 +85,16 @@ int ddp_scan_word(const char *what, const char *text, const char *const *words,
 	for (i = 0; words[i]; i++) {
 		if (strcmp(words[i], text) == 0)
 			return i;
+		ddp_scan_compare(&nearest, text, strlen(text), words[i]);
 		used += (size_t)snprintf(known + used, sizeof(known) - used,
 					 "%s%s", i > 0 ? ", " : "", words[i]);
 		if (used >= sizeof(known))
 			used = sizeof(known) - 1;
 	}
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-			     "%s '%.64s' is not one of %s", what, text, known);
+			     "%s '%.64s' is not one of %s%s%s", what, text,
+			     known, nearest.name ? "; did you mean " : "",
+			     nearest.name ? nearest.name : "");
 }
 
 /* Write the bytes around at. */

@@ -3,6 +3,7 @@
 #ifndef DDP_LAYOUT_SCAN_H
 #define DDP_LAYOUT_SCAN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "layout/error.h"
@@ -19,8 +20,20 @@ int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 		    uint64_t *value);
 
 /*
+ * The known name that is nearest to a text, by the letters to change, add or
+ * leave out: begin with { 0 }, and show it every name. name stays NULL where
+ * none is like the text.
+ */
+struct ddp_scan_nearest {
+	const char *name;
+	size_t distance;
+};
+void ddp_scan_compare(struct ddp_scan_nearest *nearest, const char *text,
+		      size_t length, const char *name);
+
+/*
  * Returns the index of text in words, which end with NULL; -1 if it is not one
- * of them, with the error "WHAT 'TEXT' is not one of A, B".
+ * of them, with the error "WHAT 'TEXT' is not one of A, B; did you mean B".
  */
 int ddp_scan_word(const char *what, const char *text, const char *const *words,
 		  struct ddp_error *error);

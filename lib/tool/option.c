@@ -2,54 +2,23 @@
 /* Reads a command line by a table of options. */
 #include <string.h>
 
+#include "layout/scan.h"
 #include "tool/option_value.h"
-
-/* How many letters to change, add or leave out to turn a[length] into b. */
-static size_t find_distance(const char *a, size_t length, const char *b)
-{
-	size_t above[32], size = strlen(b), i, k;
-
-	if (length > 30 || size > 30)
-		return length + size;
-	for (k = 0; k <= size; k++)
-		above[k] = k;
-	for (i = 1; i <= length; i++) {
-		size_t corner = above[0], change;
-
-		above[0] = i;
-		for (k = 1; k <= size; k++) {
-			change = corner + (a[i - 1] != b[k - 1]);
-			corner = above[k];
-			if (change > above[k - 1] + 1)
-				change = above[k - 1] + 1;
-			if (change > corner + 1)
-				change = corner + 1;
-			above[k] = change;
-		}
-	}
-	return above[size];
-}
 
 static const struct tool_option *fail_unknown(const struct tool_options *table,
 					      const char *argument,
 					      size_t length,
 					      struct ddp_error *error)
 {
-	const struct tool_option *best = NULL;
-	size_t least = 3, distance;
+	struct ddp_scan_nearest nearest = { 0 };
 
-	for (unsigned i = 0; i < table->count && length > 2; i++) {
-		distance = find_distance(argument + 2, length - 2,
-					 table->rows[i].name);
-		if (distance >= least)
-			continue;
-		least = distance;
-		best = &table->rows[i];
-	}
-	if (best)
+	for (unsigned i = 0; i < table->count && length > 2; i++)
+		ddp_scan_compare(&nearest, argument + 2, length - 2,
+				 table->rows[i].name);
+	if (nearest.name)
 		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%.*s is not an "
 			      "option of %s; did you mean --%s", (int)length,
-			      argument, table->program, best->name);
+			      argument, table->program, nearest.name);
 	else
 		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is not an option "
 			      "of %s; see %s --help", argument,
