@@ -102,9 +102,11 @@ uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank);
  * 0; or -1, and all is undefined. Only the ranks that read a wrong record know
  * of it.
  *
- * Costs one PMIx fence and a local read for each rank: use it to set up, not to
- * train. Up to 100 bytes are cheapest. PMIx forgets nothing: each later
- * collective of the job carries twice the size of the largest records again.
+ * Costs one PMIx fence and a read for each rank: use it to set up, not to train.
+ * The thousandth costs what the second does. Up to 100 bytes are cheapest. PMIx
+ * forgets nothing: each later collective of the job carries twice the size of
+ * the largest records again, and so does each read with PMIx 5, where the
+ * node's server answers it with all that the rank has put.
  */
 int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		      void *all, struct ddp_error *error);

@@ -14,16 +14,22 @@ enum {
 	NAMED_MAX = 8		/* runs of ranks in an error's text */
 };
 
-/* Ask for a key of all ranks at once. */
+static bool is_on_this_node(const struct ddp_job *job, uint32_t rank)
+{
+	return ddp_job_node_of(job, rank) == job->self.node_rank;
+}
+
+/* Ask for a key of all ranks at once, or of those on other nodes alone. */
 static void ask_all(const struct ddp_job *job, const uint32_t *ranks,
-		    uint32_t count, const char *key, struct ddp_wait **answers)
+		    uint32_t count, bool all, const char *key,
+		    struct ddp_wait **answers)
 {
 	int64_t deadline = ddp_clock_ms() + ASK_MS / 2;
 	uint32_t i;
 
 	for (i = 0; i < count; i++)
-		answers[i] =
-			ddp_client_begin_get(job->client, ranks[i], key, false);
+		answers[i] = all || !is_on_this_node(job, ranks[i]) ?
+			ddp_job_begin_get(job, ranks[i], key) : NULL;
 	for (i = 0; i < count; i++)
 		if (answers[i])
 			ddp_wait_until(answers[i], deadline);
@@ -47,7 +53,9 @@ static bool take_answer(const struct ddp_job *job, uint32_t rank,
  * Find out which ranks have published their record: ask their servers. A server
  * that has older values of a remote rank answers with those; only when it is
  * asked for a key that it does not know, it fetches all of the rank's values
- * again. So first ask for a key that no rank has.
+ * again. So first ask for a key that no rank has. Not for the ranks of this
+ * node, whose values it has itself: since PMIx 5 it would keep that question,
+ * and all others about the rank, until the rank publishes again.
  */
 static void call_roll(const struct ddp_job *job, const uint32_t *ranks,
 		      uint32_t count, bool *here)
@@ -59,12 +67,12 @@ static void call_roll(const struct ddp_job *job, const uint32_t *ranks,
 
 	if (!answers)
 		return;
-	ask_all(job, ranks, count, "ddp.none", answers);
+	ask_all(job, ranks, count, false, "ddp.none", answers);
 	for (i = 0; i < count; i++)
 		if (answers[i])
 			ddp_wait_drop(answers[i]);
 	ddp_record_key(&id, 0, key);
-	ask_all(job, ranks, count, key, answers);
+	ask_all(job, ranks, count, true, key, answers);
 	for (i = 0; i < count; i++)
 		here[ranks[i]] = take_answer(job, ranks[i], answers[i]);
 	free(answers);
@@ -77,8 +85,8 @@ static uint32_t list_roll(const struct ddp_job *job, bool all, uint32_t *ranks)
 	uint32_t rank, count = 0;
 
 	for (rank = 0; rank < job->size; rank++)
-		if (rank != job->self.rank && (all || job->self.node_rank ==
-					       ddp_job_node_of(job, rank)))
+		if (rank != job->self.rank &&
+		    (all || is_on_this_node(job, rank)))
 			ranks[count++] = rank;
 	return count;
 }

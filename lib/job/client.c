@@ -132,7 +132,6 @@ static struct ddp_client *open_client(int64_t deadline, struct ddp_error *error)
 	client->all.rank = PMIX_RANK_WILDCARD;
 	client->process = getpid();
 	PMIX_INFO_LOAD(&client->collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
-	PMIX_INFO_LOAD(&client->local, PMIX_OPTIONAL, &yes, PMIX_BOOL);
 	free(call);
 	return client;
 }

@@ -61,12 +61,19 @@ int ddp_client_publish(struct ddp_client *client, const char keys[2][32],
 int ddp_client_fence(struct ddp_client *client, int64_t deadline,
 		     struct ddp_error *error);
 
-/*
- * Get a rank's bytes, which the caller frees; NULL on error. Any number may be
- * begun before the first is ended. local: only if this process has them.
- */
+/* Where to look for another rank's value. */
+enum ddp_client_source {
+	DDP_CLIENT_HERE,	/* in this process, where it may be an older
+				 * one; it asks no server */
+	DDP_CLIENT_NODE,	/* at the server; the rank is on this node */
+	DDP_CLIENT_REMOTE	/* at the server; it is on another node */
+};
+
+/* Get a rank's bytes, which the caller frees; NULL on error. Any number may be
+ * begun before the first is ended. */
 struct ddp_wait *ddp_client_begin_get(struct ddp_client *client, uint32_t rank,
-				      const char *key, bool local);
+				      const char *key,
+				      enum ddp_client_source source);
 void *ddp_client_end_get(struct ddp_wait *wait, size_t *size, int64_t deadline,
 			 struct ddp_error *error);
 

@@ -31,6 +31,8 @@ static void end_get(pmix_status_t status, pmix_value_t *value, void *data)
 struct question {
 	pmix_proc_t proc;
 	char key[64];
+	pmix_info_t info[2];	/* PMIX_OPTIONAL, and then perhaps the scope */
+	size_t scopes;		/* 0 or 1 */
 };
 
 /*
@@ -39,24 +41,27 @@ struct question {
  * its answer for a value that is at hand. Returns whether it was there; if so,
  * wait has ended.
  */
-static bool get_local(struct ddp_client *client, const pmix_proc_t *proc,
-		      const char *key, struct ddp_wait *wait)
+static bool get_local(const struct question *question, struct ddp_wait *wait)
 {
 	pmix_value_t *value;
 
-	if (PMIx_Get(proc, key, &client->local, 1, &value) != PMIX_SUCCESS)
+	if (PMIx_Get(&question->proc, question->key, question->info,
+		     1 + question->scopes, &value) != PMIX_SUCCESS)
 		return false;
 	end_get(PMIX_SUCCESS, value, wait);
 	PMIX_VALUE_RELEASE(value);
 	return true;
 }
 
-struct ddp_wait *ddp_client_begin_get(struct ddp_client *client, uint32_t rank,
-				      const char *key, bool local)
+/* scope: in which to look; PMIX_SCOPE_UNDEF: in all. */
+static struct ddp_wait *begin_get(struct ddp_client *client, uint32_t rank,
+				  const char *key, pmix_scope_t scope,
+				  bool ask)
 {
 	struct ddp_wait *wait = ddp_wait_create();
 	struct question *question;
 	pmix_status_t status;
+	bool yes = true;
 
 	if (!wait)
 		return NULL;
@@ -68,15 +73,46 @@ struct ddp_wait *ddp_client_begin_get(struct ddp_client *client, uint32_t rank,
 	question->proc = client->self;
 	question->proc.rank = rank;
 	strncpy(question->key, key, sizeof(question->key) - 1);
-	if (get_local(client, &question->proc, question->key, wait))
+	PMIX_INFO_LOAD(&question->info[0], PMIX_OPTIONAL, &yes, PMIX_BOOL);
+	PMIX_INFO_LOAD(&question->info[1], PMIX_DATA_SCOPE, &scope,
+		       PMIX_SCOPE);
+	question->scopes = scope != PMIX_SCOPE_UNDEF;
+	if (get_local(question, wait))
 		return wait;
 	status = PMIX_ERR_NOT_FOUND;
-	if (!local)
-		status = PMIx_Get_nb(&question->proc, question->key, NULL, 0,
+	if (ask)
+		status = PMIx_Get_nb(&question->proc, question->key,
+				     &question->info[1], question->scopes,
 				     end_get, wait);
 	if (status != PMIX_SUCCESS)
 		end_get(status, NULL, wait);
 	return wait;
+}
+
+/* Get a value that the launcher gave this process when it joined. */
+static struct ddp_wait *begin_get_fact(struct ddp_client *client, uint32_t rank,
+				       const char *key)
+{
+	return begin_get(client, rank, key, PMIX_SCOPE_UNDEF, true);
+}
+
+/*
+ * Since PMIx 5 (and before, with gds=hash) a process keeps what its server has
+ * answered, and never asks for the same key again. But it keeps that apart from
+ * the scopes in which values are put, so it does ask for a value of a scope.
+ */
+struct ddp_wait *ddp_client_begin_get(struct ddp_client *client, uint32_t rank,
+				      const char *key,
+				      enum ddp_client_source source)
+{
+	static const pmix_scope_t scopes[] = {
+		[DDP_CLIENT_HERE] = PMIX_SCOPE_UNDEF,
+		[DDP_CLIENT_NODE] = PMIX_LOCAL,
+		[DDP_CLIENT_REMOTE] = PMIX_REMOTE
+	};
+
+	return begin_get(client, rank, key, scopes[source],
+			 source != DDP_CLIENT_HERE);
 }
 
 /*
@@ -116,7 +152,7 @@ static int get_text(struct ddp_client *client, uint32_t rank, const char *key,
 {
 	void *bytes = NULL;
 	size_t size;
-	int rc = take_value(ddp_client_begin_get(client, rank, key, false), key,
+	int rc = take_value(begin_get_fact(client, rank, key), key,
 			    PMIX_STRING, &bytes, &size, deadline, error);
 
 	*text = bytes;
@@ -129,7 +165,7 @@ static int get_number(struct ddp_client *client, uint32_t rank, const char *key,
 {
 	void *bytes = NULL;
 	size_t size;
-	int rc = take_value(ddp_client_begin_get(client, rank, key, false), key,
+	int rc = take_value(begin_get_fact(client, rank, key), key,
 			    PMIX_UINT32, &bytes, &size, deadline, error);
 
 	*number = rc == 0 ? *(uint32_t *)bytes : UINT32_MAX;

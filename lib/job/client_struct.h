@@ -11,7 +11,6 @@
 struct ddp_client {
 	pmix_proc_t self, all;
 	pmix_info_t collect;		/* of the fence: carry the data */
-	pmix_info_t local;		/* of a get: ask no server */
 	pid_t process;
 	struct ddp_worker *worker;	/* for calls that wait for the server */
 };

@@ -87,7 +87,7 @@ static void *get_value(struct ddp_job *job, uint32_t rank, size_t copy,
 	void *bytes;
 
 	ddp_record_key(&id, copy, key);
-	wait = ddp_client_begin_get(job->client, rank, key, false);
+	wait = ddp_job_begin_get(job, rank, key);
 	bytes = ddp_client_end_get(wait, size, deadline, &why);
 	if (bytes)
 		return bytes;
@@ -129,6 +129,32 @@ static int get_own(struct ddp_job *job, void *buffer, size_t room, size_t *size,
 	return ddp_record_read(own, length, buffer, error);
 }
 
+/* A record whose size is known and that has a copy can be read from the copy
+ * alone, if this process has it. Returns whether that was so. */
+static bool get_copy(struct ddp_job *job, uint32_t rank, size_t size,
+		     void *buffer)
+{
+	struct ddp_record_id id = ddp_job_record_id(job, rank);
+	size_t copy = ddp_record_get_copy_size(size), length, held;
+	struct ddp_wait *wait;
+	bool is_right;
+	char key[32];
+	void *value;
+
+	if (copy == 0 || rank == job->self.rank)
+		return false;
+	ddp_record_key(&id, copy, key);
+	wait = ddp_client_begin_get(job->client, rank, key,
+				    DDP_CLIENT_HERE);
+	value = ddp_client_end_get(wait, &length, 0, NULL);
+	is_right = value &&
+		ddp_record_open(value, length, &id, &held, NULL) == 0 &&
+		held == size &&
+		ddp_record_read(value, length, buffer, NULL) == 0;
+	free(value);
+	return is_right;
+}
+
 static int get_other(struct ddp_job *job, uint32_t rank, void *buffer,
 		     size_t room, size_t *size, int64_t deadline,
 		     struct ddp_error *error)
@@ -144,6 +170,11 @@ static int get_other(struct ddp_job *job, uint32_t rank, void *buffer,
 		goto out;
 	copy = ddp_record_get_copy_size(*size);
 	if (copy > 0) {
+		/* With the slot a server may have sent the copy. */
+		if (get_copy(job, rank, *size, buffer)) {
+			rc = 0;
+			goto out;
+		}
 		free(value);
 		value = get_value(job, rank, copy, &length, deadline, error);
 		if (!value || ddp_record_open(value, length, &id, size, error))
@@ -166,31 +197,6 @@ int ddp_exchange_get(struct ddp_job *job, uint32_t rank, void *buffer,
 	if (rank == job->self.rank)
 		return get_own(job, buffer, room, size, error);
 	return get_other(job, rank, buffer, room, size, deadline, error);
-}
-
-/* A record whose size is known and that has a copy can be read from the copy
- * alone, without its slot. Returns whether that was so. */
-static bool get_copy(struct ddp_job *job, uint32_t rank, size_t size,
-		     void *buffer)
-{
-	struct ddp_record_id id = ddp_job_record_id(job, rank);
-	size_t copy = ddp_record_get_copy_size(size), length, held;
-	struct ddp_wait *wait;
-	bool is_right;
-	char key[32];
-	void *value;
-
-	if (copy == 0 || rank == job->self.rank)
-		return false;
-	ddp_record_key(&id, copy, key);
-	wait = ddp_client_begin_get(job->client, rank, key, true);
-	value = ddp_client_end_get(wait, &length, 0, NULL);
-	is_right = value &&
-		ddp_record_open(value, length, &id, &held, NULL) == 0 &&
-		held == size &&
-		ddp_record_read(value, length, buffer, NULL) == 0;
-	free(value);
-	return is_right;
 }
 
 /* Read all ranks' records, which must be as long as this rank's. */

@@ -286,6 +286,15 @@ struct ddp_record_id ddp_job_record_id(const struct ddp_job *job, uint32_t rank)
 	return (struct ddp_record_id){ job->session, job->round, rank };
 }
 
+struct ddp_wait *ddp_job_begin_get(const struct ddp_job *job, uint32_t rank,
+				   const char *key)
+{
+	return ddp_client_begin_get(job->client, rank, key,
+				    ddp_job_node_of(job, rank) ==
+				    job->self.node_rank ? DDP_CLIENT_NODE :
+				    DDP_CLIENT_REMOTE);
+}
+
 /* ---- one collective at a time */
 
 int ddp_job_begin(struct ddp_job *job, int64_t deadline,

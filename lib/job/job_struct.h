@@ -37,6 +37,10 @@ struct ddp_job {
 struct ddp_record_id ddp_job_record_id(const struct ddp_job *job,
 				       uint32_t rank);
 
+/* Ask the server for a rank's value; as ddp_client_begin_get. */
+struct ddp_wait *ddp_job_begin_get(const struct ddp_job *job, uint32_t rank,
+				   const char *key);
+
 /* End the job with an error. Returns -1. */
 int ddp_job_fail(struct ddp_job *job, const struct ddp_error *why,
 		 struct ddp_error *error);

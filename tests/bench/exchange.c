@@ -36,12 +36,14 @@ static void must(int ok, const char *what)
 	exit(1);
 }
 
-/* Two keys in turn, because PMIx keeps and carries every key that was put. */
+/* Two keys in turn, because PMIx keeps and carries every key that was put; and a
+ * scope, because PMIx 5 would return an old value without it. */
 static double bare(int round)
 {
 	pmix_value_t value = { .type = PMIX_BYTE_OBJECT }, *got;
 	pmix_proc_t proc = self;
-	pmix_info_t collect;
+	pmix_info_t collect, where;
+	pmix_scope_t scope;
 	double begin = now_us();
 	bool yes = true;
 	char key[32];
@@ -57,7 +59,11 @@ static double bare(int round)
 	for (proc.rank = 0; proc.rank < ddp_job_size(job); proc.rank++) {
 		if (proc.rank == self.rank)
 			continue;
-		must(PMIx_Get(&proc, key, NULL, 0, &got) == 0, "PMIx_Get");
+		scope = ddp_job_node_of(job, proc.rank) ==
+			ddp_job_node_rank(job) ? PMIX_LOCAL : PMIX_REMOTE;
+		PMIX_INFO_LOAD(&where, PMIX_DATA_SCOPE, &scope, PMIX_SCOPE);
+		must(PMIx_Get(&proc, key, &where, 1, &got) == 0, "PMIx_Get");
+		must(got->data.bo.bytes[0] == (char)round, "an old value:");
 		memcpy(all + proc.rank * (size_t)bytes, got->data.bo.bytes,
 		       got->data.bo.size);
 		PMIX_VALUE_RELEASE(got);
