@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # build is tests/cluster/run's
-# The collectives alone, on the two nodes of a real cluster that is up.
+# The collectives alone, on the two nodes of a real cluster that is up: in a
+# job, because not all versions make one for --overcommit with a host file.
 
 test_allreduce_nodes()
 {
@@ -10,6 +11,7 @@ test_allreduce_nodes()
 	cp "$build/obj/tests/train/allreduce" .
 	printf '%s\n' n1 n2 n2 n1 >crossed
 	printf '%s\n' n1 n1 n1 n2 >uneven
+	hold -N2 --exclusive
 	while read -r name options; do
 		for order in plain deterministic; do
 			# shellcheck disable=SC2086 # several words
@@ -19,9 +21,10 @@ test_allreduce_nodes()
 				"$status $(cat out)"
 		done
 	done <<-END
-	1+1 srun --mpi=pmix -N2 -n2
-	2+2 srun --mpi=pmix -N2 -n4 --overcommit
-	crossed SLURM_HOSTFILE=$PWD/crossed srun --mpi=pmix -n4 --overcommit
-	uneven SLURM_HOSTFILE=$PWD/uneven srun --mpi=pmix -n4 --overcommit
+	1+1 srun --jobid=$job --mpi=pmix -N2 -n2
+	2+2 srun --jobid=$job --mpi=pmix -N2 -n4 --overcommit
+	crossed SLURM_HOSTFILE=$PWD/crossed srun --jobid=$job --mpi=pmix -n4 --overcommit
+	uneven SLURM_HOSTFILE=$PWD/uneven srun --jobid=$job --mpi=pmix -n4 --overcommit
 	END
+	release
 }
