@@ -50,10 +50,14 @@ set_dir()
 		"long for the sockets in it: choose a shorter --dir"
 }
 
-# The sandbox's name among the machine's cgroups
+# The sandbox's name among the machine's cgroups. In another root directory or
+# mount namespace the same path is another sandbox.
 set_cgroup_name()
 {
-	cg=ddp-sandbox-$(printf %s "$dir" | cksum | cut -d' ' -f1)
+	cg=ddp-sandbox-$({
+		stat -Lc %d-%i "${dir%/*}/"
+		echo "${dir##*/}"
+	} | cksum | cut -d' ' -f1)
 }
 
 dir_exists()
@@ -122,7 +126,8 @@ running()
 # The holder and, where there are no namespaces, what exec started, the daemons
 # that have a log of the sandbox open, and their children. Other users can make
 # processes look like these, also by setuid programs, so only those that root or
-# nobody has started count.
+# nobody has started count. In another root directory or mount namespace, the
+# same path may be another folder.
 # shellcheck disable=SC2016 # for the inner shell
 sandbox_pids()
 {
@@ -139,6 +144,7 @@ sandbox_pids()
 			'find "$@" -lname "$0" 2>/dev/null' "$dir/log/*"
 	} | cut -d/ -f3 | sort -u)
 	for pid in $pids; do
+		[ "/proc/$pid/root${dir%/*}/" -ef "${dir%/*}/" ] || continue
 		echo "$pid"
 		cat "/proc/$pid/task/"*/children 2>/dev/null
 	done | grep .
