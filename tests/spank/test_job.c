@@ -72,6 +72,16 @@ static const struct spank_case gpu_cases[] = {
 	  .command = "srun --ddp -n4 --gres=gpu:2 a" },
 	{ .name = "-n and GPUs that do not", .want = "-" TASKS,
 	  .command = "srun --ddp -n3 -N2 --gres=gpu:2 a" },
+	{ .name = "more ranks than GPUs", .refusal = "8 ranks have 2 GPUs a "
+	  "node on 2 nodes; ask for --gres=gpu:4, start 2 tasks a node, or "
+	  "let ranks share with --ddp-gpus=share",
+	  .command = "srun --ddp -n8 -N2 --gres=gpu:2 a" },
+	{ .name = "which are to share them", .want = "-" TASKS,
+	  .command = "srun --ddp --ddp-gpus=share -n8 -N2 --gres=gpu:2 a" },
+	{ .name = "which do not matter", .want = "-" TASKS,
+	  .command = "srun --ddp --ddp-gpus=off -n8 -N2 --gres=gpu:2 a" },
+	{ .name = "which --gpu-bind may hide", .want = "-" TASKS,
+	  .command = "srun --ddp --gpu-bind=none -n8 -N2 --gres=gpu:2 a" },
 	{ .name = "--gpus is shared out to the nodes", .want = TASKS "=2|"
 	  GPUS "=2|SLURM_DDP_ADDED=" TASKS " SLURM_NTASKS_PER_NODE " GPUS
 	  " SLURM_GPUS_PER_NODE SLURM_MPI_TYPE SLURM_PMIX_FENCE "
