@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The --ddp options and plugstack.conf's arguments: a table for each. In
- * slurmstepd this runs as root, on options that the user typed: it parses words
- * and numbers and does nothing else.
+ * The --ddp options, and what holds in the end. In slurmstepd this runs as
+ * root, on options that the user typed: it parses words and numbers and does
+ * nothing else.
  *
  * An option can reach its callback twice: first from a job's environment, then
  * from the command line. The later value replaces the earlier one.
@@ -14,97 +14,125 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "keys.h"
 #include "layout/port.h"
 #include "layout/scan.h"
-#include "plugin.h"
+#include "site.h"
 
-struct ddp_plugin ddp_plugin = {
-	.port_first = DDP_PORT_FIRST,
-	.port_last = DDP_PORT_LAST,
-};
+#define BUILT_IN { .port_first = DDP_PORT_FIRST, .port_last = DDP_PORT_LAST }
 
-#define KEYS_KNOWN "mpi=pmix|keep, port-range=FIRST-LAST, interface=NAME, " \
-	"cpus=check|trust, topology=FILE"
+struct ddp_plugin ddp_plugin = BUILT_IN;
 
 enum option { OPTION_DDP, OPTION_PORT, OPTION_GPUS, OPTION_CPUS, OPTION_COUNT };
 
-/* The first error of each; code 0 where there is none. */
+static const char *const option_names[OPTION_COUNT + 1] = {
+	[OPTION_DDP] = "--ddp",
+	[OPTION_PORT] = "--ddp-port",
+	[OPTION_GPUS] = "--ddp-gpus",
+	[OPTION_CPUS] = "--ddp-cpus",
+};
+
 static struct {
-	struct ddp_error options[OPTION_COUNT];
-	struct ddp_error key;
-} bad;
+	struct {
+		char *value;		/* NULL: not typed */
+		struct ddp_error error;	/* code 0: none */
+	} typed[OPTION_COUNT];
+	char *partition;		/* NULL: not known */
+} said;
 
 /* Parse words with commas in between; off must be the only one. */
-static int parse_words(const char *text, struct ddp_error *error)
+static int parse_words(const char *text, struct ddp_plugin *plugin,
+		       struct ddp_error *error)
 {
 	static const char *const words[] = {
-		"explain", "dry-run", "off", NULL,
+		"explain", "dry-run", "on", "off", NULL,
 	};
-	struct ddp_plugin *plugin = &ddp_plugin;
-	bool off = false;
+	bool given[4] = { false };
 	char word[64];
 	size_t length;
+	int index;
 
 	plugin->seen = plugin->on = true;
-	plugin->explain = plugin->dry_run = false;
+	if (!*text)		/* the site's default stands */
+		return 0;
 	for (; *text; text += length + (text[length] == ',')) {
 		length = strcspn(text, ",");
 		snprintf(word, sizeof(word), "%.*s", (int)length, text);
-		switch (ddp_scan_word("--ddp", word, words, error)) {
-		case 0: plugin->explain = true; break;
-		case 1: plugin->dry_run = true; break;
-		case 2: off = true; break;
-		default: return -1;
-		}
+		index = ddp_scan_word("--ddp", word, words, error);
+		if (index < 0)
+			return -1;
+		given[index] = true;
 	}
-	if (off && (plugin->explain || plugin->dry_run))
+	if (given[3] && (given[0] || given[1] || given[2]))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--ddp: off is given with other words; "
 				     "give it alone");
-	plugin->on = !off;
+	plugin->explain = given[0];
+	plugin->dry_run = given[1];
+	plugin->on = !given[3];
 	return 0;
 }
 
-static int parse_port(const char *text, struct ddp_error *error)
+static int parse_port(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
 {
 	uint64_t port;
 	const char *at = text;
 
-	ddp_plugin.stray = "--ddp-port";
 	if (ddp_scan_number(&at, 1024, 65535, &port) < 0 || *at)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--ddp-port=%.64s: not a port; give one "
 				     "from 1024 to 65535", text);
-	ddp_plugin.port = (uint16_t)port;
+	plugin->port = (uint16_t)port;
 	return 0;
 }
 
-static int parse_gpus(const char *text, struct ddp_error *error)
+static int parse_gpus(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
 {
 	int index = ddp_scan_word("--ddp-gpus", text, ddp_gpus_words, error);
 
-	ddp_plugin.stray = "--ddp-gpus";
 	if (index >= 0)
-		ddp_plugin.gpus = (enum ddp_gpus_policy)index;
+		plugin->gpus = (enum ddp_gpus_policy)index;
 	return index < 0 ? -1 : 0;
 }
 
-static int parse_cpus(const char *text, struct ddp_error *error)
+static int parse_cpus(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
 {
 	int index = ddp_scan_word("--ddp-cpus", text, ddp_cpus_words, error);
 
-	ddp_plugin.stray = "--ddp-cpus";
 	if (index >= 0)
-		ddp_plugin.cpus = (enum ddp_cpus_policy)index;
+		plugin->cpus = (enum ddp_cpus_policy)index;
 	return index < 0 ? -1 : 0;
 }
 
-static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_error *) = {
+static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_plugin *,
+					  struct ddp_error *) = {
 	[OPTION_DDP] = parse_words,
 	[OPTION_PORT] = parse_port,
 	[OPTION_GPUS] = parse_gpus,
 	[OPTION_CPUS] = parse_cpus,
 };
+
+/* From weak to strong: what is set later replaces what was set before. */
+static void settle(void)
+{
+	static const struct ddp_plugin built_in = BUILT_IN;
+	int i;
+
+	ddp_plugin = built_in;
+	ddp_site_apply(&ddp_plugin, said.partition);
+	for (i = 0; i < OPTION_COUNT; i++) {
+		memset(&said.typed[i].error, 0, sizeof(said.typed[i].error));
+		if (!said.typed[i].value)
+			continue;
+		if (i != OPTION_DDP)
+			ddp_plugin.stray = option_names[i];
+		parsers[i](said.typed[i].value, &ddp_plugin,
+			   &said.typed[i].error);
+	}
+}
 
 static int call_option(int val, const char *value, int remote)
 {
@@ -114,31 +142,29 @@ static int call_option(int val, const char *value, int remote)
 	 */
 	if (!value || strcmp(value, "(null)") == 0)
 		value = "";
-	memset(&bad.options[val], 0, sizeof(bad.options[val]));
-	parsers[val](value, &bad.options[val]);
-	return 0;
+	free(said.typed[val].value);
+	said.typed[val].value = strdup(value);
+	settle();
+	return said.typed[val].value ? 0 : -1;
 }
 
 static struct spank_option options[OPTION_COUNT] = {
 	[OPTION_DDP] = {
-		.name = "ddp",
-		.arginfo = "[explain|dry-run|off]",
+		.arginfo = "[explain|dry-run|on|off]",
 		.usage = "run the tasks as one data-parallel job: one task a "
 			 "GPU, each near its own, with RANK, WORLD_SIZE, "
 			 "MASTER_ADDR and the like set; explain says what was "
-			 "chosen and why, dry-run does nothing else; off "
-			 "undoes an inherited --ddp",
+			 "chosen and why, dry-run does nothing else; on does "
+			 "neither; off undoes an inherited --ddp",
 		.has_arg = 2,
 	},
 	[OPTION_PORT] = {
-		.name = "ddp-port",
 		.arginfo = "PORT",
 		.usage = "with --ddp: MASTER_PORT, instead of one chosen for "
 			 "the step",
 		.has_arg = 1,
 	},
 	[OPTION_GPUS] = {
-		.name = "ddp-gpus",
 		.arginfo = "all|own|share|off",
 		.usage = "with --ddp: whether a task sees all GPUs of the step "
 			 "on its node, with its own at LOCAL_RANK, or its own "
@@ -147,7 +173,6 @@ static struct spank_option options[OPTION_COUNT] = {
 		.has_arg = 1,
 	},
 	[OPTION_CPUS] = {
-		.name = "ddp-cpus",
 		.arginfo = "near|spread|off",
 		.usage = "with --ddp: a task's CPUs are those near its GPU, "
 			 "spread over the node, or as Slurm gave them",
@@ -155,86 +180,57 @@ static struct spank_option options[OPTION_COUNT] = {
 	},
 };
 
-static int parse_mpi_key(const char *value, struct ddp_error *error)
-{
-	(void)error;
-	ddp_plugin.mpi_keep = strcmp(value, "keep") == 0;
-	return ddp_plugin.mpi_keep || strcmp(value, "pmix") == 0 ? 0 : -1;
-}
-
-static int parse_cpus_key(const char *value, struct ddp_error *error)
-{
-	(void)error;
-	ddp_plugin.cpus_trust = strcmp(value, "trust") == 0;
-	return ddp_plugin.cpus_trust || strcmp(value, "check") == 0 ? 0 : -1;
-}
-
-static int parse_port_range_key(const char *value, struct ddp_error *error)
-{
-	return ddp_port_range_parse(value, &ddp_plugin.port_first,
-				    &ddp_plugin.port_last, error);
-}
-
-static int parse_interface_key(const char *value, struct ddp_error *error)
-{
-	size_t length = strlen(value), i;
-	bool printable = true;
-
-	for (i = 0; i < length; i++)
-		printable = printable && value[i] > ' ' && value[i] <= '~';
-	if (!length || length >= sizeof(ddp_plugin.interface) || !printable ||
-	    strpbrk(value, ",=/^"))
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "not one interface's name; give one, such "
-				     "as ib0");
-	memcpy(ddp_plugin.interface, value, length + 1);
-	return 0;
-}
-
-static int parse_topology_key(const char *value, struct ddp_error *error)
-{
-	if (*value != '/')
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "not the whole path of a file; begin it "
-				     "with /");
-	free((char *)ddp_plugin.topology);
-	ddp_plugin.topology = strdup(value);
-	return ddp_plugin.topology ? 0 :
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
-}
-
-static const struct {
-	const char *name;
-	int (*parse)(const char *value, struct ddp_error *error);
-} keys[] = {
-	{ "mpi", parse_mpi_key },
-	{ "port-range", parse_port_range_key },
-	{ "interface", parse_interface_key },
-	{ "cpus", parse_cpus_key },
-	{ "topology", parse_topology_key },
-};
-
-static int parse_key(const char *text)
-{
-	struct ddp_error why = { .text = "unknown; known are: " KEYS_KNOWN };
-	size_t length = strcspn(text, "="), i;
-
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (text[length] == '=' && strlen(keys[i].name) == length &&
-		    strncmp(text, keys[i].name, length) == 0 &&
-		    keys[i].parse(text + length + 1, &why) == 0)
-			return 0;
-	return ddp_error_set(&bad.key, DDP_ERROR_ARGUMENT,
-			     "plugstack.conf: spank_ddp.so: %.128s: %s", text,
-			     why.text);
-}
-
 void ddp_options_read(int argc, char **argv)
 {
-	int arg;
+	ddp_site_read(argc, argv);
+	settle();
+}
 
-	for (arg = 0; arg < argc && !bad.key.code; arg++)
-		parse_key(argv[arg]);
+void ddp_options_partition(const char *name)
+{
+	free(said.partition);
+	said.partition = name ? strdup(name) : NULL;
+	settle();
+}
+
+const char *ddp_options_site(size_t index)
+{
+	return ddp_site_default(index, said.partition);
+}
+
+int ddp_options_set(const char *name, const char *value,
+		    struct ddp_plugin *plugin, struct ddp_error *error)
+{
+	int i = ddp_scan_word("option", name, option_names, error);
+
+	if (i < 0)
+		return -1;
+	return value ? parsers[i](value, plugin, error) : 0;
+}
+
+/* Whether a list with commas has this word. */
+static bool has_word(const char *list, const char *word)
+{
+	char item[DDP_ITEM_SIZE];
+
+	while (ddp_keys_item(&list, item, sizeof(item)))
+		if (strcmp(item, word) == 0)
+			return true;
+	return false;
+}
+
+bool ddp_options_typed(const char *option)
+{
+	size_t length = strcspn(option, "=");
+	int i;
+
+	for (i = 0; i < OPTION_COUNT; i++)
+		if (said.typed[i].value && strlen(option_names[i]) == length &&
+		    strncmp(option, option_names[i], length) == 0)
+			return !option[length] ||
+			       has_word(said.typed[i].value,
+					option + length + 1);
+	return false;
 }
 
 /* Not by a static table, which sbatch and salloc would not load. */
@@ -243,6 +239,7 @@ void ddp_options_register(spank_t spank)
 	int i;
 
 	for (i = 0; i < OPTION_COUNT; i++) {
+		options[i].name = (char *)option_names[i] + strlen("--");
 		options[i].val = i;
 		options[i].cb = call_option;
 		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
@@ -256,9 +253,9 @@ const char *ddp_options_error(void)
 	int i;
 
 	for (i = 0; i < OPTION_COUNT; i++)
-		if (bad.options[i].code)
-			return bad.options[i].text;
-	return bad.key.code ? bad.key.text : NULL;
+		if (said.typed[i].error.code)
+			return said.typed[i].error.text;
+	return ddp_site_error();
 }
 
 bool ddp_options_place(void)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The --ddp options and plugstack.conf's arguments, in every context. Errors
- * are kept until they are asked for, because a step without --ddp must not
- * notice them.
+ * The --ddp options, in every context, over what the site says (site.h). From
+ * strong to weak: an option that was typed, now or for the job around; the
+ * site's default for the job's partition; the site's for all; the plugin's.
+ * Errors are kept until they are asked for, because a step without --ddp must
+ * not notice them.
  */
 #ifndef DDP_PLUGIN_OPTIONS_H
 #define DDP_PLUGIN_OPTIONS_H
@@ -11,9 +13,24 @@
 
 #include <slurm/spank.h>
 
+#include "plugin.h"
+
 /* Both from slurm_spank_init: once for each line of plugstack.conf; once. */
 void ddp_options_read(int argc, char **argv);
 void ddp_options_register(spank_t spank);
+
+/* The job's partition is known; NULL: it is not. ddp_plugin is what holds. */
+void ddp_options_partition(const char *name);
+
+/* Set an option ("--ddp-gpus") to a value, NULL for none, in a plugin. */
+int ddp_options_set(const char *name, const char *value,
+		    struct ddp_plugin *plugin, struct ddp_error *error);
+
+/* Whether "--NAME", or "--NAME=WORD" with this very word, was typed. */
+bool ddp_options_typed(const char *option);
+
+/* The default of the site of this number; as ddp_site_default. */
+const char *ddp_options_site(size_t index);
 
 /* The first error that makes a --ddp step impossible; NULL if there is none. */
 const char *ddp_options_error(void);

@@ -11,11 +11,17 @@
 
 #include <net/if.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "layout/placement.h"
 
-/* What the user and the administrator said; see options.h. */
+enum {
+	DDP_ENV_MAX = 32,	/* variables of env= */
+	DDP_ENV_SIZE = 512	/* holds each of them and its NUL */
+};
+
+/* What holds: the user's options over the site's defaults; see options.h. */
 struct ddp_plugin {
 	bool seen;		/* --ddp was given in some form */
 	bool on;		/* and is not --ddp=off */
@@ -25,11 +31,15 @@ struct ddp_plugin {
 	enum ddp_gpus_policy gpus;	/* --ddp-gpus */
 	enum ddp_cpus_policy cpus;	/* --ddp-cpus */
 
+	/* The site's alone, which options do not replace */
 	bool mpi_keep;		/* plugstack: mpi=keep */
 	bool cpus_trust;	/* plugstack: cpus=trust */
 	uint16_t port_first, port_last;	/* plugstack: port-range=a-b */
 	char interface[IF_NAMESIZE];	/* plugstack: interface=; or "" */
 	const char *topology;	/* plugstack: topology=, %n the node; NULL */
+	const char *env[DDP_ENV_MAX];	/* plugstack: env=NAME=VALUE */
+	size_t env_count;
+	const char *allow, *deny;	/* plugstack: lists; NULL */
 };
 
 extern struct ddp_plugin ddp_plugin;
@@ -50,6 +60,9 @@ extern struct ddp_plugin ddp_plugin;
 
 /* Where the ranks of the step are, as layout/mapping.h has it; "": unknown. */
 #define DDP_TELL_MAPPING "SLURM_DDP_MAPPING"
+
+/* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
+#define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"
 
 /*
  * The value of RANK and others on a node where this plugin is missing: srun

@@ -102,7 +102,9 @@ obj/tests/fuzz/record: obj/fuzz/lib/job/record.o
 obj/tests/fuzz/launch: obj/fuzz/lib/job/launch.o
 obj/tests/fuzz/card: obj/fuzz/lib/nccl/card.o
 
-obj/fuzz/tests/fuzz/plugin.o: PART_CFLAGS = -I$(srcdir)/plugin $(SLURM_CFLAGS)
+obj/fuzz/tests/fuzz/plugin.o obj/fuzz/plugin/keys.o: PART_CFLAGS = \
+	-I$(srcdir)/plugin $(SLURM_CFLAGS)
+obj/tests/fuzz/plugin: obj/fuzz/plugin/keys.o
 
 obj/fuzz/lib/topo/%.o: PART_CFLAGS = $(HWLOC_CFLAGS) \
 	-Dsetrlimit=fuzz_setrlimit

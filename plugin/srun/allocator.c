@@ -4,6 +4,7 @@
 #include "srun/check.h"
 #include "srun/cli.h"
 #include "srun/outer.h"
+#include "srun/policy.h"
 #include "srun/srun.h"
 
 void ddp_allocator_init(void)
@@ -13,7 +14,9 @@ void ddp_allocator_init(void)
 
 void ddp_allocator_post_opt(void)
 {
-	if (ddp_check_options() && !ddp_plugin.cpus_trust &&
-	    ddp_cli_available())
+	if (!ddp_check_options() || !ddp_cli_available())
+		return;
+	ddp_policy_check(0);
+	if (!ddp_plugin.cpus_trust)
 		ddp_check_cpus();
 }

@@ -15,6 +15,7 @@
 #include "layout/hostlist.h"
 #include "layout/port.h"
 #include "layout/text.h"
+#include "options.h"
 #include "plugin.h"
 #include "srun/cli.h"
 #include "srun/context.h"
@@ -163,6 +164,28 @@ static void explain_port(uint32_t job_id, uint32_t step_id, const char *step,
 				    ddp_plugin.port_last));
 }
 
+/* What of it the site has set, in the words of plugstack.conf. */
+static void explain_site(void)
+{
+	const char *text, *more;
+	char option[64];
+	size_t i;
+
+	for (i = 0; (text = ddp_options_site(i)); i++) {
+		snprintf(option, sizeof(option), "--%.*s",
+			 (int)strcspn(text, "="), text);
+		more = "";
+		if (strcmp(text, "ddp=explain") == 0) {
+			strcpy(option, "--ddp=explain");
+			more = "; --ddp=on goes without";
+		} else if (strcmp(option, "--env") == 0) {
+			more = ", unless you export another";
+		}
+		if (*text && !ddp_options_typed(option))
+			say("%s: this site's default%s", text, more);
+	}
+}
+
 void ddp_explain(spank_t spank, bool heterogeneous, const char *master)
 {
 	uint32_t job_id, step_id;
@@ -182,4 +205,5 @@ void ddp_explain(spank_t spank, bool heterogeneous, const char *master)
 	say("a rank that fails ends the step: %s",
 	    ddp_rerun_added("SLURM_KILL_BAD_EXIT") ? "filled in" :
 	    "unless --kill-on-bad-exit says otherwise");
+	explain_site();
 }

@@ -6,10 +6,13 @@
 #define _GNU_SOURCE
 #include "srun/outer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "layout/report.h"
 #include "layout/vars.h"
+#include "site.h"
 
 /* A value that has been changed since is the user's, and stays. */
 static void remove_recorded(const char *record, const char *name)
@@ -18,6 +21,16 @@ static void remove_recorded(const char *record, const char *name)
 
 	if (value && ddp_vars_recorded(record, name, value))
 		unsetenv(name);
+}
+
+/* The site's variable, "NAME=VALUE", as whatever that step was given. */
+static void remove_site(const char *record, const char *variable)
+{
+	char name[DDP_ENV_SIZE];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(variable, "="),
+		 variable);
+	remove_recorded(record, name);
 }
 
 void ddp_outer_remove(void)
@@ -30,6 +43,8 @@ void ddp_outer_remove(void)
 		return;
 	for (i = 0; (var = ddp_vars_get(i)); i++)
 		remove_recorded(record, var->name);
+	for (i = 0; ddp_site_env(i); i++)
+		remove_site(record, ddp_site_env(i));
 	unsetenv(DDP_PLACEMENT);
 	unsetenv(DDP_VARS_RECORD);
 }

@@ -11,8 +11,7 @@
 #include "layout/gres.h"
 #include "srun/program.h"
 
-/* All that scontrol prints, the caller's to free; NULL if it fails. */
-static char *read_scontrol(const char *what, const char *id)
+char *ddp_scontrol_show(const char *what, const char *id)
 {
 	const char *argv[] = { "scontrol", "-d", "-o", "show", what, id, NULL };
 
@@ -51,7 +50,7 @@ static int parse_answer(char *text, const char *job_id, uint32_t *gpus,
 int ddp_scontrol_count_gpus(const char *job_id, uint32_t *gpus,
 			    struct ddp_error *error)
 {
-	char *text = read_scontrol("job", job_id);
+	char *text = ddp_scontrol_show("job", job_id);
 	int rc;
 
 	if (!text)
@@ -69,7 +68,7 @@ char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id)
 	char id[32];
 
 	snprintf(id, sizeof(id), "%u.%u", job_id, step_id);
-	return read_scontrol("step", id);
+	return ddp_scontrol_show("step", id);
 }
 
 const char *ddp_scontrol_find_word(const char *text, const char *name,

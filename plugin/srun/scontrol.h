@@ -17,7 +17,13 @@
 int ddp_scontrol_count_gpus(const char *job_id, uint32_t *gpus,
 			    struct ddp_error *error);
 
-/* What scontrol says of a step, the caller's to free; NULL: nothing. */
+/*
+ * What scontrol says of a "job" or a "partition", or of all (id NULL), the
+ * caller's to free; NULL: nothing.
+ */
+char *ddp_scontrol_show(const char *what, const char *id);
+
+/* The same of a step. */
 char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id);
 
 /*

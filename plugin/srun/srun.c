@@ -19,6 +19,7 @@
 #include "srun/order.h"
 #include "srun/outer.h"
 #include "srun/output.h"
+#include "srun/policy.h"
 #include "srun/rerun.h"
 
 enum { MAPPING_MAX = 100 << 10 };	/* execve takes 128 KiB in one string */
@@ -84,6 +85,8 @@ static void read_component(uint32_t component)
 	if (component > ddp_rerun_done() && !ddp_srun.was_on)
 		begin_again();
 	ddp_srun.was_on = true;
+	if (component >= ddp_rerun_done())
+		ddp_policy_check(component);
 	if (!ddp_cli_available())
 		ddp_check_tasks();
 	else if (component >= ddp_rerun_done() &&
@@ -156,11 +159,14 @@ static void read_order(spank_t spank, struct ddp_order *order)
 void ddp_srun_launch(spank_t spank)
 {
 	struct ddp_order order = { .master = NULL };
+	uint32_t job_id;
 
 	ddp_output_release();
 	if (!ddp_srun.was_on)
 		return;
 	correct_bind();
+	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
+		ddp_policy_launch(job_id, ddp_srun.component > 1);
 	read_order(spank, &order);
 	if (ddp_plugin.explain || ddp_plugin.dry_run)
 		ddp_explain(spank, ddp_srun.component > 1, order.master);

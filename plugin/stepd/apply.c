@@ -17,7 +17,8 @@
 
 enum {
 	NUMA_MAX = 1024,		/* the kernel has no more */
-	NUMA_BITS = 8 * sizeof(unsigned long)
+	NUMA_BITS = 8 * sizeof(unsigned long),
+	RECORD_SIZE = DDP_VARS_RECORD_SIZE + DDP_ENV_MAX * DDP_ENV_SIZE
 };
 
 /* Does not touch the CPUs where nothing is to change. */
@@ -77,6 +78,30 @@ static int remove_hidden(struct ddp_task *task, struct ddp_error *error)
 	return rc;
 }
 
+/* The site's variables, but for those that the user has exported. */
+static int export_site(struct ddp_task *task, char *record,
+		       struct ddp_error *error)
+{
+	char name[DDP_ENV_SIZE];
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < ddp_plugin.env_count; i++) {
+		value = strchr(ddp_plugin.env[i], '=');
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)(value - ddp_plugin.env[i]), ddp_plugin.env[i]);
+		if (ddp_task_getenv(task, name))
+			continue;
+		if (ddp_vars_record_add(record, RECORD_SIZE, name,
+					value + 1) < 0)
+			return ddp_error_set(error, DDP_ERROR_SYSTEM,
+					     "%s is too long", name);
+		if (ddp_task_setenv(task, name, value + 1, error) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Set a row's variable, and write down that it was set. */
 static int export_var(struct ddp_task *task, size_t row, char *record,
 		      struct ddp_error *error)
@@ -96,8 +121,7 @@ static int export_var(struct ddp_task *task, size_t row, char *record,
 		       var->rule == DDP_VAR_SLURMS))
 		return 0;
 	if (value && recorded &&
-	    ddp_vars_record_add(record, DDP_VARS_RECORD_SIZE, var->name,
-				value) < 0)
+	    ddp_vars_record_add(record, RECORD_SIZE, var->name, value) < 0)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "%s is too long", var->name);
 	return ddp_task_setenv(task, var->name, value, error);
@@ -105,7 +129,7 @@ static int export_var(struct ddp_task *task, size_t row, char *record,
 
 static int export_vars(struct ddp_task *task, struct ddp_error *error)
 {
-	char record[DDP_VARS_RECORD_SIZE];
+	char record[RECORD_SIZE];
 	struct ddp_cpuset mask;
 	size_t row;
 
@@ -115,6 +139,8 @@ static int export_vars(struct ddp_task *task, struct ddp_error *error)
 	task->vars.record = record;
 	ddp_vars_record_begin(record, sizeof(record), task->job_id,
 			      task->step_id);
+	if (export_site(task, record, error) < 0)
+		return -1;
 	for (row = 0; ddp_vars_get(row); row++)
 		if (export_var(task, row, record, error) < 0)
 			return -1;

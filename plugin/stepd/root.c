@@ -90,12 +90,15 @@ static struct ddp_siblings *map_siblings(uint32_t tasks,
 	return siblings;
 }
 
-/* What goes wrong here each of the tasks then finds in ddp_stepd.error. */
+/*
+ * What goes wrong here each of the tasks then finds in ddp_stepd.error. Whether
+ * they place at all can depend on the partition, which only they know.
+ */
 void ddp_root_post_opt(spank_t spank)
 {
 	uint32_t tasks;
 
-	if (ddp_plugin.on && !ddp_options_error() && ddp_options_place() &&
+	if (ddp_plugin.on && !ddp_options_error() &&
 	    ddp_step_is_users(spank, NULL) > 0 &&
 	    spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) ==
 	    ESPANK_SUCCESS)

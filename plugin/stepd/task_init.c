@@ -94,6 +94,15 @@ static int prepare(struct ddp_task *task, struct ddp_error *error)
 	return rc != 0 ? rc : ddp_task_apply(task, error);
 }
 
+/* The site's defaults can depend on the partition. */
+static void read_partition(const struct ddp_task *task)
+{
+	const char *told = ddp_task_getenv(task, DDP_TELL_PARTITION);
+
+	ddp_options_partition(told ? told :
+			      ddp_task_getenv(task, "SLURM_JOB_PARTITION"));
+}
+
 void ddp_task_init(spank_t spank)
 {
 	struct ddp_task task = { .spank = spank };
@@ -106,6 +115,7 @@ void ddp_task_init(spank_t spank)
 	if (users == 0)
 		return;
 	rc = ddp_task_environment(&task, &error);
+	read_partition(&task);
 	task.alike = true;
 	if (ddp_options_error())
 		refuse(&task, ddp_options_error());

@@ -62,7 +62,7 @@ void ddp_tell_device(const struct ddp_task *task, bool cut)
 		"device 0, or ask for --gres=gpu:N instead";
 	static const char own[] = "--ddp-gpus=own: LOCAL_RANK is not a device "
 		"number, and programs that need to see both GPUs have no P2P "
-		"between them; use device 0, or leave the option out";
+		"between them; use device 0, or --ddp-gpus=all";
 	static const char share[] = "--ddp-gpus=share: there are more tasks "
 		"than GPUs, so LOCAL_RANK is not a device number and NCCL "
 		"cannot be used; use device 0, or ask for --gres=gpu:N";

@@ -11,7 +11,7 @@ refused_by_srun()
 		# shellcheck disable=SC2086 # several words
 		name="$word: $command" refuses "$words" $command
 	done <<-END
-	--ddp 'fast' is not one of explain, dry-run, off|srun --ddp=fast true
+	--ddp 'fast' is not one of explain, dry-run, on, off|srun --ddp=fast true
 	--ddp 'fast' is not one of|srun --ddp=off,fast true
 	--ddp 'fast' is not one of|srun --ddp=explain,fast true
 	--ddp '' is not one of|srun --ddp=, true
@@ -213,7 +213,7 @@ refused_for_a_key()
 	for command in 'srun --ddp' 'salloc --ddp' 'sbatch --ddp --wrap'; do
 		# shellcheck disable=SC2086
 		name="$word: $command under speed=high" \
-			refuses 'speed=high: unknown; known are: mpi=' \
+			refuses "speed=high: key 'speed' is not one of ddp," \
 			$command true
 	done
 	for key in mpi=fast mpi port-range=1-2 interface= cpus=no topology= \
@@ -234,7 +234,7 @@ refused_on_a_node()
 	echo "$word $plugin speed=high" >other.conf
 	admin n2 mount --bind "$scratch/other.conf" \
 		"$dir/cluster/etc/plugstack.conf"
-	name='speed=high on n2' refuses_ranks n2 'speed=high: unknown' \
+	name='speed=high on n2' refuses_ranks n2 "speed=high: key 'speed' is" \
 		srun --ddp -w n1,n2
 	call login srun -w n2 echo ran
 	equal "$word: and a step without --ddp runs there" 'ran 0' \

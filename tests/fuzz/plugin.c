@@ -2,14 +2,16 @@
 /*
  * Fuzzes the --ddp options and plugstack.conf's arguments. The input is a line
  * for each: an option begins with its letter (d, p, g or c), an argument with
- * an a. The file that reads them is included, because it keeps what it read,
- * and this must forget it before the next input. Slurm is a stub here.
+ * an a, and the partition with an n. The files that read them are included,
+ * because they keep what they read, and this must forget it before the next
+ * input. Slurm is a stub here.
  */
 #include "options.c"
+#include "site.c"
 
 #include "fuzz.h"
 
-enum { ARGUMENTS_MAX = 8 };
+enum { LINES_MAX = 8 };
 
 /* Slurm's part: remember the option, whose callback is called below. */
 static struct spank_option *registered[OPTION_COUNT];
@@ -44,6 +46,7 @@ static void give_option(char letter, const char *value)
 static void check_plugin(const struct ddp_plugin *plugin)
 {
 	const char *error = ddp_options_error();
+	size_t i;
 
 	if (error)
 		fuzz_check_line(error);
@@ -56,34 +59,61 @@ static void check_plugin(const struct ddp_plugin *plugin)
 	if (plugin->interface[0] != '\0')
 		fuzz_check_line(plugin->interface);
 	CHECK(!plugin->topology || plugin->topology[0] == '/');
+	for (i = 0; i < plugin->env_count; i++) {
+		fuzz_check_line(plugin->env[i]);
+		CHECK(ddp_keys_name_length(plugin->env[i]) > 0);
+	}
 }
 
-static void forget(const struct ddp_plugin *fresh)
+/* A bad argument must not leave anything behind that holds. */
+static void check_site(const char *partition)
 {
-	free((char *)ddp_plugin.topology);
-	ddp_plugin = *fresh;
-	memset(&bad, 0, sizeof(bad));
+	const char *text;
+	size_t i;
+
+	for (i = 0; (text = ddp_site_default(i, partition)); i++)
+		CHECK(!*text || find_key(text, NULL));
+	for (i = 0; (text = ddp_site_env(i)); i++)
+		CHECK(!*text || ddp_keys_name_length(text) > 0);
+	ddp_site_asks_partition();
+	ddp_options_typed("--ddp=explain");
+}
+
+static void forget(void)
+{
+	int i;
+
+	for (i = 0; i < OPTION_COUNT; i++)
+		free(said.typed[i].value);
+	memset(&said.typed, 0, sizeof(said.typed));
+	memset(&site, 0, sizeof(site));
+	ddp_options_partition(NULL);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	const struct ddp_plugin fresh = ddp_plugin;
 	char *text = fuzz_text(data, size), *rest = text, *line;
-	char *arguments[ARGUMENTS_MAX];
+	char *arguments[LINES_MAX];
+	const char *partition = NULL;
 	int count = 0;
 
 	if (registered_count == 0)
 		ddp_options_register(NULL);
 	while (*rest != '\0') {
 		line = fuzz_next_line(&rest);
-		if (*line != 'a')
+		if (*line == 'n')
+			partition = line + 1;
+		else if (*line != 'a')
 			give_option(*line, *line != '\0' ? line + 1 : line);
-		else if (count < ARGUMENTS_MAX)
+		else if (count < LINES_MAX)
 			arguments[count++] = line + 1;
 	}
 	ddp_options_read(count, arguments);
 	check_plugin(&ddp_plugin);
-	forget(&fresh);
+	ddp_options_partition(partition);
+	check_plugin(&ddp_plugin);
+	check_site(partition);
+	forget();
 	free(text);
 	return 0;
 }

@@ -43,6 +43,7 @@ static struct row {
 	{ "ntasks-per-gpu", "SLURM_NTASKS_PER_GPU", 0, false, "" },
 	{ "ntasks-per-node", "SLURM_NTASKS_PER_NODE", 0, false, "" },
 	{ "overcommit", "SLURM_OVERCOMMIT", 'O', false, "" },
+	{ "partition", "SLURM_PARTITION", 'p', false, "" },
 	{ "prolog", "SLURM_PROLOG", 0, false, "" },
 	{ "pty", NULL, 0, false, "" },
 	{ "task-epilog", "SLURM_TASK_EPILOG", 0, false, "" },

@@ -82,7 +82,7 @@ int walk_stepd(int argc, char **argv);
 
 /*
  * A run of a part, and what it must lead to. Lists are separated by '|';
- * strings may be NULL, for nothing. In conf and env @ is the directory of
+ * strings may be NULL, for nothing. In conf and env @/ is the directory of
  * tests/spank/run, which has topo and bin.
  */
 struct spank_case {
@@ -150,6 +150,7 @@ void test_siblings(void);	/* test_siblings.c */
 void test_views(void);		/* test_views.c */
 void test_meeting(void);	/* test_meeting.c */
 void test_explain(void);	/* test_explain.c */
+void test_site(void);		/* test_site.c */
 void test_foreign(void);	/* test_foreign.c */
 void test_failures(void);	/* test_failures.c */
 

@@ -46,6 +46,7 @@ int main(int argc, char **argv)
 	test_views();
 	test_meeting();
 	test_explain();
+	test_site();
 	test_foreign();
 	test_failures();
 	return cases_end();

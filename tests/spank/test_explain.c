@@ -75,7 +75,8 @@ static const struct spank_case step_cases[] = {
 	/* See test_task.c for job 12's port in 30000 to 30999. */
 	{ .name = "port-range=", .command = GIVEN "a",
 	  .conf = LINE " port-range=30000-30999", .err = ASKED SAY MASTER
-	  SAY "port 30416: from the job's and the step's number\n" UNLESS },
+	  SAY "port 30416: from the job's and the step's number\n" UNLESS
+	  SAY "port-range=30000-30999: this site's default\n" },
 	{ .name = "reserved ports", .command = GIVEN "a", .env = JOB("13"),
 	  .err = ASKED SAY MASTER
 	  SAY "port 12005: reserved by Slurm for this step\n" UNLESS },
@@ -104,7 +105,8 @@ static const struct spank_case step_cases[] = {
 	  "--mpi=pmix -K1 a", .err = ASKED SAY MASTER SAY PORT UNLESS },
 	{ .name = "explain, two lines in plugstack.conf",
 	  .command = GIVEN "a", .conf = LINE "\n" LINE " mpi=pmix",
-	  .err = ASKED SAY MASTER SAY PORT UNLESS },
+	  .err = ASKED SAY MASTER SAY PORT UNLESS
+	  SAY "mpi=pmix: this site's default\n" },
 	{ .name = "explain among srun's own words", .command = GIVEN "--noise "
 	  "a", .err = "srun: noise\n" ASKED SAY MASTER SAY PORT UNLESS },
 	{ .name = "inherited explain", .env = DDP "explain",

@@ -37,7 +37,7 @@ static const struct spank_case srun_cases[] = {
 	{ .name = "the number of a job", .refusal = SEEN,
 	  .command = "srun --ddp --jobid=1" FAKE " b" },
 	{ .name = "a key of plugstack.conf", .command = "srun --ddp b",
-	  .conf = LINE " a\033[31mb=c", .refusal = "a?[31mb=c: unknown" },
+	  .conf = LINE " a\033[31mb=c", .refusal = "a?[31mb=c: key '" },
 	{ .name = "exported ones, in an explanation", .command = OPEN "a",
 	  .env = "MASTER_ADDR=a" FAKE "|MASTER_PORT=\t9" FAKE,
 	  .err = SAY "tasks 4 on 2 nodes: as asked for\n"

@@ -139,7 +139,7 @@ static const struct spank_case line_cases[] = {
 	  "0:#binds=1|1:#cpus=18-35,54-71|#naps=0", .writes = 1,
 	  .err = "slurm-ddp: --ddp-gpus=own: LOCAL_RANK is not a device "
 	  "number, and programs that need to see both GPUs have no P2P "
-	  "between them; use device 0, or leave the option out\n" },
+	  "between them; use device 0, or --ddp-gpus=all\n" },
 	{ .name = "three, of which one is wrong", .env = TWO, .tasks = ALL,
 	  .conf = LINE "\n" LINE " speed=9\n" LINE, .command = TWICE,
 	  .refusal = "rank 0 on n1: plugstack.conf: spank_ddp.so: speed=9" },

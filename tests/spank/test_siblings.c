@@ -22,7 +22,7 @@
 #define WRONG "#cpus=18-20;#cpus=0-2"
 #define OWN_LINE "slurm-ddp: --ddp-gpus=own: LOCAL_RANK is not a device " \
 	"number, and programs that need to see both GPUs have no P2P " \
-	"between them; use device 0, or leave the option out\n"
+	"between them; use device 0, or --ddp-gpus=all\n"
 #define SHARE_LINE "slurm-ddp: --ddp-gpus=share: there are more tasks " \
 	"than GPUs, so LOCAL_RANK is not a device number and NCCL cannot be " \
 	"used; use device 0, or ask for --gres=gpu:N\n"

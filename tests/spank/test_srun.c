@@ -209,7 +209,7 @@ static const struct spank_case noise_cases[] = {
 	{ .name = "and where the step is refused", .status = 1,
 	  .command = "srun --noise --ddp=no " STEP,
 	  .err = "srun: noise\nsrun: error: slurm-ddp: --ddp 'no' is not one "
-		 "of explain, dry-run, off\n" },
+		 "of explain, dry-run, on, off\n" },
 	{ .name = "and without --ddp", .want = "same",
 	  .command = "srun --noise " STEP, .err = "srun: noise\n" },
 	{ .name = "once for each component", .want = POISONED,
@@ -248,9 +248,10 @@ static const struct spank_case het_cases[] = {
 
 static const struct spank_case refused_cases[] = {
 	{ .name = "an unknown word", .command = "srun --ddp=explian " STEP,
-	  .refusal = "--ddp 'explian' is not one of explain, dry-run, off" },
+	  .refusal = "--ddp 'explian' is not one of explain, dry-run, on, off; "
+	  "did you mean explain" },
 	{ .name = "an inherited unknown word", .command = "srun " STEP,
-	  .env = DDP "on", .refusal = "--ddp 'on' is not one of" },
+	  .env = DDP "yes", .refusal = "--ddp 'yes' is not one of" },
 	{ .name = "off among others",
 	  .refusal = "--ddp: off is given with other words",
 	  .command = "srun --ddp=explain,off " STEP },
@@ -292,7 +293,7 @@ static const struct spank_case refused_cases[] = {
 	  .command = "srun --ddp --ddp-port=25000x " STEP },
 	{ .name = "an unknown key", .command = "srun --ddp " STEP,
 	  .conf = LINE " mpi=keep speed=9",
-	  .refusal = "speed=9: unknown; known are: mpi=pmix|keep" },
+	  .refusal = "speed=9: key 'speed' is not one of ddp, ddp-gpus, " },
 	{ .name = "an unknown key in a second line", .conf = LINE "\n" LINE
 	  " speed=9", .command = "srun --ddp " STEP, .refusal = "speed=9" },
 	{ .name = "a key without a value", .command = "srun --ddp " STEP,

@@ -163,8 +163,10 @@ static const struct spank_case refused_cases[] = {
 	{ .name = "the user's master that is loopback", .env = RANK0
 	  "|MASTER_ADDR=loop", .command = COMMAND,
 	  .refusal = "loop resolves to loopback" },
-	{ .name = "one rank of a node speaks for all", .env = BASE
-	  "|MASTER_PORT=0", .command = COMMAND, .status = 1, .want = "" },
+	{ .name = "one rank of a node that shares nothing speaks for all",
+	  .env = BASE "|SLURM_STEP_NUM_TASKS=5000|SLURM_STEP_NODELIST=n1|"
+	  "SLURM_STEP_TASKS_PER_NODE=5000|MASTER_PORT=0", .status = 1,
+	  .command = STEP("0 5000 5000"), .want = "" },
 	{ .name = "Slurm and the layout at odds, rank", .command = COMMAND,
 	  .env = BASE "|SLURM_PROCID=2", .refusal = "local task 1 of 2 on n1, "
 	  "and by the step's layout it is 0 of 2 on n2" },

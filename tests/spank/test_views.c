@@ -115,7 +115,7 @@ static const struct spank_case name_cases[] = {
 	  "1:CUDA_VISIBLE_DEVICES=" MIG("dddddddd"),
 	  .err = "slurm-ddp: --ddp-gpus=own: LOCAL_RANK is not a device "
 	  "number, and programs that need to see both GPUs have no P2P "
-	  "between them; use device 0, or leave the option out\n" },
+	  "between them; use device 0, or --ddp-gpus=all\n" },
 	{ .name = "ROCR_VISIBLE_DEVICES alone", .env = TWO
 	  "|ROCR_VISIBLE_DEVICES=1,0|SLURM_STEP_GPUS=1,0",
 	  .tasks = "#cpus=0-7", .command = STEPD(""), .conf = ON("amd"),

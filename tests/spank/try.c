@@ -41,20 +41,23 @@ static size_t name_length(const char *entry)
 	return strcspn(entry, "=");
 }
 
-/* Copy a text, with the test's directory for each '@'. */
+/* Copy a text, with the test's directory for each '@' before a '/'. */
 static char *expand(const char *text)
 {
 	size_t room = strlen(text) + 1, used = 0;
 	const char *at;
 	char *out;
+	bool is;
 
-	for (at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
+	for (at = strstr(text, "@/"); at; at = strstr(at + 1, "@/"))
 		room += strlen(cases_dir);
 	out = malloc(room);
-	for (; *text; text++)
+	for (; *text; text++) {
+		is = strncmp(text, "@/", 2) == 0;
 		used += (size_t)snprintf(out + used, room - used, "%.*s",
-					 *text == '@' ? PATH_MAX : 1,
-					 *text == '@' ? cases_dir : text);
+					 is ? PATH_MAX : 1,
+					 is ? cases_dir : text);
+	}
 	out[used] = '\0';
 	return out;
 }

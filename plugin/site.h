@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the site says, by the arguments of plugstack.conf: KEY=VALUE, or
+ * partition=NAME,NAME:KEY=VALUE for the jobs of these partitions. In
+ * slurmstepd they are read as root; they are words, and nothing is looked up.
+ */
+#ifndef DDP_PLUGIN_SITE_H
+#define DDP_PLUGIN_SITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "plugin.h"
+
+/* The arguments of one line; argv is kept, as Slurm keeps it. */
+void ddp_site_read(int argc, char **argv);
+
+/* The first error in them; NULL if there is none. */
+const char *ddp_site_error(void);
+
+/*
+ * Set what they say: first what is for all, then what is for this partition
+ * (NULL: not known). Later ones replace earlier ones.
+ */
+void ddp_site_apply(struct ddp_plugin *plugin, const char *partition);
+
+/* Whether any of it depends on the partition. */
+bool ddp_site_asks_partition(void);
+
+/*
+ * The argument of this number, if it is a default for steps that stands in
+ * this partition; "" if not, NULL beyond the last.
+ */
+const char *ddp_site_default(size_t index, const char *partition);
+
+/* The variable of the argument of this number, "NAME=VALUE"; "", NULL too. */
+const char *ddp_site_env(size_t index);
+
+#endif
