@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the plugin does in srun, sbatch and salloc, as the user. Read srun.c
- * first: it has the order. check.c and policy.c refuse, fill.c fills in what the user left
- * open, rerun.c runs srun again with it, and explain.c says what was chosen.
+ * first: it has the order. check.c and policy.c refuse, fill.c fills in what
+ * the user left open, rerun.c runs srun again with it, and explain.c says what
+ * was chosen.
  * This header is what dispatch.c calls.
  */
 #ifndef DDP_SRUN_SRUN_H
