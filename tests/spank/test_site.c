@@ -244,17 +244,16 @@ static const struct spank_case bad_cases[] = {
 static const struct spank_case explain_cases[] = {
 	{ .name = "every default is told, with its reason",
 	  .command = GIVEN "-pslow a", .err = EXPLAINED
+	  SAY "ddp-cpus=spread: this site's default\n"
 	  SAY "ddp-gpus=own: this site's default\n"
 	  SAY "interface=ib0: this site's default\n"
 	  SAY "env=NCCL_DEBUG=WARN: this site's default, unless you export "
 	  "another\n"
 	  SAY "env=NCCL_IB_HCA=mlx5_0: this site's default, unless you export "
-	  "another\n"
-	  SAY "ddp-cpus=spread: this site's default\n",
-	  .env = IN("slow"), .conf = LINE "ddp-gpus=own interface=ib0 "
-	  "env=NCCL_DEBUG=INFO env=NCCL_DEBUG=WARN env=NCCL_IB_HCA=mlx5_0 "
-	  "ddp-cpus=off partition=slow:ddp-cpus=spread "
-	  "partition=gpu:ddp-cpus=near" },
+	  "another\n",
+	  .env = IN("slow"), .conf = LINE "partition=slow:ddp-cpus=spread "
+	  "ddp-gpus=own interface=ib0 env=NCCL_DEBUG=INFO env=NCCL_DEBUG=WARN "
+	  "env=NCCL_IB_HCA=mlx5_0 ddp-cpus=off partition=gpu:ddp-cpus=near" },
 	{ .name = "in which of several a job runs, if nobody tells",
 	  .command = GIVEN "a", .env = IN("slow,gpu"), .err = "srun: error: "
 	  SAY "scontrol does not tell in which of slow,gpu the job runs; no "
