@@ -191,9 +191,8 @@ void ddp_policy_launch(uint32_t job_id, bool heterogeneous)
 			ddp_rerun_add(DDP_TELL_PARTITION, partition);
 		else
 			slurm_error("slurm-ddp: scontrol does not tell in "
-				    "which of %s the job runs; no default of "
-				    "plugstack.conf for one of them holds",
-				    set);
+				    "which of its partitions the job runs; no "
+				    "default for one of them holds");
 	}
 	ddp_options_partition(partition ? partition : set);
 	free(partition);

@@ -68,7 +68,7 @@ explains_site()
 	shift
 	call login "$@" true
 	equal "$*: the site's defaults" "$wanted" \
-		"$(sed -n "s/^slurm-ddp: \(.*\): this site's default.*/\1/p" \
+		"$(sed -n "s/^slurm-ddp: \([^ ]*=[^ ]*\): this site's default.*/\1/p" \
 			err | paste -sd' ')"
 }
 

@@ -256,8 +256,8 @@ static const struct spank_case explain_cases[] = {
 	  "env=NCCL_IB_HCA=mlx5_0 ddp-cpus=off partition=gpu:ddp-cpus=near" },
 	{ .name = "in which of several a job runs, if nobody tells",
 	  .command = GIVEN "a", .env = IN("slow,gpu"), .err = "srun: error: "
-	  SAY "scontrol does not tell in which of slow,gpu the job runs; no "
-	  "default of plugstack.conf for one of them holds\n" EXPLAINED
+	  SAY "scontrol does not tell in which of its partitions the job "
+	  "runs; no default for one of them holds\n" EXPLAINED
 	  SAY "ddp-cpus=off: this site's default\n",
 	  .conf = LINE "ddp-cpus=off partition=slow:ddp-cpus=spread" },
 	{ .name = "what the user chose is not the site's",
