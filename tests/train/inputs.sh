@@ -285,12 +285,12 @@ test_differing_files()
 	{ head -c 4096 same; for _ in $(seq 127); do cat pages; done
 		tail -c +1564673 same; } >differing
 	equal 'the files are of one size' "$(wc -c <same)" "$(wc -c <differing)"
-	call timeout 60 mpirun -n 1 "$train" --tokens same --vocab 256 \
-		--steps 100 : -n 1 "$train" --tokens differing --vocab 256 \
-		--steps 100
+	call timeout 60 mpirun -n 2 "$top/tests/by_rank" "$train" \
+		--tokens same --vocab 256 --steps 100 // \
+		--tokens differing --vocab 256 --steps 100
 	equal "ends when a rank's tokens are not those that were checked" \
 		"1 ddp-train: rank 1 on $(uname -n): --tokens differing has $(
-		)$not_checked" "$status $(grep '^ddp-train: ' err)"
+		)$not_checked" "$status $(grep -a '^ddp-train: ' err)"
 }
 
 test_environment()

@@ -204,7 +204,8 @@ test_options_of_ranks()
 		# shellcheck disable=SC2086 # several arguments in one field
 		refuses "names a rank with $had" 1 \
 			"$(uname -n) has $had, but rank 0 has $wanted; $end" \
-			mpirun -n 1 "$train" $first : -n 1 "$train" $second
+			mpirun -n 2 "$top/tests/by_rank" "$train" $first // \
+			$second
 	done <<-END
 	--deterministic on|--deterministic off|--global-batch 8|--deterministic
 	--drop-last off|--drop-last on|--data $text --drop-last|--data $text
@@ -220,8 +221,9 @@ test_options_of_ranks()
 	--data of 3000 bytes, checksum $cut|--data of $size bytes, checksum $sum|--data $text|--data short
 	END
 	refuses 'names the first rank that differs' 1 'rank 2 on' \
-		mpirun -n 2 "$train" : -n 2 "$train" --seed 2
-	call timeout 60 mpirun -n 1 "$train" --steps 2 --log one : \
-		-n 1 "$train" --steps 2 --backend mpi --lr 1e-3
+		mpirun -n 4 sh -c 'test "$OMPI_COMM_WORLD_RANK" -lt 2 ||
+			set -- --seed 2; exec "$0" "$@"' "$train"
+	call timeout 60 mpirun -n 2 "$top/tests/by_rank" "$train" --steps 2 \
+		--log one // --steps 2 --backend mpi --lr 1e-3
 	equal 'takes other words for the same' 0 "$status"
 }

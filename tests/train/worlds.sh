@@ -222,13 +222,12 @@ test_trouble()
 	more ranks than granules|2|--global-batch|4|--data $text --deterministic --global-batch 2
 	END
 	refused "one rank's missing data names the rank" 1 'rank 1 on' \
-		1 mpirun -n 1 "$train" --data "$text" : \
-		-n 2 "$train" --data none
+		3 "$top/tests/by_rank" "$train" --data "$text" // --data none
 	refused "one rank's bad option names the rank" 2 'rank 1 on' \
-		1 mpirun -n 1 "$train" : -n 1 "$train" --bogus
+		2 "$top/tests/by_rank" "$train" // --bogus
 	echo 'of another run' >kept
 	refused 'another option on a rank is named' 1 '--steps 5' \
-		1 mpirun -n 1 "$train" --log kept : -n 1 "$train" --steps 5
+		2 "$top/tests/by_rank" "$train" --log kept // --steps 5
 	equal 'and the log stays as it was' 'of another run' "$(cat kept)"
 	refused "rank 0's unwritable log ends all" 1 '--log .' \
 		2 "$train" --log .
@@ -243,7 +242,7 @@ test_trouble()
 	refused "refuses a RANK that is not the backend's" 1 'rank 1 on' \
 		1 env RANK=0 mpirun -n 2 "$train"
 	refused 'names a rank without its variables' 1 'rank 1 on' \
-		1 mpirun -n 1 "$train" : -n 1 env RANK=missing "$train"
+		2 "$top/tests/by_rank" env "$train" // RANK=missing "$train"
 	refused 'refuses a world that no MPI launcher started' 1 \
 		'no MPI launcher' 1 env WORLD_SIZE=2 "$train"
 	ranks 2 "$train" --data "$text" --lr 1e30 --clip 0 --steps 20
