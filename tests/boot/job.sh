@@ -169,6 +169,7 @@ step()
 {
 	step_name=$1 step_status=$2 step_wanted=$3
 	shift 3
+	settle
 	begin=$(date +%s)
 	call two "$@"
 	case $status in 137 | 143) status=killed ;; esac
@@ -202,6 +203,7 @@ call two $off ./job @2:kill create=1000 barrier
 lines "$(late '0 1 3' barrier 'after a second' ' for rank 2 on n2')" \
 	'a death before the job leaves the deadline'
 step 'or --kill-on-bad-exit' killed '' $on ./job @2:kill create barrier
+settle
 begin=$(date +%s)
 call login srun --ddp -N2 --gres=gpu:2 ./job @2:kill create barrier
 check 'which srun --ddp has set' test "$status" -gt 128 -a \

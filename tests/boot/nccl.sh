@@ -63,6 +63,8 @@ with()
 	mkdir -m 777 meet
 	: >meet/log
 	chmod 666 meet/log
+	# Slurm 26.05 takes long to end a step of which some ranks sleep.
+	settle
 	begin=$(date +%s)
 	# shellcheck disable=SC2086 # a list of words
 	call login env FAKE_NCCL_DIR="$scratch/meet" srun --mpi=pmix \

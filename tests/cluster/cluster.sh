@@ -73,14 +73,20 @@ patient()
 	return "$patient_status"
 }
 
-# login CMD...: on the login node, as the unprivileged user, when all nodes are
-# done with the end of the job before
-login()
+# settle: wait until all nodes are done with the end of the job before
+settle()
 {
 	until test -z "$("$sandbox" exec --dir "$dir/cluster" \
 		sinfo -h -t completing -o %N)"; do
 		sleep 0.05
 	done
+}
+
+# login CMD...: on the login node, as the unprivileged user, when all nodes are
+# done
+login()
+{
+	settle
 	case " $* " in
 	*' : '*) patient "$@" ;;
 	*) bounded 60 "$@" ;;
