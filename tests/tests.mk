@@ -51,7 +51,8 @@ obj/tests/boot/job: obj/tests/boot/job.o obj/lib/libddp.a \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
-obj/tests/boot/job_mpi.o: PART_CFLAGS = $(MPI_CFLAGS) -DDDP_TEST_MPI
+obj/tests/boot/job_mpi.o: PART_CFLAGS = $(MPI_CFLAGS) $(PMIX_CFLAGS) \
+	-DDDP_TEST_MPI
 obj/tests/boot/job_mpi.o: $(srcdir)/tests/boot/job.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 obj/tests/boot/job_mpi: obj/tests/boot/job_mpi.o obj/lib/libddp.a \

@@ -24,9 +24,10 @@
  * after its peers' deadline may itself succeed: only ddp_abort by those who
  * waited ends it.
  *
- * Order: destroy communicators, then the job, then call MPI_Finalize. The
- * program's own MPI_Init may come at any time, but the first ddp_job_create
- * must come before MPI_Finalize.
+ * Order: the program's own MPI_Init, ddp_job_create, communicators; then destroy
+ * these, then the job, then call MPI_Finalize. Open MPI 4 allows MPI_Init at any
+ * time; that of Open MPI 5 fails once the process has joined PMIx. The first
+ * ddp_job_create must come before MPI_Finalize in any case.
  *
  * Threads: several threads may call the functions of a job at once, except
  * ddp_job_destroy. Collectives wait for each other, and their order must still

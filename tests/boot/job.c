@@ -13,6 +13,7 @@
  *   forge=WHAT        take part in the next exchange with a wrong record
  *   abort=CODE        the sentence names $JOB_WORLD [world]
  *   exit=CODE kill sleep=MS mpi_init mpi_finalize
+ *   pmix_init pmix_finalize     without libddp
  *
  * What fails says "RANK ARGUMENT: CODE after SECONDS: TEXT", and the next
  * argument follows.
@@ -28,6 +29,7 @@
 
 #ifdef DDP_TEST_MPI
 #include <mpi.h>
+#include <pmix.h>
 #endif
 
 #include "argument.h"
@@ -180,7 +182,12 @@ static int mpi_do(const char *what)
 {
 #ifdef DDP_TEST_MPI
 	int rank, size, sum;
+	pmix_proc_t self;
 
+	if (strcmp(what, "pmix_init") == 0)
+		return PMIx_Init(&self, NULL, 0);
+	if (strcmp(what, "pmix_finalize") == 0)
+		return PMIx_Finalize(NULL, 0);
 	if (strcmp(what, "mpi_finalize") == 0)
 		return MPI_Finalize();
 	MPI_Init(NULL, NULL);

@@ -220,19 +220,32 @@ for kill in $off $on; do
 done
 
 # The program's own MPI
-if grep -q '^HAVE_MPI = yes' "$build/config.mak"; then
-	program job_mpi || exit 1
+own_mpi()
+{
 	while read -r order; do
 		# shellcheck disable=SC2086 # a list of words
 		call two ./job_mpi $order
 		equal "$order" '0 ' "$status $(cat out err)"
-	done <<-END
-	create gather mpi_init gather destroy mpi_finalize
+	done
+}
+
+if grep -q '^HAVE_MPI = yes' "$build/config.mak"; then
+	program job_mpi || exit 1
+	own_mpi <<-END
 	mpi_init create gather destroy mpi_finalize
-	create gather destroy mpi_init mpi_finalize
 	mpi_init create gather mpi_finalize gather destroy create gather
-	create mpi_init gather destroy create gather destroy mpi_finalize
 	END
+	call two ./job_mpi pmix_init mpi_init mpi_finalize pmix_finalize
+	if test "$status" -eq 0; then
+		own_mpi <<-END
+		create gather mpi_init gather destroy mpi_finalize
+		create gather destroy mpi_init mpi_finalize
+		create mpi_init gather destroy create gather destroy mpi_finalize
+		END
+	else
+		skip 'MPI_Init after ddp_job_create' \
+			'this MPI fails after PMIx_Init alone, too'
+	fi
 else
 	skip "a program's own MPI" 'configure found no MPI'
 fi
