@@ -114,10 +114,6 @@ static int check(const struct options *options, struct ddp_error *error)
 				     "%" PRIu64 " is more than --maxbytes %"
 				     PRIu64 "; choose a larger --maxbytes",
 				     options->min_bytes, options->max_bytes);
-	if (options->bootstrap && mpi)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--bootstrap "
-				     "measures libddp next to MPI; leave "
-				     "--backend mpi out");
 	if (options->pairs && options->min_bytes != options->max_bytes)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--pairs "
 				     "measures one size, not those from "

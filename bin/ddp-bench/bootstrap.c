@@ -12,20 +12,38 @@
 #include "outliers.h"
 #include "tool/tool.h"
 
-enum { ID_BYTES = 128 };		/* of an ncclUniqueId */
+enum {
+	ID_BYTES = 128,			/* of an ncclUniqueId */
+	OPEN = 0, HAND_OUT, CONNECT,	/* what is measured */
+	TIMES
+};
 
 struct row {
-	double job, exchange, connect;	/* seconds; below 0: left out */
-	double mpi, broadcast;
+	double seconds[TIMES];		/* below 0: left out */
 	uint64_t wrong;
 };
 
-static bool mpi_is_open;
+struct column {
+	const char *title, *unit, *json;
+	double scale;
+};
+
+static const struct column of_nccl[TIMES] = {
+	[OPEN] = { "PMIx_Init", "(ms)", "pmix_init_ms", 1e3 },
+	[HAND_OUT] = { "exchange", "(us)", "exchange_us", 1e6 },
+	[CONNECT] = { "NCCL init", "(ms)", "nccl_init_ms", 1e3 }
+};
+
+static const struct column of_mpi[TIMES] = {
+	[OPEN] = { "MPI_Init", "(ms)", "mpi_init_ms", 1e3 },
+	[HAND_OUT] = { "MPI_Bcast", "(us)", "mpi_bcast_us", 1e6 }
+};
 
 struct bootstrap {
 	struct world *world;
 	const struct options *options;
-	struct ddp_error no_mpi, no_comm;
+	const struct column *columns;	/* [TIMES]; without a title: none */
+	struct ddp_error no_comm;
 	unsigned char *ids;		/* [size][ID_BYTES] */
 	double *times;			/* [iters] */
 	struct row row;			/* this rank's */
@@ -39,32 +57,11 @@ static void make_id(int rank, uint64_t seed, unsigned char *id)
 					(uint64_t)i);
 }
 
-static void meet(const struct bootstrap *b)
+/* Give all ranks rank 0's id, as programs do: libddp has no broadcast. */
+static double hand_out(struct bootstrap *b, uint64_t seed)
 {
-	if (mpi_is_open)
-		backend_mpi.barrier();
-	else
-		b->world->backend->barrier();
-}
-
-static double exchange(struct bootstrap *b, uint64_t seed)
-{
-	unsigned char id[ID_BYTES], wanted[ID_BYTES];
-	double begin, seconds;
-
-	make_id(b->world->rank, seed, id);
-	make_id(0, seed, wanted);
-	meet(b);
-	begin = ddp_clock_seconds();
-	b->world->backend->gather(id, b->ids, ID_BYTES);
-	seconds = ddp_clock_seconds() - begin;
-	b->row.wrong += memcmp(b->ids, wanted, ID_BYTES) != 0;
-	return seconds;
-}
-
-static double broadcast(struct bootstrap *b, uint64_t seed)
-{
-	unsigned char id[ID_BYTES], wanted[ID_BYTES];
+	const struct backend *backend = b->world->backend;
+	unsigned char wanted[ID_BYTES], id[ID_BYTES], *had = id;
 	const struct call call = {
 		.collective = BROADCAST, .type = UINT8, .count = ID_BYTES,
 		.send = id, .receive = id
@@ -73,115 +70,85 @@ static double broadcast(struct bootstrap *b, uint64_t seed)
 
 	make_id(b->world->rank, seed, id);
 	make_id(0, seed, wanted);
-	meet(b);
+	backend->barrier();
 	begin = ddp_clock_seconds();
-	backend_mpi.run(&call);
+	if (backend == &backend_mpi)
+		backend->run(&call);
+	else
+		backend->gather(id, had = b->ids, ID_BYTES);
 	seconds = ddp_clock_seconds() - begin;
-	b->row.wrong += memcmp(id, wanted, ID_BYTES) != 0;
+	b->row.wrong += memcmp(had, wanted, ID_BYTES) != 0;
 	return seconds;
-}
-
-/* The median of all calls but the first, which makes connections. */
-static double repeat(struct bootstrap *b,
-		     double (*once)(struct bootstrap *, uint64_t seed))
-{
-	size_t count = (size_t)b->options->iters;
-
-	once(b, 0);
-	for (size_t i = 0; i < count; i++)
-		b->times[i] = once(b, i + 1);
-	return median(b->times, count);
-}
-
-/* Begin MPI if it is there; fail if its world is not libddp's. */
-static int open_mpi(struct bootstrap *b, struct ddp_error *error)
-{
-	const struct world *world = b->world;
-	struct ddp_error mine = { 0 };
-	double begin = ddp_clock_seconds();
-	int rank, size;
-
-	mpi_is_open = backend_mpi.open(&rank, &size, &b->no_mpi) == 0;
-	b->row.mpi = mpi_is_open ? ddp_clock_seconds() - begin : -1;
-	if (mpi_is_open && (rank != world->rank || size != world->size))
-		ddp_error_set(&mine, DDP_ERROR_SYSTEM, "this is rank %d of %d "
-			      "for PMIx but rank %d of %d for MPI, which needs "
-			      "another launcher; build ddp-bench with an MPI "
-			      "that uses PMIx", world->rank, world->size, rank,
-			      size);
-	return world_agree(world, "", &mine, error);
 }
 
 static void measure(struct bootstrap *b)
 {
+	size_t count = (size_t)b->options->iters;
 	void *none;
 
-	b->row.job = b->world->open_seconds;
-	b->row.exchange = repeat(b, exchange);
-	b->row.broadcast = mpi_is_open ? repeat(b, broadcast) : -1;
-	b->row.connect = -1;
-	if (world_prepare(b->world, b->options->share_gpu, 0, &none,
+	b->row.seconds[OPEN] = b->world->open_seconds;
+	/* The median of all but the first, which makes connections. */
+	hand_out(b, 0);
+	for (size_t i = 0; i < count; i++)
+		b->times[i] = hand_out(b, i + 1);
+	b->row.seconds[HAND_OUT] = median(b->times, count);
+	b->row.seconds[CONNECT] = -1;
+	if (b->columns[CONNECT].title &&
+	    world_prepare(b->world, b->options->share_gpu, 0, &none,
 			  &b->no_comm) == 0)
-		b->row.connect = b->world->connect_seconds;
+		b->row.seconds[CONNECT] = b->world->connect_seconds;
 }
 
-static void print_cell(double value)
+static void print_head(const struct bootstrap *b)
 {
-	if (value < 0)
-		printf("  %10s", "-");
-	else
-		printf("  %10.2f", value);
+	const struct world *world = b->world;
+	int i;
+
+	printf("# ddp-bench " DDP_VERSION ", bootstrap of %s, %d rank%s on %d "
+	       "node%s; %s: %d bytes, median of %" PRIu64 "\n",
+	       world->backend->name, world->size, world->size > 1 ? "s" : "",
+	       world->node_count, world->node_count > 1 ? "s" : "",
+	       b->columns[HAND_OUT].title, ID_BYTES, b->options->iters);
+	printf("# %4s  %10s", "rank", "host");
+	for (i = 0; i < TIMES && b->columns[i].title; i++)
+		printf("  %10s", b->columns[i].title);
+	printf("\n# %4s  %10s", "", "");
+	for (i = 0; i < TIMES && b->columns[i].title; i++)
+		printf("  %10s", b->columns[i].unit);
+	putchar('\n');
 }
 
 static void print_table(const struct bootstrap *b, const struct row *rows)
 {
 	const struct world *world = b->world;
 
-	printf("# ddp-bench " DDP_VERSION ", bootstrap, %d rank%s on %d node%s"
-	       "; exchange, bcast: %d bytes, median of %" PRIu64 "\n",
-	       world->size, world->size > 1 ? "s" : "", world->node_count,
-	       world->node_count > 1 ? "s" : "", ID_BYTES, b->options->iters);
-	printf("# %4s  %10s  %10s  %10s  %10s  %10s  %10s\n", "rank", "host",
-	       "PMIx_Init", "exchange", "NCCL init", "MPI_Init", "MPI_Bcast");
-	printf("# %4s  %10s  %10s  %10s  %10s  %10s  %10s\n", "", "", "(ms)",
-	       "(us)", "(ms)", "(ms)", "(us)");
+	print_head(b);
 	for (int rank = 0; rank < world->size; rank++) {
-		const struct row *row = &rows[rank];
-
 		printf("%6d  %10s", rank, world->members[rank].host);
-		print_cell(row->job * 1e3);
-		print_cell(row->exchange * 1e6);
-		print_cell(row->connect * 1e3);
-		print_cell(row->mpi * 1e3);
-		print_cell(row->broadcast * 1e6);
+		for (int i = 0; i < TIMES && b->columns[i].title; i++)
+			if (rows[rank].seconds[i] < 0)
+				printf("  %10s", "-");
+			else
+				printf("  %10.2f", rows[rank].seconds[i] *
+				       b->columns[i].scale);
 		putchar('\n');
 	}
-	if (b->row.connect < 0)
+	if (b->no_comm.code != DDP_ERROR_NONE)
 		printf("# NCCL init is left out: %s\n", b->no_comm.text);
-	if (!mpi_is_open)
-		printf("# MPI is left out: %s\n", b->no_mpi.text);
-}
-
-static void print_value(const char *name, double value)
-{
-	if (value < 0)
-		printf(",\"%s\":null", name);
-	else
-		printf(",\"%s\":%.3f", name, value);
 }
 
 static void print_json(const struct bootstrap *b, const struct row *rows)
 {
 	for (int rank = 0; rank < b->world->size; rank++) {
-		const struct row *row = &rows[rank];
-
 		printf("{\"rank\":%d,\"host\":", rank);
 		tool_print_json(stdout, b->world->members[rank].host);
-		print_value("pmix_init_ms", row->job * 1e3);
-		print_value("exchange_us", row->exchange * 1e6);
-		print_value("nccl_init_ms", row->connect * 1e3);
-		print_value("mpi_init_ms", row->mpi * 1e3);
-		print_value("mpi_bcast_us", row->broadcast * 1e6);
+		for (int i = 0; i < TIMES && b->columns[i].title; i++)
+			if (rows[rank].seconds[i] < 0)
+				printf(",\"%s\":null", b->columns[i].json);
+			else
+				printf(",\"%s\":%.3f", b->columns[i].json,
+				       rows[rank].seconds[i] *
+				       b->columns[i].scale);
 		puts("}");
 	}
 }
@@ -195,35 +162,26 @@ static uint64_t sum_wrong(const struct row *rows, int size)
 	return sum;
 }
 
-void bootstrap_end(void)
-{
-	if (mpi_is_open)
-		backend_mpi.close();
-	mpi_is_open = false;
-}
-
-int bootstrap_run(struct world *world, const struct options *options,
-		  bool *wrong, struct ddp_error *error)
+void bootstrap_run(struct world *world, const struct options *options,
+		   bool *wrong)
 {
 	size_t size = (size_t)world->size;
-	struct bootstrap b = { .world = world, .options = options };
+	struct bootstrap b = {
+		.world = world, .options = options,
+		.columns = world->backend == &backend_mpi ? of_mpi : of_nccl
+	};
 	struct row *rows = calloc(size, sizeof(*rows));
-	int rc;
 
 	b.ids = calloc(size, ID_BYTES);
 	b.times = calloc((size_t)options->iters, sizeof(double));
 	if (!rows || !b.ids || !b.times)
 		world->backend->abort("out of memory");
-	rc = open_mpi(&b, error);
-	if (rc == 0) {
-		measure(&b);
-		world->backend->gather(&b.row, rows, sizeof(b.row));
-		*wrong = sum_wrong(rows, world->size) > 0;
-		if (world->rank == 0)
-			(options->json ? print_json : print_table)(&b, rows);
-	}
+	measure(&b);
+	world->backend->gather(&b.row, rows, sizeof(b.row));
+	*wrong = sum_wrong(rows, world->size) > 0;
+	if (world->rank == 0)
+		(options->json ? print_json : print_table)(&b, rows);
 	free(rows);
 	free(b.ids);
 	free(b.times);
-	return rc;
 }

@@ -8,16 +8,12 @@
 
 /*
  * Collective: measure and print, for each rank, the time until it can
- * communicate by libddp and by MPI. world is backend_nccl's, which is libddp's
- * job. *wrong is set if one of them handed out bytes other than rank 0's.
+ * communicate by world's backend: backend_nccl is libddp. One run measures one
+ * of them, because MPI and libddp share PMIx in a process: who comes second
+ * finds it begun, and Open MPI 5 then fails. *wrong is set if bytes other than
+ * rank 0's were handed out.
  */
-int bootstrap_run(struct world *world, const struct options *options,
-		  bool *wrong, struct ddp_error *error);
-
-/*
- * End MPI, if bootstrap_run has begun it. Call it after world_close: MPI must
- * outlive libddp's job.
- */
-void bootstrap_end(void);
+void bootstrap_run(struct world *world, const struct options *options,
+		   bool *wrong);
 
 #endif
