@@ -243,8 +243,9 @@ if grep -q '^HAVE_MPI = yes' "$build/config.mak"; then
 		create mpi_init gather destroy create gather destroy mpi_finalize
 		END
 	else
-		skip 'MPI_Init after ddp_job_create' \
-			'this MPI fails after PMIx_Init alone, too'
+		call two ./job_mpi create mpi_init mpi_finalize
+		check 'MPI_Init fails after ddp_job_create, as after PMIx_Init' \
+			test "$status" -ne 0
 	fi
 else
 	skip "a program's own MPI" 'configure found no MPI'
