@@ -61,17 +61,13 @@ static pid_t start_program(const char *const argv[], int *out)
 	return pid;
 }
 
-char *ddp_program_read(const char *const argv[])
+/* All that it prints; NULL if that is nothing. */
+static char *read_all(int out)
 {
 	char *text = NULL;
 	size_t size = 0;
-	int out, status;
-	pid_t pid = start_program(argv, &out);
-	FILE *stream;
+	FILE *stream = fdopen(out, "r");
 
-	if (pid < 0)
-		return NULL;
-	stream = fdopen(out, "r");
 	if (!stream || getdelim(&text, &size, '\0', stream) < 0) {
 		free(text);
 		text = NULL;
@@ -80,11 +76,28 @@ char *ddp_program_read(const char *const argv[])
 		fclose(stream);
 	else
 		close(out);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-		free(text);
-		text = NULL;
-	}
 	return text;
+}
+
+char *ddp_program_read(const char *const argv[])
+{
+	/* Where srun was started to ignore it, there would be no status. */
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	struct sigaction before;
+	char *text = NULL;
+	int out, status = -1;
+	pid_t pid;
+
+	sigaction(SIGCHLD, &usual, &before);
+	pid = start_program(argv, &out);
+	if (pid >= 0) {
+		text = read_all(out);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	sigaction(SIGCHLD, &before, NULL);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return text;
+	free(text);
+	return NULL;
 }

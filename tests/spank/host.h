@@ -99,6 +99,7 @@ struct spank_case {
 	const char *conf;	/* plugstack.conf; NULL: one plain line */
 	const char *dir;	/* "full" (NULL), "nompi" or "bare": where the
 				 * program lives, and so what it finds there */
+	bool childless;		/* started by one that ignores SIGCHLD */
 	const char *want;	/* "A=b|-C": what the task finds, and what it
 				 * must not; "same": all of env, no more */
 	const char *refusal;	/* exit status 1, of every task, and one line

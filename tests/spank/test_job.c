@@ -20,6 +20,8 @@
 static const struct spank_case gpu_cases[] = {
 	{ .name = "a job that says nothing is asked for", .env = JOB("13"),
 	  .command = "srun --ddp a", .want = TASKS "=2" },
+	{ .name = "and srun is started to ignore SIGCHLD", .env = JOB("13"),
+	  .command = "srun --ddp a", .want = TASKS "=2", .childless = true },
 	{ .name = "a job whose nodes differ", .env = JOB("14"),
 	  .command = "srun --ddp a",
 	  .refusal = "2 GPUs on one node and 1 on another" },

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,8 @@ static void child(const struct spank_case *test, int out, int err)
 	    asprintf(&env[used++], "FAKE_TASKS=%s", test->tasks) < 0)
 		abort();
 	env[used] = NULL;
+	if (test->childless)
+		signal(SIGCHLD, SIG_IGN);
 	if (dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
 		execve(path_of(test, "srun"), argv, env);
 	_exit(96);
