@@ -3,9 +3,9 @@
  * The parts of ddp-info; start with main.c. nodes.c places ranks on nodes that
  * the options describe (described.c reads them), compare.c compares what a task
  * of a step got with what was planned for it, gather.c prints one table of a
- * whole step, and variables.c one of all variables. The answers come from lib/layout, and the text of a row too.
- * Each function returns 0, or -1 with error set; what they print is written at
- * the end.
+ * whole step, and variables.c one of all variables. The answers come from
+ * lib/layout, and the text of a row too. Each function returns 0, or -1 with
+ * error set; what they print is written at the end.
  */
 #ifndef DDP_INFO_INFO_H
 #define DDP_INFO_INFO_H

@@ -3,7 +3,8 @@
  * All that runs as root, in slurmstepd itself: memory is mapped that the tasks
  * share, and there is a pause when a task has failed. The only other code of
  * the plugin that runs as root is the parsing of its options and arguments, in
- * options.c. Nothing here reads an environment or a file, or what tasks write.
+ * options.c, site.c and keys.c. None of it reads an environment or a file, or
+ * what tasks write.
  */
 #define _GNU_SOURCE
 #include "stepd/root.h"
