@@ -33,7 +33,7 @@ bool ddp_site_asks_partition(void);
  */
 const char *ddp_site_default(size_t index, const char *partition);
 
-/* The variable of the argument of this number, "NAME=VALUE"; "", NULL too. */
+/* The same for a variable of env=, in any partition: "NAME=VALUE"; "", NULL. */
 const char *ddp_site_env(size_t index);
 
 #endif
