@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A module for environment-modules and Lmod, which is named after the version.
-# Packages, from the distribution's archive into deb and rpm. They are configured
-# anew: of this build's configuration only Slurm's release goes into them, by
-# which a site can keep packages for several. The tests are left to make check.
+# Packages, from the distribution's archive into deb and rpm. They are
+# configured anew: of this build's configuration only Slurm's release goes into
+# them, by which a site can keep packages for several. The tests are left to
+# make check.
 modulesdir = $(datadir)/modulefiles/slurm-ddp
 ALL += obj/modules/$(version)
 INSTALLED += modulesdir:obj/modules/$(version)
