@@ -131,19 +131,21 @@ static bool has(const char *list, const char *partition)
 	return false;
 }
 
-/* End if the site does not allow something in this partition (NULL: any). */
+/*
+ * End: the site does not allow something in this partition (NULL: any), but
+ * perhaps elsewhere.
+ */
 __attribute__((noreturn)) static void refuse(const char *what,
 					     const char *partition,
-					     const char *key, const char *list)
+					     const char *key, const char *list,
+					     bool elsewhere)
 {
-	bool is_ddp = strcmp(what, "--ddp") == 0;
-
 	ddp_srun_refuse("%s: this site does not allow it%s%.64s (%s=%.256s in "
 			"plugstack.conf); leave it out%s", what,
 			partition ? " in partition " : "",
 			partition ? partition : "", key, list,
-			partition && is_ddp ? ", or choose another partition "
-			"with -p" : "");
+			elsewhere ? ", or choose another partition with -p" :
+			"");
 }
 
 static void check_allowed(const char *partition)
@@ -153,12 +155,12 @@ static void check_allowed(const char *partition)
 	char item[DDP_ITEM_SIZE];
 
 	if (allow && *allow && !has(allow, partition))
-		refuse("--ddp", partition, "allow", allow);
+		refuse("--ddp", partition, "allow", allow, partition);
 	if (deny && has(deny, partition))
-		refuse("--ddp", partition, "deny", deny);
+		refuse("--ddp", partition, "deny", deny, !has(deny, NULL));
 	while (at && ddp_keys_item(&at, item, sizeof(item)))
 		if (*item == '-' && ddp_options_typed(item))
-			refuse(item, partition, "deny", deny);
+			refuse(item, partition, "deny", deny, false);
 }
 
 void ddp_policy_check(uint32_t component)
