@@ -122,6 +122,7 @@ static void test_send(uid_t uid)
 	expect(memory >= 0 && write(memory, "x", 1) == 1 && listener >= 0 &&
 	       pipe(pipes) == 0, "cannot begin");
 	stranger = start(uid, intrude, name, pipes[1]);
+	close(pipes[1]);
 	expect(read(pipes[0], &byte, 1) == 1, "the stranger cannot connect");
 	friend = start(geteuid(), take, name, -1);
 	expect(handover_send(listener, memory, 1) == 0, "cannot send");
@@ -178,6 +179,7 @@ static void test_connect(uid_t uid)
 
 	expect(pipe(pipes) == 0, "cannot begin");
 	stranger = start(uid, pretend, "", pipes[1]);
+	close(pipes[1]);
 	expect(read(pipes[0], name, sizeof(name)) == sizeof(name),
 	       "the stranger cannot listen");
 	expect(handover_connect(name, false) < 0 && errno == EPERM,
