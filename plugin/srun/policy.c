@@ -131,15 +131,15 @@ static bool has(const char *list, const char *partition)
 	return false;
 }
 
-/*
- * End: the site does not allow something in this partition (NULL: any), but
- * perhaps elsewhere.
- */
+/* End if the site does not allow something in this partition (NULL: any). */
 __attribute__((noreturn)) static void refuse(const char *what,
 					     const char *partition,
-					     const char *key, const char *list,
-					     bool elsewhere)
+					     const char *key, const char *list)
 {
+	const char *deny = ddp_plugin.deny;
+	bool elsewhere = partition && strcmp(what, "--ddp") == 0 &&
+			 !(deny && has(deny, NULL));
+
 	ddp_srun_refuse("%s: this site does not allow it%s%.64s (%s=%.256s in "
 			"plugstack.conf); leave it out%s", what,
 			partition ? " in partition " : "",
@@ -155,12 +155,12 @@ static void check_allowed(const char *partition)
 	char item[DDP_ITEM_SIZE];
 
 	if (allow && *allow && !has(allow, partition))
-		refuse("--ddp", partition, "allow", allow, partition);
+		refuse("--ddp", partition, "allow", allow);
 	if (deny && has(deny, partition))
-		refuse("--ddp", partition, "deny", deny, !has(deny, NULL));
+		refuse("--ddp", partition, "deny", deny);
 	while (at && ddp_keys_item(&at, item, sizeof(item)))
 		if (*item == '-' && ddp_options_typed(item))
-			refuse(item, partition, "deny", deny, false);
+			refuse(item, partition, "deny", deny);
 }
 
 void ddp_policy_check(uint32_t component)

@@ -152,6 +152,9 @@ static const struct spank_case allow_cases[] = {
 	{ .name = "deny= of the user's group, whatever the partition",
 	  .command = "srun --ddp -pgpu " STEP, .conf = LINE "deny=slow,@root",
 	  .refusal = "(deny=slow,@root in plugstack.conf); leave it out\n" },
+	{ .name = "deny=--ddp of a partition", .command = "srun --ddp -pslow "
+	  STEP, .conf = LINE "partition=slow:deny=--ddp",
+	  .refusal = "; leave it out, or choose another partition with -p\n" },
 	{ .name = "deny= over allow=", .command = "srun --ddp -pgpu " STEP,
 	  .conf = LINE "allow=gpu deny=@root", .refusal = "(deny=@root" },
 	{ .name = "a group in one partition alone, there",
