@@ -258,6 +258,7 @@ not_checked="a token past the vocabulary that was not there when it was $(
 test_changing_file()
 {
 	make_token_files
+	: >out
 	timeout 60 "$train" --tokens tokens --vocab 256 --steps 1000000 \
 		>out 2>err &
 	pid=$!
