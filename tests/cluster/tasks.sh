@@ -104,10 +104,16 @@ done
 END
 check 'srun -n1 -w HOST hostname in sbatch --ddp runs there' \
 	test "$(tr '\n' ' ' <out)" = 'n1 n1 n2 n2 '
-cp err ddp.err
+# On a busy machine a step may have to wait until the one before is cleaned up.
+own_words()
+{
+	grep -vE '^srun: (Job [0-9]+ step|Step created for job) ' err
+}
+own_words >ddp.err
 cp job.sh again.sh
 batch -N2 --gres=gpu:2 --ntasks-per-node=2 -c2 <again.sh
-check 'and says no more than without --ddp' cmp ddp.err err
+own_words >plain.err
+check 'and says no more than without --ddp' cmp ddp.err plain.err
 
 # Heterogeneous steps, in and out of a job
 while read -r step; do
