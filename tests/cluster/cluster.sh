@@ -56,11 +56,12 @@ bounded()
 }
 
 # srun 22.05 can hang when a heterogeneous step has ended, which is its own
-# fault: try such commands up to three times.
+# fault: try such commands up to three times, for $patience seconds first.
+patience=20
 patient()
 {
 	jobs >jobs.before
-	for seconds in 20 20 60; do
+	for seconds in $patience $patience $((3 * patience)); do
 		bounded "$seconds" "$@" >try.out 2>try.err
 		patient_status=$?
 		case $patient_status in 124 | 137) ;; *) break ;; esac
@@ -89,7 +90,7 @@ login()
 	settle
 	case " $* " in
 	*' : '*) patient "$@" ;;
-	*) bounded 60 "$@" ;;
+	*) bounded $((3 * patience)) "$@" ;;
 	esac
 }
 
