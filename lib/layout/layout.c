@@ -252,6 +252,16 @@ uint32_t ddp_layout_node_count(const struct ddp_layout *layout)
 	return layout->node_count;
 }
 
+uint32_t ddp_layout_ranks_per_node(const struct ddp_layout *layout)
+{
+	uint32_t count = layout->nodes[layout->seats[0].host].ranks, rank;
+
+	for (rank = 1; rank < layout->world_size; rank++)
+		if (layout->nodes[layout->seats[rank].host].ranks != count)
+			return 0;
+	return count;
+}
+
 const char *ddp_layout_master(const struct ddp_layout *layout)
 {
 	return layout->nodes[layout->seats[0].host].name;

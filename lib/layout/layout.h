@@ -85,6 +85,9 @@ uint32_t ddp_layout_world_size(const struct ddp_layout *layout);
 /* The number of hosts that run at least one rank. */
 uint32_t ddp_layout_node_count(const struct ddp_layout *layout);
 
+/* The number of ranks of each of these hosts; 0 where it is not one number. */
+uint32_t ddp_layout_ranks_per_node(const struct ddp_layout *layout);
+
 /* Rank 0's host; borrowed from the layout. */
 const char *ddp_layout_master(const struct ddp_layout *layout);
 

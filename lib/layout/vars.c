@@ -16,6 +16,7 @@ enum field {
 	FIELD_LOCAL_WORLD_SIZE,
 	FIELD_NODE_RANK,
 	FIELD_NODE_COUNT,
+	FIELD_RANKS_PER_NODE,
 	FIELD_MASTER_ADDR,
 	FIELD_MASTER_PORT,
 	FIELD_CPUS,
@@ -56,6 +57,9 @@ static const struct row {
 	    RANK_MEANING }, FIELD_RANK },
 	{ { "ROLE_WORLD_SIZE", DDP_VAR_OURS, "torchrun", NULL,
 	    WORLD_MEANING }, FIELD_WORLD_SIZE },
+	{ { "SLURM_NTASKS_PER_NODE", DDP_VAR_USERS, "Slurm, Lightning",
+	    "where nodes have as many",
+	    "the number of ranks on each node" }, FIELD_RANKS_PER_NODE },
 	{ { "MASTER_ADDR", DDP_VAR_USERS, "torch.distributed", NULL,
 	    "the node on which rank 0 runs" }, FIELD_MASTER_ADDR },
 	{ { "MASTER_PORT", DDP_VAR_USERS, "torch.distributed", NULL,
@@ -101,6 +105,12 @@ static const char *format_number(uint32_t number, char *buffer)
 	return buffer;
 }
 
+/* The same for one that is not known where it is 0. */
+static const char *format_count(uint32_t count, char *buffer)
+{
+	return count == 0 ? NULL : format_number(count, buffer);
+}
+
 /* The value of a variable of GPUs, if it is the one that orders them. */
 static const char *find_visible(const struct ddp_vars *vars, const char *name)
 {
@@ -128,14 +138,14 @@ static const char *find_value(const struct row *row,
 		return format_number(vars->rank.node_rank, buffer);
 	case FIELD_NODE_COUNT:
 		return format_number(vars->node_count, buffer);
+	case FIELD_RANKS_PER_NODE:
+		return format_count(vars->ranks_per_node, buffer);
 	case FIELD_MASTER_ADDR:
 		return vars->master_addr;
 	case FIELD_MASTER_PORT:
-		return vars->master_port == 0 ? NULL :
-			format_number(vars->master_port, buffer);
+		return format_count(vars->master_port, buffer);
 	case FIELD_CPUS:
-		return vars->cpus == 0 ? NULL :
-			format_number(vars->cpus, buffer);
+		return format_count(vars->cpus, buffer);
 	case FIELD_INTERFACE:
 		return vars->interface;
 	case FIELD_NCCL_INTERFACE:

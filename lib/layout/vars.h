@@ -42,6 +42,7 @@ struct ddp_vars {
 	struct ddp_rank rank;
 	uint32_t world_size;
 	uint32_t node_count;
+	uint32_t ranks_per_node;	/* 0: not set */
 	uint32_t cpus;			/* for OMP_NUM_THREADS; 0: not set */
 	const char *master_addr;	/* NULL: not set */
 	uint16_t master_port;		/* 0: not set */

@@ -153,7 +153,8 @@ int ddp_task_apply(struct ddp_task *task, struct ddp_error *error)
 	if (bind_cpus(&task->placement, error) < 0)
 		return -1;
 	prefer_memory(task);
-	if (export_vars(task, error) < 0)
+	/* First: what was hidden may be set to what is right for tasks. */
+	if (remove_hidden(task, error) < 0)
 		return -1;
-	return remove_hidden(task, error);
+	return export_vars(task, error);
 }

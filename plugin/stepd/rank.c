@@ -110,6 +110,7 @@ int ddp_task_find_rank(struct ddp_task *task, struct ddp_error *error)
 		return -1;
 	task->vars.world_size = ddp_layout_world_size(task->layout);
 	task->vars.node_count = ddp_layout_node_count(task->layout);
+	task->vars.ranks_per_node = ddp_layout_ranks_per_node(task->layout);
 	if (task->vars.world_size == task->world_size &&
 	    rank->local_rank == task->local_rank &&
 	    rank->local_world_size == task->local_count &&

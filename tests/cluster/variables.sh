@@ -86,7 +86,7 @@ sees()
 {
 	sees_name=$1 wanted=$2
 	shift 2
-	call login "$@" sh -c "echo \$SLURM_PROCID \${$sees_name}"
+	call login "$@" sh -c "echo \$SLURM_PROCID \${$sees_name:--}"
 	equal "${name:-$*}: $sees_name" "$wanted" \
 		"$(sort -n out | cut -d' ' -f2 | tr '\n' ' ')"
 	name=
@@ -116,6 +116,29 @@ END
 name='a --ddp-port over an exported one' \
 	sees MASTER_PORT '20005 20005 ' env MASTER_PORT=12345 $step \
 	--ddp-port=20005
+
+# Where nodes have as many ranks, their number; Slurm's own stands.
+while IFS='|' read -r wanted command; do
+	# shellcheck disable=SC2086 # several words
+	sees SLURM_NTASKS_PER_NODE "$wanted " $command
+done <<END
+2 2 2 2|srun --ddp -N2 --gres=gpu:2
+2 2 2 2|srun --ddp -N2 -n4 --gres=gpu:2
+1 1|srun --ddp -N2 -n2 --gres=gpu:2
+2 2 2 2|srun --ddp -N2 -n4 -m cyclic --gres=gpu:2
+2 2 2 2|srun --ddp -N2 -n4 --ntasks-per-node=2
+5 5|env SLURM_NTASKS_PER_NODE=5 srun --ddp -N2 -n2
+2 2 2 2|salloc -Q -N2 --gres=gpu:2 --exclusive --ddp srun
+2 2 2 2 2 2|env SLURM_HOSTFILE=$scratch/hosts srun --ddp -n6
+2 2 2 2|srun --ddp --mpi=none -N2 --gres=gpu:2
+END
+sees SLURM_NTASKS_PER_NODE '- - - ' srun --ddp -N2 -n3
+batch --ddp -N2 --gres=gpu:2 --ntasks-per-node=2 <<'END'
+#!/bin/sh
+srun sh -c 'echo $SLURM_NTASKS_PER_NODE $SLURM_NTASKS'
+END
+equal 'sbatch --ddp: SLURM_NTASKS_PER_NODE' '2 4 2 4 2 4 2 4' \
+	"$(paste -sd' ' out)"
 
 # What a step has set does not count as the user's own for a step within it.
 inner='test $RANK != 0 || { echo $MASTER_PORT >outer.port

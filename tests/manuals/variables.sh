@@ -51,7 +51,7 @@ if test -x "$build/obj/bin/ddp-info"; then
 	cut -d' ' -f1 table >names
 	check 'README names the same variables' diff names readme
 	sort -o users users
-	exported "$top/plugin/spank_ddp.8" '^A MASTER_ADDR' 'stays\.$' >page
+	exported "$top/plugin/spank_ddp.8" '^A SLURM_NTASKS' 'stays\.$' >page
 	check "spank_ddp.8 says which a user's value replaces" diff users page
 	exported "$top/README.md" 'If you export' 'yours stay' >readme
 	check 'and so does README' diff users readme

@@ -29,7 +29,7 @@
 #define IN(partition) "|SLURM_JOB_PARTITION=" partition
 #define RANKS "RANK=0 LOCAL_RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 " \
 	"NODE_RANK=0 GROUP_RANK=0 GROUP_WORLD_SIZE=2 ROLE_RANK=0 " \
-	"ROLE_WORLD_SIZE=4"
+	"ROLE_WORLD_SIZE=4 SLURM_NTASKS_PER_NODE=2"
 #define OWN SAY "--ddp-gpus=own: LOCAL_RANK is not a device number, and " \
 	"programs that need to see both GPUs have no P2P between them; use " \
 	"device 0, or --ddp-gpus=all\n"

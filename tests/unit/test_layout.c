@@ -76,37 +76,39 @@ struct picture {
 	enum ddp_distribution distribution;
 	uint32_t plane_size;
 	uint32_t rank_hosts[12];
-	uint32_t world_size, node_count;
+	uint32_t world_size, node_count, ranks_per_node;
 };
 
 ParameterizedTestParameters(layout, places)
 {
 	static struct picture table[] = {
-		{ "n1", { 1 }, DDP_DISTRIBUTION_BLOCK, 0, { 0 }, 1, 1 },
+		{ "n1", { 1 }, DDP_DISTRIBUTION_BLOCK, 0, { 0 }, 1, 1, 1 },
 		{ "n[1-2]", { 2, 2 }, DDP_DISTRIBUTION_BLOCK, 0,
-		  { 0, 0, 1, 1 }, 4, 2 },
+		  { 0, 0, 1, 1 }, 4, 2, 2 },
 		{ "n[1-3]", { 3, 1, 2 }, DDP_DISTRIBUTION_BLOCK, 0,
-		  { 0, 0, 0, 1, 2, 2 }, 6, 3 },
+		  { 0, 0, 0, 1, 2, 2 }, 6, 3, 0 },
 		{ "n[1-2]", { 2, 2 }, DDP_DISTRIBUTION_CYCLIC, 0,
-		  { 0, 1, 0, 1 }, 4, 2 },
+		  { 0, 1, 0, 1 }, 4, 2, 2 },
 		/* nodes of 4, 2, 4 and 2 CPUs: from a comment in Slurm */
 		{ "n[1-4]", { 4, 2, 4, 2 }, DDP_DISTRIBUTION_CYCLIC, 0,
-		  { 0, 1, 2, 3, 0, 1, 2, 3, 0, 2, 0, 2 }, 12, 4 },
+		  { 0, 1, 2, 3, 0, 1, 2, 3, 0, 2, 0, 2 }, 12, 4, 0 },
 		/* plane 2 on nodes of 4, 1 and 1: from there too */
 		{ "n[1-3]", { 4, 1, 1 }, DDP_DISTRIBUTION_PLANE, 2,
-		  { 0, 0, 1, 2, 0, 0 }, 6, 3 },
+		  { 0, 0, 1, 2, 0, 0 }, 6, 3, 0 },
 		{ "n[1-2]", { 5, 3 }, DDP_DISTRIBUTION_PLANE, 2,
-		  { 0, 0, 1, 1, 0, 0, 1, 0 }, 8, 2 },
+		  { 0, 0, 1, 1, 0, 0, 1, 0 }, 8, 2, 0 },
 		{ "n[1-2]", { 2, 2 }, DDP_DISTRIBUTION_PLANE, 4294967295u,
-		  { 0, 0, 1, 1 }, 4, 2 },
+		  { 0, 0, 1, 1 }, 4, 2, 2 },
 		/* hosts without a rank do not count as nodes */
 		{ "n[1-4]", { 0, 2, 0, 1 }, DDP_DISTRIBUTION_BLOCK, 0,
-		  { 1, 1, 3 }, 3, 2 },
+		  { 1, 1, 3 }, 3, 2, 0 },
 		{ "n[1-4]", { 0, 2, 0, 1 }, DDP_DISTRIBUTION_CYCLIC, 0,
-		  { 1, 3, 1 }, 3, 2 },
+		  { 1, 3, 1 }, 3, 2, 0 },
+		{ "n[1-4]", { 0, 2, 0, 2 }, DDP_DISTRIBUTION_BLOCK, 0,
+		  { 1, 1, 3, 3 }, 4, 2, 2 },
 		/* a name twice: a heterogeneous step of two components */
 		{ "n1,n1", { 1, 2 }, DDP_DISTRIBUTION_BLOCK, 0,
-		  { 0, 1, 1 }, 3, 2 },
+		  { 0, 1, 1 }, 3, 2, 0 },
 	};
 
 	return cr_make_param_array(struct picture, table,
@@ -170,6 +172,7 @@ ParameterizedTest(struct picture *row, layout, places)
 	cr_assert_not_null(layout);
 	check(layout, row->rank_hosts, row->world_size, hosts);
 	cr_expect_eq(ddp_layout_node_count(layout), row->node_count);
+	cr_expect_eq(ddp_layout_ranks_per_node(layout), row->ranks_per_node);
 	ddp_layout_destroy(layout);
 
 	/* A mapping gives the same layout, and the distribution is not read. */
@@ -179,6 +182,7 @@ ParameterizedTest(struct picture *row, layout, places)
 	cr_assert_not_null(layout);
 	check(layout, row->rank_hosts, row->world_size, hosts);
 	cr_expect_eq(ddp_layout_node_count(layout), row->node_count);
+	cr_expect_eq(ddp_layout_ranks_per_node(layout), row->ranks_per_node);
 	ddp_layout_destroy(layout);
 	ddp_hostlist_destroy(hosts);
 }

@@ -10,7 +10,8 @@
 static const struct ddp_vars vars = {
 	.rank = { .rank = 5, .local_rank = 1, .local_world_size = 3,
 		  .node_rank = 2, .host_index = 7, .host = "n8" },
-	.world_size = UINT32_MAX, .node_count = 4, .cpus = 16,
+	.world_size = UINT32_MAX, .node_count = 4, .ranks_per_node = 3,
+	.cpus = 16,
 	.master_addr = "n1", .master_port = 23456, .interface = "eth0",
 	.nccl_interface = "=eth0", .visible = "CUDA_VISIBLE_DEVICES=1,0",
 	.placement = "5\t2", .record = "job=12.3 RANK=5",
@@ -29,6 +30,7 @@ static const struct {
 	{ "GROUP_WORLD_SIZE", "4", DDP_VAR_OURS },
 	{ "ROLE_RANK", "5", DDP_VAR_OURS },
 	{ "ROLE_WORLD_SIZE", "4294967295", DDP_VAR_OURS },
+	{ "SLURM_NTASKS_PER_NODE", "3", DDP_VAR_USERS },
 	{ "MASTER_ADDR", "n1", DDP_VAR_USERS },
 	{ "MASTER_PORT", "23456", DDP_VAR_USERS },
 	{ "OMP_NUM_THREADS", "16", DDP_VAR_USERS },
