@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher.h"
+#include "layout/launcher.h"
 #include "plugin.h"
 #include "srun/arguments.h"
 #include "srun/check.h"

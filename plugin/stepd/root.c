@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "launcher.h"
+#include "layout/launcher.h"
 #include "options.h"
 #include "plugin.h"
 #include "stepd/shared.h"

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Launchers in the command of a step: programs that start processes themselves.
+ * mpirun and mpiexec start helpers of their own by srun, one on each node. Those
+ * of Python, such as torchrun, are started once on each node by the user, and
+ * start its ranks.
+ */
+#ifndef DDP_LAYOUT_LAUNCHER_H
+#define DDP_LAYOUT_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/error.h"
+
+/* Whether a command is a helper that an MPI launcher starts by srun. */
+bool ddp_launcher_is_helper(const char *command);
+
+enum ddp_launcher_kind {
+	DDP_LAUNCHER_NONE,
+	DDP_LAUNCHER_TORCHRUN,
+	DDP_LAUNCHER_ACCELERATE,
+	DDP_LAUNCHER_DEEPSPEED
+};
+
+/* A launcher, and those of its arguments that matter here; 0 is not given. */
+struct ddp_launcher {
+	enum ddp_launcher_kind kind;
+	const char *name;		/* what a user calls it; static */
+	bool standalone;		/* --standalone */
+	bool cpu;			/* --cpu, or --config_file, which may
+					 * say the same */
+	uint32_t nodes_min, nodes_max;	/* --nnodes, --num_machines */
+	uint32_t processes;		/* --nproc-per-node; of Accelerate
+					 * --num_processes, which counts those
+					 * of all its nodes */
+};
+
+/*
+ * Look for a launcher in a command, whose words end with NULL: itself, a module
+ * or script that python runs, or behind a program that runs another, such as
+ * env, timeout, bash -c or apptainer exec. A number that the shell has yet to
+ * expand counts as not given. Of several launchers in a script the first
+ * counts. Returns whether there is any.
+ */
+bool ddp_launcher_find(char *const *command, struct ddp_launcher *launcher);
+
+/*
+ * Whether a launcher's arguments make one world on so many nodes. Returns 0, or
+ * -1 with what to type.
+ */
+int ddp_launcher_check(const struct ddp_launcher *launcher, uint32_t nodes,
+		       struct ddp_error *error);
+
+/* How many ranks it starts on each node by its arguments; 0: they leave it
+ * open. */
+uint32_t ddp_launcher_workers(const struct ddp_launcher *launcher);
+
+#endif

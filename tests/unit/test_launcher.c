@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which commands are launchers, and what their arguments say. */
+#define _GNU_SOURCE
+#include <criterion/criterion.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/launcher.h"
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+/* The words of a command, '|' between them. */
+static bool find(const char *command, struct ddp_launcher *launcher)
+{
+	char *words[64], *copy = strdup(command), *at = copy;
+	size_t count = 0;
+	bool found;
+
+	cr_assert(copy);
+	while (at && count < 63)
+		words[count++] = strsep(&at, "|");
+	words[count] = NULL;
+	found = ddp_launcher_find(words, launcher);
+	free(copy);
+	return found;
+}
+
+static const char *const none[] = {
+	"python|train.py", "python3|train.py|torchrun", "echo|torchrun",
+	"python|-m|mypkg|torchrun", "python|-m|mypkg|-m|torch.distributed.run",
+	"python|-c|torchrun", "python", "python|-m", "python|-u", "torchrunner",
+	"./torchrun.sh", "a/torchrun/b", "accelerate|config", "accelerate",
+	"accelerate|test", "bash|run.sh|torchrun", "bash", "bash|-c",
+	"bash|-c|echo torchrun", "bash|-c|echo 'a; torchrun x'",
+	"bash|-c|python train.py # torchrun", "bash|-c|echo $(torchrun x)",
+	"bash|-c|python train.py|torchrun", "bash|-x|torchrun",
+	"env|A=torchrun|python|train.py", "env", "env|A=b", "timeout|torchrun",
+	"timeout|-s|torchrun|9|a.out", "nice|-n|torchrun|a.out",
+	"conda|install|torchrun", "uv|pip|torchrun", "nsys|stats|torchrun",
+	"apptainer|exec|torchrun|python|train.py", "apptainer|run|torchrun",
+	"python|train/torch/distributed/walk.py", "", "a/", "A=b",
+	"python|xtorch/distributed/run.py", "pythonic|-m|torch.distributed.run",
+	"sh|-c|", "sh|-c|;;&|torchrun",
+};
+
+Test(launcher, finds_none_where_there_is_none)
+{
+	struct ddp_launcher launcher;
+	size_t i;
+
+	for (i = 0; i < ROWS(none); i++)
+		cr_expect(!find(none[i], &launcher) &&
+			  launcher.kind == DDP_LAUNCHER_NONE, "%s", none[i]);
+}
+
+#define T DDP_LAUNCHER_TORCHRUN
+#define A DDP_LAUNCHER_ACCELERATE
+#define D DDP_LAUNCHER_DEEPSPEED
+
+static const struct {
+	const char *command;
+	enum ddp_launcher_kind kind;
+} some[] = {
+	{ "torchrun|train.py", T }, { "/opt/env/bin/torchrun|train.py", T },
+	{ "torchrun", T }, { "python|-m|torch.distributed.run|train.py", T },
+	{ "python3|-m|torch.distributed.launch|train.py", T },
+	{ "/usr/bin/python3.11|-u|-m|torch.distributed.run|a.py", T },
+	{ "python|-W|ignore|-X|dev|-um|torch.distributed.run|a.py", T },
+	{ "python|-mtorch.distributed.run|a.py", T },
+	{ "python|/env/lib/torch/distributed/run.py|a.py", T },
+	{ "python|/env/lib/torch/distributed/launch.py|a.py", T },
+	{ "python3|/env/bin/torchrun|a.py", T },
+	{ "accelerate|launch|a.py", A }, { "accelerate-launch|a.py", A },
+	{ "python|-m|accelerate.commands.launch|a.py", A },
+	{ "python|-m|accelerate.commands.accelerate_cli|launch|a.py", A },
+	{ "/env/bin/accelerate|launch|a.py", A },
+	{ "deepspeed|a.py", D }, { "ds|a.py", D },
+	{ "python|-m|deepspeed.launcher.runner|a.py", D },
+	/* Behind other programs */
+	{ "env|-u|C|A=b|torchrun|a.py", T }, { "env|-i|--|torchrun", T },
+	{ "nice|-n|5|torchrun|a.py", T }, { "nice|torchrun|a.py", T },
+	{ "timeout|-k|9|60|torchrun|a.py", T }, { "time|-p|torchrun", T },
+	{ "numactl|-N|0|--membind=0|torchrun|a.py", T },
+	{ "taskset|-c|0-3|torchrun|a.py", T },
+	{ "nohup|env|A=b|python|-m|torch.distributed.run|a.py", T },
+	{ "stdbuf|-oL|torchrun|a.py", T }, { "stdbuf|-o|L|torchrun", T },
+	{ "conda|run|-n|env|--no-capture-output|torchrun|a.py", T },
+	{ "uv|run|torchrun|a.py", T }, { "poetry|run|accelerate|launch", A },
+	{ "uv|run|--with|torch|python|-m|torch.distributed.run|a.py", T },
+	{ "apptainer|exec|--nv|-B|/data|a.sif|torchrun|a.py", T },
+	{ "singularity|exec|--bind|/data|a.sif|bash|-c|torchrun a.py", T },
+	{ "nsys|profile|-o|report|--trace=cuda|torchrun|a.py", T },
+	/* In a shell */
+	{ "bash|-c|torchrun a.py", T }, { "sh|-c|exec torchrun a.py", T },
+	{ "bash|-lc|source env/bin/activate && torchrun a.py", T },
+	{ "bash|-l|-c|cd a; A=b C=d torchrun a.py", T },
+	{ "bash|-euo|pipefail|-c|torchrun a.py", T },
+	{ "/bin/bash|--login|-c|module load a\ntorchrun a.py", T },
+	{ "bash|-c|if true; then torchrun a.py; fi", T },
+	{ "bash|-c|(cd a && \"torchrun\" a.py)", T },
+	{ "bash|-c|echo $(date); { torchrun a.py; }", T },
+	{ "bash|-c|python -m torch.distributed.run \\\n a.py", T },
+	{ "bash|-c|bash -c \"exec accelerate launch a.py\"", A },
+	{ "bash|-c|python prepare.py; accelerate launch a.py", A },
+};
+
+Test(launcher, finds_each_where_it_is)
+{
+	struct ddp_launcher launcher;
+	size_t i;
+
+	for (i = 0; i < ROWS(some); i++)
+		cr_expect(find(some[i].command, &launcher) &&
+			  launcher.kind == some[i].kind && launcher.name,
+			  "%s", some[i].command);
+}
+
+Test(launcher, a_shell_in_a_shell_ends_somewhere)
+{
+	struct ddp_launcher launcher;
+
+	cr_expect(find("sh|-c|sh -c \"sh -c 'sh -c torchrun'\"", &launcher));
+	cr_expect(!find("sh|-c|sh -c \"sh -c 'sh -c \\\"sh -c torchrun\\\"'\"",
+			&launcher));
+}
+
+/* Expected of two nodes: a part of the error's text; NULL: no error. */
+static const struct {
+	const char *command;
+	uint32_t min, max, workers;
+	const char *refusal;
+} arguments[] = {
+	{ "torchrun|a.py", 0, 0, 0, NULL },
+	{ "torchrun|--nnodes=2|a.py", 2, 2, 0, NULL },
+	{ "torchrun|--nnodes|2|--nproc-per-node|4|a.py", 2, 2, 4, NULL },
+	{ "torchrun|--nproc_per_node=8|a.py", 0, 0, 8, NULL },
+	{ "torchrun|--nproc-per-node=gpu|a.py", 0, 0, 0, NULL },
+	{ "torchrun|--nnode=1:4|--rdzv_backend|c10d|a.py", 1, 4, 0, NULL },
+	{ "torchrun|--nnodes=3:4|a.py", 3, 4, 0, "torchrun --nnodes says 4, "
+	  "and the step has 2 nodes; leave it out, or give -N4 to srun" },
+	{ "torchrun|--nnodes=1|a.py", 1, 1, 0, "--nnodes says 1, " },
+	{ "torchrun|--nnodes=1:1|a.py", 1, 1, 0, "--nnodes says 1, " },
+	{ "torchrun|--standalone|a.py", 0, 0, 0, "torchrun --standalone makes "
+	  "a world of its own on each of 2 nodes; leave it out, or use one "
+	  "node: -N1" },
+	{ "torchrun|--stand|--nnodes=2|a.py", 2, 2, 0, "--standalone" },
+	{ "python|-m|torch.distributed.run|--standalone|a.py", 0, 0, 0,
+	  "torch.distributed.run --standalone makes" },
+	/* The program's arguments are its own. */
+	{ "torchrun|a.py|--standalone|--nnodes=1", 0, 0, 0, NULL },
+	{ "torchrun|-m|a|--standalone", 0, 0, 0, NULL },
+	{ "torchrun|-r|3|a.py|--nnodes=1", 0, 0, 0, NULL },
+	{ "torchrun|--no-python|./a|--nnodes=1", 0, 0, 0, NULL },
+	{ "torchrun|--unknown-flag|a.py|--nnodes=1", 0, 0, 0, NULL },
+	/* What is not known yet, or no number */
+	{ "bash|-c|torchrun --nnodes=$SLURM_NNODES a.py", 0, 0, 0, NULL },
+	{ "bash|-c|torchrun --nnodes $N --nproc-per-node 2 a.py", 0, 0, 2,
+	  NULL },
+	{ "torchrun|--nnodes=0|a.py", 0, 0, 0, NULL },
+	{ "torchrun|--nnodes=1:|a.py", 0, 0, 0, NULL },
+	{ "torchrun|--nnodes=4:1|a.py", 0, 0, 0, NULL },
+	{ "torchrun|--nnodes", 0, 0, 0, NULL },
+	{ "bash|-c|torchrun --nnodes=1 a.py && true", 1, 1, 0,
+	  "--nnodes says 1" },
+	/* Accelerate counts all processes, or those of its one machine. */
+	{ "accelerate|launch|--num_processes|4|--num_machines=2|a.py", 2, 2, 2,
+	  NULL },
+	{ "accelerate|launch|--multi_gpu|--num_processes=2|a.py", 0, 0, 2,
+	  NULL },
+	{ "accelerate|launch|--num_machines=1|--num_processes=2|a.py", 1, 1, 2,
+	  NULL },
+	{ "accelerate|launch|--num_machines=3|a.py", 3, 3, 0,
+	  "accelerate launch --num_machines says 3, " },
+	{ "deepspeed|a.py", 0, 0, 0, "srun --ddp python3 PROGRAM" },
+};
+
+Test(launcher, reads_the_arguments)
+{
+	struct ddp_launcher launcher;
+	struct ddp_error error;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < ROWS(arguments); i++) {
+		cr_expect(find(arguments[i].command, &launcher) &&
+			  launcher.nodes_min == arguments[i].min &&
+			  launcher.nodes_max == arguments[i].max &&
+			  ddp_launcher_workers(&launcher) ==
+			  arguments[i].workers, "%s", arguments[i].command);
+		error = (struct ddp_error){ .text = "" };
+		rc = ddp_launcher_check(&launcher, 2, &error);
+		cr_expect_eq(rc, arguments[i].refusal ? -1 : 0, "%s",
+			     arguments[i].command);
+		if (arguments[i].refusal)
+			cr_expect(strstr(error.text, arguments[i].refusal),
+				  "%s: %s", arguments[i].command, error.text);
+	}
+}
+
+Test(launcher, one_node_is_a_world)
+{
+	struct ddp_launcher launcher;
+
+	cr_expect(find("torchrun|--standalone|--nnodes=1|a.py", &launcher));
+	cr_expect_eq(ddp_launcher_check(&launcher, 1, NULL), 0);
+	cr_expect(find("torchrun|--nnodes=2|a.py", &launcher));
+	cr_expect_eq(ddp_launcher_check(&launcher, 1, NULL), -1);
+}
+
+Test(launcher, sees_a_processor_asked_for)
+{
+	struct ddp_launcher launcher;
+
+	cr_expect(find("accelerate|launch|--cpu|a.py", &launcher));
+	cr_expect(launcher.cpu);
+	cr_expect(find("accelerate|launch|--config_file|c.yaml|a.py",
+		       &launcher));
+	cr_expect(launcher.cpu);
+	cr_expect(find("accelerate|launch|a.py|--cpu", &launcher));
+	cr_expect(!launcher.cpu);
+}
