@@ -45,9 +45,9 @@ static int parse_words(const char *text, struct ddp_plugin *plugin,
 		       struct ddp_error *error)
 {
 	static const char *const words[] = {
-		"explain", "dry-run", "on", "off", NULL,
+		"explain", "dry-run", "torchrun", "on", "off", NULL,
 	};
-	bool given[4] = { false };
+	bool given[5] = { false };
 	char word[64];
 	size_t length;
 	int index;
@@ -63,13 +63,14 @@ static int parse_words(const char *text, struct ddp_plugin *plugin,
 			return -1;
 		given[index] = true;
 	}
-	if (given[3] && (given[0] || given[1] || given[2]))
+	if (given[4] && (given[0] || given[1] || given[2] || given[3]))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--ddp: off is given with other words; "
 				     "give it alone");
 	plugin->explain = given[0];
 	plugin->dry_run = given[1];
-	plugin->on = !given[3];
+	plugin->torchrun = given[2];
+	plugin->on = !given[4];
 	return 0;
 }
 
@@ -150,12 +151,14 @@ static int call_option(int val, const char *value, int remote)
 
 static struct spank_option options[OPTION_COUNT] = {
 	[OPTION_DDP] = {
-		.arginfo = "[explain|dry-run|on|off]",
+		.arginfo = "[explain|dry-run|torchrun|on|off]",
 		.usage = "run the tasks as one data-parallel job: one task a "
 			 "GPU, each near its own, with RANK, WORLD_SIZE, "
 			 "MASTER_ADDR and the like set; explain says what was "
-			 "chosen and why, dry-run does nothing else; on does "
-			 "neither; off undoes an inherited --ddp",
+			 "chosen and why, dry-run does nothing else; torchrun "
+			 "starts one task a node, whose command starts its "
+			 "ranks; on does none of these; off undoes an "
+			 "inherited --ddp",
 		.has_arg = 2,
 	},
 	[OPTION_PORT] = {

@@ -25,7 +25,7 @@ enum {
 struct ddp_plugin {
 	bool seen;		/* --ddp was given in some form */
 	bool on;		/* and is not --ddp=off */
-	bool explain, dry_run;	/* words of --ddp */
+	bool explain, dry_run, torchrun;	/* words of --ddp */
 	const char *stray;	/* a --ddp-... option that was given; NULL */
 	uint16_t port;		/* --ddp-port; 0: not given */
 	enum ddp_gpus_policy gpus;	/* --ddp-gpus */
@@ -60,6 +60,12 @@ extern struct ddp_plugin ddp_plugin;
 
 /* Where the ranks of the step are, as layout/mapping.h has it; "": unknown. */
 #define DDP_TELL_MAPPING "SLURM_DDP_MAPPING"
+
+/*
+ * The command starts the ranks of its node itself: how many, 0 if its arguments
+ * leave that open. Not set: the tasks are the ranks.
+ */
+#define DDP_TELL_LAUNCHER "SLURM_DDP_LAUNCHER"
 
 /* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
 #define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"

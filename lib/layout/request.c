@@ -44,6 +44,12 @@ static uint32_t get_fixed_nodes(const char *nodes)
 	return min;
 }
 
+uint32_t ddp_request_nodes(const struct ddp_request *request)
+{
+	return request->nodes ? get_fixed_nodes(request->nodes) :
+		!request->in_job;
+}
+
 /* By the options that are for each node; *gpus is 0 if they name no GPUs. */
 static int get_node_gpus(const struct ddp_request *request, uint32_t *gpus,
 			 struct ddp_error *error)
@@ -127,6 +133,20 @@ static void fill_bound(const struct ddp_request *request, uint32_t gpus,
 		fill->ntasks_per_node = gpus;
 }
 
+/* Whether the number of nodes is known, for one task for each of what. */
+static int check_nodes(const struct ddp_request *request, const char *what,
+		       struct ddp_error *error)
+{
+	if (ddp_request_nodes(request) > 0)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			     "one task a %s needs a fixed number of nodes, and "
+			     "%s%.64s leaves it open; give -N NODES, or the "
+			     "number of tasks with -n", what, request->nodes ?
+			     "-N" : "--jobid without -N",
+			     request->nodes ? request->nodes : "");
+}
+
 /* One task for each GPU of each node, which must be known. */
 static int fill_gpus(const struct ddp_request *request, struct ddp_fill *fill,
 		     struct ddp_error *error)
@@ -142,16 +162,33 @@ static int fill_gpus(const struct ddp_request *request, struct ddp_fill *fill,
 				     "--gpus-per-task" : "--gpus-per-socket");
 	if (ddp_request_gpus(request, &gpus, error) < 0)
 		return -1;
-	if (gpus && !get_fixed_nodes(request->nodes) &&
-	    (request->nodes || request->in_job))
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "one task a GPU needs a fixed number of "
-				     "nodes, and %s%.64s leaves it open; give "
-				     "-N NODES, or the number of tasks with -n",
-				     request->nodes ? "-N" :
-				     "--jobid without -N",
-				     request->nodes ? request->nodes : "");
+	if (gpus && check_nodes(request, "GPU", error) < 0)
+		return -1;
 	fill->ntasks_per_node = gpus;
+	return 0;
+}
+
+/* One task for each node, of which the user gave no other number. */
+static int fill_launcher(const struct ddp_request *request,
+			 struct ddp_fill *fill, struct ddp_error *error)
+{
+	uint32_t nodes = ddp_request_nodes(request), gpus;
+
+	if (check_nodes(request, "node", error) < 0 ||
+	    ddp_request_gpus(request, &gpus, error) < 0)
+		return -1;
+	if (request->ntasks_per_gpu || number(request->ntasks_per_node) > 1 ||
+	    number(request->ntasks) > nodes)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "%s starts the ranks of a node itself, "
+				     "and the step has several tasks a node; "
+				     "give -N NODES and no number of tasks, or "
+				     "start the program itself: srun --ddp "
+				     "python3 PROGRAM", request->launcher);
+	fill->ntasks_per_node = 1;
+	/* The job's own number of tasks may be another. */
+	if (request->in_job && !request->ntasks)
+		fill->ntasks = nodes;
 	return 0;
 }
 
@@ -161,6 +198,8 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 	uint32_t gpus;
 
 	memset(fill, 0, sizeof(*fill));
+	if (request->launcher && !request->arbitrary && !request->pty)
+		return fill_launcher(request, fill, error);
 	if (request->ntasks_per_node || request->ntasks_per_gpu ||
 	    request->arbitrary)
 		return 0;
@@ -238,7 +277,7 @@ uint32_t ddp_request_cpus_per_task(const char *job_cpus_per_task,
 	if (!job_cpus_per_node || !tasks_per_node)
 		return cpus;
 	room = find_smallest(job_cpus_per_node, job_nodes) / tasks_per_node;
-	return cpus < room ? cpus : room;
+	return job_cpus_per_task && cpus < room ? cpus : room;
 }
 
 /* The tasks that a request names for each node with so many GPUs; or 1. */

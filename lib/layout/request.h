@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a --ddp step or job asks for, and what it leaves open: one rank for each
- * GPU.
+ * GPU, or one task a node for a launcher that starts the ranks.
  *
  * The texts are the values of the options of srun, sbatch and salloc of the
  * same name, from the command line or the environment; NULL where an option was
@@ -35,6 +35,8 @@ struct ddp_request {
 					 * this step, not the job's size */
 	bool arbitrary;			/* a host file says each task's node */
 	bool pty;
+	const char *launcher;		/* what the command calls to start the
+					 * ranks of a node; NULL: it is one */
 	bool cpus_open;			/* whole nodes, or CPUs shared by
 					 * several tasks: nobody can tell */
 };
@@ -66,8 +68,14 @@ int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
 			      size_t size, struct ddp_error *error);
 
 /*
- * Choose the tasks of a step: one for each GPU of each node; one in all for
- * --pty. A number of tasks, or of tasks per node or per GPU, that the user gave
+ * The fixed number of nodes; without any word of it one, or those of the job.
+ * 0: open.
+ */
+uint32_t ddp_request_nodes(const struct ddp_request *request);
+
+/*
+ * Choose the tasks of a step: one for each GPU of each node; one a node for a
+ * launcher, and several are refused; one in all for --pty. A number of tasks, or of tasks per node or per GPU, that the user gave
  * stands. Tasks per node are then filled in only to keep a node from getting
  * more tasks than it has GPUs, and only where the numbers fit. Nothing is
  * filled in where a host file places the tasks. Returns 0; -1 where GPUs are
@@ -86,8 +94,8 @@ int ddp_request_check_gpus(const struct ddp_request *request,
 
 /*
  * CPUs for each task of a step, so that what the job was given for its tasks
- * reaches the step's tasks: job_cpus_per_task (SLURM_CPUS_PER_TASK), or as many
- * as tasks_per_node tasks find on the job's smallest node. job_cpus_per_node is
+ * reaches the step's tasks: job_cpus_per_task (SLURM_CPUS_PER_TASK; NULL: no
+ * limit), or as many as tasks_per_node tasks find on the job's smallest node. job_cpus_per_node is
  * SLURM_JOB_CPUS_PER_NODE, such as "4(x2),8" (NULL: not known), of job_nodes
  * nodes. Returns 0 if the text cannot be read, or if there is not one CPU for
  * each.

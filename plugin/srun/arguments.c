@@ -64,6 +64,26 @@ void ddp_arguments_free(char **argv)
 	free(argv);
 }
 
+/* srun reads each component from its ":" on, as if that were its own name. */
+char **ddp_arguments_command(char **argv, uint32_t component)
+{
+	int i, parsed = ddp_arguments_parsed();
+
+	for (; argv && component > 0 && *argv; component--)
+		do
+			argv++;
+		while (*argv && strcmp(*argv, ":") != 0);
+	for (i = 0; argv && i < parsed && argv[i]; i++)
+		;
+	if (!argv || i == 0 || !argv[i] || strcmp(argv[i], ":") == 0)
+		return NULL;
+	argv += i;
+	for (i = 0; argv[i] && strcmp(argv[i], ":") != 0; i++)
+		;
+	argv[i] = NULL;
+	return argv;
+}
+
 int ddp_arguments_parsed(void)
 {
 	return optind;

@@ -2,9 +2,17 @@
 #ifndef DDP_SRUN_ARGUMENTS_H
 #define DDP_SRUN_ARGUMENTS_H
 
+#include <stdint.h>
+
 /* The arguments of this process, NULL-terminated; NULL on error. */
 char **ddp_arguments_read(void);
 void ddp_arguments_free(char **argv);	/* NULL: nothing */
+
+/*
+ * The words of the command in the component that srun has just read, of those
+ * arguments (NULL: none), up to a NULL that is put there. NULL if there is none.
+ */
+char **ddp_arguments_command(char **argv, uint32_t component);
 
 /* How many of them srun's own parser has passed, which stops at the command. */
 int ddp_arguments_parsed(void);

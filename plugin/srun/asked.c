@@ -80,6 +80,17 @@ void ddp_asked_read(struct ddp_request *request)
 			     ddp_cli_get("overcommit");
 }
 
+void ddp_asked_read_launcher(struct ddp_request *request, const char *launcher)
+{
+	ddp_asked_read(request);
+	request->launcher = launcher;
+	if (!launcher || !request->in_job)
+		return;
+	request->ntasks = get_typed("ntasks", "SLURM_NTASKS");
+	request->ntasks_per_node = get_typed("ntasks-per-node",
+					     "SLURM_NTASKS_PER_NODE");
+}
+
 bool ddp_asked_gpus(const struct ddp_request *request)
 {
 	return request->gres || request->gpus || request->gpus_per_node ||

@@ -12,6 +12,12 @@
  */
 void ddp_asked_read(struct ddp_request *request);
 
+/*
+ * The same for a command that is a launcher: the job's number of tasks, which
+ * Slurm repeats for each of its steps, says nothing of this one.
+ */
+void ddp_asked_read_launcher(struct ddp_request *request, const char *launcher);
+
 /* Whether it says anything of GPUs. */
 bool ddp_asked_gpus(const struct ddp_request *request);
 

@@ -15,6 +15,10 @@ struct ddp_srun {
 	bool was_on;		/* --ddp, in the component before */
 	char *bind_before;	/* an outer step's SLURM_CPU_BIND; or NULL */
 
+	/* launch.c */
+	const char *launcher;	/* what the component's command calls to start
+				 * ranks; NULL: it is one */
+
 	/* mpi.c */
 	char *mpi_before;	/* SLURM_MPI_TYPE; NULL: not set */
 	bool mpi_given;		/* --mpi, in the last component */

@@ -83,7 +83,9 @@ static void explain_tasks(spank_t spank, bool heterogeneous)
 	if (spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) ||
 	    spank_get_item(spank, S_JOB_NNODES, &nodes))
 		return;
-	if (was_added("SLURM_NTASKS"))
+	if (ddp_srun.launcher && was_added("SLURM_NTASKS_PER_NODE"))
+		why = "one a node, whose ranks its command starts; filled in";
+	else if (was_added("SLURM_NTASKS"))
 		why = "filled in";
 	else if (ddp_cli_get("ntasks") || ddp_cli_get("ntasks-per-gpu"))
 		why = "as asked for";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fills in what the user left open: one task for each GPU, the job's CPUs, the
- * MPI type, and that the step ends when a rank fails.
+ * Fills in what the user left open: one task for each GPU, or for each node of
+ * a launcher, the job's CPUs, the MPI type, and that the step ends when a rank
+ * fails.
  */
 #define _GNU_SOURCE
 #include "srun/fill.h"
@@ -14,6 +15,7 @@
 #include "plugin.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
+#include "srun/context.h"
 #include "srun/mpi.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
@@ -67,10 +69,10 @@ static void read_request(struct fill *fill)
 {
 	struct ddp_request *request = &fill->request;
 
-	ddp_asked_read(request);
+	ddp_asked_read_launcher(request, ddp_srun.launcher);
 	if (!fill->job_id || ddp_asked_gpus(request) || request->ntasks ||
 	    request->ntasks_per_node || request->ntasks_per_gpu ||
-	    request->arbitrary || request->pty)
+	    request->arbitrary || request->pty || request->launcher)
 		return;
 	snprintf(fill->gres, sizeof(fill->gres), "gpu:%u",
 		 count_job_gpus(fill));
@@ -202,6 +204,32 @@ static void add_tres(const struct fill *fill, uint32_t cpus)
 }
 
 /*
+ * CPUs for each task of the step, so that what the job has reaches them; 0 if
+ * that is unknown, or the user's own. A launcher's task gets all CPUs of its
+ * node; outside a job as many as its ranks would have had as tasks.
+ */
+static uint32_t count_cpus_per_task(const struct fill *fill,
+				    const char *job_cpus)
+{
+	const char *nodes = get_job_env(fill, "SLURM_JOB_NUM_NODES");
+	uint32_t gpus = 0;
+
+	if (fill->request.launcher && !fill->job_id) {
+		ddp_request_gpus(&fill->request, &gpus, NULL);
+		return fill->request.cpus_per_task ? 0 : gpus;
+	}
+	/* srun unsets it for "a : b" in an ordinary job. */
+	if (!nodes)
+		nodes = getenv("SLURM_NNODES");
+	return ddp_request_cpus_per_task(fill->request.launcher ? NULL :
+					 job_cpus,
+					 get_job_env(fill,
+						"SLURM_JOB_CPUS_PER_NODE"),
+					 nodes ? (uint32_t)atol(nodes) : 0,
+					 count_tasks_per_node(fill));
+}
+
+/*
  * The job's --cpus-per-task. Some versions of srun ignore it, and others give
  * it to each task of the step: the same value is then not the user's word for
  * this step. If the job asked for it for fewer tasks than one for each GPU, the
@@ -210,21 +238,14 @@ static void add_tres(const struct fill *fill, uint32_t cpus)
 static bool add_cpus(const struct fill *fill)
 {
 	const char *job_cpus = get_job_env(fill, "SLURM_CPUS_PER_TASK");
-	const char *job_nodes = get_job_env(fill, "SLURM_JOB_NUM_NODES");
 	const char *asked = fill->request.cpus_per_task;
 	uint32_t cpus;
 
-	/* srun unsets the first for "a : b" in an ordinary job. */
-	if (!job_nodes)
-		job_nodes = getenv("SLURM_NNODES");
-	if (!job_cpus || fill->request.cpus_per_gpu ||
-	    (asked && strcmp(asked, job_cpus) != 0))
+	if ((!job_cpus && !fill->request.launcher) ||
+	    fill->request.cpus_per_gpu ||
+	    (asked && (!job_cpus || strcmp(asked, job_cpus) != 0)))
 		return false;
-	cpus = ddp_request_cpus_per_task(job_cpus,
-					 get_job_env(fill,
-						"SLURM_JOB_CPUS_PER_NODE"),
-					 job_nodes ? (uint32_t)atol(job_nodes)
-					 : 0, count_tasks_per_node(fill));
+	cpus = count_cpus_per_task(fill, job_cpus);
 	if (!cpus)
 		return false;
 	/* One for each kind of srun; see above. */

@@ -15,6 +15,7 @@
 #include "srun/context.h"
 #include "srun/explain.h"
 #include "srun/fill.h"
+#include "srun/launch.h"
 #include "srun/mpi.h"
 #include "srun/order.h"
 #include "srun/outer.h"
@@ -40,12 +41,12 @@ static bool is_users(void)
 {
 	char **argv = ddp_arguments_read();
 	bool users = !ddp_cli_get("interactive");
-	int i;
+	char **command = NULL;
 
-	for (i = 1; argv && argv[i] && i < ddp_arguments_parsed(); i++)
-		;
-	if (ddp_srun.component == 0 && argv && argv[i])
-		users &= !ddp_launcher_is_helper(argv[i]);
+	if (ddp_srun.component == 0)
+		command = ddp_arguments_command(argv, 0);
+	if (command)
+		users &= !ddp_launcher_is_helper(command[0]);
 	ddp_arguments_free(argv);
 	return users;
 }
@@ -87,6 +88,7 @@ static void read_component(uint32_t component)
 	ddp_srun.was_on = true;
 	if (component >= ddp_rerun_done())
 		ddp_policy_check(component);
+	ddp_launch_read(component);
 	if (!ddp_cli_available())
 		ddp_check_tasks();
 	else if (component >= ddp_rerun_done() &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the plugin does in srun, sbatch and salloc, as the user. Read srun.c
- * first: it has the order. check.c and policy.c refuse, fill.c fills in what
+ * first: it has the order. check.c and policy.c refuse, launch.c looks for
+ * torchrun and the like in the command, fill.c fills in what
  * the user left open, rerun.c runs srun again with it, and explain.c says what
  * was chosen.
  * This header is what dispatch.c calls.

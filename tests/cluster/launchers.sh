@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
 # What is started by srun, but is no rank: MPI launchers' helpers, salloc's
-# shell, batch scripts.
+# shell, batch scripts; and launchers that start the ranks of a node themselves.
 
 cluster --nodes 2 --gpus 2 --cpus 8
 
@@ -37,6 +37,98 @@ if command -v mpirun >/dev/null; then
 else
 	skip 'mpirun in sbatch --ddp' 'no mpirun'
 fi
+
+# Fakes of torchrun and its like: a task's node, its number, how many there are,
+# its GPUs, its CPUs as Slurm has them, and its arguments
+cat >torchrun <<-'END'
+#!/bin/sh
+echo $(uname -n) $SLURM_PROCID of $SLURM_NTASKS ${CUDA_VISIBLE_DEVICES:--} \
+	${SLURM_CPUS_PER_TASK:--} "$@"
+END
+chmod 755 torchrun
+cp torchrun deepspeed
+mkdir -p package/torch/distributed
+: >package/torch/__init__.py
+: >package/torch/distributed/__init__.py
+printf '%s\n' 'import os, sys' \
+	'os.execv("./torchrun", ["torchrun"] + sys.argv[1:])' \
+	>package/torch/distributed/run.py
+
+# one_a_node CPUS GPUS ARGUMENTS CMD...: CMD starts one task on each of two
+# nodes, which see all GPUs, and is quiet
+one_a_node()
+{
+	printf '%s\n' "n1 0 of 2 $2 $1 $3" "n2 1 of 2 $2 $1 $3" >wanted
+	shift 3
+	call login "$@"
+	sort out | diff wanted - >why && test "$status" -eq 0 &&
+		! unquiet >>why
+	result $? "${name:-$*}: one task a node"
+	name=
+}
+ddp='srun --ddp -N2 --gres=gpu:2'
+# shellcheck disable=SC2086 # several words
+{
+	one_a_node 2 0,1 a $ddp ./torchrun a
+	one_a_node 2 0,1 a $ddp env A=b ./torchrun a
+	one_a_node 2 0,1 a $ddp bash -c 'cd . && exec ./torchrun a'
+	one_a_node 2 0,1 a $ddp env PYTHONPATH=package \
+		/usr/bin/python3 -m torch.distributed.run a
+	one_a_node 2 0,1 '--nnodes=1:4 a' $ddp ./torchrun --nnodes=1:4 a
+	one_a_node 4 0,1 a $ddp -c4 ./torchrun a
+	one_a_node 2 0,1 a $ddp -n2 ./torchrun a
+	one_a_node - - a srun --ddp -N2 ./torchrun a
+	one_a_node 2 0,1 a srun --ddp=torchrun -N2 --gpus=4 sh -c './$0 a' \
+		torchrun
+	one_a_node 2 0,1 a env SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp=torchrun \
+		srun -N2 --gres=gpu:2 sh -c './$0 a' torchrun
+	set -- -N2 --gres=gpu:2 --ntasks-per-node=2 -c2
+	one_a_node 4 0,1 a salloc "$@" --ddp srun ./torchrun a
+	one_a_node 4 0,1 a salloc "$@" srun --ddp=torchrun sh -c './$0 a' \
+		torchrun
+	one_a_node 3 0,1 a salloc "$@" srun --ddp -c3 ./torchrun a
+	one_a_node 8 0,1 a salloc -N2 --gres=gpu:2 --exclusive srun --ddp \
+		./torchrun a
+	one_a_node 2 0,1 a srun --ddp --gres=gpu:2 -N1 ./torchrun a : \
+		--gres=gpu:2 -N1 ./torchrun a
+	batch --ddp "$@" <<-END
+	#!/bin/sh
+	srun ./torchrun a
+	srun --ddp=off -n1 -N1 ./torchrun --nnodes=7
+	END
+	equal 'srun torchrun in sbatch --ddp: one task a node' \
+		'n1 0 of 1 0,1 2 --nnodes=7,n1 0 of 2 0,1 4 a,n2 1 of 2 0,1 4 a' \
+		"$(sort out | paste -sd,)"
+	batch --ddp=torchrun "$@" <<-END
+	#!/bin/sh
+	srun sh -c './\$0 a' torchrun
+	END
+	equal 'and in sbatch --ddp=torchrun, hidden in a script' \
+		'n1 0 of 2 0,1 4 a,n2 1 of 2 0,1 4 a' \
+		"$(sort out | paste -sd,)"
+	call login $ddp echo torchrun
+	equal 'an argument of that name starts nothing' 4 "$(wc -l <out)"
+
+	several='torchrun starts the ranks of a node itself, and the step has'
+	refuses "$several" $ddp -n4 ./torchrun a
+	refuses "$several" $ddp --ntasks-per-node=2 ./torchrun a
+	refuses "$several" srun --ddp=torchrun -N2 -n4 sh -c ./torchrun
+	refuses 'torchrun --standalone makes a world of its own on each of 2' \
+		$ddp ./torchrun --standalone a
+	refuses '--nnodes says 1, and the step has 2 nodes; leave it out' \
+		$ddp bash -c './torchrun --nnodes=1 a'
+	refuses '--nnodes says 2, and the step has 1 node; leave it out, or' \
+		srun --ddp ./torchrun --nnodes 2 a
+	refuses 'start the program itself, one rank a GPU: srun --ddp python3' \
+		$ddp ./deepspeed a
+	refuses 'did you mean torchrun' srun --ddp=torchrum -N2 ./torchrun a
+}
+call login srun --ddp -N1 --gres=gpu:2 ./torchrun --standalone a
+equal '--standalone on one node' 'n1 0 of 1 0,1 2 --standalone a' "$(cat out)"
+call login srun --ddp=explain,torchrun -N2 sh -c ./torchrun
+check 'explain says that the command starts the ranks' grep -q \
+	'tasks 2 on 2 nodes: one a node, whose ranks its command starts; fill' err
+rm torchrun deepspeed
 
 # The environments of the batch scripts themselves
 cat >environment.sh <<-'END'

@@ -66,7 +66,8 @@ if has PLUGIN && command -v srun >/dev/null; then
 	ask_all srun --ddp
 	ask 'squeue --' --own
 	ask 'salloc --' --ddp --ddp-port --ddp-gpus --ddp-cpus --own
-	ask 'srun --ddp=explain,' explain,dry-run explain,on explain,off
+	ask 'srun --ddp=explain,' explain,dry-run \
+		explain,torchrun explain,on explain,off
 	ask 'srun -N2 --ddp-gpus s' share
 else
 	skip 'the options of srun' 'there is no srun, or no plugin'

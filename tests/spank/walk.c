@@ -144,6 +144,8 @@ void walk_print(char **env)
  */
 static int component_read(int argc, char **argv, int at)
 {
+	int begin = at - 1;
+
 	for (; at < argc && argv[at][0] == '-'; at++) {
 		if (strcmp(argv[at], "--noise") == 0)
 			fprintf(stderr, "%s: noise\n", fake.program);
@@ -157,7 +159,7 @@ static int component_read(int argc, char **argv, int at)
 			exit(1);
 		}
 	}
-	optind = at;
+	optind = at - begin;	/* as if it were a command line by itself */
 	while (at < argc && strcmp(argv[at], ":") != 0)
 		at++;
 	return at + 1;

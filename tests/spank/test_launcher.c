@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In srun, commands that start the ranks of a node themselves: which are known,
+ * what is filled in for them, and which cannot work. Job 13 has 2 GPUs on each
+ * node: see tests/spank/run.
+ */
+#include "host.h"
+
+#define TASKS "SLURM_NTASKS_PER_NODE_HET_GROUP_0"
+#define ALL "SLURM_NTASKS_HET_GROUP_0"
+#define CPUS "SRUN_CPUS_PER_TASK_HET_GROUP_0"
+#define GIVEN "SLURM_CPUS_PER_TASK_HET_GROUP_0"
+#define TOLD "SLURM_DDP_LAUNCHER"
+#define DDP "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp="
+#define GRES "--nodes=2 --gres=gpu:2 "
+#define ONE TASKS "=1|" TOLD "=0"
+#define JOB "SLURM_JOB_ID=13|SLURM_JOB_NUM_NODES=2|" \
+	"SLURM_JOB_CPUS_PER_NODE=8,6"
+#define SEVERAL " starts the ranks of a node itself, and the step has several " \
+	"tasks a node; give -N NODES and no number of tasks, or start the " \
+	"program itself: srun --ddp python3 PROGRAM"
+
+static const struct spank_case filled[] = {
+	{ .name = "torchrun gets one task a node, and CPUs for its ranks",
+	  .command = "srun --ddp " GRES "torchrun a.py",
+	  .want = ONE "|" CPUS "=2|" GIVEN "=2" },
+	{ .name = "with a path", .want = ONE,
+	  .command = "srun --ddp " GRES "/opt/bin/torchrun a.py" },
+	{ .name = "as a module", .want = ONE,
+	  .command = "srun --ddp " GRES "python3 -m torch.distributed.run a" },
+	{ .name = "accelerate launch", .want = ONE,
+	  .command = "srun --ddp " GRES "accelerate launch a.py" },
+	{ .name = "behind env", .want = ONE,
+	  .command = "srun --ddp " GRES "env A=b torchrun a.py" },
+	{ .name = "by --ddp=torchrun", .want = ONE "|" CPUS "=2",
+	  .command = "srun --ddp=torchrun " GRES "bash run.sh" },
+	{ .name = "by an inherited --ddp=torchrun", .env = DDP "torchrun",
+	  .command = "srun " GRES "bash run.sh", .want = ONE },
+	{ .name = "with a number of ranks", .want = TASKS "=1|" TOLD "=4",
+	  .command = "srun --ddp " GRES "torchrun --nproc-per-node=4 a.py" },
+	{ .name = "without GPUs CPUs are left open",
+	  .command = "srun --ddp --nodes=2 torchrun a.py",
+	  .want = ONE "|-" CPUS },
+	{ .name = "the user's -c stands", .want = ONE "|-" CPUS,
+	  .command = "srun --ddp -c8 " GRES "torchrun a.py" },
+	{ .name = "the user's --cpus-per-gpu stands", .want = ONE "|-" CPUS,
+	  .command = "srun --ddp --cpus-per-gpu=4 " GRES "torchrun a.py" },
+	{ .name = "-n that is one a node stands", .want = ONE,
+	  .command = "srun --ddp -n2 " GRES "torchrun a.py" },
+	{ .name = "--ntasks-per-node=1 stands", .want = TOLD "=0",
+	  .command = "srun --ddp --ntasks-per-node=1 " GRES "torchrun a.py" },
+	{ .name = "an argument of that name is none", .want = TASKS "=2|-" TOLD,
+	  .command = "srun --ddp " GRES "python3 a.py torchrun" },
+	{ .name = "accelerate launch --cpu starts one process",
+	  .command = "srun --ddp " GRES "accelerate launch --cpu a.py",
+	  .want = TASKS "=2|-" TOLD },
+	{ .name = "--standalone on one node", .want = ONE,
+	  .command = "srun --ddp --gres=gpu:2 torchrun --standalone a.py" },
+	{ .name = "an elastic range", .want = ONE,
+	  .command = "srun --ddp " GRES "torchrun --nnodes=1:4 a.py" },
+	{ .name = "in one component of two", .want = TASKS "=1|" TOLD "=0|"
+	  "SLURM_NTASKS_PER_NODE_HET_GROUP_1=1",
+	  .command = "srun --ddp --gres=gpu:2 torchrun a.py : --gres=gpu:2 "
+	  "--nodes=2 torchrun a.py" },
+	{ .name = "without --ddp nothing is looked at", .want = "same",
+	  .env = "A=b", .command = "srun " GRES "deepspeed a.py" },
+	{ .name = "nor with --ddp=off", .want = "same", .env = DDP "torchrun",
+	  .command = "srun --ddp=off " GRES "torchrun --nnodes=7 a.py" },
+};
+
+static const struct spank_case job_cases[] = {
+	{ .name = "in a job a node's task gets the fewest CPUs of a node",
+	  .env = JOB, .command = "srun --ddp torchrun a.py",
+	  .want = ONE "|" ALL "=2|" CPUS "=6|" GIVEN "=6" },
+	{ .name = "the job's number of tasks is not the step's",
+	  .env = JOB "|SLURM_NTASKS=4|SLURM_NTASKS_PER_NODE=2",
+	  .command = "srun --ddp torchrun a.py",
+	  .want = ONE "|" ALL "=2" },
+	{ .name = "nor are the CPUs that these were to have",
+	  .env = JOB "|SLURM_NTASKS=4|SLURM_CPUS_PER_TASK=3|"
+	  "FAKE_CPUS=SLURM_CPUS_PER_TASK",
+	  .command = "srun --ddp torchrun a.py", .want = ONE "|" GIVEN "=6" },
+	{ .name = "the user's -c in a job stands", .env = JOB,
+	  .command = "srun --ddp -c2 torchrun a.py", .want = ONE "|-" CPUS },
+	{ .name = "a step on one node of the job", .env = JOB,
+	  .command = "srun --ddp --nodes=1 torchrun --standalone a.py",
+	  .want = ONE "|" ALL "=1" },
+	{ .name = "several tasks that are typed for the step",
+	  .env = JOB "|SLURM_NTASKS=2", .refusal = "torchrun" SEVERAL,
+	  .command = "srun --ddp -n4 torchrun a.py" },
+};
+
+static const struct spank_case refused[] = {
+	{ .name = "torchrun with several tasks a node",
+	  .command = "srun --ddp -n4 " GRES "torchrun a.py",
+	  .refusal = "torchrun" SEVERAL },
+	{ .name = "by --ntasks-per-node", .refusal = "accelerate launch"
+	  SEVERAL, .command = "srun --ddp --ntasks-per-node=2 " GRES
+	  "accelerate launch a.py" },
+	{ .name = "by --ntasks-per-gpu", .refusal = SEVERAL,
+	  .command = "srun --ddp --ntasks-per-gpu=1 " GRES "torchrun a.py" },
+	{ .name = "by --ddp=torchrun", .refusal = "torchrun" SEVERAL,
+	  .command = "srun --ddp=torchrun -n4 " GRES "bash run.sh" },
+	{ .name = "by -n without -N", .refusal = SEVERAL,
+	  .command = "srun --ddp -n4 --gres=gpu:2 torchrun a.py" },
+	{ .name = "torchrun on an open number of nodes",
+	  .command = "srun --ddp --nodes=1-2 torchrun a.py",
+	  .refusal = "one task a node needs a fixed number of nodes, and "
+	  "-N1-2 leaves it open" },
+	{ .name = "--standalone on two nodes",
+	  .command = "srun --ddp " GRES "torchrun --standalone a.py",
+	  .refusal = "torchrun --standalone makes a world of its own on each "
+	  "of 2 nodes; leave it out, or use one node: -N1" },
+	{ .name = "another number of nodes",
+	  .command = "srun --ddp " GRES "torchrun --nnodes=1 a.py",
+	  .refusal = "torchrun --nnodes says 1, and the step has 2 nodes; "
+	  "leave it out, or give -N1 to srun" },
+	{ .name = "the same of the job's nodes", .env = JOB,
+	  .command = "srun --ddp torchrun --nnodes=4 a.py",
+	  .refusal = "--nnodes says 4, and the step has 2 nodes" },
+	{ .name = "--standalone in two components", .refusal = "--standalone "
+	  "makes", .command = "srun --ddp --gres=gpu:2 torchrun --standalone "
+	  "a.py : --gres=gpu:2 torchrun --standalone a.py" },
+	{ .name = "in the second component", .refusal = "--nnodes says 1",
+	  .command = "srun --ddp --gres=gpu:2 torchrun a.py : --gres=gpu:2 "
+	  "torchrun --nnodes=1 a.py" },
+	{ .name = "deepspeed", .command = "srun --ddp " GRES "deepspeed a.py",
+	  .refusal = "deepspeed starts ranks by ssh, outside the step; start "
+	  "the program itself, one rank a GPU: srun --ddp python3 PROGRAM" },
+	{ .name = "a misspelt word", .refusal = "did you mean torchrun",
+	  .command = "srun --ddp=torchrn " GRES "bash run.sh" },
+	{ .name = "torchrun and off", .refusal = "--ddp: off is given with",
+	  .command = "srun --ddp=torchrun,off " GRES "bash run.sh" },
+};
+
+void test_launcher(void)
+{
+	cases_run(filled, COUNT(filled));
+	cases_run(job_cases, COUNT(job_cases));
+	cases_run(refused, COUNT(refused));
+}
