@@ -251,6 +251,46 @@ static int read_view(const char *text, struct ddp_view *view,
 	return 0;
 }
 
+/* Whether the task has GPUs and no variable names them. */
+static bool is_unnamed(const struct ddp_gpus_env *env)
+{
+	return env->on_node > 0 && !is_set(env->step_gpus) &&
+	       !is_set(env->cuda) && !is_set(env->rocr);
+}
+
+/* How many GPUs the task can open; all, if no device file is known. */
+static uint32_t count_in_sight(const struct ddp_machine *machine,
+			       const struct counted *counted)
+{
+	uint32_t i;
+
+	for (i = 0; i < counted->all_count; i++)
+		if (machine->gpus[counted->all[i]].device[0] != '\0')
+			return counted->reach_count;
+	return counted->all_count;
+}
+
+/* Let the view be all that is in sight, if that is what the step has. */
+static int name_all(const struct ddp_machine *machine,
+		    const struct counted *counted, uint32_t on_node,
+		    struct ddp_view *view, struct ddp_error *error)
+{
+	uint32_t count = count_in_sight(machine, counted), i;
+
+	if (count != on_node || machine->part_count > 0)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			"--gpu-bind=none: Slurm does not name the step's GPUs "
+			"here, and which they are cannot be told: it has %u, "
+			"and %u are in sight%s; leave --gpu-bind out, or use "
+			"--ddp-gpus=off", on_node, count,
+			machine->part_count > 0 ? ", divided by MIG" : "");
+	for (i = 0; i < count; i++)
+		snprintf(view->gpus[i].token, sizeof(view->gpus[i].token),
+			 "%u", i);
+	view->count = count;
+	return 0;
+}
+
 int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		     const struct ddp_machine *machine, struct ddp_view *view,
 		     struct ddp_error *error)
@@ -263,11 +303,14 @@ int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 	const char *text;
 	bool paired;
 
-	view->rocr = is_set(env->rocr) && (amd || !is_set(env->cuda));
+	view->rocr = is_unnamed(env) ? amd :
+		     is_set(env->rocr) && (amd || !is_set(env->cuda));
 	text = view->rocr ? env->rocr : env->cuda;
-	if (read_view(is_set(text) ? text : "", view, error))
-		return -1;
 	find_counted(machine, view->rocr, &counted);
+	if (is_unnamed(env) ?
+	    name_all(machine, &counted, env->on_node, view, error) :
+	    read_view(is_set(text) ? text : "", view, error))
+		return -1;
 	if (!reach_explains(view, &counted))
 		counted.reach_count = 0;
 	paired = read_positions(env->step_gpus, view->count, positions);

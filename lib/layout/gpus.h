@@ -22,6 +22,12 @@
  * the task could reach all. A MIG instance has its parent's locality: its name
  * is MIG-(parent's UUID)/.../..., or it is among the machine's parts, or only
  * one GPU can be its parent.
+ *
+ * Under --gpu-bind=none each task is to use all GPUs of the step, and in some
+ * versions Slurm then sets none of these variables for several tasks on a node,
+ * but SLURM_GPUS_ON_NODE, how many there are. If the task can open that many
+ * device files, these are the GPUs; where no device files are known, as many
+ * GPUs as the node has are all of them.
  */
 #ifndef DDP_LAYOUT_GPUS_H
 #define DDP_LAYOUT_GPUS_H
@@ -42,6 +48,7 @@ struct ddp_gpus_env {
 	const char *step_gpus;
 	const char *cuda;
 	const char *rocr;
+	uint32_t on_node;		/* SLURM_GPUS_ON_NODE; 0: not set */
 };
 
 /*
@@ -77,12 +84,13 @@ const char *ddp_gpus_variable(const struct ddp_view *view);
 /*
  * Resolve a task's variables against the node. ROCR_VISIBLE_DEVICES counts on a
  * node whose GPUs are all by AMD, or where CUDA_VISIBLE_DEVICES is not set;
- * else CUDA_VISIBLE_DEVICES. Without either the view is empty. A GPU that the
- * node does not show as a PCI device is an error only on a node that shows
- * some.
+ * else CUDA_VISIBLE_DEVICES. Without either the view is empty, unless there are
+ * GPUs that nothing names (see above). A GPU that the node does not show as a
+ * PCI device is an error only on a node that shows some.
  *
  * Returns 0, or -1 for a malformed list, for more than DDP_GPU_MAX, for the
- * same GPU twice, or for a number or UUID that the node does not have.
+ * same GPU twice, for a number or UUID that the node does not have, or if
+ * nothing tells which GPUs these are.
  */
 int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		     const struct ddp_machine *machine, struct ddp_view *view,

@@ -31,13 +31,15 @@ struct choice {
  */
 static void blame_variable(const struct choice *choice, struct ddp_error *error)
 {
+	const char *variable = ddp_gpus_variable(&choice->all);
 	size_t length = strlen(error->text);
 
-	if (!ddp_task_getenv(choice->task, "SLURM_STEP_GPUS") &&
-	    choice->all.count)
+	if (choice->all.count &&
+	    !ddp_task_getenv(choice->task, "SLURM_STEP_GPUS") &&
+	    ddp_task_users(choice->task, variable))
 		snprintf(error->text + length, sizeof(error->text) - length,
 			 " (%s is not from Slurm here; unset it, or use "
-			 "--ddp-gpus=off)", ddp_gpus_variable(&choice->all));
+			 "--ddp-gpus=off)", variable);
 }
 
 static int make_placements(struct choice *choice, struct ddp_error *error)
@@ -51,14 +53,11 @@ static int make_placements(struct choice *choice, struct ddp_error *error)
 		.cpus_policy = ddp_plugin.cpus,
 		.cpus_bound = bind && strcmp(bind, "1") == 0,
 	};
-	const char *on_node = ddp_task_getenv(choice->task,
-					      "SLURM_GPUS_ON_NODE");
 	uint32_t i;
 
 	for (i = 0; i < choice->count; i++)
 		choice->views[i] = choice->slots[i].view;
-	if (ddp_views_join_node(choice->machine,
-				on_node ? (uint32_t)atol(on_node) : 0,
+	if (ddp_views_join_node(choice->machine, ddp_task_gpus(choice->task),
 				choice->views, choice->count, &choice->all,
 				choice->indexes, &choice->apart, error) < 0)
 		return -1;

@@ -83,6 +83,7 @@ static int resolve_view(const struct ddp_task *task, struct ddp_node *node,
 		.step_gpus = ddp_task_getenv(task, "SLURM_STEP_GPUS"),
 		.cuda = ddp_task_getenv(task, "CUDA_VISIBLE_DEVICES"),
 		.rocr = ddp_task_getenv(task, "ROCR_VISIBLE_DEVICES"),
+		.on_node = ddp_task_gpus(task),
 	};
 	int rc;
 

@@ -94,6 +94,13 @@ const char *ddp_task_users(const struct ddp_task *task, const char *name)
 	return value && *value ? value : NULL;
 }
 
+uint32_t ddp_task_gpus(const struct ddp_task *task)
+{
+	const char *on_node = ddp_task_getenv(task, "SLURM_GPUS_ON_NODE");
+
+	return on_node ? (uint32_t)atol(on_node) : 0;
+}
+
 int ddp_task_environment(struct ddp_task *task, struct ddp_error *error)
 {
 	spank_err_t why;

@@ -50,6 +50,9 @@ int ddp_task_getenv_number(const struct ddp_task *task, const char *name,
 /* The user's own value; NULL where it is not set, or empty. */
 const char *ddp_task_users(const struct ddp_task *task, const char *name);
 
+/* How many GPUs the step has on this node; 0: Slurm does not tell. */
+uint32_t ddp_task_gpus(const struct ddp_task *task);
+
 /* value NULL: take it out. */
 int ddp_task_setenv(struct ddp_task *task, const char *name, const char *value,
 		    struct ddp_error *error);

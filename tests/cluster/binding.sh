@@ -57,6 +57,13 @@ while IFS='|' read -r number gpu cpu size policies; do
 done
 END
 
+# name_all FILE: let tasks of a plain step see both GPUs, as they may, where
+# Slurm does not name them
+name_all()
+{
+	sed -i 's/^\(\([^ ]* \)\{4\}\)- /\10,1 /' "$1"
+}
+
 # crowded PLAIN: whether its ranks are more than the GPUs that they see
 crowded()
 {
@@ -198,6 +205,7 @@ compare()
 			what="$what${cpu:+ --cpu-bind=$cpu}"
 			cp "$ddp.out" "$scratch/out"
 			cp "$ddp.err" "$scratch/err"
+			case $gpu in *none) name_all "$plain.out" ;; esac
 			if test "$(cat "$plain.status")" -ne 0; then
 				as_slurm "$plain" "$ddp"
 				result $? "Slurm refuses $what"

@@ -103,6 +103,24 @@ warns gpus-per-task 1 --jobid="$job" -n2 -O -c2 --gres=gpu:2 \
 release
 equal 'and CPUs are near that' '0 1 0 81,1 0 0 01' "$had"
 
+# one_unnamed: two tasks on one GPU of two under --gpu-bind=none. Versions of
+# Slurm that do not name it leave open which it is; here no device file tells.
+one_unnamed()
+{
+	call login srun --jobid="$job" -n2 --gpu-bind=none "$see"
+	named=$(cut -d' ' -f5 out | sort -u)
+	call login srun --ddp --jobid="$job" -n2 --gpu-bind=none \
+		--ddp-gpus=share "$see"
+	if test "$named" = -; then
+		equal "${where}--gpu-bind=none: one of two is refused" '1 0 1' \
+			"$status $(wc -l <out) $(grep -c 'slurm-ddp: .*: it has 1, and 2 are in sight; leave --gpu-bind out' err)"
+	else
+		equal "${where}--gpu-bind=none: one of two" \
+			"$(printf '%s\n' "0 $named 0" "0 $named 0")" \
+			"$(cut -d' ' -f"3,5,9" out | sed 's/^1/0/')"
+	fi
+}
+
 # A step on one GPU of two, and on both, whatever numbers Slurm gives them
 for constrain in no yes; do
 	cluster --nodes 1 --gpus 2 --cpus 2 \
@@ -126,8 +144,31 @@ for constrain in no yes; do
 	test $constrain = yes && wanted='0 0 0,1 0 0' || wanted='0 0 0,1 1 0'
 	equal "${where}--gpus-per-task: each has a device 0" "$wanted" \
 		"$(echo "$had" | sed 's/ [^ ,]*\(,\|$\)/\1/g')"
+	places '0 1,0 0 81,1 1,0 1 01' --gres=gpu:2 --gpu-bind=none
+	places '0 1,0 0 81,1 1,0 1 01' -n2 --gpus-per-task=1 --gpu-bind=none
+	hold -n2 --gres=gpu:1
+	one_unnamed
+	release
 done
 where=
+
+# A step within a step whose GPUs ddp has named sees nothing of that.
+cat >outer <<END
+#!/bin/sh
+test \$RANK != 0 || exec srun --overlap -n2 $see
+END
+chmod 755 outer
+batch -n2 --gres=gpu:2 --gpu-bind=none <<END
+#!/bin/sh
+srun $see >plain.out
+srun --ddp ./outer >inner.out
+srun --ddp $see
+END
+equal 'sbatch --gpu-bind=none: all GPUs' '1,0 0 0000:81:00.0 0,1,0 1 0000:01:00.0 0' \
+	"$(sort -n out | cut -d' ' -f5,9,10,12 | paste -sd,)"
+cut -d' ' -f5-7 plain.out | sort >plain.gpus
+check 'and a step within sees those that it sees elsewhere' \
+	sh -c 'cut -d" " -f5-7 inner.out | sort | diff plain.gpus -'
 
 # GPUs by AMD, with and without the variable that HIP obeys as well
 column=6
@@ -137,6 +178,7 @@ for gres in '' ' Flags=amd_gpu_env'; do
 	plugstack optional "topology=$scratch/amd.xml"
 	where="AMD$gres: "
 	places '0 1,0 0 81,1 1,0 1 01' --gres=gpu:2
+	places '0 1,0 0 81,1 1,0 1 01' --gres=gpu:2 --gpu-bind=none
 	hold -N1 --exclusive --gres=gpu:2
 	places '1 0,1 0 01,0 0,1 1 81' --jobid="$job" -n2 -O -c2 --gres=gpu:2
 	release

@@ -85,7 +85,7 @@ static void check_env(const struct ddp_gpus_env *env,
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct ddp_gpus_env env;
+	struct ddp_gpus_env env = { .on_node = 0 };
 	struct ddp_machine *machine;
 	char *text, *rest;
 	uint32_t i;

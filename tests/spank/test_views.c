@@ -143,6 +143,49 @@ static const struct spank_case name_cases[] = {
 	  "0:#cpus=0-3|1:#cpus=4-7" },
 };
 
+#define UNNAMED(count) TWO "|SLURM_GPUS_ON_NODE=" count
+#define UNNAMED_REFUSAL "--gpu-bind=none: Slurm does not name the step's " \
+	"GPUs here, and which they are cannot be told: it has "
+
+/* Several tasks under --gpu-bind=none: Slurm tells only how many. */
+static const struct spank_case unnamed_cases[] = {
+	{ .name = "all GPUs of the node", .env = UNNAMED("8"),
+	  .tasks = "#cpus=18-20;#cpus=0-2", .command = STEPD(""),
+	  .conf = ON("server8"), .want = "0:CUDA_DEVICE_ORDER=PCI_BUS_ID|"
+	  "0:CUDA_VISIBLE_DEVICES=4,0,1,2,3,5,6,7|"
+	  "1:CUDA_VISIBLE_DEVICES=4,0,1,2,3,5,6,7" },
+	{ .name = "each with its own", .env = UNNAMED("8"),
+	  .tasks = "#cpus=18-20;#cpus=0-2", .conf = ON("server8"),
+	  .command = STEPD("--ddp-gpus=own"), .err = "slurm-ddp: "
+	  "--ddp-gpus=own: LOCAL_RANK is not a device number, and programs "
+	  "that need to see both GPUs have no P2P between them; use device 0, "
+	  "or --ddp-gpus=all\n", .want = "0:CUDA_VISIBLE_DEVICES=4,5,6,7|"
+	  "1:CUDA_VISIBLE_DEVICES=0,1,2,3" },
+	{ .name = "AMD's", .env = UNNAMED("2"), .tasks = "#cpus=0-7",
+	  .command = STEPD(""), .conf = ON("amd"), .want =
+	  "0:ROCR_VISIBLE_DEVICES=0,1|-0:CUDA_VISIBLE_DEVICES|"
+	  "-0:CUDA_DEVICE_ORDER|0:#cpus=0-3|1:#cpus=4-7" },
+	{ .name = "--ddp-gpus=off leaves all as it is", .env = UNNAMED("4"),
+	  .tasks = "#cpus=0-71", .command = STEPD("--ddp-gpus=off"),
+	  .conf = ON("server8"), .want = "-0:CUDA_VISIBLE_DEVICES|"
+	  "-0:CUDA_DEVICE_ORDER" },
+	{ .name = "4 of 8, as it seems", .env = UNNAMED("4"),
+	  .tasks = "#cpus=0-71", .command = STEPD(""), .conf = ON("server8"),
+	  .refusal = UNNAMED_REFUSAL "4, and 8 are in sight; leave "
+	  "--gpu-bind out, or use --ddp-gpus=off" },
+	{ .name = "in parts", .env = UNNAMED("2"), .tasks = "#cpus=0-7",
+	  .command = STEPD(""), .conf = ON("mig"),
+	  .refusal = UNNAMED_REFUSAL "2, and 2 are in sight, divided by MIG" },
+	{ .name = "that the node does not show", .env = UNNAMED("2"),
+	  .tasks = "#cpus=0-7", .command = STEPD(""), .conf = ON("bare"),
+	  .refusal = UNNAMED_REFUSAL "2, and 0 are in sight" },
+	/* It is not from the user's own variable. */
+	{ .name = "too few", .env = UNNAMED("1"), .tasks = "#cpus=0-3",
+	  .command = STEPD(""), .conf = ON("one"), .refusal = "2 ranks have "
+	  "1 GPUs; ask for --gres=gpu:2, start 1 tasks a node, or let ranks "
+	  "share with --ddp-gpus=share" },
+};
+
 static const struct spank_case refused_cases[] = {
 	{ .name = "a number that the node lacks", .env = TWO VIEW("0,8", "0,8"),
 	  .tasks = "#cpus=0-71", .command = STEPD(""), .conf = ON("server8"),
@@ -177,5 +220,6 @@ void test_views(void)
 {
 	cases_run(cut_cases, COUNT(cut_cases));
 	cases_run(name_cases, COUNT(name_cases));
+	cases_run(unnamed_cases, COUNT(unnamed_cases));
 	cases_run(refused_cases, COUNT(refused_cases));
 }

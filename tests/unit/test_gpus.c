@@ -39,6 +39,8 @@ static struct ddp_machine *make_node(enum node node)
 			memcpy(machine->gpus[i].uuid, uuids[i], 40);
 		machine->gpus[i].reachable = node == NVIDIA4_ONLY13 &&
 					     i % 2 == 1;
+		if (node == NVIDIA4_ONLY13)
+			sprintf(machine->gpus[i].device, "/dev/nvidia%u", i);
 	}
 	return machine;
 }
@@ -109,7 +111,8 @@ Test(gpus, resolves)
 	for (i = 0; i < sizeof(gpus_table) / sizeof(*gpus_table); i++) {
 		row = &gpus_table[i];
 		machine = make_node(row->node);
-		env = (struct ddp_gpus_env){ row->step, row->cuda, row->rocr };
+		env = (struct ddp_gpus_env){ row->step, row->cuda, row->rocr,
+					     0 };
 		cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, &error),
 			     0, "row %zu: %s", i, error.text);
 		cr_assert_eq(view.count, row->count, "row %zu", i);
@@ -126,6 +129,97 @@ Test(gpus, resolves)
 		}
 		ddp_machine_destroy(machine);
 	}
+}
+
+/*
+ * No variable names the GPUs that the step has on the node. Each row: how many
+ * these are, whether one GPU is divided, and the view, NULL: refused.
+ */
+static const struct unnamed_row {
+	enum node node;
+	uint32_t on_node;
+	bool divided;
+	const char *tokens;
+	uint32_t gpus[4];
+	const char *variable;
+} unnamed_table[] = {
+	/* those that the task can open */
+	{ NVIDIA4_ONLY13, 2, false, "0,1", { 1, 3 }, "CUDA_VISIBLE_DEVICES" },
+	{ NVIDIA4_ONLY13, 1, false, NULL, { 0 }, NULL },
+	{ NVIDIA4_ONLY13, 4, false, NULL, { 0 }, NULL },
+	{ NVIDIA4_ONLY13, 2, true, NULL, { 0 }, NULL },
+	/* all of the node, where nothing is known of device files */
+	{ NVIDIA4, 4, false, "0,1,2,3", { 0, 1, 2, 3 },
+	  "CUDA_VISIBLE_DEVICES" },
+	{ NVIDIA4, 3, false, NULL, { 0 }, NULL },
+	{ AMD2, 2, false, "0,1", { 0, 1 }, "ROCR_VISIBLE_DEVICES" },
+	{ MIXED, 2, false, "0,1", { 1, 3 }, "CUDA_VISIBLE_DEVICES" },
+	{ MIXED, 4, false, NULL, { 0 }, NULL },
+	{ NONE, 2, false, NULL, { 0 }, NULL },
+	/* there are none to name */
+	{ NVIDIA4, 0, false, "", { 0 }, "CUDA_VISIBLE_DEVICES" },
+};
+
+static void expect_view(size_t row, const struct ddp_view *view)
+{
+	const struct unnamed_row *expected = &unnamed_table[row];
+	char tokens[64] = "";
+	uint32_t i;
+
+	for (i = 0; i < view->count; i++) {
+		sprintf(tokens + strlen(tokens), "%s%s", i > 0 ? "," : "",
+			view->gpus[i].token);
+		cr_expect_eq(view->gpus[i].gpu, expected->gpus[i],
+			     "row %zu, GPU %u", row, i);
+	}
+	cr_expect_str_eq(tokens, expected->tokens, "row %zu", row);
+	cr_expect_str_eq(ddp_gpus_variable(view), expected->variable,
+			 "row %zu", row);
+}
+
+Test(gpus, finds_those_without_a_name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(unnamed_table) / sizeof(*unnamed_table); i++) {
+		const struct unnamed_row *row = &unnamed_table[i];
+		struct ddp_machine *machine = make_node(row->node);
+		struct ddp_gpus_env env = { .on_node = row->on_node };
+		struct ddp_error error = { 0 };
+		struct ddp_view view;
+		int rc;
+
+		machine->part_count = row->divided;
+		rc = ddp_gpus_resolve(&env, machine, &view, &error);
+		cr_expect_eq(rc, row->tokens ? 0 : -1, "row %zu: %s", i,
+			     error.text);
+		if (row->tokens && rc == 0)
+			expect_view(i, &view);
+		if (!row->tokens)
+			cr_expect(strstr(error.text, "leave --gpu-bind out"),
+				  "row %zu: %s", i, error.text);
+		ddp_machine_destroy(machine);
+	}
+}
+
+/* A variable that is set is obeyed, whatever the number of GPUs. */
+Test(gpus, prefers_names)
+{
+	struct ddp_machine *machine = make_node(NVIDIA4);
+	struct ddp_gpus_env env = { .step_gpus = "3", .cuda = "0",
+				    .on_node = 4 };
+	struct ddp_view view;
+
+	cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
+	cr_expect_eq(view.count, 1);
+	cr_expect_eq(view.gpus[0].gpu, 3);
+	env = (struct ddp_gpus_env){ .cuda = "-1", .on_node = 4 };
+	cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
+	cr_expect_eq(view.count, 0);
+	env = (struct ddp_gpus_env){ .step_gpus = "0,1", .on_node = 2 };
+	cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
+	cr_expect_eq(view.count, 0, "the site wants no variables");
+	ddp_machine_destroy(machine);
 }
 
 struct gpus_refusal {
