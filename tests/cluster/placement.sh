@@ -170,6 +170,26 @@ cut -d' ' -f5-7 plain.out | sort >plain.gpus
 check 'and a step within sees those that it sees elsewhere' \
 	sh -c 'cut -d" " -f5-7 inner.out | sort | diff plain.gpus -'
 
+# Each GPU is near one of the CPUs that the sandbox gives a node: with as few
+# CPUs as here, they are the same for both nodes.
+have=$(nproc --all)
+first=$((have / 2))
+cluster --nodes 2 --gpus 2 --cpus 2 \
+	--gres "NodeName=n1 Name=gpu AutoDetect=off File=@DIR@/nvidia0 Cores=0" \
+	--gres "NodeName=n1 Name=gpu AutoDetect=off File=@DIR@/nvidia1 Cores=1" \
+	--gres "NodeName=n2 Name=gpu AutoDetect=off File=@DIR@/nvidia0 Cores=$((first % have))" \
+	--gres "NodeName=n2 Name=gpu AutoDetect=off File=@DIR@/nvidia1 Cores=$(((first + 1) % have))"
+for vendor in nvidia amd; do
+	test $vendor = amd && column=6 || column=5
+	plugstack optional "topology=$scratch/$vendor.xml"
+	warns gpu-bind 1 -N2 --ntasks-per-node=2 --gpus-per-task=1 \
+		--gpu-bind=closest
+	equal "$vendor: a world of 4, each with its closest GPU as device 0" \
+		'0 n1 0 0,1 n1 1 0,2 n2 0 0,3 n2 1 0; n1 0,n1 1,n2 0,n2 1' \
+		"$(sort -n out | cut -d' ' -f1,2,3,9 | paste -sd,); $(
+			cut -d' ' -f2,$column out | sort | paste -sd,)"
+done
+
 # GPUs by AMD, with and without the variable that HIP obeys as well
 column=6
 for gres in '' ' Flags=amd_gpu_env'; do
