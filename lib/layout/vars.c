@@ -24,6 +24,7 @@ enum field {
 	FIELD_NCCL_INTERFACE,
 	FIELD_DEVICE_ORDER,
 	FIELD_VISIBLE,
+	FIELD_NO_DEVICE,
 	FIELD_PLACEMENT,
 	FIELD_RECORD
 };
@@ -83,6 +84,10 @@ static const struct row {
 	{ { "ROCR_VISIBLE_DEVICES", DDP_VAR_SLURMS, "ROCm",
 	    "where AMD's GPUs are ordered", VISIBLE_MEANING },
 	  FIELD_VISIBLE },
+	{ { "ACCELERATE_USE_CPU", DDP_VAR_USERS, "Accelerate",
+	    "where no GPU is in sight",
+	    "true, without which each task would be a world of one" },
+	  FIELD_NO_DEVICE },
 	{ { "DDP_PLACEMENT", DDP_VAR_HANDED, "slurm-ddp",
 	    "where GPUs or CPUs are placed",
 	    "the task's placement, for ddp-info" }, FIELD_PLACEMENT },
@@ -155,6 +160,8 @@ static const char *find_value(const struct row *row,
 			"PCI_BUS_ID" : NULL;
 	case FIELD_VISIBLE:
 		return find_visible(vars, row->var.name);
+	case FIELD_NO_DEVICE:
+		return vars->no_device ? "true" : NULL;
 	case FIELD_PLACEMENT:
 		return vars->placement;
 	case FIELD_RECORD:

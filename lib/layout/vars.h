@@ -50,6 +50,7 @@ struct ddp_vars {
 	const char *nccl_interface;	/* NCCL_SOCKET_IFNAME; NULL: not set */
 	const char *visible;		/* "VARIABLE=value", which orders GPUs;
 					 * "" or NULL: none does */
+	bool no_device;			/* ACCELERATE_USE_CPU */
 	const char *placement;		/* DDP_PLACEMENT; NULL: not set */
 	const char *record;		/* DDP_SET; NULL: not set */
 };
@@ -70,7 +71,7 @@ const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,
  * into the environment under this name.
  */
 #define DDP_VARS_RECORD "DDP_SET"
-enum { DDP_VARS_RECORD_SIZE = 2048 };	/* holds every record and its NUL */
+enum { DDP_VARS_RECORD_SIZE = 4096 };	/* holds every record and its NUL */
 
 /* Both return 0, or -1 if it does not fit, or a value has a space in it. */
 int ddp_vars_record_begin(char *record, size_t size, uint32_t job_id,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the GPUs' drivers say of them, and whether this process may use them. */
+/* What the GPUs' drivers say of them, and which of them a process may use. */
 #define _GNU_SOURCE
 #include "topo/topo.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,4 +80,48 @@ void ddp_topo_reach(struct ddp_machine *machine, const char *root)
 		gpu->reachable = gpu->device[0] != '\0' &&
 				 access(path, R_OK | W_OK) == 0;
 	}
+}
+
+/* Whether one of the files that a pattern names may be opened. */
+static bool may_open(const char *pattern)
+{
+	glob_t found;
+	bool any = false;
+	size_t i;
+
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return false;
+	for (i = 0; i < found.gl_pathc && !any; i++)
+		any = access(found.gl_pathv[i], R_OK | W_OK) == 0;
+	globfree(&found);
+	return any;
+}
+
+/*
+ * Files of single devices: those of a whole driver, such as /dev/nvidiactl and
+ * /dev/kfd, are open to tasks that were given none of its devices.
+ */
+bool ddp_topo_has_device(const char *root)
+{
+	static const char *const patterns[] = {
+		"/dev/nvidia[0-9]*",
+		"/dev/nvmap",		/* NVIDIA's Tegra */
+		"/dev/dri/renderD*",	/* AMD, Intel */
+		"/dev/dxg",		/* Windows' subsystem for Linux */
+		"/dev/accel[0-9]*", "/dev/vfio/[0-9]*",	/* Google's TPU */
+		"/dev/accel/accel*", "/dev/hl[0-9]*",	/* Intel's Gaudi */
+		"/dev/davinci[0-9]*",	/* Huawei's Ascend */
+		"/dev/neuron[0-9]*",	/* Amazon */
+		"/dev/cambricon_dev*",
+		"/dev/mtgpu*",		/* Moore Threads */
+	};
+	char path[PATH_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", root, patterns[i]);
+		if (may_open(path))
+			return true;
+	}
+	return false;
 }

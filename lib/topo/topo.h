@@ -20,6 +20,8 @@
 #ifndef DDP_TOPO_TOPO_H
 #define DDP_TOPO_TOPO_H
 
+#include <stdbool.h>
+
 #include "layout/error.h"
 #include "layout/machine.h"
 #include "layout/placement.h"
@@ -67,6 +69,12 @@ void ddp_topo_drivers(struct ddp_machine *machine, const char *root);
  * which would wake the devices.
  */
 void ddp_topo_reach(struct ddp_machine *machine, const char *root);
+
+/*
+ * Whether this process may open a device file of some GPU or other accelerator,
+ * of whichever vendor, below root: where not, no framework finds one.
+ */
+bool ddp_topo_has_device(const char *root);
 
 /*
  * The topology as hwloc's XML, with each rank noted at its CPUs and at its own

@@ -14,6 +14,7 @@
 
 #include "layout/report.h"
 #include "plugin.h"
+#include "topo/topo.h"
 
 enum {
 	NUMA_MAX = 1024,		/* the kernel has no more */
@@ -136,6 +137,7 @@ static int export_vars(struct ddp_task *task, struct ddp_error *error)
 	if (ddp_task_mask(&mask, error) < 0)
 		return -1;
 	task->vars.cpus = ddp_cpuset_count(&mask);
+	task->vars.no_device = !ddp_topo_has_device("");
 	task->vars.record = record;
 	ddp_vars_record_begin(record, sizeof(record), task->job_id,
 			      task->step_id);

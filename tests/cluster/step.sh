@@ -9,7 +9,8 @@ cluster --nodes 2 --gpus 2 --cpus 8
 ours='RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK
 	GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE SLURM_NTASKS_PER_NODE
 	MASTER_ADDR MASTER_PORT
-	OMP_NUM_THREADS GLOO_SOCKET_IFNAME DDP_SET DDP_PLACEMENT CUDA_DEVICE_ORDER'
+	OMP_NUM_THREADS GLOO_SOCKET_IFNAME ACCELERATE_USE_CPU
+	DDP_SET DDP_PLACEMENT CUDA_DEVICE_ORDER'
 
 # environments DIRECTORY: print those of all tasks, without what differs from
 # step to step
@@ -76,7 +77,7 @@ while IFS='|' read -r name inner wanted; do
 	call login srun --ddp -n1 sh -c "$inner"
 	equal "in a --ddp step $name" "$wanted" "$(paste -sd' ' out)"
 done <<'END'
-a task sees them|./left|16
+a task sees them|./left|17
 a job that is submitted does not|sbatch -Q --wait -o batch.out left; cat batch.out|0
 nor one that is allocated|salloc -Q -n1 ./left|0
 what is changed in between stays|export RANK=7 MASTER_PORT=5; srun --overlap sh -c 'echo $RANK $MASTER_PORT $WORLD_SIZE'|7 5

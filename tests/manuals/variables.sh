@@ -53,7 +53,7 @@ if test -x "$build/obj/bin/ddp-info"; then
 	sort -o users users
 	exported "$top/plugin/spank_ddp.8" '^A SLURM_NTASKS' 'stays\.$' >page
 	check "spank_ddp.8 says which a user's value replaces" diff users page
-	exported "$top/README.md" 'If you export' 'yours stay' >readme
+	exported "$top/README.md" 'If you export' 'stay (checked' >readme
 	check 'and so does README' diff users readme
 else
 	skip 'the table of variables' 'ddp-info was not built'

@@ -90,6 +90,10 @@ static const struct spank_case even_cases[] = {
 	  .want = "0:#cpus=0-3|1:#cpus=4-7|0:OMP_NUM_THREADS=4|"
 	  "-0:CUDA_VISIBLE_DEVICES|-0:CUDA_DEVICE_ORDER|"
 	  "0:#memory=preferred:1|1:#memory=preferred:2" },
+	{ .name = "a GPU's device file in sight of one task", .env = TWO,
+	  .tasks = "#cpus=0-7|#device;#cpus=0-7", .conf = ON("bare"),
+	  .command = STEPD("2", "4", ""),
+	  .want = "-0:ACCELERATE_USE_CPU|1:ACCELERATE_USE_CPU=true" },
 	{ .name = "none of the node's GPUs", .env = TWO
 	  "|CUDA_VISIBLE_DEVICES=NoDevFiles", .tasks = "#cpus=0-71",
 	  .command = STEPD("2", "4", ""), .conf = ON("server8"),

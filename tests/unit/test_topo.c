@@ -237,6 +237,49 @@ Test(topo, this_machine)
 	ddp_topo_destroy(topo);
 }
 
+/* Device files of each vendor, and those of drivers without a device. */
+Test(topo, has_device)
+{
+	static const char *const files[] = {
+		"dev/nvidia0", "dev/nvidia15", "dev/nvmap",
+		"dev/dri/renderD128", "dev/dxg", "dev/accel0", "dev/vfio/0",
+		"dev/accel/accel0", "dev/hl7", "dev/davinci0", "dev/neuron0",
+		"dev/cambricon_dev0", "dev/mtgpu.0",
+	};
+	static const char *const others[] = {
+		"dev/nvidiactl", "dev/nvidia-uvm", "dev/kfd", "dev/dri/card0",
+		"dev/dri/by-path/pci-0000:04:00.0-render", "dev/vfio/vfio",
+		"dev/davinci_manager", "dev/null", "dev/accelerated",
+	};
+	const char *path;
+	size_t i;
+
+	cr_expect_not(ddp_topo_has_device(directory));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		write_file(others[i], "");
+	cr_expect_not(ddp_topo_has_device(directory));
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		path = write_file(files[i], "");
+		cr_expect(ddp_topo_has_device(directory), "%s", files[i]);
+		cr_assert_eq(unlink(path), 0);
+	}
+	cr_expect_not(ddp_topo_has_device(directory));
+}
+
+/* access() asks for the real user. */
+Test(topo, has_device_of_others)
+{
+	const char *path = write_file("dev/nvidia0", "");
+
+	cr_assert_eq(chmod(directory, 0711), 0);
+	if (getuid() == 0)
+		cr_assert_eq(setreuid(65534, (uid_t)-1), 0);
+	cr_assert_eq(chmod(path, 0666), 0);
+	cr_expect(ddp_topo_has_device(directory));
+	cr_assert_eq(chmod(path, 0), 0);
+	cr_expect_not(ddp_topo_has_device(directory));
+}
+
 /* Files like the drivers' own: GPU 0 has minor 1, and may be opened. */
 Test(topo, drivers)
 {

@@ -14,6 +14,7 @@ static const struct ddp_vars vars = {
 	.cpus = 16,
 	.master_addr = "n1", .master_port = 23456, .interface = "eth0",
 	.nccl_interface = "=eth0", .visible = "CUDA_VISIBLE_DEVICES=1,0",
+	.no_device = true,
 	.placement = "5\t2", .record = "job=12.3 RANK=5",
 };
 
@@ -39,6 +40,7 @@ static const struct {
 	{ "CUDA_DEVICE_ORDER", "PCI_BUS_ID", DDP_VAR_OURS },
 	{ "CUDA_VISIBLE_DEVICES", "1,0", DDP_VAR_SLURMS },
 	{ "ROCR_VISIBLE_DEVICES", NULL, DDP_VAR_SLURMS },
+	{ "ACCELERATE_USE_CPU", "true", DDP_VAR_USERS },
 	{ "DDP_PLACEMENT", "5\t2", DDP_VAR_HANDED },
 	{ "DDP_SET", "job=12.3 RANK=5", DDP_VAR_HANDED },
 };
