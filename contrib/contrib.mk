@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A module for environment-modules and Lmod, which is named after the version.
+# PyTorch's pmix:// is a folder for PYTHONPATH; Python looks for what describes
+# it in a folder that is named after the version, too.
 # Packages, from the distribution's archive into deb and rpm. They are
 # configured anew: of this build's configuration only Slurm's release goes into
 # them, by which a site can keep packages for several. The tests are left to
@@ -10,7 +12,21 @@ INSTALLED += modulesdir:obj/modules/$(version)
 obj/modules/$(version): $(srcdir)/contrib/modules/slurm-ddp.in config.mak
 	$(call quiet,SED) sed -e 's|@version@|$(version)|' \
 		-e 's|@bindir@|$(bindir)|' -e 's|@libdir@|$(libdir)|' \
-		-e 's|@includedir@|$(includedir)|' $< >$@
+		-e 's|@includedir@|$(includedir)|' \
+		-e 's|@pythondir@|$(pythondir)|' $< >$@
+
+pythondir = $(datadir)/slurm-ddp/python
+pythoninfodir = $(pythondir)/slurm_ddp-$(version).dist-info
+PYTHON_FILES := obj/python/slurm_ddp.py obj/python/METADATA
+obj/python/%: $(srcdir)/contrib/pytorch/%.in config.mak
+	$(call quiet,SED) sed -e 's|@version@|$(version)|' \
+		-e 's|@libdir@|$(libdir)|' $< >$@
+ifeq ($(HAVE_PMIX),yes)
+ALL += $(PYTHON_FILES)
+INSTALLED += pythondir:obj/python/slurm_ddp.py
+INSTALLED += pythoninfodir:obj/python/METADATA
+INSTALLED += pythoninfodir:$(srcdir)/contrib/pytorch/entry_points.txt
+endif
 
 .PHONY: deb rpm packages-need-slurm
 SLURM_RELEASE = $(basename $(slurm_version))
