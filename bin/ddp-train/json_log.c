@@ -70,15 +70,16 @@ static int end_line(struct json_log *log, struct ddp_error *error)
 }
 
 int json_log_write_step(struct json_log *log, const struct progress_step *step,
-			double seconds, uint64_t samples,
+			double seconds, uint64_t samples, uint64_t tokens,
 			struct ddp_error *error)
 {
 	begin_line(log, step->step);
 	write_number(log, "loss", step->loss, 17);
 	write_number(log, "lr", step->lr, 17);
 	write_number(log, "norm", step->norm, 17);
-	fprintf(log->file, ",\"skipped\":%s,\"samples\":%" PRIu64,
-		step->skipped ? "true" : "false", samples);
+	fprintf(log->file, ",\"skipped\":%s,\"samples\":%" PRIu64
+		",\"tokens\":%" PRIu64, step->skipped ? "true" : "false",
+		samples, tokens);
 	write_number(log, "seconds", seconds, 9);
 	write_number(log, "exposed", step->exposed, 9);
 	write_number(log, "waited", step->waited, 9);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The log of a run: a JSON object a line. A line of a step has "step", "loss",
- * "lr", "norm", "skipped", "samples" (of all ranks and steps so far), "seconds"
- * (of all steps so far, without evaluation and the comparison of parameters);
- * and of this step, in seconds, "exposed", "waited", "busy" and "slowest_busy",
- * then "slowest" (a rank) and "host". A line of an evaluation has "step" and
- * "eval_loss". A number that is not finite is null; losses, lr and norm read
- * back exactly.
+ * "lr", "norm", "skipped", "samples" and "tokens" (of all ranks and steps so
+ * far; 0 tokens for a model without them), "seconds" (of all steps so far,
+ * without evaluation and the comparison of parameters); and of this step, in
+ * seconds, "exposed", "waited", "busy" and "slowest_busy", then "slowest" (a
+ * rank) and "host". A line of an evaluation has "step" and "eval_loss". A number
+ * that is not finite is null; losses, lr and norm read back exactly.
  */
 #ifndef DDP_TRAIN_JSON_LOG_H
 #define DDP_TRAIN_JSON_LOG_H
@@ -25,9 +25,9 @@ struct progress_step;
 int json_log_open(struct json_log **log, const char *path,
 		  struct ddp_error *error);
 
-/* seconds and samples are those of all steps so far. */
+/* seconds, samples and tokens are those of all steps so far. */
 int json_log_write_step(struct json_log *log, const struct progress_step *step,
-			double seconds, uint64_t samples,
+			double seconds, uint64_t samples, uint64_t tokens,
 			struct ddp_error *error);
 
 int json_log_write_eval(struct json_log *log, uint64_t step, double loss,

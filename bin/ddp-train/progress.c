@@ -251,6 +251,7 @@ int progress_print_step(struct progress *progress,
 	if (progress->log &&
 	    json_log_write_step(progress->log, step, progress->seconds,
 				step->step * progress->plan.samples,
+				step->step * progress->plan.tokens,
 				error) < 0)
 		return -1;
 	if (!is_due(progress, step))

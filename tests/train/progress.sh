@@ -82,12 +82,13 @@ test_progress_log()
 	    raise ValueError(name)
 	rows = [json.loads(line, parse_constant=fail) for line in open("log")]
 	assert len(rows) == 4, rows
-	names = ["step", "loss", "lr", "norm", "skipped", "samples", "seconds",
-	         "exposed", "waited", "busy", "slowest_busy", "slowest", "host"]
+	names = ["step", "loss", "lr", "norm", "skipped", "samples", "tokens",
+	         "seconds", "exposed", "waited", "busy", "slowest_busy",
+	         "slowest", "host"]
 	assert [list(rows[i]) == names for i in (0, 1, 3)] == [True] * 3, rows
 	assert rows[1] == dict(zip(names, [
-	    2, 5.5 + 1 / 6, 1e-3 / 7, 1.5, False, 32, 5, .4, .2, 1.6, 1.8, 0,
-	    "n2"])), rows[1]
+	    2, 5.5 + 1 / 6, 1e-3 / 7, 1.5, False, 32, 8192, 5, .4, .2, 1.6, 1.8,
+	    0, "n2"])), rows[1]
 	assert rows[2] == {"step": 2, "eval_loss": 4.1}, rows[2]
 	assert rows[3]["loss"] is None and rows[3]["norm"] is None, rows[3]
 	assert rows[3]["host"] == 'n"\\\\', rows[3]
