@@ -2,5 +2,5 @@
 # shellcheck shell=sh
 
 for layout in even uneven hostfile heterogeneous two; do
-	world $layout python3 pytorch.py
+	world $layout python3 pytorch_ddp.py
 done

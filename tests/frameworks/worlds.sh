@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
-# shellcheck disable=SC2154,SC2034 # variables of run and cluster.sh
+# shellcheck disable=SC2154,SC2034,SC2016,SC2086 # see run; other shells expand;
+# several words
 # What the rows share: the layouts in which a program has to find one world.
 
 # Many ranks that import a framework at once take their time.
 patience=80
 
-# words FILE: print the last words of the first rank that failed, or all
+# words FILE: print the last words of the first rank that failed
 words()
 {
-	awk '{ rank = $1; sub(/^[0-9]+: /, "") }
-		/^Traceback/ && first == "" { first = rank }
-		rank == first { text[n++] = $0 }
+	awk '{ rank = /^[0-9]+: / ? $1 : ""; sub(/^[0-9]+: /, "") }
+		/^Traceback/ && !found++ { first = rank }
+		found && rank == first { text[n++] = $0 }
 		END { for (i = n > 18 ? n - 18 : 0; i < n; i++) print text[i] }' "$1"
 }
 
@@ -20,7 +21,7 @@ words()
 # with a GPU of its own
 one_world()
 {
-	sed -n 's/^[0-9]*: rank //p' "$2.out" | sort -n | awk -v hosts="$1" '
+	sed -n 's/^\([0-9]*: \)\{0,1\}rank //p' "$2.out" | sort -n | awk -v hosts="$1" '
 	BEGIN { size = split(hosts, host) }
 	{
 		had = had "had " $0 "\n"
@@ -38,7 +39,9 @@ one_world()
 	return 1
 }
 
-# world LAYOUT COMMAND...: as a user starts it in the layout, it makes one world
+# world LAYOUT COMMAND...: as a user starts it in the layout, with $options for
+# srun, it makes one world. In the layout "itself" it calls Slurm itself.
+export options=
 world()
 {
 	layout=$1
@@ -47,24 +50,27 @@ world()
 	case $layout in
 	even)
 		hosts='n1 n1 n2 n2'
-		call login srun -l --ddp -N2 --gres=gpu:2 "$@" ;;
+		call login srun -l --ddp $options -N2 --gres=gpu:2 "$@" ;;
 	uneven)
 		hosts='n1 n1 n2'
-		call login srun -l --ddp -N2 -n3 --gres=gpu:2 "$@" ;;
+		call login srun -l --ddp $options -N2 -n3 --gres=gpu:2 "$@" ;;
 	hostfile)
 		hosts='n2 n1 n1 n2'
-		printf '%s\n' $hosts >hostfile
+		echo "$hosts" | tr ' ' '\n' >hostfile
 		call login env SLURM_HOSTFILE=hostfile \
-			srun -l --ddp -n4 --gres=gpu:2 "$@" ;;
+			srun -l --ddp $options -n4 --gres=gpu:2 "$@" ;;
 	heterogeneous)
 		hosts='n2 n1 n1'
-		call login srun -l --ddp -w n2 -n1 --gres=gpu:2 "$@" : \
-			-w n1 -n2 --gres=gpu:2 "$@" ;;
+		call login srun -l --ddp $options -w n2 -n1 --gres=gpu:2 "$@" : \
+			$options -w n1 -n2 --gres=gpu:2 "$@" ;;
+	itself)
+		hosts='n1 n1 n2 n2'
+		call login "$@" ;;
 	two)
 		hosts='n1 n2'
 		call login salloc -Q -N2 -n4 --gres=gpu:2 sh -c '
 			for step in first second; do
-				srun -l --overlap --ddp -N2 -n2 --gres=gpu:1 \
+				srun -l --overlap --ddp $options -N2 -n2 --gres=gpu:1 \
 					"$@" >$step.out 2>$step.err &
 			done
 			wait' sh "$@" ;;
@@ -76,5 +82,6 @@ world()
 		ln err step.err
 		one_world "$hosts" step
 	fi && test "$status" -eq 0
-	result $? "$layout: $*"
+	result $? "$layout: ${options:+$options }$*"
+	options=
 }
