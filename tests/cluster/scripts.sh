@@ -132,10 +132,13 @@ check 'resumed from its checkpoint, it has the losses of the unbroken run' \
 
 # Without GPUs, DataParallel is no more than the module itself, in one process
 # with all its threads: its copies and threads for each GPU, which make it slow
-# there, are not seen here. So the speeds are only shown.
+# there, are not seen here. So the speeds are only shown. (Threads that wait
+# actively would make it ten times as slow where CPUs are shared.)
+export OMP_WAIT_POLICY=passive
 starts -N1 -n1 -c2 --gres=gpu:2 $python parallel.py
 mv out one
 starts -N1 --gres=gpu:2 $python parallel.py
+unset OMP_WAIT_POLICY
 check 'DDP has the losses of DataParallel on the whole batch' awk '
 	$2 == "step" { loss[$1, $3] = $5; steps[$1]++ }
 	END {
