@@ -166,9 +166,12 @@ static int print_env(struct nodes *nodes, struct ddp_error *error)
 		.node_count = ddp_layout_node_count(nodes->in.layout),
 		.master_addr = ddp_layout_master(nodes->in.layout),
 	};
+	char positions[DDP_POSITIONS_SIZE];
+	const struct ddp_placement *placement;
 	struct node *node;
 	uint32_t i, local;
 
+	vars.positions = positions;
 	for (i = 0; i < vars.world_size; i++) {
 		if (ddp_layout_get(nodes->in.layout, i, &vars.rank, error))
 			return -1;
@@ -176,8 +179,9 @@ static int print_env(struct nodes *nodes, struct ddp_error *error)
 		if (!node)
 			return -1;
 		local = vars.rank.local_rank;
-		vars.cpus = ddp_cpuset_count(&ddp_placement_get(
-						node->placements, local)->cpus);
+		placement = ddp_placement_get(node->placements, local);
+		vars.cpus = ddp_cpuset_count(&placement->cpus);
+		ddp_placement_positions(placement, positions);
 		vars.visible = node->rows[local].visible;
 		if (tool_print_text(ddp_report_env(&vars), error))
 			return -1;

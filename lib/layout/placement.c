@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "layout/near.h"
+#include "layout/text.h"
 
 const char *const ddp_gpus_words[] = { "all", "own", "share", "off", NULL };
 const char *const ddp_cpus_words[] = { "near", "spread", "off", NULL };
@@ -106,4 +107,21 @@ ddp_placement_get(const struct ddp_placements *placements, uint32_t local_rank)
 {
 	return local_rank < placements->rank_count ?
 		&placements->ranks[local_rank] : NULL;
+}
+
+void ddp_placement_positions(const struct ddp_placement *placement,
+			     char out[DDP_POSITIONS_SIZE])
+{
+	char *at = out;
+	uint32_t i, k;
+
+	for (k = 0; k < placement->gpu_count; k++)
+		for (i = 0; i < placement->visible_count; i++) {
+			if (placement->visible[i] != placement->gpus[k])
+				continue;
+			if (at > out)
+				*at++ = ',';
+			at += ddp_text_digits(i, at);
+		}
+	*at = '\0';
 }

@@ -140,6 +140,14 @@ void ddp_placement_destroy(struct ddp_placements *placements);	/* or NULL */
 const struct ddp_placement *
 ddp_placement_get(const struct ddp_placements *placements, uint32_t local_rank);
 
+/*
+ * Where the rank's own GPUs are among those that it sees: "0" or "0,3"; "" if it
+ * has none.
+ */
+enum { DDP_POSITIONS_SIZE = 3 * DDP_GPU_MAX + 1 };
+void ddp_placement_positions(const struct ddp_placement *placement,
+			     char out[DDP_POSITIONS_SIZE]);
+
 /* The distance, as above; for tests and explanations. 0 for DDP_GPU_NONE. */
 uint32_t ddp_placement_distance(const struct ddp_machine *machine,
 				const struct ddp_cpuset *mask, uint32_t gpu);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The TCP port on which rank 0 listens for the others.
+ * The TCP ports of a step: that on which rank 0 listens for the others, and more
+ * beside it.
  */
 #ifndef DDP_LAYOUT_PORT_H
 #define DDP_LAYOUT_PORT_H
@@ -30,19 +31,26 @@ int ddp_port_range_parse(const char *text, uint16_t *first, uint16_t *last,
 			 struct ddp_error *error);
 
 /*
- * A port from first to last for a step of a job; first <= last. Two steps of
- * one job differ unless their ids differ by a multiple of the range. Steps
- * 0..s of jobs whose ids are at most 15 apart differ as long as s + 1 is at
- * most a thirtieth of the range (Fibonacci hashing: 266 steps by default).
+ * A step has several ports, numbered from 0: 0 is MASTER_PORT, and 1 a second
+ * one for what listens beside it.
+ *
+ * This is the port of a number from first to last for a step of a job; first <=
+ * last. The ports of a step are spread evenly over the range, and differ as
+ * long as their numbers are less than half the range. Ports 0 and 1 of two
+ * steps of one job differ unless the steps' ids differ by a multiple of half
+ * the range. Those of steps 0..s of jobs whose ids are at most 15 apart differ
+ * as long as s + 1 is at most a 36th of the range (Fibonacci hashing: 222 steps
+ * by default), and port 0 alone as long as it is at most a thirtieth (266).
  */
-uint16_t ddp_port_derive(uint32_t job_id, uint32_t step_id, uint16_t first,
-			 uint16_t last);
+uint16_t ddp_port_derive(uint32_t job_id, uint32_t step_id, uint32_t number,
+			 uint16_t first, uint16_t last);
 
 /*
- * The first port in the text of SLURM_STEP_RESV_PORTS, such as "12000-12003"
- * or "12000,12005-12007". Returns 0, or -1 with *port unchanged.
+ * The port of a number in the text of SLURM_STEP_RESV_PORTS, such as
+ * "12000-12003" or "12000,12005-12007". Returns 0; 1 if there are not so many;
+ * -1 if the text is malformed, or has none. *port is set with 0 only.
  */
-int ddp_port_reserved(const char *text, uint16_t *port,
+int ddp_port_reserved(const char *text, uint32_t number, uint16_t *port,
 		      struct ddp_error *error);
 
 #endif

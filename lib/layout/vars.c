@@ -19,6 +19,8 @@ enum field {
 	FIELD_RANKS_PER_NODE,
 	FIELD_MASTER_ADDR,
 	FIELD_MASTER_PORT,
+	FIELD_COORDINATOR,
+	FIELD_POSITIONS,
 	FIELD_CPUS,
 	FIELD_INTERFACE,
 	FIELD_NCCL_INTERFACE,
@@ -65,6 +67,13 @@ static const struct row {
 	    "the node on which rank 0 runs" }, FIELD_MASTER_ADDR },
 	{ { "MASTER_PORT", DDP_VAR_USERS, "torch.distributed", NULL,
 	    "a port on which rank 0 can listen" }, FIELD_MASTER_PORT },
+	{ { "JAX_COORDINATOR_ADDRESS", DDP_VAR_USERS, "JAX", NULL,
+	    "the master, with a port beside MASTER_PORT" },
+	  FIELD_COORDINATOR },
+	{ { "JAX_LOCAL_DEVICE_IDS", DDP_VAR_USERS, "JAX",
+	    "where it is not LOCAL_RANK",
+	    "the task's own GPUs, by position among those that it sees" },
+	  FIELD_POSITIONS },
 	{ { "OMP_NUM_THREADS", DDP_VAR_USERS, "OpenMP", NULL,
 	    "the number of CPUs that the task may use" }, FIELD_CPUS },
 	{ { "GLOO_SOCKET_IFNAME", DDP_VAR_USERS, "Gloo",
@@ -104,6 +113,21 @@ const struct ddp_var *ddp_vars_get(size_t index)
 	return index < ROW_COUNT ? &rows[index].var : NULL;
 }
 
+/* Print to out[size]; -1 if it does not fit. */
+static int print(char *out, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int print(char *out, size_t size, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(out, size, format, args);
+	va_end(args);
+	return length < 0 || (size_t)length >= size ? -1 : 0;
+}
+
 static const char *format_number(uint32_t number, char *buffer)
 {
 	buffer[ddp_text_digits(number, buffer)] = '\0';
@@ -114,6 +138,31 @@ static const char *format_number(uint32_t number, char *buffer)
 static const char *format_count(uint32_t count, char *buffer)
 {
 	return count == 0 ? NULL : format_number(count, buffer);
+}
+
+/* An address of IPv6 must be in brackets before a port. */
+static const char *format_coordinator(const struct ddp_vars *vars,
+				      char *buffer)
+{
+	bool bare = vars->master_addr && strchr(vars->master_addr, ':');
+
+	if (!vars->master_addr || !*vars->master_addr ||
+	    !vars->second_port ||
+	    print(buffer, DDP_VARS_BUFFER_SIZE, "%s%s%s:%u", bare ? "[" : "",
+		  vars->master_addr, bare ? "]" : "", vars->second_port) < 0)
+		return NULL;
+	return buffer;
+}
+
+/* JAX itself takes the device whose number is the local rank. */
+static const char *find_positions(const struct ddp_vars *vars, char *buffer)
+{
+	const char *positions = vars->positions;
+
+	return !positions || strcmp(positions,
+				    format_number(vars->rank.local_rank,
+						  buffer)) == 0 ?
+		NULL : positions;
 }
 
 /* The value of a variable of GPUs, if it is the one that orders them. */
@@ -149,6 +198,10 @@ static const char *find_value(const struct row *row,
 		return vars->master_addr;
 	case FIELD_MASTER_PORT:
 		return format_count(vars->master_port, buffer);
+	case FIELD_COORDINATOR:
+		return format_coordinator(vars, buffer);
+	case FIELD_POSITIONS:
+		return find_positions(vars, buffer);
 	case FIELD_CPUS:
 		return format_count(vars->cpus, buffer);
 	case FIELD_INTERFACE:
@@ -178,21 +231,6 @@ const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,
 	if (index < ROW_COUNT)
 		value = find_value(&rows[index], vars, buffer);
 	return value && *value != '\0' ? value : NULL;
-}
-
-/* Print to out[size]; -1 if it does not fit. */
-static int print(char *out, size_t size, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int print(char *out, size_t size, const char *format, ...)
-{
-	va_list args;
-	int length;
-
-	va_start(args, format);
-	length = vsnprintf(out, size, format, args);
-	va_end(args);
-	return length < 0 || (size_t)length >= size ? -1 : 0;
 }
 
 int ddp_vars_record_begin(char *record, size_t size, uint32_t job_id,

@@ -46,6 +46,10 @@ struct ddp_vars {
 	uint32_t cpus;			/* for OMP_NUM_THREADS; 0: not set */
 	const char *master_addr;	/* NULL: not set */
 	uint16_t master_port;		/* 0: not set */
+	uint16_t second_port;		/* beside it on the master, of
+					 * JAX_COORDINATOR_ADDRESS; 0 */
+	const char *positions;		/* JAX_LOCAL_DEVICE_IDS, set where it
+					 * is not the local rank; "" or NULL */
 	const char *interface;		/* GLOO_SOCKET_IFNAME; NULL: not set */
 	const char *nccl_interface;	/* NCCL_SOCKET_IFNAME; NULL: not set */
 	const char *visible;		/* "VARIABLE=value", which orders GPUs;
@@ -55,7 +59,7 @@ struct ddp_vars {
 	const char *record;		/* DDP_SET; NULL: not set */
 };
 
-enum { DDP_VARS_BUFFER_SIZE = 16 };
+enum { DDP_VARS_BUFFER_SIZE = DDP_HOSTNAME_MAX + sizeof("[]:65535") };
 
 /*
  * The value of a row: one of vars' own strings, or made in the buffer, which

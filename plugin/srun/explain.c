@@ -155,14 +155,14 @@ static void explain_port(uint32_t job_id, uint32_t step_id, const char *step,
 	else if (users)
 		say("port %.*s: MASTER_PORT was exported", EXPORTED_MAX,
 		    users);
-	else if (ddp_port_reserved(range, &port, NULL) == 0 && heterogeneous)
+	else if (ddp_port_reserved(range, 0, &port, NULL) == 0 && heterogeneous)
 		say("port: reserved by Slurm; rank 0's node says which below");
-	else if (ddp_port_reserved(range, &port, NULL) == 0)
+	else if (ddp_port_reserved(range, 0, &port, NULL) == 0)
 		say("port %u: reserved by Slurm for this step", port);
 	else
 		say("port %u: from the job's and the step's number",
 		    ddp_port_derive(leader ? (uint32_t)atol(leader) : job_id,
-				    step_id, ddp_plugin.port_first,
+				    step_id, 0, ddp_plugin.port_first,
 				    ddp_plugin.port_last));
 }
 

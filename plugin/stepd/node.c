@@ -175,6 +175,8 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 		return rc;
 	slot = &node->slots[task->local_rank];
 	task->placement = slot->placement;
+	ddp_placement_positions(&task->placement, task->positions);
+	task->vars.positions = task->positions;
 	task->vars.placement = slot->record;
 	task->vars.visible = slot->visible;
 	return 0;

@@ -3,33 +3,53 @@
  * Where the ranks meet: the master's address and port, on which rank 0 must be
  * able to listen, and the interface that leads there.
  */
+#define _GNU_SOURCE
 #include "stepd/rendezvous.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "layout/port.h"
 #include "plugin.h"
 #include "stepd/net.h"
 
-static int read_port(struct ddp_task *task, const char *text,
-		     struct ddp_error *error)
+/* A port that the user has exported. */
+static int read_port(const struct ddp_task *task, const char *name,
+		     uint16_t *port, struct ddp_error *error)
 {
 	uint32_t number;
 
-	if (ddp_task_getenv_number(task, "MASTER_PORT", &number, NULL) < 0 ||
+	if (ddp_task_getenv_number(task, name, &number, NULL) < 0 ||
 	    number == 0 || number > UINT16_MAX)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "MASTER_PORT=%.64s is not a port; export "
-				     "one from 1 to 65535, or none", text);
-	task->vars.master_port = (uint16_t)number;
+				     "%s=%.64s is not a port; export one from "
+				     "1 to 65535, or none", name,
+				     ddp_task_getenv(task, name));
+	*port = (uint16_t)number;
+	return 0;
+}
+
+/* The step's port of a number; where it is not reserved, *derived is true. */
+static int find_port(const struct ddp_task *task, uint32_t number,
+		     uint16_t *port, bool *derived, struct ddp_error *error)
+{
+	const char *reserved = ddp_task_getenv(task, "SLURM_STEP_RESV_PORTS");
+	int rc = reserved && !*derived ?
+		ddp_port_reserved(reserved, number, port, error) : 1;
+
+	*derived = rc > 0;
+	if (rc <= 0)
+		return rc;
+	*port = ddp_port_derive(task->job_id, task->step_id, number,
+				ddp_plugin.port_first, ddp_plugin.port_last);
 	return 0;
 }
 
 static int choose_port(struct ddp_task *task, struct ddp_error *error)
 {
-	const char *reserved = ddp_task_getenv(task, "SLURM_STEP_RESV_PORTS");
-	const char *users = ddp_task_users(task, "MASTER_PORT");
 	uint16_t *port = &task->vars.master_port;
+	bool derived = false;
 
 	if (ddp_plugin.port) {
 		*port = ddp_plugin.port;
@@ -37,16 +57,28 @@ static int choose_port(struct ddp_task *task, struct ddp_error *error)
 		return 0;
 	}
 	task->port_why = "MASTER_PORT was exported";
-	if (users)
-		return read_port(task, users, error);
+	if (ddp_task_users(task, "MASTER_PORT"))
+		return read_port(task, "MASTER_PORT", port, error);
 	/* All components of a heterogeneous step get one merged list. */
-	task->port_why = "reserved by Slurm for this step";
-	if (reserved)
-		return ddp_port_reserved(reserved, port, error);
-	task->port_why = "from the job's and the step's number";
-	*port = ddp_port_derive(task->job_id, task->step_id,
-				ddp_plugin.port_first, ddp_plugin.port_last);
+	if (find_port(task, 0, port, &derived, error) < 0)
+		return -1;
+	task->port_why = derived ? "from the job's and the step's number" :
+		"reserved by Slurm for this step";
 	return 0;
+}
+
+/* Where another port than the step's own is the master's, that one is free. */
+static int choose_second_port(struct ddp_task *task, struct ddp_error *error)
+{
+	uint16_t *port = &task->vars.second_port;
+	bool derived = false;
+
+	if (ddp_task_users(task, "JAX_COORDINATOR_PORT"))
+		return read_port(task, "JAX_COORDINATOR_PORT", port, error);
+	if (find_port(task, 1, port, &derived, error) < 0)
+		return -1;
+	return *port != task->vars.master_port ? 0 :
+		find_port(task, 0, port, &derived, error);
 }
 
 static void choose_interface(struct ddp_task *task,
@@ -94,8 +126,13 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 	struct ddp_error why;
 	int reach;
 
-	task->vars.master_addr = users ? users : master;
-	if (choose_port(task, error) < 0)
+	/* A copy: it is used when the environment has changed. */
+	task->master = strdup(users ? users : master);
+	if (!task->master)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	task->vars.master_addr = task->master;
+	if (choose_port(task, error) < 0 ||
+	    choose_second_port(task, error) < 0)
 		return -1;
 	/* The name that Slurm has for a lone node need not resolve. */
 	reach = ddp_net_resolve(task->vars.master_addr, &address, &why);

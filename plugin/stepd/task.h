@@ -27,8 +27,10 @@ struct ddp_task {
 	bool alike;			/* as for all tasks of the node */
 	struct ddp_layout *layout;
 	struct ddp_vars vars;
+	char *master;			/* vars.master_addr, to be freed */
 	const char *port_why;		/* where the port is from */
 	char interface[IF_NAMESIZE], nccl_interface[IF_NAMESIZE + 1];
+	char positions[DDP_POSITIONS_SIZE];
 	struct ddp_placement placement;	/* cpus empty: left as Slurm has it */
 };
 

@@ -129,4 +129,5 @@ void ddp_task_init(spank_t spank)
 	if (ddp_plugin.dry_run)
 		run_ddp_info(&task);
 	ddp_layout_destroy(task.layout);
+	free(task.master);
 }

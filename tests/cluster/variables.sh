@@ -102,6 +102,8 @@ MASTER_PORT 12345 12345 12345
 OMP_NUM_THREADS 7 7 7
 GLOO_SOCKET_IFNAME lo lo lo
 NCCL_SOCKET_IFNAME =ib0 =ib0 =ib0
+JAX_COORDINATOR_ADDRESS n3:5 n3:5 n3:5
+JAX_LOCAL_DEVICE_IDS 1 1 1
 ACCELERATE_USE_CPU false false false
 RANK 7 0 1
 LOCAL_RANK 7 0 0
@@ -132,6 +134,17 @@ done <<END
 2 2 2 2|salloc -Q -N2 --gres=gpu:2 --exclusive --ddp srun
 2 2 2 2 2 2|env SLURM_HOSTFILE=$scratch/hosts srun --ddp -n6
 2 2 2 2|srun --ddp --mpi=none -N2 --gres=gpu:2
+END
+# JAX itself would take the device of the local rank's number.
+while IFS='|' read -r wanted options; do
+	# shellcheck disable=SC2086 # several words
+	sees JAX_LOCAL_DEVICE_IDS "$wanted " srun --ddp $options
+done <<END
+- - - -|-N2 --gres=gpu:2
+- 0 - 0|-N2 --gres=gpu:2 --ddp-gpus=own
+0,1 0,1|-N2 -n2 --gres=gpu:2
+- 0|-N1 -n2 --gpus-per-task=1
+- - -|-n3
 END
 sees SLURM_NTASKS_PER_NODE '- - - ' srun --ddp -N2 -n3
 batch --ddp -N2 --gres=gpu:2 --ntasks-per-node=2 <<'END'

@@ -94,11 +94,14 @@ static void check_ports(const char *text)
 			 &error)) {
 		CHECK(first >= 1024);
 		CHECK(last - first + 1 >= DDP_PORT_RANGE_MIN);
-		port = ddp_port_derive(last, first, first, last);
+		port = ddp_port_derive(last, first, last - first, first, last);
 		CHECK(port >= first && port <= last);
 	}
-	if (check_answer(ddp_port_reserved(text, &port, &error), &error))
+	if (check_answer(ddp_port_reserved(text, 0, &port, &error), &error)) {
 		CHECK(port > 0);
+		CHECK(ddp_port_reserved(text, 1, &port, NULL) >= 0);
+		CHECK(port > 0);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -2,7 +2,7 @@
 /*
  * Fuzzes the variables of a task, and DDP_SET, which records what was set. The
  * input is a line with a record that somebody else wrote, then one each for
- * MASTER_ADDR and the two interfaces.
+ * MASTER_ADDR, the two interfaces and the positions of GPUs.
  */
 #include "fuzz.h"
 #include "layout/vars.h"
@@ -64,6 +64,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	vars.interface = fuzz_next_line(&rest);
 	vars.nccl_interface = *rest != '\0' ? fuzz_next_line(&rest) : NULL;
 	vars.visible = record;
+	vars.positions = *rest != '\0' ? fuzz_next_line(&rest) : NULL;
+	vars.second_port = (uint16_t)(size * 4097);
 	for (i = 0; ddp_vars_get(i); i++)
 		check_value(i, &vars);
 	check_value(i, &vars);

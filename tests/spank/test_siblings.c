@@ -75,6 +75,8 @@ static const struct spank_case even_cases[] = {
 	  GPUS("0,1,2,3,4,5,6,7"), .tasks = "#cpus=0-71",
 	  .command = STEPD("3", "6", ""), .conf = ON("server8"),
 	  .want = "0:CUDA_VISIBLE_DEVICES=0,3,6,1,2,4,5,7|"
+	  "0:JAX_LOCAL_DEVICE_IDS=0,3,4|1:JAX_LOCAL_DEVICE_IDS=1,5,6|"
+	  "2:JAX_LOCAL_DEVICE_IDS=2,7|"
 	  "2:CUDA_VISIBLE_DEVICES=0,3,6,1,2,4,5,7|0:#cpus=0-11,36-47|"
 	  "1:#cpus=12-23,48-59|2:#cpus=24-35,60-71|0:#memory=preferred:1|"
 	  "1:#memory=default:0|2:#memory=preferred:2" },

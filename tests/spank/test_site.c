@@ -30,6 +30,7 @@
 #define RANKS "RANK=0 LOCAL_RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 " \
 	"NODE_RANK=0 GROUP_RANK=0 GROUP_WORLD_SIZE=2 ROLE_RANK=0 " \
 	"ROLE_WORLD_SIZE=4 SLURM_NTASKS_PER_NODE=2"
+#define JAX "JAX_COORDINATOR_ADDRESS=n1:28331"
 #define OWN SAY "--ddp-gpus=own: LOCAL_RANK is not a device number, and " \
 	"programs that need to see both GPUs have no P2P between them; use " \
 	"device 0, or --ddp-gpus=all\n"
@@ -288,12 +289,12 @@ static const struct spank_case task_cases[] = {
 	{ .name = "env=", .env = TWO, .command = STEPD(OFF),
 	  .conf = LINE "env=NCCL_DEBUG=WARN env=A=", .want = "NCCL_DEBUG=WARN|"
 	  "A=|RANK=0|DDP_SET=job=12.0 NCCL_DEBUG=WARN A= " RANKS " MASTER_ADDR="
-	  "n1 MASTER_PORT=24331 OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7 "
+	  "n1 MASTER_PORT=24331 " JAX " OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7 "
 	  "ACCELERATE_USE_CPU=true" },
 	{ .name = "the user's own before that", .command = STEPD(OFF),
 	  .env = TWO "|NCCL_DEBUG=INFO|A=", .want = "NCCL_DEBUG=INFO|A=|"
 	  "DDP_SET=job=12.0 " RANKS " MASTER_ADDR=n1 MASTER_PORT=24331 "
-	  "OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true",
+	  JAX " OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true",
 	  .conf = LINE "env=NCCL_DEBUG=WARN env=A=b" },
 	{ .name = "env= has nothing for a task without --ddp", .env = TWO,
 	  .command = "slurmstepd 0 0 2 4 train", .want = "same",

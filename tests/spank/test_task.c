@@ -4,7 +4,8 @@
  * unless a case says otherwise; whose value wins; and what is refused. Its
  * siblings are not there, so that nothing is placed: see test_siblings.c for
  * that. Derived ports were worked out by the rule of port.h: job 12's steps
- * begin at 24331 by default, and at 30416 in 30000 to 30999.
+ * begin at 24331 by default, and at 30416 in 30000 to 30999; second ports are
+ * half the range further, 28331 and 30916.
  */
 #define _GNU_SOURCE
 #include <netinet/in.h>
@@ -30,12 +31,14 @@
 	"NODE_RANK=0|GROUP_RANK=0|GROUP_WORLD_SIZE=2|ROLE_RANK=1|" \
 	"ROLE_WORLD_SIZE=4|SLURM_NTASKS_PER_NODE=2"
 #define REST "MASTER_ADDR=n1|MASTER_PORT=24331|OMP_NUM_THREADS=1|" \
+	"JAX_COORDINATOR_ADDRESS=n1:28331|-JAX_LOCAL_DEVICE_IDS|" \
 	"GLOO_SOCKET_IFNAME=eth7|ACCELERATE_USE_CPU=true"
 #define RECORD_OTHERS "DDP_SET=job=12.0 RANK=1 LOCAL_RANK=1 WORLD_SIZE=4 " \
 	"LOCAL_WORLD_SIZE=2 NODE_RANK=0 GROUP_RANK=0 GROUP_WORLD_SIZE=2 " \
 	"ROLE_RANK=1 ROLE_WORLD_SIZE=4"
 #define RECORD_RANKS RECORD_OTHERS " SLURM_NTASKS_PER_NODE=2"
-#define RECORD_REST "MASTER_PORT=24331 OMP_NUM_THREADS=1 " \
+#define RECORD_REST "MASTER_PORT=24331 " \
+	"JAX_COORDINATOR_ADDRESS=n1:28331 OMP_NUM_THREADS=1 " \
 	"GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true"
 #define RECORD RECORD_RANKS " MASTER_ADDR=n1 " RECORD_REST
 #define LINE "optional spank_ddp.so"
@@ -91,7 +94,8 @@ static const struct spank_case value_cases[] = {
 		 "NCCL_SOCKET_IFNAME=ib|ACCELERATE_USE_CPU=0",
 	  .want = RANKS "|ACCELERATE_USE_CPU=0|MASTER_ADDR="
 	  "elsewhere|MASTER_PORT=29500|OMP_NUM_THREADS=3|GLOO_SOCKET_IFNAME="
-	  "ib0|NCCL_SOCKET_IFNAME=ib|" RECORD_RANKS },
+	  "ib0|NCCL_SOCKET_IFNAME=ib|" RECORD_RANKS
+	  " JAX_COORDINATOR_ADDRESS=elsewhere:28331" },
 	{ .name = "empty ones do not", .command = COMMAND,
 	  .env = BASE "|MASTER_ADDR=|MASTER_PORT=|OMP_NUM_THREADS=|"
 		 "GLOO_SOCKET_IFNAME=", .want = RANKS "|" REST },
@@ -138,7 +142,8 @@ static const struct spank_case port_cases[] = {
 	{ .name = "--ddp-port before that", .command = PORT("25000"),
 	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005-12007|MASTER_PORT=29500",
 	  .want = "MASTER_PORT=25000|" RECORD_RANKS " MASTER_ADDR=n1 "
-		  "MASTER_PORT=25000 OMP_NUM_THREADS=1 "
+		  "MASTER_PORT=25000 JAX_COORDINATOR_ADDRESS=n1:12006 "
+		  "OMP_NUM_THREADS=1 "
 		  "GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true" },
 	{ .name = "the later --ddp-port", .env = BASE,
 	  .command = PORT("25000 --ddp-port=26000"),
@@ -148,6 +153,43 @@ static const struct spank_case port_cases[] = {
 	  "SLURM_PMIX_MAPPING_SERV=(vector,(0,2,2))",
 	  .command = STEP("0 2 2"),
 	  .want = "MASTER_PORT=12005" },
+};
+
+/* JAX's, beside the master's */
+static const struct spank_case second_cases[] = {
+	{ .name = "a second port, derived", .env = RANK0, .command = COMMAND,
+	  .conf = LINE " port-range=30000-30999",
+	  .want = "JAX_COORDINATOR_ADDRESS=n1:30916" },
+	{ .name = "the second that Slurm reserves", .command = COMMAND,
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005,12008-12009",
+	  .want = "JAX_COORDINATOR_ADDRESS=n1:12008" },
+	{ .name = "where that is the user's MASTER_PORT", .command = COMMAND,
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005-12007|MASTER_PORT=12006",
+	  .want = "JAX_COORDINATOR_ADDRESS=n1:12005|MASTER_PORT=12006" },
+	{ .name = "where the derived one is that", .command = COMMAND,
+	  .env = BASE "|MASTER_PORT=28331",
+	  .want = "JAX_COORDINATOR_ADDRESS=n1:24331|MASTER_PORT=28331" },
+	{ .name = "where the derived one is --ddp-port", .env = BASE,
+	  .command = PORT("28331"),
+	  .want = "JAX_COORDINATOR_ADDRESS=n1:24331|MASTER_PORT=28331" },
+	{ .name = "where Slurm has reserved but one", .command = COMMAND,
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005",
+	  .want = "JAX_COORDINATOR_ADDRESS=n1:28331|MASTER_PORT=12005" },
+	{ .name = "where that is the only one that is reserved",
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=28331", .command = COMMAND,
+	  .want = "JAX_COORDINATOR_ADDRESS=n1:24331|MASTER_PORT=28331" },
+	{ .name = "on the user's master", .command = COMMAND,
+	  .env = BASE "|MASTER_ADDR=fd00::9",
+	  .want = "JAX_COORDINATOR_ADDRESS=[fd00::9]:28331" },
+	{ .name = "the user's own coordinator", .command = COMMAND,
+	  .env = BASE "|JAX_COORDINATOR_ADDRESS=a:1|JAX_LOCAL_DEVICE_IDS=0",
+	  .want = "JAX_COORDINATOR_ADDRESS=a:1|JAX_LOCAL_DEVICE_IDS=0" },
+	{ .name = "the user's port for it", .command = COMMAND,
+	  .env = BASE "|JAX_COORDINATOR_PORT=7",
+	  .want = "JAX_COORDINATOR_ADDRESS=n1:7|JAX_COORDINATOR_PORT=7" },
+	{ .name = "which is none", .command = COMMAND, .env = RANK0
+	  "|JAX_COORDINATOR_PORT=x", .refusal = "JAX_COORDINATOR_PORT=x is "
+	  "not a port; export one" },
 };
 
 static const struct spank_case refused_cases[] = {
@@ -370,6 +412,7 @@ void test_task(void)
 	cases_run(none_cases, COUNT(none_cases));
 	cases_run(value_cases, COUNT(value_cases));
 	cases_run(port_cases, COUNT(port_cases));
+	cases_run(second_cases, COUNT(second_cases));
 	cases_run(single_cases, COUNT(single_cases));
 	cases_run(refused_cases, COUNT(refused_cases));
 	test_addresses();

@@ -36,7 +36,8 @@ static const struct spank_case cut_cases[] = {
 	  .tasks = "#cpus=0-71" VIEW("0", "4") ";#cpus=0-71" VIEW("0", "0"),
 	  .command = STEPD(""), .conf = ON("server8"), .err = CUT_LINE,
 	  .writes = 1, .want = "0:CUDA_VISIBLE_DEVICES=0|"
-	  "1:CUDA_VISIBLE_DEVICES=0|0:#cpus=18-35,54-71|1:#cpus=0-17,36-53" },
+	  "1:CUDA_VISIBLE_DEVICES=0|0:#cpus=18-35,54-71|1:#cpus=0-17,36-53|"
+	  "-0:JAX_LOCAL_DEVICE_IDS|1:JAX_LOCAL_DEVICE_IDS=0" },
 	{ .name = "of which rank 0's node alone warns", .env = TWO SECOND,
 	  .tasks = "#cpus=0-71" VIEW("0", "4") ";#cpus=0-71" VIEW("0", "0"),
 	  .command = STEPD(""), .conf = ON("server8"),
@@ -57,6 +58,7 @@ static const struct spank_case cut_cases[] = {
 		   "#cpus=0-71" VIEW("0,1", "0,1"),
 	  .command = STEPD(""), .conf = ON("server8"),
 	  .want = "0:CUDA_VISIBLE_DEVICES=6,7|1:CUDA_VISIBLE_DEVICES=0,1|"
+	  "0:JAX_LOCAL_DEVICE_IDS=0,1|1:JAX_LOCAL_DEVICE_IDS=0,1|"
 	  "0:#cpus=18-35,54-71|1:#cpus=0-17,36-53" },
 	{ .name = "overlapping ones", .env = TWO, .err = CUT_LINE,
 	  .tasks = "#cpus=0-71" VIEW("1,0", "1,0") ";"

@@ -656,3 +656,24 @@ Test(place, properties)
 		ddp_machine_destroy(w.node.machine);
 	}
 }
+
+Test(placement, positions)
+{
+	char text[DDP_POSITIONS_SIZE];
+	struct ddp_placement some = {
+		.gpu_count = 2, .gpus = { 7, 4 },
+		.visible_count = 3, .visible = { 4, 5, 7 },
+	}, all = { .gpu_count = DDP_GPU_MAX, .visible_count = DDP_GPU_MAX };
+	uint32_t i;
+
+	ddp_placement_positions(&some, text);
+	cr_expect_str_eq(text, "2,0");
+	some.gpu_count = 0;
+	ddp_placement_positions(&some, text);
+	cr_expect_str_eq(text, "");
+	for (i = 0; i < DDP_GPU_MAX; i++)
+		all.gpus[i] = all.visible[i] = i;
+	ddp_placement_positions(&all, text);
+	cr_expect_eq(strlen(text), 10 * 2 + 54 * 3 - 1);
+	cr_expect_str_eq(text + strlen(text) - 5, "62,63");
+}

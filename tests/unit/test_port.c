@@ -75,6 +75,11 @@ ParameterizedTestParameters(port, parses_reservations)
 		{ "(null)", -1, 0 },
 		{ "[12000-12003]", -1, 0 },
 		{ "12000-12003x", -1, 0 },
+		{ "12003-12000", -1, 0 },
+		{ "12000-", -1, 0 },
+		{ "12000,", -1, 0 },
+		{ "12000,,12001", -1, 0 },
+		{ "12000-65536", -1, 0 },
 	};
 
 	return cr_make_param_array(struct port_row, table,
@@ -85,7 +90,7 @@ ParameterizedTest(struct port_row *row, port, parses_reservations)
 {
 	struct ddp_error error = { 0 };
 	uint16_t port = 7;
-	int result = ddp_port_reserved(row->text, &port, &error);
+	int result = ddp_port_reserved(row->text, 0, &port, &error);
 
 	cr_expect_eq(result, row->first >= 0 ? 0 : -1, "%s", row->text);
 	cr_expect_eq(port, row->first >= 0 ? row->first : 7);
@@ -93,12 +98,30 @@ ParameterizedTest(struct port_row *row, port, parses_reservations)
 		     DDP_ERROR_ARGUMENT);
 }
 
+Test(port, counts_reservations)
+{
+	static const uint16_t ports[] = { 12000, 12005, 12006, 12007, 11999 };
+	const char *text = "12000,12005-12007,11999";
+	uint16_t port;
+	uint32_t i;
+
+	for (i = 0; i < 5; i++) {
+		cr_expect_eq(ddp_port_reserved(text, i, &port, NULL), 0);
+		cr_expect_eq(port, ports[i], "%u", i);
+	}
+	cr_expect_eq(ddp_port_reserved(text, 5, &port, NULL), 1);
+	cr_expect_eq(ddp_port_reserved(text, UINT32_MAX, &port, NULL), 1);
+	cr_expect_eq(ddp_port_reserved("12000", 1, &port, NULL), 1);
+	cr_expect_eq(port, 11999);
+	cr_expect_eq(ddp_port_reserved("1,x", 0, &port, NULL), -1);
+}
+
 Test(port, null_is_an_error)
 {
 	uint16_t first, last;
 
 	cr_expect_eq(ddp_port_range_parse(NULL, &first, &last, NULL), -1);
-	cr_expect_eq(ddp_port_reserved(NULL, &first, NULL), -1);
+	cr_expect_eq(ddp_port_reserved(NULL, 0, &first, NULL), -1);
 }
 
 Test(port, default_range_is_a_range)
@@ -128,6 +151,7 @@ Test(port, stays_in_the_range)
 		for (j = 0; j < count; j++) {
 			for (k = 0; k < 4; k++) {
 				port = ddp_port_derive(ids[i], ids[j],
+						       ids[count - 1 - j],
 						       ranges[k][0],
 						       ranges[k][1]);
 				cr_expect_geq(port, ranges[k][0]);
@@ -137,24 +161,48 @@ Test(port, stays_in_the_range)
 	}
 }
 
-/* How many ports are given twice to the steps of jobs job to job + 15. */
-static int count_shared(uint32_t job, uint32_t steps, uint16_t first,
-			uint16_t last)
+/*
+ * How many of the first ports of each step are given twice to the steps of jobs
+ * job to job + 15.
+ */
+static int count_shared(uint32_t job, uint32_t steps, uint32_t ports,
+			uint16_t first, uint16_t last)
 {
 	static bool taken[65536];
-	uint32_t offset, step;
+	uint32_t offset, step, number;
 	uint16_t port;
 	int count = 0;
 
 	memset(taken, 0, sizeof(taken));
-	for (offset = 0; offset < 16; offset++) {
-		for (step = 0; step < steps; step++) {
-			port = ddp_port_derive(job + offset, step, first, last);
-			count += taken[port];
-			taken[port] = true;
-		}
-	}
+	for (offset = 0; offset < 16; offset++)
+		for (step = 0; step < steps; step++)
+			for (number = 0; number < ports; number++) {
+				port = ddp_port_derive(job + offset, step,
+						       number, first, last);
+				count += taken[port];
+				taken[port] = true;
+			}
 	return count;
+}
+
+/* The ports of a step: halfway round the range, then between, then between. */
+Test(port, ports_of_a_step_are_apart)
+{
+	static const uint16_t ports[] = { 0, 500, 250, 750, 125, 625, 375, 875 };
+	static bool taken[65536];
+	uint16_t first = ddp_port_derive(12, 3, 0, 20000, 20999), port;
+	uint32_t i;
+
+	for (i = 0; i < 8; i++)
+		cr_expect_eq(ddp_port_derive(12, 3, i, 20000, 20999),
+			     20000 + (first - 20000 + ports[i]) % 1000, "%u",
+			     i);
+	/* The largest number that is promised to have one of its own */
+	for (i = 0; i < 500; i++) {
+		port = ddp_port_derive(12, 3, i, 20000, 20999);
+		cr_expect_not(taken[port], "%u", i);
+		taken[port] = true;
+	}
 }
 
 Test(port, steps_of_one_job_differ)
@@ -164,7 +212,18 @@ Test(port, steps_of_one_job_differ)
 	uint16_t port;
 
 	for (step = 0; step <= DDP_PORT_LAST - DDP_PORT_FIRST; step++) {
-		port = ddp_port_derive(4711, step, DDP_PORT_FIRST,
+		port = ddp_port_derive(4711, step, 0, DDP_PORT_FIRST,
+				       DDP_PORT_LAST);
+		cr_expect_not(taken[port]);
+		taken[port] = true;
+	}
+	memset(taken, 0, sizeof(taken));
+	for (step = 0; step < (DDP_PORT_LAST - DDP_PORT_FIRST + 1) / 2; step++) {
+		port = ddp_port_derive(4711, step, 0, DDP_PORT_FIRST,
+				       DDP_PORT_LAST);
+		cr_expect_not(taken[port]);
+		taken[port] = true;
+		port = ddp_port_derive(4711, step, 1, DDP_PORT_FIRST,
 				       DDP_PORT_LAST);
 		cr_expect_not(taken[port]);
 		taken[port] = true;
@@ -177,11 +236,15 @@ Test(port, neighbouring_jobs_differ)
 
 	for (i = 0; i < 4000; i++) {
 		job = i < 2000 ? i : i * 2654433u;
-		cr_expect_eq(count_shared(job, 50, DDP_PORT_FIRST,
+		cr_expect_eq(count_shared(job, 50, 1, DDP_PORT_FIRST,
 					DDP_PORT_LAST), 0, "job %u", job);
-		cr_expect_eq(count_shared(job, 266, DDP_PORT_FIRST,
+		cr_expect_eq(count_shared(job, 266, 1, DDP_PORT_FIRST,
 					DDP_PORT_LAST), 0, "job %u", job);
-		cr_expect_eq(count_shared(job, 2, 20000, 20063), 0, "job %u",
+		cr_expect_eq(count_shared(job, 222, 2, DDP_PORT_FIRST,
+					DDP_PORT_LAST), 0, "job %u", job);
+		cr_expect_eq(count_shared(job, 1, 2, 20000, 20063), 0,
+			     "job %u", job);
+		cr_expect_eq(count_shared(job, 2, 1, 20000, 20063), 0, "job %u",
 			     job);
 	}
 }

@@ -12,7 +12,8 @@ static const struct ddp_vars vars = {
 		  .node_rank = 2, .host_index = 7, .host = "n8" },
 	.world_size = UINT32_MAX, .node_count = 4, .ranks_per_node = 3,
 	.cpus = 16,
-	.master_addr = "n1", .master_port = 23456, .interface = "eth0",
+	.master_addr = "n1", .master_port = 23456, .second_port = 23457,
+	.positions = "0,2", .interface = "eth0",
 	.nccl_interface = "=eth0", .visible = "CUDA_VISIBLE_DEVICES=1,0",
 	.no_device = true,
 	.placement = "5\t2", .record = "job=12.3 RANK=5",
@@ -34,6 +35,8 @@ static const struct {
 	{ "SLURM_NTASKS_PER_NODE", "3", DDP_VAR_USERS },
 	{ "MASTER_ADDR", "n1", DDP_VAR_USERS },
 	{ "MASTER_PORT", "23456", DDP_VAR_USERS },
+	{ "JAX_COORDINATOR_ADDRESS", "n1:23457", DDP_VAR_USERS },
+	{ "JAX_LOCAL_DEVICE_IDS", "0,2", DDP_VAR_USERS },
 	{ "OMP_NUM_THREADS", "16", DDP_VAR_USERS },
 	{ "GLOO_SOCKET_IFNAME", "eth0", DDP_VAR_USERS },
 	{ "NCCL_SOCKET_IFNAME", "=eth0", DDP_VAR_USERS },
@@ -96,6 +99,34 @@ Test(vars, leaves_out_what_is_not_known)
 	cr_expect_str_eq(get(&none, "MASTER_ADDR"), "none");
 	cr_expect_str_eq(get(&none, "GLOO_SOCKET_IFNAME"), "none");
 	cr_expect_str_eq(get(&none, "CUDA_VISIBLE_DEVICES"), "none");
+}
+
+Test(vars, coordinate_jax)
+{
+	struct ddp_vars jax = { .second_port = 65535, .positions = "12" };
+	char name[DDP_HOSTNAME_MAX + 2], wanted[DDP_HOSTNAME_MAX + 16];
+
+	cr_expect_str_eq(get(&jax, "JAX_COORDINATOR_ADDRESS"), "none");
+	jax.master_addr = "fd00::9";
+	cr_expect_str_eq(get(&jax, "JAX_COORDINATOR_ADDRESS"),
+			 "[fd00::9]:65535");
+	memset(name, 'x', sizeof(name));
+	name[1] = ':';
+	name[DDP_HOSTNAME_MAX] = '\0';
+	jax.master_addr = name;
+	snprintf(wanted, sizeof(wanted), "[%s]:65535", name);
+	cr_expect_str_eq(get(&jax, "JAX_COORDINATOR_ADDRESS"), wanted);
+	name[DDP_HOSTNAME_MAX] = 'x';
+	name[DDP_HOSTNAME_MAX + 1] = '\0';
+	cr_expect_str_eq(get(&jax, "JAX_COORDINATOR_ADDRESS"), "none");
+
+	cr_expect_str_eq(get(&jax, "JAX_LOCAL_DEVICE_IDS"), "12");
+	jax.rank.local_rank = 1;
+	cr_expect_str_eq(get(&jax, "JAX_LOCAL_DEVICE_IDS"), "12");
+	jax.rank.local_rank = 12;
+	cr_expect_str_eq(get(&jax, "JAX_LOCAL_DEVICE_IDS"), "none");
+	jax.positions = "";
+	cr_expect_str_eq(get(&jax, "JAX_LOCAL_DEVICE_IDS"), "none");
 }
 
 Test(vars, order_the_gpus_by_one_variable)
