@@ -23,13 +23,17 @@
 
 struct ddp_plugin ddp_plugin = BUILT_IN;
 
-enum option { OPTION_DDP, OPTION_PORT, OPTION_GPUS, OPTION_CPUS, OPTION_COUNT };
+enum option {
+	OPTION_DDP, OPTION_PORT, OPTION_GPUS, OPTION_CPUS, OPTION_ENV,
+	OPTION_COUNT
+};
 
 static const char *const option_names[OPTION_COUNT + 1] = {
 	[OPTION_DDP] = "--ddp",
 	[OPTION_PORT] = "--ddp-port",
 	[OPTION_GPUS] = "--ddp-gpus",
 	[OPTION_CPUS] = "--ddp-cpus",
+	[OPTION_ENV] = "--ddp-env",
 };
 
 static struct {
@@ -108,12 +112,22 @@ static int parse_cpus(const char *text, struct ddp_plugin *plugin,
 	return index < 0 ? -1 : 0;
 }
 
+static int parse_env(const char *text, struct ddp_plugin *plugin,
+		     struct ddp_error *error)
+{
+	static const char *const words[] = { "tf", NULL };
+
+	plugin->tf = ddp_scan_word("--ddp-env", text, words, error) == 0;
+	return plugin->tf ? 0 : -1;
+}
+
 static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_plugin *,
 					  struct ddp_error *) = {
 	[OPTION_DDP] = parse_words,
 	[OPTION_PORT] = parse_port,
 	[OPTION_GPUS] = parse_gpus,
 	[OPTION_CPUS] = parse_cpus,
+	[OPTION_ENV] = parse_env,
 };
 
 /* From weak to strong: what is set later replaces what was set before. */
@@ -179,6 +193,12 @@ static struct spank_option options[OPTION_COUNT] = {
 		.arginfo = "near|spread|off",
 		.usage = "with --ddp: a task's CPUs are those near its GPU, "
 			 "spread over the node, or as Slurm gave them",
+		.has_arg = 1,
+	},
+	[OPTION_ENV] = {
+		.arginfo = "tf",
+		.usage = "with --ddp: more variables; tf: TF_CONFIG, by which "
+			 "TensorFlow finds the ranks",
 		.has_arg = 1,
 	},
 };

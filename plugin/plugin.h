@@ -28,6 +28,7 @@ struct ddp_plugin {
 	bool explain, dry_run, torchrun;	/* words of --ddp */
 	const char *stray;	/* a --ddp-... option that was given; NULL */
 	uint16_t port;		/* --ddp-port; 0: not given */
+	bool tf;		/* --ddp-env=tf */
 	enum ddp_gpus_policy gpus;	/* --ddp-gpus */
 	enum ddp_cpus_policy cpus;	/* --ddp-cpus */
 

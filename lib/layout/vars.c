@@ -21,6 +21,7 @@ enum field {
 	FIELD_MASTER_PORT,
 	FIELD_COORDINATOR,
 	FIELD_POSITIONS,
+	FIELD_TF_CONFIG,
 	FIELD_CPUS,
 	FIELD_INTERFACE,
 	FIELD_NCCL_INTERFACE,
@@ -74,6 +75,8 @@ static const struct row {
 	    "where it is not LOCAL_RANK",
 	    "the task's own GPUs, by position among those that it sees" },
 	  FIELD_POSITIONS },
+	{ { "TF_CONFIG", DDP_VAR_USERS, "TensorFlow", "with --ddp-env=tf",
+	    "the ranks as workers, with a port for each" }, FIELD_TF_CONFIG },
 	{ { "OMP_NUM_THREADS", DDP_VAR_USERS, "OpenMP", NULL,
 	    "the number of CPUs that the task may use" }, FIELD_CPUS },
 	{ { "GLOO_SOCKET_IFNAME", DDP_VAR_USERS, "Gloo",
@@ -202,6 +205,8 @@ static const char *find_value(const struct row *row,
 		return format_coordinator(vars, buffer);
 	case FIELD_POSITIONS:
 		return find_positions(vars, buffer);
+	case FIELD_TF_CONFIG:
+		return vars->tf_config;
 	case FIELD_CPUS:
 		return format_count(vars->cpus, buffer);
 	case FIELD_INTERFACE:

@@ -43,6 +43,7 @@ struct ddp_vars {
 	uint32_t world_size;
 	uint32_t node_count;
 	uint32_t ranks_per_node;	/* 0: not set */
+	const char *tf_config;		/* TF_CONFIG; NULL: not set */
 	uint32_t cpus;			/* for OMP_NUM_THREADS; 0: not set */
 	const char *master_addr;	/* NULL: not set */
 	uint16_t master_port;		/* 0: not set */
@@ -75,7 +76,8 @@ const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,
  * into the environment under this name.
  */
 #define DDP_VARS_RECORD "DDP_SET"
-enum { DDP_VARS_RECORD_SIZE = 4096 };	/* holds every record and its NUL */
+/* It holds every record and its NUL, where there is no TF_CONFIG in it. */
+enum { DDP_VARS_RECORD_SIZE = 4096 };
 
 /* Both return 0, or -1 if it does not fit, or a value has a space in it. */
 int ddp_vars_record_begin(char *record, size_t size, uint32_t job_id,

@@ -13,13 +13,15 @@
 #include <unistd.h>
 
 #include "layout/report.h"
+#include "layout/tf.h"
 #include "plugin.h"
 #include "topo/topo.h"
 
 enum {
 	NUMA_MAX = 1024,		/* the kernel has no more */
 	NUMA_BITS = 8 * sizeof(unsigned long),
-	RECORD_SIZE = DDP_VARS_RECORD_SIZE + DDP_ENV_MAX * DDP_ENV_SIZE
+	RECORD_SIZE = DDP_VARS_RECORD_SIZE + DDP_ENV_MAX * DDP_ENV_SIZE +
+		      DDP_TF_SIZE
 };
 
 /* Does not touch the CPUs where nothing is to change. */
@@ -130,7 +132,7 @@ static int export_var(struct ddp_task *task, size_t row, char *record,
 
 static int export_vars(struct ddp_task *task, struct ddp_error *error)
 {
-	char record[RECORD_SIZE];
+	static char record[RECORD_SIZE];
 	struct ddp_cpuset mask;
 	size_t row;
 
@@ -139,7 +141,7 @@ static int export_vars(struct ddp_task *task, struct ddp_error *error)
 	task->vars.cpus = ddp_cpuset_count(&mask);
 	task->vars.no_device = !ddp_topo_has_device("");
 	task->vars.record = record;
-	ddp_vars_record_begin(record, sizeof(record), task->job_id,
+	ddp_vars_record_begin(record, RECORD_SIZE, task->job_id,
 			      task->step_id);
 	if (export_site(task, record, error) < 0)
 		return -1;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "layout/port.h"
+#include "layout/tf.h"
 #include "plugin.h"
 #include "stepd/net.h"
 
@@ -67,18 +68,58 @@ static int choose_port(struct ddp_task *task, struct ddp_error *error)
 	return 0;
 }
 
-/* Where another port than the step's own is the master's, that one is free. */
+/*
+ * A port beside the master's, by its number. Where the user's MASTER_PORT is the
+ * one that it would be, the step's own one is free.
+ */
+static int find_other_port(const struct ddp_task *task, uint32_t number,
+			   uint16_t *port, struct ddp_error *error)
+{
+	uint32_t range = ddp_plugin.port_last - ddp_plugin.port_first + 1;
+	bool derived = false;
+
+	if (find_port(task, number, port, &derived, error) < 0)
+		return -1;
+	if (derived && number >= range / 2)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "port-range=%u-"
+				     "%u has no port for each rank of a node; "
+				     "make it twice as large as the ranks are "
+				     "many, or let Slurm reserve ports",
+				     ddp_plugin.port_first,
+				     ddp_plugin.port_last);
+	return *port != task->vars.master_port ? 0 :
+		find_port(task, 0, port, &derived, error);
+}
+
 static int choose_second_port(struct ddp_task *task, struct ddp_error *error)
 {
 	uint16_t *port = &task->vars.second_port;
-	bool derived = false;
 
-	if (ddp_task_users(task, "JAX_COORDINATOR_PORT"))
-		return read_port(task, "JAX_COORDINATOR_PORT", port, error);
-	if (find_port(task, 1, port, &derived, error) < 0)
-		return -1;
-	return *port != task->vars.master_port ? 0 :
-		find_port(task, 0, port, &derived, error);
+	return ddp_task_users(task, "JAX_COORDINATOR_PORT") ?
+		read_port(task, "JAX_COORDINATOR_PORT", port, error) :
+		find_other_port(task, 1, port, error);
+}
+
+/* TensorFlow does not use MASTER_PORT: the first rank of each node can. */
+static int find_worker_port(void *context, uint32_t number, uint16_t *port,
+			    struct ddp_error *error)
+{
+	const struct ddp_task *task = context;
+
+	if (number > 0)
+		return find_other_port(task, number, port, error);
+	*port = task->vars.master_port;
+	return 0;
+}
+
+static int list_workers(struct ddp_task *task, struct ddp_error *error)
+{
+	if (!ddp_plugin.tf || ddp_task_users(task, "TF_CONFIG"))
+		return 0;
+	task->tf_config = ddp_tf_config(task->layout, task->rank,
+					find_worker_port, task, error);
+	task->vars.tf_config = task->tf_config;
+	return task->tf_config ? 0 : -1;
 }
 
 static void choose_interface(struct ddp_task *task,
@@ -132,7 +173,8 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	task->vars.master_addr = task->master;
 	if (choose_port(task, error) < 0 ||
-	    choose_second_port(task, error) < 0)
+	    choose_second_port(task, error) < 0 ||
+	    list_workers(task, error) < 0)
 		return -1;
 	/* The name that Slurm has for a lone node need not resolve. */
 	reach = ddp_net_resolve(task->vars.master_addr, &address, &why);

@@ -27,7 +27,7 @@ struct ddp_task {
 	bool alike;			/* as for all tasks of the node */
 	struct ddp_layout *layout;
 	struct ddp_vars vars;
-	char *master;			/* vars.master_addr, to be freed */
+	char *master, *tf_config;	/* those of vars, to be freed */
 	const char *port_why;		/* where the port is from */
 	char interface[IF_NAMESIZE], nccl_interface[IF_NAMESIZE + 1];
 	char positions[DDP_POSITIONS_SIZE];

@@ -130,4 +130,5 @@ void ddp_task_init(spank_t spank)
 		run_ddp_info(&task);
 	ddp_layout_destroy(task.layout);
 	free(task.master);
+	free(task.tf_config);
 }

@@ -104,6 +104,7 @@ GLOO_SOCKET_IFNAME lo lo lo
 NCCL_SOCKET_IFNAME =ib0 =ib0 =ib0
 JAX_COORDINATOR_ADDRESS n3:5 n3:5 n3:5
 JAX_LOCAL_DEVICE_IDS 1 1 1
+TF_CONFIG {} {} {}
 ACCELERATE_USE_CPU false false false
 RANK 7 0 1
 LOCAL_RANK 7 0 0
@@ -153,6 +154,24 @@ srun sh -c 'echo $SLURM_NTASKS_PER_NODE $SLURM_NTASKS'
 END
 equal 'sbatch --ddp: SLURM_NTASKS_PER_NODE' '2 4 2 4 2 4 2 4' \
 	"$(paste -sd' ' out)"
+
+# TensorFlow's workers: every rank has an address of its own, in their order.
+call login srun --ddp --ddp-env=tf -N2 --gres=gpu:2 sh -c 'echo "$RANK $TF_CONFIG"'
+sort -n out | perl -MJSON::PP -ne '
+	my ($rank, $text) = split(/ /, $_, 2);
+	my $config = decode_json($text);
+	my @workers = @{$config->{cluster}{worker}};
+	my %seen = map { $_ => 1 } @workers;
+	print "$rank $config->{task}{type} $config->{task}{index} ",
+		scalar(keys(%seen)), " ",
+		join(" ", map { s/:\d+$//r } @workers), "\n"' >workers
+for rank in 0 1 2 3; do
+	echo "$rank worker $rank 4 n1 n1 n2 n2"
+done | diff - workers >why
+result $? 'srun --ddp --ddp-env=tf: TF_CONFIG'
+inner='srun --overlap sh -c '\''echo ${TF_CONFIG-none}'\'
+call login srun --ddp --ddp-env=tf -N1 -n1 sh -c "$inner"
+equal 'a step within that has none' none "$(cat out)"
 
 # What a step has set does not count as the user's own for a step within it.
 inner='test $RANK != 0 || { echo $MASTER_PORT >outer.port

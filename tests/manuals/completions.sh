@@ -65,7 +65,8 @@ if has PLUGIN && command -v srun >/dev/null; then
 	ask 'sbatch --o' --own
 	ask_all srun --ddp
 	ask 'squeue --' --own
-	ask 'salloc --' --ddp --ddp-port --ddp-gpus --ddp-cpus --own
+	ask 'salloc --' --ddp --ddp-port --ddp-gpus --ddp-cpus --ddp-env \
+		--own
 	ask 'srun --ddp=explain,' explain,dry-run \
 		explain,torchrun explain,on explain,off
 	ask 'srun -N2 --ddp-gpus s' share

@@ -29,7 +29,7 @@ static const struct spank_case off_cases[] = {
 	  .command = "srun " STEP, .env = "A=b|RANK=7|SLURM_MPI_TYPE=none",
 	  .want = "same" },
 	{ .name = "without --ddp Slurm is asked nothing",
-	  .command = "srun " STEP, .want = "#options=4|#items=0|#calls=5" },
+	  .command = "srun " STEP, .want = "#options=5|#items=0|#calls=6" },
 	{ .name = "nor does it without --ddp and with a bad plugstack.conf",
 	  .command = "srun " STEP, .env = "A=b", .want = "same",
 	  .conf = LINE " speed=9 mpi port-range=1 interface= =" },
@@ -72,6 +72,7 @@ static const struct spank_case off_cases[] = {
 	"GLOO_SOCKET_IFNAME=eth9|NCCL_SOCKET_IFNAME==eth9|" \
 	"CUDA_DEVICE_ORDER=PCI_BUS_ID|ACCELERATE_USE_CPU=true|" \
 	"JAX_COORDINATOR_ADDRESS=n9:20001|JAX_LOCAL_DEVICE_IDS=0,2|" \
+	"TF_CONFIG={\"a\":1}|" \
 	"DDP_PLACEMENT=3\t1"
 #define OUTER_RECORD "DDP_SET=job=12.3 CUDA_DEVICE_ORDER=PCI_BUS_ID RANK=3 " \
 	"LOCAL_RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 NODE_RANK=1 " \
@@ -80,6 +81,7 @@ static const struct spank_case off_cases[] = {
 	"MASTER_ADDR=n9 MASTER_PORT=20000 OMP_NUM_THREADS=4 " \
 	"GLOO_SOCKET_IFNAME=eth9 NCCL_SOCKET_IFNAME==eth9 " \
 	"JAX_COORDINATOR_ADDRESS=n9:20001 JAX_LOCAL_DEVICE_IDS=0,2 " \
+	"TF_CONFIG={\"a\":1} " \
 	"ACCELERATE_USE_CPU=true"
 #define OUTER OUTER_RANKS "|" OUTER_REST "|" OUTER_RECORD
 #define NO_RANKS "-RANK|-LOCAL_RANK|-WORLD_SIZE|-LOCAL_WORLD_SIZE|" \
@@ -88,13 +90,13 @@ static const struct spank_case off_cases[] = {
 #define NO_REST "-MASTER_ADDR|-MASTER_PORT|-OMP_NUM_THREADS|" \
 	"-GLOO_SOCKET_IFNAME|-NCCL_SOCKET_IFNAME|-CUDA_DEVICE_ORDER|" \
 	"-ACCELERATE_USE_CPU|-JAX_COORDINATOR_ADDRESS|" \
-	"-JAX_LOCAL_DEVICE_IDS|" \
+	"-JAX_LOCAL_DEVICE_IDS|-TF_CONFIG|" \
 	"-DDP_PLACEMENT|-DDP_SET"
 #define NOTHING NO_RANKS "|" NO_REST "|A=b|CUDA_VISIBLE_DEVICES=1,0|#items=0"
 
 static const struct spank_case outer_cases[] = {
 	{ .name = "a step within a --ddp step sees nothing of it",
-	  .command = "srun " STEP, .want = NOTHING "|#calls=5",
+	  .command = "srun " STEP, .want = NOTHING "|#calls=6",
 	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER },
 	{ .name = "with --ddp=off", .command = "srun --ddp=off " STEP,
 	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER, .want = NOTHING },
@@ -188,7 +190,7 @@ static const struct spank_case on_cases[] = {
 	  .want = FILLED },
 	{ .name = "two lines in plugstack.conf",
 	  .command = "srun --ddp --noise " STEP,
-	  .conf = LINE "\n" LINE " mpi=pmix", .want = FILLED "|#options=4",
+	  .conf = LINE "\n" LINE " mpi=pmix", .want = FILLED "|#options=5",
 	  .err = "srun: noise\n" },
 	{ .name = "srun hides its options, -n", .dir = "bare",
 	  .command = "srun --ddp -n4 --nodes=2 a.out",

@@ -23,6 +23,11 @@
 #define COMMAND STEP("0 2 4")
 #define PORT(option) \
 	"slurmstepd 0 0 2 4 --ddp" OFF "--ddp-port=" option " train"
+#define TF "--ddp-env=tf train"
+#define STEP_TF "slurmstepd 0 0 2 4 --ddp" OFF TF
+#define WORKERS(first, second) "TF_CONFIG={\"cluster\":{\"worker\":[" \
+	"\"n1:" first "\",\"n1:" second "\",\"n2:" first "\",\"n2:" second \
+	"\"]},\"task\":{\"type\":\"worker\",\"index\":1}}"
 #define BASE "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=4|SLURM_PROCID=1|" \
 	"SLURM_LOCALID=1|SLURM_STEP_NODELIST=n[1-2]|SLURMD_NODENAME=n1|" \
 	"SLURM_STEP_TASKS_PER_NODE=2(x2)|SLURM_DISTRIBUTION=block"
@@ -50,7 +55,7 @@ static const struct spank_case none_cases[] = {
 	  .want = "same", .command = "slurmstepd 0 0 2 4 train",
 	  .conf = LINE " speed=9 mpi" },
 	{ .name = "Slurm is asked nothing", .env = BASE,
-	  .command = "slurmstepd 0 0 2 4 train", .want = "#calls=5" },
+	  .command = "slurmstepd 0 0 2 4 train", .want = "#calls=6" },
 	{ .name = "a task with --ddp=off", .env = BASE, .want = "same",
 	  .command = "slurmstepd 0 0 2 4 --ddp=off train" },
 	{ .name = "off as the later word", .env = BASE, .want = "same",
@@ -190,6 +195,35 @@ static const struct spank_case second_cases[] = {
 	{ .name = "which is none", .command = COMMAND, .env = RANK0
 	  "|JAX_COORDINATOR_PORT=x", .refusal = "JAX_COORDINATOR_PORT=x is "
 	  "not a port; export one" },
+};
+
+/* TensorFlow's: a port for each rank of a node */
+static const struct spank_case tf_cases[] = {
+	{ .name = "--ddp-env=tf", .env = BASE, .command = STEP_TF,
+	  .want = WORKERS("24331", "28331") "|" RECORD_RANKS " MASTER_ADDR=n1 "
+	  "MASTER_PORT=24331 JAX_COORDINATOR_ADDRESS=n1:28331 "
+	  WORKERS("24331", "28331") " OMP_NUM_THREADS=1 "
+	  "GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true" },
+	{ .name = "without it", .env = BASE, .command = COMMAND,
+	  .want = "-TF_CONFIG" },
+	{ .name = "--ddp-env=tf, reserved ports", .command = STEP_TF,
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005,12008-12009",
+	  .want = WORKERS("12005", "12008") },
+	{ .name = "--ddp-env=tf, MASTER_PORT is another rank's",
+	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005-12007|MASTER_PORT=12006",
+	  .command = STEP_TF, .want = WORKERS("12006", "12005") },
+	{ .name = "--ddp-env=tf and the user's own", .command = STEP_TF,
+	  .env = BASE "|TF_CONFIG={}", .want = "TF_CONFIG={}" },
+	{ .name = "another word", .env = RANK0, .command = "slurmstepd 0 0 2 4 "
+	  "--ddp" OFF "--ddp-env=jax train",
+	  .refusal = "--ddp-env 'jax' is not one of tf" },
+	{ .name = "more ranks on a node than half of the range",
+	  .env = "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=33|SLURM_PROCID=0|"
+	  "SLURM_LOCALID=0|SLURM_STEP_NODELIST=n1|SLURMD_NODENAME=n1|"
+	  "SLURM_STEP_TASKS_PER_NODE=33|SLURM_DISTRIBUTION=block",
+	  .command = "slurmstepd 0 0 33 33 --ddp" OFF TF,
+	  .conf = LINE " port-range=30000-30063",
+	  .refusal = "port-range=30000-30063 has no port for each rank" },
 };
 
 static const struct spank_case refused_cases[] = {
@@ -413,6 +447,7 @@ void test_task(void)
 	cases_run(value_cases, COUNT(value_cases));
 	cases_run(port_cases, COUNT(port_cases));
 	cases_run(second_cases, COUNT(second_cases));
+	cases_run(tf_cases, COUNT(tf_cases));
 	cases_run(single_cases, COUNT(single_cases));
 	cases_run(refused_cases, COUNT(refused_cases));
 	test_addresses();
