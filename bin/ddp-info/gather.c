@@ -6,6 +6,7 @@
 #include "info.h"
 #include "job/exchange.h"
 #include "job/job.h"
+#include "layout/table.h"
 #include "tool/tool.h"
 
 enum { DEADLINE_MS = 60000 };
@@ -50,7 +51,7 @@ static int print_rows(struct ddp_job *job, int64_t deadline,
 	for (i = 0; i < count && rc == 0; i++)
 		rc = get_row(job, i, &rows[i], deadline, error);
 	if (rc == 0)
-		rc = tool_print_text(ddp_report_table(rows, count, true),
+		rc = tool_print_text(ddp_table_format(rows, count, false),
 				     error);
 	for (i = 0; i < count; i++)
 		ddp_row_clear(&rows[i]);

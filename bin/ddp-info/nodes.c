@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "described.h"
+#include "layout/table.h"
 #include "tool/tool.h"
 
 /*
@@ -127,9 +128,9 @@ static int fill_rows(struct nodes *nodes, uint32_t first, uint32_t count,
 	return 0;
 }
 
-/* Print rows, or make the table's widths fit them. */
+/* Print rows, or make the table fit them. */
 static int print_rows(const struct nodes *nodes, const struct ddp_row *rows,
-		      uint32_t count, struct ddp_widths *widths, bool fit,
+		      uint32_t count, struct ddp_table *table, bool fit,
 		      struct ddp_error *error)
 {
 	bool first = rows[0].rank == 0;
@@ -138,13 +139,13 @@ static int print_rows(const struct nodes *nodes, const struct ddp_row *rows,
 		return tool_print_text(ddp_report_json(rows, count, first),
 				       error);
 	if (!fit)
-		return tool_print_text(ddp_report_lines(widths, rows, count,
+		return tool_print_text(ddp_table_lines(table, rows, count,
 							first), error);
-	ddp_report_fit(widths, rows, count);
+	ddp_table_fit(table, rows, count);
 	return 0;
 }
 
-static int walk_rows(struct nodes *nodes, struct ddp_widths *widths, bool fit,
+static int walk_rows(struct nodes *nodes, struct ddp_table *table, bool fit,
 		     struct ddp_error *error)
 {
 	uint32_t total = ddp_layout_world_size(nodes->in.layout), first, count;
@@ -153,7 +154,7 @@ static int walk_rows(struct nodes *nodes, struct ddp_widths *widths, bool fit,
 	for (first = 0; first < total; first += count) {
 		count = total - first < BLOCK ? total - first : BLOCK;
 		if (fill_rows(nodes, first, count, rows, error) ||
-		    print_rows(nodes, rows, count, widths, fit, error))
+		    print_rows(nodes, rows, count, table, fit, error))
 			return -1;
 	}
 	return 0;
@@ -189,10 +190,20 @@ static int print_env(struct nodes *nodes, struct ddp_error *error)
 	return 0;
 }
 
+static int print_table(struct nodes *nodes, struct ddp_error *error)
+{
+	struct ddp_table table = { .colour = false };
+	int rc = -1;
+
+	if (walk_rows(nodes, &table, true, error) == 0 &&
+	    walk_rows(nodes, &table, false, error) == 0)
+		rc = tool_print_text(ddp_table_end(&table), error);
+	ddp_table_clear(&table);
+	return rc;
+}
+
 static int print_ranks(struct nodes *nodes, struct ddp_error *error)
 {
-	struct ddp_widths widths = { { 0 } };
-
 	switch (nodes->in.options->format) {
 	case FORMAT_ENV:
 		return print_env(nodes, error);
@@ -204,8 +215,7 @@ static int print_ranks(struct nodes *nodes, struct ddp_error *error)
 	case FORMAT_TABLE:
 		break;
 	}
-	return walk_rows(nodes, &widths, true, error) ||
-	       walk_rows(nodes, &widths, false, error) ? -1 : 0;
+	return print_table(nodes, error);
 }
 
 static int draw_first_node(struct nodes *nodes, struct ddp_error *error)

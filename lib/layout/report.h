@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one text form of placements: a table for people, JSON and variables for
- * programs, and a record, a line that carries one rank's row from the plugin
- * to its task and from rank to rank.
+ * The text forms of placements: JSON and variables for programs, and a record,
+ * a line that carries one rank's row from the plugin to its task and from rank
+ * to rank. For people, table.h makes a table.
  */
 #ifndef DDP_LAYOUT_REPORT_H
 #define DDP_LAYOUT_REPORT_H
@@ -69,28 +69,11 @@ int ddp_row_parse(const char *record, struct ddp_row *row,
 
 /*
  * A report as text, the caller's to free; NULL if memory is short. Rows are
- * printed in the order given. header: with the line of column names. Strings
- * are made printable, as rows may come from an environment.
- */
-char *ddp_report_table(const struct ddp_row *rows, size_t count, bool header);
-
-/* The columns' widths; begin with { { 0 } }. */
-struct ddp_widths {
-	size_t of[9];			/* all but the last column */
-};
-
-/*
- * The same in pieces, for more rows than need be in memory at once: first make
- * the widths fit all of them, then print them.
- */
-void ddp_report_fit(struct ddp_widths *widths, const struct ddp_row *rows,
-		    size_t count);
-char *ddp_report_lines(const struct ddp_widths *widths,
-		       const struct ddp_row *rows, size_t count, bool header);
-
-/*
- * JSON, in pieces too; first: the rows are the first. master is the address;
- * port 0: it is not known yet, null.
+ * printed in the order given. Strings are made printable, as rows may come from
+ * an environment.
+ *
+ * JSON in pieces, for more rows than need be in memory at once; first: the rows
+ * are the first. master is the address; port 0: it is not known yet, null.
  */
 char *ddp_report_json(const struct ddp_row *rows, size_t count, bool first);
 char *ddp_report_json_end(const char *master, uint16_t port);

@@ -13,6 +13,11 @@ struct ddp_text {
 	bool failed;		/* memory was short: data must not be used */
 };
 
+/* For a terminal: what follows is bold, red, or as usual again. */
+#define DDP_TEXT_BOLD "\033[1m"
+#define DDP_TEXT_RED "\033[31m"
+#define DDP_TEXT_PLAIN "\033[0m"
+
 /* Begin with { 0 }. What is added after a failure is ignored. */
 void ddp_text_add(struct ddp_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "layout/table.h"
 #include "layout/text.h"
 #include "plugin.h"
 
@@ -24,7 +25,7 @@ static void say(char *text)
 void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 		   uint32_t count)
 {
-	char *table = ddp_report_table(rows, count, true);
+	char *table = ddp_table_format(rows, count, false);
 	struct ddp_text text = { 0 };
 
 	if (task->vars.rank.node_rank == 0) {

@@ -6,6 +6,7 @@
  */
 #include "fuzz.h"
 #include "layout/report.h"
+#include "layout/table.h"
 
 static int same(const char *a, const char *b)
 {
@@ -31,15 +32,24 @@ static void check_equal(const struct ddp_row *a, const struct ddp_row *b)
 		CHECK(same(a->why[i], b->why[i]));
 }
 
-/* A line of names and a line for the row, and nothing but these. */
+/*
+ * A line of names, one for the row or for each of its GPUs, one for each
+ * reason, and nothing but these.
+ */
 static void check_table(const struct ddp_row *row)
 {
-	char *table = ddp_report_table(row, 1, 1), *rest = table;
+	char *table = ddp_table_format(row, 1, false), *rest = table, *line;
+	uint32_t i, lines = 1 + (row->gpu_count > 0 ? row->gpu_count : 1);
 
 	CHECK(table);
-	fuzz_check_line(fuzz_next_line(&rest));
-	fuzz_check_line(fuzz_next_line(&rest));
-	CHECK(*rest == '\0');
+	for (i = 0; i < lines; i++)
+		fuzz_check_line(fuzz_next_line(&rest));
+	for (i = 0; *rest != '\0'; i++) {
+		line = fuzz_next_line(&rest);
+		fuzz_check_line(line);
+		CHECK(strncmp(line, "WHY all: ", 9) == 0);
+	}
+	CHECK(i <= row->why_count);
 	free(table);
 }
 

@@ -81,11 +81,12 @@ static const struct spank_case stepd_cases[] = {
 	  .env = TWO "|GLOO_SOCKET_IFNAME=a\t" FAKE, .tasks = ALL,
 	  .command = STEPD("--ddp=explain"), .conf = ON("odd"), .err =
 	  SAY "master n1 port 24331: from the job's and the step's number\n"
-	  "RANK NODE LOCAL GPU BUS-ID MODEL NUMA CPUS INTERFACE WHY\n"
+	  "RANK NODE LOCAL GPU BUS-ID MODEL NUMA CPUS INTERFACE\n"
 	  "0 n1 0 0 0000:1a:00.0 A100?a?srun:fake 40GB 0 0-17,36-53 "
-	  "a?" SEEN " 1 of 2 GPUs, by local rank; 18 of 18 cores near it\n"
+	  "a?" SEEN "\n"
 	  "1 n1 1 4 0000:8a:00.0 A100?a?srun:fake 40GB 1 18-35,54-71 "
-	  "a?" SEEN " 1 of 2 GPUs, by local rank; 18 of 18 cores near it\n" },
+	  "a?" SEEN "\n" "WHY all: 1 of 2 GPUs, by local rank\n"
+	  "WHY all: 18 of 18 cores near it\n" },
 };
 
 /* A value of 100,000 bytes stays, or one true sentence says why not. */

@@ -2,10 +2,12 @@
 /* Rows as a table, as JSON, as variables and as records. */
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "layout/report.h"
+#include "layout/table.h"
 #include "machines.h"
 
 /* Two ranks: one with two GPUs, one with none. */
@@ -56,27 +58,95 @@ static void expect_text(char *text, const char *expected)
 
 Test(report, table)
 {
-	struct ddp_widths widths = { { 0 } };
+	struct ddp_table table = { .colour = true };
 	struct ddp_row rows[2];
 
 	make_rows(rows);
-	expect_text(ddp_report_table(rows, 2, true),
-"RANK  NODE              LOCAL  GPU  BUS-ID          MODEL   NUMA  CPUS  "
+	expect_text(ddp_table_format(rows, 2, false),
+"RANK  NODE              LOCAL  GPU  BUS-ID        MODEL  NUMA  CPUS  "
 "INTERFACE  WHY\n"
-"4     n2                0      1,0  0000:01:00.0,-  H100,-  0-1   0-2   "
-"ib0        one \"reason\"; another\n"
-"13    node-with-a-name  9      -    -               -       1     3     "
-"eth0       -\n");
-	expect_text(ddp_report_table(rows + 1, 1, false),
-"13    node-with-a-name  9      -    -       -      1     3     "
-"eth0       -\n");
-	expect_text(ddp_report_table(rows, 0, false), "");
-	ddp_report_fit(&widths, rows, 1);
-	ddp_report_fit(&widths, rows + 1, 1);
-	expect_text(ddp_report_lines(&widths, rows + 1, 1, false),
-"13    node-with-a-name  9      -    -               -       1     3     "
-"eth0       -\n");
+"4     n2                0      1    0000:01:00.0  H100   0-1   0-2   "
+"ib0        a,b\n"
+"                               0    -             -\n"
+"13    node-with-a-name  9      -    -             -      1     3     "
+"eth0\n"
+"WHY a: one \"reason\"\n"
+"WHY b: another\n");
+	expect_text(ddp_table_format(rows, 0, true),
+"\033[1mRANK  NODE  LOCAL  GPU  BUS-ID  MODEL  NUMA  CPUS  INTERFACE"
+"\033[0m\n");
+	ddp_table_fit(&table, rows, 1);
+	ddp_table_fit(&table, rows + 1, 1);
+	expect_text(ddp_table_lines(&table, rows + 1, 1, false),
+"13    node-with-a-name  9      -    -             -      1     3     "
+"eth0\n");
+	expect_text(ddp_table_end(&table),
+"WHY a: one \"reason\"\n"
+"WHY b: another\n");
+	ddp_table_clear(&table);
 	clear_rows(rows);
+}
+
+/* Five rows of which the last two are copies of others. */
+Test(report, table_says_each_reason_once)
+{
+	static char first[1], second[1];
+	struct ddp_row rows[] = {
+		{ .why_count = 3, .why = { "x", "all", "y" },
+		  .storage = first },
+		{ .why_count = 2, .why = { "all", "z" }, .local_rank = 1,
+		  .storage = second },
+		{ .why_count = 4, .why = { "y", "y", "all", "all" },
+		  .local_rank = 2 },
+		{ .rank = 8, .storage = first }, { .rank = 9,
+		  .local_rank = 1, .storage = second },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		rows[i].node = "n1";
+		rows[i].cpus = rows[i].numa = "0";
+		rows[i].interface = "";
+	}
+	expect_text(ddp_table_format(rows, 5, false),
+"RANK  NODE  LOCAL  GPU  BUS-ID  MODEL  NUMA  CPUS  INTERFACE  WHY\n"
+"0     n1    0      -    -       -      0     0     -          a,b\n"
+"0     n1    1      -    -       -      0     0     -          c\n"
+"0     n1    2      -    -       -      0     0     -          b,b\n"
+"8     n1    0      -    -       -      0     0     -          a,b\n"
+"9     n1    1      -    -       -      0     0     -          c\n"
+"WHY all: all\nWHY a: x\nWHY b: y\nWHY c: z\n");
+	rows[1] = rows[4] = rows[0];
+	rows[2] = rows[3] = rows[0];
+	expect_text(ddp_table_format(rows, 2, false),
+"RANK  NODE  LOCAL  GPU  BUS-ID  MODEL  NUMA  CPUS  INTERFACE\n"
+"0     n1    0      -    -       -      0     0     -\n"
+"0     n1    0      -    -       -      0     0     -\n"
+"WHY all: x\nWHY all: all\nWHY all: y\n");
+}
+
+/* 28 ranks, each with a reason of its own: a, b, ... z, a1, b1. */
+Test(report, table_has_letters_enough)
+{
+	struct ddp_row rows[28];
+	char whys[28][4], *table;
+	uint32_t i;
+
+	for (i = 0; i < 28; i++) {
+		sprintf(whys[i], "r%u", i);
+		rows[i] = (struct ddp_row){ .rank = i, .node = "n1",
+			.local_rank = i, .cpus = "", .numa = "",
+			.interface = "", .why_count = 1, .why = { whys[i] } };
+	}
+	table = ddp_table_format(rows, 28, false);
+	cr_expect_not_null(strstr(table,
+"\n25    n1    25     -    -       -      -     -     -          z\n"
+"26    n1    26     -    -       -      -     -     -          a1\n"
+"27    n1    27     -    -       -      -     -     -          b1\n"
+"WHY a: r0\n"), "%s", table);
+	cr_expect_not_null(strstr(table,
+"\nWHY z: r25\nWHY a1: r26\nWHY b1: r27\n"), "%s", table);
+	free(table);
 }
 
 Test(report, json)
@@ -135,8 +205,10 @@ Test(report, foreign_text_is_made_printable)
 		.why_count = 1, .why = { "w\ny" },
 	};
 
-	expect_text(ddp_report_table(&row, 1, false),
-"0     n?1   0      0    b?1     m?[2J  ?     0?    e?7        w?y\n");
+	expect_text(ddp_table_format(&row, 1, false),
+"RANK  NODE  LOCAL  GPU  BUS-ID  MODEL  NUMA  CPUS  INTERFACE\n"
+"0     n?1   0      0    b?1     m?[2J  ?     0?    e?7\n"
+"WHY all: w?y\n");
 	expect_text(ddp_report_json(&row, 1, false),
 ",\n{\"rank\":0,\"node\":\"n\\u000a1\",\"node_rank\":0,\"local_rank\":0,"
 "\"gpus\":[{\"index\":0,\"bus_id\":\"b\\u000a1\","
@@ -226,8 +298,10 @@ Test(report, record_that_is_not_printable)
 	cr_expect_str_eq(row.node, "n?1");
 	cr_expect_str_eq(row.gpus[0].model, "A?[2J");
 	cr_expect_str_eq(row.why[0], "w?");
-	table = ddp_report_table(&row, 1, false);
-	cr_expect_eq(strchr(table, '\n') + 1, strchr(table, '\0'));
+	table = ddp_table_format(&row, 1, false);
+	cr_expect_not_null(strstr(table, "\n0     n?1   0      0    -       "
+				  "A?[2J  0     0     -\nWHY all: w?\n"),
+			   "%s", table);
 	free(table);
 	ddp_row_clear(&row);
 }
