@@ -20,7 +20,7 @@ enum {
 struct comparison {
 	const struct ddp_row *planned;	/* NULL: there is none */
 	struct ddp_text text;
-	bool differs;
+	bool differs, colour;
 };
 
 /* Whether the plugin set the variables for this step, not for an outer one. */
@@ -62,11 +62,13 @@ static void add_line(struct comparison *out, const char *what,
 	bool differs = planned && strcmp(planned, got) != 0;
 
 	out->differs = out->differs || differs;
-	ddp_text_add(&out->text, "  %-22s ", what);
+	ddp_text_add(&out->text, "%s  %-22s ",
+		     differs && out->colour ? DDP_TEXT_RED : "", what);
 	add_cell(&out->text, planned ? planned : "", 20);
 	ddp_text_add(&out->text, " ");
 	add_cell(&out->text, got, 0);
-	ddp_text_add(&out->text, "%s\n", differs ? "   DIFFERS" : "");
+	ddp_text_add(&out->text, "%s%s\n", differs ? "   DIFFERS" : "",
+		     differs && out->colour ? DDP_TEXT_PLAIN : "");
 }
 
 static int get_cpus(struct ddp_cpuset *cpus, struct ddp_error *error)
@@ -163,7 +165,7 @@ static void add_variables(struct comparison *out)
 int compare_print(bool *differs, struct ddp_error *error)
 {
 	struct ddp_row row;
-	struct comparison out = { .planned = NULL };
+	struct comparison out = { .colour = tool_has_colour(stdout) };
 	struct ddp_cpuset cpus;
 	const char *node;
 	int rc = compare_read_row(&row, error);
@@ -177,7 +179,9 @@ int compare_print(bool *differs, struct ddp_error *error)
 			    getenv("SLURM_PROCID"), node ? node : "?");
 	ddp_text_add(&out.text, "%s\n", out.planned ? "" :
 		     ": no placement is in DDP_PLACEMENT");
-	ddp_text_add(&out.text, "  %-22s %-20s %s\n", "", "planned", "got");
+	ddp_text_add(&out.text, "%s  %-22s %-20s %s%s\n",
+		     out.colour ? DDP_TEXT_BOLD : "", "", "planned", "got",
+		     out.colour ? DDP_TEXT_PLAIN : "");
 	add_cpus(&out, &cpus);
 	add_memory(&out);
 	add_device(&out);

@@ -51,7 +51,8 @@ static int print_rows(struct ddp_job *job, int64_t deadline,
 	for (i = 0; i < count && rc == 0; i++)
 		rc = get_row(job, i, &rows[i], deadline, error);
 	if (rc == 0)
-		rc = tool_print_text(ddp_table_format(rows, count, false),
+		rc = tool_print_text(ddp_table_format(rows, count,
+						tool_has_colour(stdout)),
 				     error);
 	for (i = 0; i < count; i++)
 		ddp_row_clear(&rows[i]);

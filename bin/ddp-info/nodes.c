@@ -192,7 +192,7 @@ static int print_env(struct nodes *nodes, struct ddp_error *error)
 
 static int print_table(struct nodes *nodes, struct ddp_error *error)
 {
-	struct ddp_table table = { .colour = false };
+	struct ddp_table table = { .colour = tool_has_colour(stdout) };
 	int rc = -1;
 
 	if (walk_rows(nodes, &table, true, error) == 0 &&

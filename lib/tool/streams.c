@@ -33,6 +33,14 @@ int tool_flush(struct ddp_error *error)
 			     errno ? strerror(errno) : "a write failed");
 }
 
+bool tool_has_colour(FILE *file)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return (!no || *no == '\0') && term && strcmp(term, "dumb") != 0 &&
+	       isatty(fileno(file)) == 1;
+}
+
 void tool_print_json(FILE *file, const char *string)
 {
 	struct ddp_text text = { 0 };

@@ -9,6 +9,7 @@
 #ifndef DDP_TOOL_TOOL_H
 #define DDP_TOOL_TOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -30,6 +31,12 @@ int tool_flush(struct ddp_error *error);
 
 /* Print and free text; NULL is a lack of memory, and an error. */
 int tool_print_text(char *text, struct ddp_error *error);
+
+/*
+ * Whether to print in colour: the file is a terminal, which the variable TERM
+ * does not call dumb, and NO_COLOR is not set, or is empty.
+ */
+bool tool_has_colour(FILE *file);
 
 /* Print "PROGRAM: what is wrong" on stderr. */
 void tool_print_error(const char *program, const struct ddp_error *error);

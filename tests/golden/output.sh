@@ -73,6 +73,41 @@ equal 'and nobody else begins a line' \
 fails 'an option of others is quoted' "--$(printf 'a?[2J?b') is not" \
 	"$info" "--$bad"
 
+# tty [NAME=VALUE...] ARGUMENTS...: what ddp-info prints on a terminal, with
+# ESC for each escape and without the terminal's carriage returns
+cat >terminal.py <<'END'
+import os, pty, sys
+def read(fd):
+    data = os.read(fd, 65536)
+    out.write(data)
+    return data
+with open("terminal.out", "wb") as out:
+    pty.spawn(sys.argv[1:], read)
+END
+tty()
+{
+	call /usr/bin/python3 terminal.py env -u NO_COLOR TERM=xterm "$@" </dev/null
+	tr '\033' '^' <terminal.out | tr -d '\r' | sed 's/\^/ESC/g'
+}
+set -- "$info" --topology "$xml" --nodes n1
+"$@" >plain
+sed '1s/.*/ESC[1m&ESC[0m/' plain >wanted
+tty "$@" >got
+check 'on a terminal the header is bold' diff wanted got
+for variable in NO_COLOR=1 TERM=dumb; do
+	tty "$variable" "$@" >got
+	check "but with $variable it is not" diff plain got
+done
+planned=$(printf '0\t0\t0\t0\tn1\t\t99999\t0\teth0\t0\t0\t')
+set -- SLURM_PROCID=0 "DDP_PLACEMENT=$planned" "$info"
+tty "$@" >got
+equal 'on a terminal a line that differs is red' \
+	"1 $(grep -c DIFFERS got) ESC[31m  CPUs" \
+	"$(grep -c 'ESC\[31m  CPUs  .*DIFFERSESC\[0m$' got) $(
+		grep -c 'ESC\[31m' got) $(sed -n 's/\(CPUs\) .*/\1/p' got)"
+tty NO_COLOR=1 "$@" >got
+check 'but not with NO_COLOR' sh -c '! grep ESC got && grep -q DIFFERS got'
+
 sed "s/A100 SXM4 40GB/A\&quot;\\\\$(printf '\303\244')/" "$xml" >odd.xml
 call "$info" --topology odd.xml --nodes 'n"\1' --format json
 check 'JSON has quotation marks and backslashes as they are' \
