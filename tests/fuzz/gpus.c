@@ -45,7 +45,7 @@ static void check_node(const struct ddp_view *view,
 		       const struct ddp_gpus_env *env,
 		       const struct ddp_machine *machine)
 {
-	struct ddp_gpus_env other = { NULL, env->step_gpus, NULL };
+	struct ddp_gpus_env other = { .cuda = env->step_gpus };
 	uint32_t indexes[2][DDP_GPU_MAX], i, k;
 	struct ddp_view views[2] = { *view }, all;
 	struct ddp_error error = { 0 };
