@@ -78,7 +78,8 @@ test_plot_text()
 	equal 'where there are no blocks, other characters do' '1 ######..' \
 		"$(sed -n 's/^ *1 #/1 #/p' out)"
 	: >steps
-	on_terminal /usr/bin/env -u COLUMNS PYTHONIOENCODING=utf-8 "$python" "$plot" log
+	on_terminal /usr/bin/env -u COLUMNS PYTHONIOENCODING=utf-8 "$python" \
+		"$plot" log
 	equal 'a terminal is filled, without colours' '60 0' \
 		"$(sed -n 's/^screen \( *1  *4\)$/\1/p' out |
 			awk '{ print length }') $(tr -cd '\033' <out | wc -c)"
