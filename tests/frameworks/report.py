@@ -4,11 +4,12 @@ import os
 import sys
 
 
-def report(rank, size, total, device):
+def report(rank, size, total, *devices):
     """Print a rank's line. The framework itself has summed all ranks' numbers
-    to the total; device is the number of the rank's device."""
+    to the total; devices are the numbers of the rank's own."""
     gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-    assert device in range(len(gpus)), f"device {device} of {gpus}"
-    sys.stdout.write(f"rank {rank} {size} {int(total)} {os.uname().nodename}"
-                     f" {gpus[device]}\n")
+    for device in devices:
+        assert device in range(len(gpus)), f"device {device} of {gpus}"
+    sys.stdout.write(f"rank {rank} {size} {int(total)} {os.uname().nodename} "
+                     + ",".join(gpus[device] for device in devices) + "\n")
     sys.stdout.flush()

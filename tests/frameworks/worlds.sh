@@ -18,7 +18,7 @@ words()
 
 # one_world HOSTS FILE: whether the ranks' lines in FILE.out, which report.py
 # prints, are those of one world, whose ranks 0, 1, ... run on these hosts, each
-# with a GPU of its own
+# with GPUs of its own
 one_world()
 {
 	sed -n 's/^\([0-9]*: \)\{0,1\}rank //p' "$2.out" | sort -n | awk -v hosts="$1" '
@@ -26,12 +26,14 @@ one_world()
 	{
 		had = had "had " $0 "\n"
 		bad = bad || $0 != NR - 1 " " size " " size * (size - 1) / 2 \
-			" " host[NR] " " $5 || seen[$4, $5]++
+			" " host[NR] " " $5
+		for (n = split($5, gpu, ","); n > 0; n--)
+			bad = bad || seen[$4, gpu[n]]++
 	}
 	END {
 		if (!bad && NR == size)
 			exit 0
-		printf "wanted RANK %d %d HOST GPU, ranks on %s\n%s", size,
+		printf "wanted RANK %d %d HOST GPUS, ranks on %s\n%s", size,
 			size * (size - 1) / 2, hosts, had
 		exit 1
 	}' >why && return
