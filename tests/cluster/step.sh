@@ -71,7 +71,8 @@ equal 'with the same tasks' "$(ls nested.plain)" "$(ls nested.ddp)"
 # shellcheck disable=SC2086 # a list of words
 cat >left <<END
 #!/bin/sh
-env | grep -cE '^($(echo $ours | tr ' ' '|'))='
+env | grep -cE '^($(echo $ours JAX_LOCAL_DEVICE_IDS TF_CONFIG | tr ' ' '|'))='
+true
 END
 chmod 755 left
 while IFS='|' read -r name inner wanted; do
@@ -83,6 +84,28 @@ a job that is submitted does not|sbatch -Q --wait -o batch.out left; cat batch.o
 nor one that is allocated|salloc -Q -n1 ./left|0
 what is changed in between stays|export RANK=7 MASTER_PORT=5; srun --overlap sh -c 'echo $RANK $MASTER_PORT $WORLD_SIZE'|7 5
 END
+
+# Steps beside one that sets nearly all of them, and steps within it
+cat >beside <<'END'
+#!/bin/sh
+srun --overlap ./left >beside.1 &
+srun --overlap ./left >beside.2 &
+srun --overlap --ddp --ddp-env=tf -N2 -n2 --gres=gpu:2 sh -c '
+	test $RANK = 0 || exit 0
+	./left >within.own
+	srun --overlap -n1 ./left >within.1 &
+	srun --overlap -n1 ./left >within.2 &
+	srun --overlap -n1 --ddp=off ./left >within.off &
+	wait' &
+wait
+srun --ddp=off ./left >beside.off
+END
+call login salloc -Q -N2 --gres=gpu:2 --exclusive sh beside
+equal 'steps beside a --ddp step and within it see none, it sees them' \
+	'0 0 0 0 0 0 21' "$(for file in beside.1 beside.2 beside.off \
+		within.1 within.2 within.off within.own; do
+		sort -u $file | paste -sd,
+	done | paste -sd' ')"
 
 # nested OUTER...: run show by an srun --ddp in rank 0 of OUTER, and keep
 # OUTER's port
