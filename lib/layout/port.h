@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The TCP ports of a step: that on which rank 0 listens for the others, and more
- * beside it.
+ * The TCP ports of a step: that on which rank 0 listens for the others, and
+ * more beside it.
  */
 #ifndef DDP_LAYOUT_PORT_H
 #define DDP_LAYOUT_PORT_H

@@ -69,8 +69,8 @@ static int choose_port(struct ddp_task *task, struct ddp_error *error)
 }
 
 /*
- * A port beside the master's, by its number. Where the user's MASTER_PORT is the
- * one that it would be, the step's own one is free.
+ * A port beside the master's, by its number. Where that is the user's
+ * MASTER_PORT, the step's own one is free.
  */
 static int find_other_port(const struct ddp_task *task, uint32_t number,
 			   uint16_t *port, struct ddp_error *error)

@@ -188,7 +188,9 @@ static int count_shared(uint32_t job, uint32_t steps, uint32_t ports,
 /* The ports of a step: halfway round the range, then between, then between. */
 Test(port, ports_of_a_step_are_apart)
 {
-	static const uint16_t ports[] = { 0, 500, 250, 750, 125, 625, 375, 875 };
+	static const uint16_t ports[] = {
+		0, 500, 250, 750, 125, 625, 375, 875,
+	};
 	static bool taken[65536];
 	uint16_t first = ddp_port_derive(12, 3, 0, 20000, 20999), port;
 	uint32_t i;
@@ -218,7 +220,7 @@ Test(port, steps_of_one_job_differ)
 		taken[port] = true;
 	}
 	memset(taken, 0, sizeof(taken));
-	for (step = 0; step < (DDP_PORT_LAST - DDP_PORT_FIRST + 1) / 2; step++) {
+	for (step = 0; step <= (DDP_PORT_LAST - DDP_PORT_FIRST) / 2; step++) {
 		port = ddp_port_derive(4711, step, 0, DDP_PORT_FIRST,
 				       DDP_PORT_LAST);
 		cr_expect_not(taken[port]);

@@ -79,7 +79,8 @@ Test(tf, config_is_not_too_long)
 	config = ddp_tf_config(layout, 6999, get_port, NULL, &error);
 	cr_assert_not_null(config);
 	cr_expect_eq(strlen(config), 22 + 14 * 7000 - 1 +
-		     strlen("]},\"task\":{\"type\":\"worker\",\"index\":6999}}"));
+		     strlen("]},\"task\":{\"type\":\"worker\","
+			    "\"index\":6999}}"));
 	cr_expect_lt(strlen(config), DDP_TF_SIZE);
 	free(config);
 	ddp_layout_destroy(layout);
