@@ -184,6 +184,7 @@ static int print_env(struct nodes *nodes, struct ddp_error *error)
 		vars.cpus = ddp_cpuset_count(&placement->cpus);
 		ddp_placement_positions(placement, positions);
 		vars.visible = node->rows[local].visible;
+		vars.gpus = ddp_vars_count_gpus(strchr(vars.visible, '='));
 		if (tool_print_text(ddp_report_env(&vars), error))
 			return -1;
 	}

@@ -28,6 +28,13 @@ enum field {
 	FIELD_DEVICE_ORDER,
 	FIELD_VISIBLE,
 	FIELD_NO_DEVICE,
+	FIELD_PET_NODES,
+	FIELD_PET_NODE_RANK,
+	FIELD_PET_WORKERS,
+	FIELD_PET_ADDR,
+	FIELD_PET_PORT,
+	FIELD_PET_ENDPOINT,
+	FIELD_PET_ID,
 	FIELD_PLACEMENT,
 	FIELD_RECORD
 };
@@ -36,6 +43,7 @@ enum field {
 #define WORLD_MEANING "the number of ranks"
 #define NODE_MEANING \
 	"the number of the task's node, by lowest rank: rank 0 is on node 0"
+#define ONE_A_NODE "where each node has one rank"
 #define VISIBLE_MEANING "the GPUs that the task sees, in the chosen order"
 
 static const struct row {
@@ -100,6 +108,22 @@ static const struct row {
 	    "where no GPU is in sight",
 	    "true, without which each task would be a world of one" },
 	  FIELD_NO_DEVICE },
+	{ { "PET_NNODES", DDP_VAR_USERS, "torchrun", NULL,
+	    "the number of nodes; no number where a node has several ranks" },
+	  FIELD_PET_NODES },
+	{ { "PET_NODE_RANK", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
+	    NODE_MEANING }, FIELD_PET_NODE_RANK },
+	{ { "PET_NPROC_PER_NODE", DDP_VAR_USERS, "torchrun",
+	    "where each node has one rank, with GPUs",
+	    "the number of GPUs that the task sees" }, FIELD_PET_WORKERS },
+	{ { "PET_MASTER_ADDR", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
+	    "as MASTER_ADDR" }, FIELD_PET_ADDR },
+	{ { "PET_MASTER_PORT", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
+	    "as MASTER_PORT" }, FIELD_PET_PORT },
+	{ { "PET_RDZV_ENDPOINT", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
+	    "both, with a colon between" }, FIELD_PET_ENDPOINT },
+	{ { "PET_RDZV_ID", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
+	    "the job's and the step's number" }, FIELD_PET_ID },
 	{ { "DDP_PLACEMENT", DDP_VAR_HANDED, "slurm-ddp",
 	    "where GPUs or CPUs are placed",
 	    "the task's placement, for ddp-info" }, FIELD_PLACEMENT },
@@ -143,16 +167,19 @@ static const char *format_count(uint32_t count, char *buffer)
 	return count == 0 ? NULL : format_number(count, buffer);
 }
 
-/* An address of IPv6 must be in brackets before a port. */
-static const char *format_coordinator(const struct ddp_vars *vars,
-				      char *buffer)
+/*
+ * The master and a port; NULL where either is not known. An address of IPv6
+ * must be in brackets before a port.
+ */
+static const char *format_endpoint(const struct ddp_vars *vars, uint16_t port,
+				   char *buffer)
 {
 	bool bare = vars->master_addr && strchr(vars->master_addr, ':');
 
 	if (!vars->master_addr || !*vars->master_addr ||
-	    !vars->second_port ||
-	    print(buffer, DDP_VARS_BUFFER_SIZE, "%s%s%s:%u", bare ? "[" : "",
-		  vars->master_addr, bare ? "]" : "", vars->second_port) < 0)
+	    !port || print(buffer, DDP_VARS_BUFFER_SIZE, "%s%s%s:%u",
+			   bare ? "[" : "", vars->master_addr, bare ? "]" : "",
+			   port) < 0)
 		return NULL;
 	return buffer;
 }
@@ -179,6 +206,34 @@ static const char *find_visible(const struct ddp_vars *vars, const char *name)
 	return vars->visible + length + 1;
 }
 
+/* The rendezvous of torchrun, which is started once on each node. */
+static const char *find_pet(enum field field, const struct ddp_vars *vars,
+			    char *buffer)
+{
+	if (vars->world_size != vars->node_count)
+		return field == FIELD_PET_NODES ? DDP_VARS_SEVERAL : NULL;
+	switch (field) {
+	case FIELD_PET_NODES:
+		return format_number(vars->node_count, buffer);
+	case FIELD_PET_NODE_RANK:
+		return format_number(vars->rank.node_rank, buffer);
+	case FIELD_PET_WORKERS:
+		return format_count(vars->gpus, buffer);
+	case FIELD_PET_ADDR:
+		return vars->master_addr;
+	case FIELD_PET_PORT:
+		return format_count(vars->master_port, buffer);
+	case FIELD_PET_ENDPOINT:
+		return format_endpoint(vars, vars->master_port, buffer);
+	case FIELD_PET_ID:
+		return vars->job_id == 0 ||
+		       print(buffer, DDP_VARS_BUFFER_SIZE, "%u.%u",
+			     vars->job_id, vars->step_id) < 0 ? NULL : buffer;
+	default:
+		return NULL;
+	}
+}
+
 static const char *find_value(const struct row *row,
 			      const struct ddp_vars *vars, char *buffer)
 {
@@ -202,7 +257,7 @@ static const char *find_value(const struct row *row,
 	case FIELD_MASTER_PORT:
 		return format_count(vars->master_port, buffer);
 	case FIELD_COORDINATOR:
-		return format_coordinator(vars, buffer);
+		return format_endpoint(vars, vars->second_port, buffer);
 	case FIELD_POSITIONS:
 		return find_positions(vars, buffer);
 	case FIELD_TF_CONFIG:
@@ -220,12 +275,32 @@ static const char *find_value(const struct row *row,
 		return find_visible(vars, row->var.name);
 	case FIELD_NO_DEVICE:
 		return vars->no_device ? "true" : NULL;
+	case FIELD_PET_NODES:
+	case FIELD_PET_NODE_RANK:
+	case FIELD_PET_WORKERS:
+	case FIELD_PET_ADDR:
+	case FIELD_PET_PORT:
+	case FIELD_PET_ENDPOINT:
+	case FIELD_PET_ID:
+		return find_pet(row->field, vars, buffer);
 	case FIELD_PLACEMENT:
 		return vars->placement;
 	case FIELD_RECORD:
 		return vars->record;
 	}
 	return NULL;
+}
+
+uint32_t ddp_vars_count_gpus(const char *list)
+{
+	uint32_t count = 1;
+
+	/* The second is Slurm's word for none. */
+	if (!list || *list == '\0' || strcmp(list, "NoDevFiles") == 0)
+		return 0;
+	while ((list = strchr(list, ',')))
+		count += *list++ == ',';
+	return count;
 }
 
 const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,

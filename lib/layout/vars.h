@@ -45,6 +45,8 @@ struct ddp_vars {
 	uint32_t ranks_per_node;	/* 0: not set */
 	const char *tf_config;		/* TF_CONFIG; NULL: not set */
 	uint32_t cpus;			/* for OMP_NUM_THREADS; 0: not set */
+	uint32_t gpus;			/* that the task sees */
+	uint32_t job_id, step_id;	/* PET_RDZV_ID; 0: not set */
 	const char *master_addr;	/* NULL: not set */
 	uint16_t master_port;		/* 0: not set */
 	uint16_t second_port;		/* beside it on the master, of
@@ -63,6 +65,15 @@ struct ddp_vars {
 enum { DDP_VARS_BUFFER_SIZE = DDP_HOSTNAME_MAX + sizeof("[]:65535") };
 
 /*
+ * PET_NNODES where a node has several ranks. torchrun would make a world of its
+ * own in each of them; it stops at what is no number, and prints it.
+ */
+#define DDP_VARS_SEVERAL "torchrun-needs-srun---ddp=torchrun"
+
+/* How many GPUs a value of CUDA_VISIBLE_DEVICES has; NULL: none. */
+uint32_t ddp_vars_count_gpus(const char *list);
+
+/*
  * The value of a row: one of vars' own strings, or made in the buffer, which
  * has DDP_VARS_BUFFER_SIZE bytes. NULL if it has none here, or there is no such
  * row.
@@ -77,7 +88,7 @@ const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,
  */
 #define DDP_VARS_RECORD "DDP_SET"
 /* It holds every record and its NUL, where there is no TF_CONFIG in it. */
-enum { DDP_VARS_RECORD_SIZE = 4096 };
+enum { DDP_VARS_RECORD_SIZE = 8192 };
 
 /* Both return 0, or -1 if it does not fit, or a value has a space in it. */
 int ddp_vars_record_begin(char *record, size_t size, uint32_t job_id,

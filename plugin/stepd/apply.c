@@ -130,6 +130,39 @@ static int export_var(struct ddp_task *task, size_t row, char *record,
 	return ddp_task_setenv(task, var->name, value, error);
 }
 
+/* Count the GPUs that the task is going to see. */
+static uint32_t count_gpus(const struct ddp_task *task)
+{
+	static const char *const names[] = {
+		"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+	};
+	const char *list = task->vars.visible;
+	size_t i;
+
+	list = list && *list ? strchr(list, '=') + 1 : NULL;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && !list; i++)
+		list = ddp_task_users(task, names[i]);
+	return ddp_vars_count_gpus(list);
+}
+
+/*
+ * A launcher's ranks share the task's CPUs. Where nobody knows how many there
+ * will be, the launcher chooses their threads.
+ */
+static uint32_t count_threads(const struct ddp_task *task, uint32_t cpus)
+{
+	uint32_t ranks = task->launcher_ranks;
+
+	if (!task->launcher)
+		return cpus;
+	if (!ranks && ddp_task_getenv_number(task, "PET_NPROC_PER_NODE",
+					     &ranks, NULL) < 0)
+		ranks = task->vars.gpus;
+	if (!ranks)
+		return 0;
+	return cpus > ranks ? cpus / ranks : 1;
+}
+
 static int export_vars(struct ddp_task *task, struct ddp_error *error)
 {
 	static char record[RECORD_SIZE];
@@ -138,7 +171,10 @@ static int export_vars(struct ddp_task *task, struct ddp_error *error)
 
 	if (ddp_task_mask(&mask, error) < 0)
 		return -1;
-	task->vars.cpus = ddp_cpuset_count(&mask);
+	task->vars.gpus = count_gpus(task);
+	task->vars.cpus = count_threads(task, ddp_cpuset_count(&mask));
+	task->vars.job_id = task->job_id;
+	task->vars.step_id = task->step_id;
 	task->vars.no_device = !ddp_topo_has_device("");
 	task->vars.record = record;
 	ddp_vars_record_begin(record, RECORD_SIZE, task->job_id,

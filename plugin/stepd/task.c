@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugin.h"
 #include "stepd/root.h"
 
 const char *ddp_task_getenv(const struct ddp_task *task, const char *name)
@@ -84,6 +85,10 @@ int ddp_task_read(struct ddp_task *task, struct ddp_error *error)
 				   error) < 0)
 		return -1;
 	task->heterogeneous = count != task->world_size;
+	task->launcher = ddp_task_getenv(task, DDP_TELL_LAUNCHER) != NULL;
+	if (task->launcher)
+		return ddp_task_getenv_number(task, DDP_TELL_LAUNCHER,
+					      &task->launcher_ranks, error);
 	return 0;
 }
 

@@ -67,6 +67,7 @@ one_a_node()
 	name=
 }
 ddp='srun --ddp -N2 --gres=gpu:2'
+printf '%s\n' n2 n1 >n2n1
 # shellcheck disable=SC2086 # several words
 {
 	one_a_node 2 0,1 a $ddp ./torchrun a
@@ -108,6 +109,34 @@ ddp='srun --ddp -N2 --gres=gpu:2'
 		"$(sort out | paste -sd,)"
 	call login $ddp echo torchrun
 	equal 'an argument of that name starts nothing' 4 "$(wc -l <out)"
+
+	# What torchrun takes for its arguments: one world of its agents
+	cat >agent <<-'END'
+	#!/bin/sh
+	test "$PET_MASTER_PORT" = "$MASTER_PORT" || MASTER_PORT=other
+	test "$PET_RDZV_ID" = "$SLURM_JOB_ID.$SLURM_STEP_ID" || PET_RDZV_ID=other
+	echo $(uname -n) ${PET_NNODES--} ${PET_NODE_RANK--} \
+		${PET_NPROC_PER_NODE--} ${PET_MASTER_ADDR--} \
+		${PET_RDZV_ENDPOINT--} $MASTER_PORT $PET_RDZV_ID |
+		sed "s/ $MASTER_PORT\$/ port/; s/:$MASTER_PORT /:port /" |
+		sed "s/ $MASTER_PORT / port /; s/ $PET_RDZV_ID\$/ id/"
+	END
+	chmod 755 agent
+	while IFS='|' read -r wanted command; do
+		call login $command ./agent
+		equal "$command: torchrun's arguments" "$wanted" \
+			"$(sort -u out | paste -sd,)"
+	done <<-END
+	n1 2 0 2 n1 n1:port port id,n2 2 1 2 n1 n1:port port id|srun --ddp=torchrun -N2 --gres=gpu:2
+	n1 2 0 1 n1 n1:port port id,n2 2 1 1 n1 n1:port port id|srun --ddp -N2 -n2 --gres=gpu:1
+	n1 2 0 - n1 n1:port port id,n2 2 1 - n1 n1:port port id|srun --ddp -N2
+	n1 1 0 2 n1 n1:port port id|srun --ddp=torchrun --gres=gpu:2
+	n1 2 1 2 n2 n2:port port id,n2 2 0 2 n2 n2:port port id|env SLURM_HOSTFILE=$PWD/n2n1 srun --ddp=torchrun -n2 --gres=gpu:2
+	END
+	call login $ddp sh -c 'env | grep ^PET_'
+	equal 'where a node has several tasks torchrun stops' \
+		PET_NNODES=torchrun-needs-srun---ddp=torchrun \
+		"$(sort -u out)"
 
 	several='torchrun starts the ranks of a node itself, and the step has'
 	refuses "$several" $ddp -n4 ./torchrun a

@@ -10,7 +10,7 @@ ours='RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK
 	GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE SLURM_NTASKS_PER_NODE
 	MASTER_ADDR MASTER_PORT JAX_COORDINATOR_ADDRESS
 	OMP_NUM_THREADS GLOO_SOCKET_IFNAME ACCELERATE_USE_CPU
-	DDP_SET DDP_PLACEMENT CUDA_DEVICE_ORDER'
+	DDP_SET DDP_PLACEMENT CUDA_DEVICE_ORDER PET_NNODES'
 
 # environments DIRECTORY: print those of all tasks, without what differs from
 # step to step
@@ -46,11 +46,12 @@ equal 'nothing is seen in tasks but the variables, and no MPI type' \
 	"<SLURM_MPI_TYPE $expected" "$(differ hand ddp)"
 equal 'of four tasks each' '0 1 2 3 0 1 2 3 ' \
 	"$( (ls hand; ls ddp) | tr '\n' ' ')"
+# Most of torchrun's are for one task a node.
 # shellcheck disable=SC2086
 equal 'and they are those of ddp-info --variables' "$(printf '%s\n' $ours | sort)" \
 	"$(login ddp-info --variables | sed '1d; s/ .*//' |
 		grep -v -e NCCL_SOCKET -e VISIBLE -e JAX_LOCAL \
-		-e TF_CONFIG | sort)"
+		-e TF_CONFIG -e '^PET_.*[^S]$' | sort)"
 inner='test $SLURM_PROCID != 0 || srun --overlap sh -c '\''env >"$dir/$SLURM_PROCID"'\'
 call login env dir=nested.plain srun -N2 -n4 -c4 --gres=gpu:2 sh -c "$inner"
 cp err plain.err
@@ -71,7 +72,7 @@ equal 'with the same tasks' "$(ls nested.plain)" "$(ls nested.ddp)"
 # shellcheck disable=SC2086 # a list of words
 cat >left <<END
 #!/bin/sh
-env | grep -cE '^($(echo $ours JAX_LOCAL_DEVICE_IDS TF_CONFIG | tr ' ' '|'))='
+env | grep -cE '^($(echo $ours JAX_LOCAL_DEVICE_IDS TF_CONFIG | tr ' ' '|')|PET_[A-Z_]*)='
 true
 END
 chmod 755 left
@@ -79,7 +80,7 @@ while IFS='|' read -r name inner wanted; do
 	call login srun --ddp -n1 sh -c "$inner"
 	equal "in a --ddp step $name" "$wanted" "$(paste -sd' ' out)"
 done <<'END'
-a task sees them|./left|18
+a task sees them|./left|24
 a job that is submitted does not|sbatch -Q --wait -o batch.out left; cat batch.out|0
 nor one that is allocated|salloc -Q -n1 ./left|0
 what is changed in between stays|export RANK=7 MASTER_PORT=5; srun --overlap sh -c 'echo $RANK $MASTER_PORT $WORLD_SIZE'|7 5
@@ -102,7 +103,7 @@ srun --ddp=off ./left >beside.off
 END
 call login salloc -Q -N2 --gres=gpu:2 --exclusive sh beside
 equal 'steps beside a --ddp step and within it see none, it sees them' \
-	'0 0 0 0 0 0 21' "$(for file in beside.1 beside.2 beside.off \
+	'0 0 0 0 0 0 28' "$(for file in beside.1 beside.2 beside.off \
 		within.1 within.2 within.off within.own; do
 		sort -u $file | paste -sd,
 	done | paste -sd' ')"

@@ -38,13 +38,15 @@
 #define REST "MASTER_ADDR=n1|MASTER_PORT=24331|OMP_NUM_THREADS=1|" \
 	"JAX_COORDINATOR_ADDRESS=n1:28331|-JAX_LOCAL_DEVICE_IDS|" \
 	"GLOO_SOCKET_IFNAME=eth7|ACCELERATE_USE_CPU=true"
+#define SEVERAL "PET_NNODES=torchrun-needs-srun---ddp=torchrun"
+#define RECORD_SEVERAL " " SEVERAL
 #define RECORD_OTHERS "DDP_SET=job=12.0 RANK=1 LOCAL_RANK=1 WORLD_SIZE=4 " \
 	"LOCAL_WORLD_SIZE=2 NODE_RANK=0 GROUP_RANK=0 GROUP_WORLD_SIZE=2 " \
 	"ROLE_RANK=1 ROLE_WORLD_SIZE=4"
 #define RECORD_RANKS RECORD_OTHERS " SLURM_NTASKS_PER_NODE=2"
 #define RECORD_REST "MASTER_PORT=24331 " \
 	"JAX_COORDINATOR_ADDRESS=n1:28331 OMP_NUM_THREADS=1 " \
-	"GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true"
+	"GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true" RECORD_SEVERAL
 #define RECORD RECORD_RANKS " MASTER_ADDR=n1 " RECORD_REST
 #define LINE "optional spank_ddp.so"
 
@@ -100,7 +102,7 @@ static const struct spank_case value_cases[] = {
 	  .want = RANKS "|ACCELERATE_USE_CPU=0|MASTER_ADDR="
 	  "elsewhere|MASTER_PORT=29500|OMP_NUM_THREADS=3|GLOO_SOCKET_IFNAME="
 	  "ib0|NCCL_SOCKET_IFNAME=ib|" RECORD_RANKS
-	  " JAX_COORDINATOR_ADDRESS=elsewhere:28331" },
+	  " JAX_COORDINATOR_ADDRESS=elsewhere:28331" RECORD_SEVERAL },
 	{ .name = "empty ones do not", .command = COMMAND,
 	  .env = BASE "|MASTER_ADDR=|MASTER_PORT=|OMP_NUM_THREADS=|"
 		 "GLOO_SOCKET_IFNAME=", .want = RANKS "|" REST },
@@ -130,6 +132,62 @@ static const struct spank_case value_cases[] = {
 	  " interface=ib0", .want = "NCCL_SOCKET_IFNAME=^lo" },
 };
 
+/* Task 1 of 2, one on each node, which sees two GPUs */
+#define SINGLE BASE "|SLURM_STEP_NUM_TASKS=2|SLURM_LOCALID=0|" \
+	"SLURM_STEP_TASKS_PER_NODE=1(x2)|SLURMD_NODENAME=n2|" \
+	"CUDA_VISIBLE_DEVICES=0,1"
+#define EIGHT "#cpus=0-7"
+#define PET "PET_NNODES=2|PET_NODE_RANK=1|PET_MASTER_ADDR=n1|" \
+	"PET_MASTER_PORT=24331|PET_RDZV_ENDPOINT=n1:24331|PET_RDZV_ID=12.0"
+#define NO_PET "-PET_NODE_RANK|-PET_NPROC_PER_NODE|-PET_MASTER_ADDR|" \
+	"-PET_MASTER_PORT|-PET_RDZV_ENDPOINT|-PET_RDZV_ID"
+#define ALONE "slurmstepd 0 0 1 2 --ddp" OFF "train"
+#define TOLD(ranks) "|SLURM_DDP_LAUNCHER=" ranks \
+	"|SLURM_DDP_ADDED=SLURM_DDP_LAUNCHER"
+
+static const struct spank_case launcher_cases[] = {
+	{ .name = "several tasks a node are no place for torchrun",
+	  .env = BASE, .command = COMMAND, .want = SEVERAL "|" NO_PET },
+	{ .name = "unless the user says so", .env = BASE "|PET_NNODES=4",
+	  .command = COMMAND, .want = "PET_NNODES=4|" NO_PET },
+	{ .name = "one task a node is", .env = SINGLE, .command = ALONE,
+	  .want = PET "|PET_NPROC_PER_NODE=2" },
+	{ .name = "a program there has all CPUs", .env = SINGLE,
+	  .command = ALONE, .tasks = EIGHT, .want = "0:OMP_NUM_THREADS=8" },
+	{ .name = "without GPUs", .command = ALONE,
+	  .env = SINGLE "|-CUDA_VISIBLE_DEVICES",
+	  .want = PET "|-PET_NPROC_PER_NODE" },
+	{ .name = "where the master is another", .command = ALONE,
+	  .env = SINGLE "|MASTER_ADDR=elsewhere|MASTER_PORT=29500",
+	  .want = "PET_MASTER_ADDR=elsewhere|PET_MASTER_PORT=29500|"
+	  "PET_RDZV_ENDPOINT=elsewhere:29500" },
+	{ .name = "where the user knows better", .command = ALONE,
+	  .env = SINGLE "|PET_NPROC_PER_NODE=8|PET_RDZV_ID=mine",
+	  .want = "PET_NPROC_PER_NODE=8|PET_RDZV_ID=mine|PET_NNODES=2" },
+	{ .name = "a launcher's ranks share the CPUs",
+	  .command = ALONE, .tasks = EIGHT, .env = SINGLE TOLD("0"),
+	  .want = "0:OMP_NUM_THREADS=4|-0:SLURM_DDP_LAUNCHER|"
+	  "-0:SLURM_DDP_ADDED" },
+	{ .name = "as many as it was told to start",
+	  .command = ALONE, .tasks = EIGHT, .env = SINGLE TOLD("3"),
+	  .want = "0:OMP_NUM_THREADS=2" },
+	{ .name = "by the environment",
+	  .command = ALONE, .tasks = EIGHT,
+	  .env = SINGLE TOLD("0") "|PET_NPROC_PER_NODE=8",
+	  .want = "0:OMP_NUM_THREADS=1" },
+	{ .name = "each has one at least",
+	  .command = ALONE, .tasks = EIGHT, .env = SINGLE TOLD("9"),
+	  .want = "0:OMP_NUM_THREADS=1" },
+	{ .name = "where nobody knows how many, it decides",
+	  .command = ALONE, .tasks = EIGHT,
+	  .env = SINGLE TOLD("0") "|-CUDA_VISIBLE_DEVICES",
+	  .want = "-0:OMP_NUM_THREADS" },
+	{ .name = "the user's number of threads stays",
+	  .command = ALONE, .tasks = EIGHT,
+	  .env = SINGLE TOLD("0") "|OMP_NUM_THREADS=7",
+	  .want = "0:OMP_NUM_THREADS=7" },
+};
+
 static const struct spank_case port_cases[] = {
 	{ .name = "a derived port", .env = RANK0, .command = COMMAND,
 	  .want = "MASTER_PORT=24331" },
@@ -149,7 +207,7 @@ static const struct spank_case port_cases[] = {
 	  .want = "MASTER_PORT=25000|" RECORD_RANKS " MASTER_ADDR=n1 "
 		  "MASTER_PORT=25000 JAX_COORDINATOR_ADDRESS=n1:12006 "
 		  "OMP_NUM_THREADS=1 "
-		  "GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true" },
+		  "GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true" RECORD_SEVERAL },
 	{ .name = "the later --ddp-port", .env = BASE,
 	  .command = PORT("25000 --ddp-port=26000"),
 	  .want = "MASTER_PORT=26000" },
@@ -445,6 +503,7 @@ void test_task(void)
 {
 	cases_run(none_cases, COUNT(none_cases));
 	cases_run(value_cases, COUNT(value_cases));
+	cases_run(launcher_cases, COUNT(launcher_cases));
 	cases_run(port_cases, COUNT(port_cases));
 	cases_run(second_cases, COUNT(second_cases));
 	cases_run(tf_cases, COUNT(tf_cases));

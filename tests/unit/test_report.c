@@ -190,7 +190,8 @@ Test(report, env)
 "RANK=1\nLOCAL_RANK=1\nWORLD_SIZE=2\nLOCAL_WORLD_SIZE=2\nNODE_RANK=0\n"
 "GROUP_RANK=0\nGROUP_WORLD_SIZE=1\nROLE_RANK=1\nROLE_WORLD_SIZE=2\n"
 "MASTER_ADDR=n?1\nOMP_NUM_THREADS=4\n"
-"CUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_VISIBLE_DEVICES=1,0\n");
+"CUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_VISIBLE_DEVICES=1,0\n"
+"PET_NNODES=torchrun-needs-srun---ddp=torchrun\n");
 	cr_expect_str_eq(rows[1].visible, "");
 	clear_rows(rows);
 }

@@ -45,6 +45,13 @@ static const struct {
 	{ "CUDA_VISIBLE_DEVICES", "1,0", DDP_VAR_SLURMS },
 	{ "ROCR_VISIBLE_DEVICES", NULL, DDP_VAR_SLURMS },
 	{ "ACCELERATE_USE_CPU", "true", DDP_VAR_USERS },
+	{ "PET_NNODES", "torchrun-needs-srun---ddp=torchrun", DDP_VAR_USERS },
+	{ "PET_NODE_RANK", NULL, DDP_VAR_USERS },
+	{ "PET_NPROC_PER_NODE", NULL, DDP_VAR_USERS },
+	{ "PET_MASTER_ADDR", NULL, DDP_VAR_USERS },
+	{ "PET_MASTER_PORT", NULL, DDP_VAR_USERS },
+	{ "PET_RDZV_ENDPOINT", NULL, DDP_VAR_USERS },
+	{ "PET_RDZV_ID", NULL, DDP_VAR_USERS },
 	{ "DDP_PLACEMENT", "5\t2", DDP_VAR_HANDED },
 	{ "DDP_SET", "job=12.3 RANK=5", DDP_VAR_HANDED },
 };
@@ -91,7 +98,8 @@ Test(vars, leaves_out_what_is_not_known)
 	for (i = 0; i < COUNT; i++) {
 		const char *value = get(&none, table[i].name);
 
-		if (table[i].rule == DDP_VAR_OURS && i < 9)
+		if ((table[i].rule == DDP_VAR_OURS && i < 9) ||
+		    strcmp(table[i].name, "PET_NNODES") == 0)
 			cr_expect_str_neq(value, "none", "%s", table[i].name);
 		else
 			cr_expect_str_eq(value, "none", "%s", table[i].name);
@@ -137,6 +145,37 @@ Test(vars, order_the_gpus_by_one_variable)
 	cr_expect_str_eq(get(&amd, "ROCR_VISIBLE_DEVICES"), "1,0");
 	cr_expect_str_eq(get(&amd, "CUDA_VISIBLE_DEVICES"), "none");
 	cr_expect_str_eq(get(&amd, "CUDA_DEVICE_ORDER"), "none");
+}
+
+/* What torchrun finds where it is started once on each node */
+Test(vars, tell_torchrun_its_world)
+{
+	struct ddp_vars from = vars;
+
+	from.world_size = from.node_count = 3;
+	from.gpus = 4;
+	from.job_id = 12;
+	cr_expect_str_eq(get(&from, "PET_NNODES"), "3");
+	cr_expect_str_eq(get(&from, "PET_NODE_RANK"), "2");
+	cr_expect_str_eq(get(&from, "PET_NPROC_PER_NODE"), "4");
+	cr_expect_str_eq(get(&from, "PET_MASTER_ADDR"), "n1");
+	cr_expect_str_eq(get(&from, "PET_MASTER_PORT"), "23456");
+	cr_expect_str_eq(get(&from, "PET_RDZV_ENDPOINT"), "n1:23456");
+	cr_expect_str_eq(get(&from, "PET_RDZV_ID"), "12.0");
+	from.master_addr = "fd00::1";
+	from.gpus = 0;
+	cr_expect_str_eq(get(&from, "PET_RDZV_ENDPOINT"), "[fd00::1]:23456");
+	cr_expect_str_eq(get(&from, "PET_NPROC_PER_NODE"), "none");
+}
+
+Test(vars, count_gpus)
+{
+	cr_expect_eq(ddp_vars_count_gpus(NULL), 0);
+	cr_expect_eq(ddp_vars_count_gpus(""), 0);
+	cr_expect_eq(ddp_vars_count_gpus("NoDevFiles"), 0);
+	cr_expect_eq(ddp_vars_count_gpus("0"), 1);
+	cr_expect_eq(ddp_vars_count_gpus("3,1,2"), 3);
+	cr_expect_eq(ddp_vars_count_gpus("GPU-0,MIG-1"), 2);
 }
 
 Test(vars, records)
