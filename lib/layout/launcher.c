@@ -121,7 +121,7 @@ static const struct program *find_program(struct ddp_words *words)
 
 /* Those up to OPTION_CPU take no value. */
 enum option {
-	OPTION_FLAG, OPTION_STANDALONE, OPTION_CPU, OPTION_CONFIG,
+	OPTION_FLAG, OPTION_STANDALONE, OPTION_CPU,
 	OPTION_NODES, OPTION_PROCESSES, OPTION_OTHER
 };
 
@@ -159,7 +159,6 @@ static enum option find_option(const char *word)
 		{ "--num-processes", OPTION_PROCESSES },
 		{ "--standalone", OPTION_STANDALONE },
 		{ "--cpu", OPTION_CPU },
-		{ "--config-file", OPTION_CONFIG },
 		{ "-m", OPTION_FLAG }, { "--module", OPTION_FLAG },
 		{ "-q", OPTION_FLAG }, { "--quiet", OPTION_FLAG },
 		{ "--no-python", OPTION_FLAG }, { "--run-path", OPTION_FLAG },
@@ -212,7 +211,7 @@ static void read_option(struct ddp_launcher *launcher, enum option option,
 			const char *value)
 {
 	launcher->standalone |= option == OPTION_STANDALONE;
-	launcher->cpu |= option == OPTION_CPU || option == OPTION_CONFIG;
+	launcher->cpu |= option == OPTION_CPU;
 	if (option == OPTION_NODES && value)
 		read_nodes(launcher, value);
 	else if (option == OPTION_PROCESSES && value)

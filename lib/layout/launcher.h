@@ -28,8 +28,7 @@ struct ddp_launcher {
 	enum ddp_launcher_kind kind;
 	const char *name;		/* what a user calls it; static */
 	bool standalone;		/* --standalone */
-	bool cpu;			/* --cpu, or --config_file, which may
-					 * say the same */
+	bool cpu;			/* --cpu */
 	uint32_t nodes_min, nodes_max;	/* --nnodes, --num_machines */
 	uint32_t processes;		/* --nproc-per-node; of Accelerate
 					 * --num_processes, which counts those

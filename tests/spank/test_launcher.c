@@ -54,6 +54,8 @@ static const struct spank_case filled[] = {
 	{ .name = "accelerate launch --cpu starts one process",
 	  .command = "srun --ddp " GRES "accelerate launch --cpu a.py",
 	  .want = TASKS "=2|-" TOLD },
+	{ .name = "but not with a config file", .want = ONE,
+	  .command = "srun --ddp " GRES "accelerate launch --config_file c a" },
 	{ .name = "--standalone on one node", .want = ONE,
 	  .command = "srun --ddp --gres=gpu:2 torchrun --standalone a.py" },
 	{ .name = "an elastic range", .want = ONE,

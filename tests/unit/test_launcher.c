@@ -216,7 +216,7 @@ Test(launcher, sees_a_processor_asked_for)
 	cr_expect(launcher.cpu);
 	cr_expect(find("accelerate|launch|--config_file|c.yaml|a.py",
 		       &launcher));
-	cr_expect(launcher.cpu);
+	cr_expect(!launcher.cpu);
 	cr_expect(find("accelerate|launch|a.py|--cpu", &launcher));
 	cr_expect(!launcher.cpu);
 }
