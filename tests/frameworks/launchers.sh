@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2086 # variables of run; several words in one
+# Launchers of PyTorch and Accelerate: one world of all nodes.
+
+cat >run.sh <<'END'
+#!/bin/sh
+exec "$@"
+END
+chmod 755 run.sh
+
+# Accelerate counts devices, of which there are none here.
+for command in torchrun 'torchrun --rdzv-backend=c10d' \
+	'torchrun --nnodes=2 --nproc-per-node=2' \
+	'env A=b python3 -u -m torch.distributed.run' \
+	'python3 -m torch.distributed.launch --use-env' \
+	'accelerate launch --multi_gpu --num_processes=2'; do
+	world even $command pytorch_ddp.py
+done
+world even bash -c 'cd . && exec torchrun pytorch_ddp.py'
+world two torchrun pytorch_ddp.py
+call login srun -l --ddp=torchrun -N2 --gres=gpu:2 ./run.sh torchrun \
+	pytorch_ddp.py
+mv out step.out
+mv err step.err
+one_world 'n1 n1 n2 n2' step && test "$status" -eq 0
+result $? 'torchrun in a script, by --ddp=torchrun'
+
+# Among several tasks a node they stop, and say what they need.
+for command in torchrun 'accelerate launch --multi_gpu --num_processes=2'; do
+	call login srun --ddp -N2 --gres=gpu:2 ./run.sh $command pytorch_ddp.py
+	test "$status" -ne 0 && ! grep -q '^rank' out &&
+		grep -q 'ValueError.*torchrun-needs-srun---ddp=torchrun' err
+	result $? "$command in a script, without --ddp=torchrun"
+done
+
+# A worker that fails once is started again, with all others.
+cat >once.py <<'END'
+import os
+import sys
+
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    sys.exit(os.environ["RANK"] == "3")
+exec(compile(open("pytorch_ddp.py").read(), "pytorch_ddp.py", "exec"))
+END
+world even torchrun --rdzv-backend=c10d --max-restarts=1 once.py
