@@ -19,7 +19,7 @@ SPANK_PLUGIN(ddp, 1)
 static struct {
 	spank_context_t context;
 	unsigned int lines;
-	unsigned int post_opt_calls, user_init_calls;
+	unsigned int post_opt_calls, user_init_calls, task_exit_calls;
 	bool task_done;		/* each task is a process of its own */
 } hooks;
 
@@ -79,6 +79,8 @@ int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
+	if (hooks.lines && hooks.task_exit_calls++ % hooks.lines)
+		return 0;
 	ddp_root_task_exit(spank);
 	return 0;
 }

@@ -35,6 +35,7 @@ enum field {
 	FIELD_PET_PORT,
 	FIELD_PET_ENDPOINT,
 	FIELD_PET_ID,
+	FIELD_ERROR_FILE,
 	FIELD_PLACEMENT,
 	FIELD_RECORD
 };
@@ -124,6 +125,10 @@ static const struct row {
 	    "both, with a colon between" }, FIELD_PET_ENDPOINT },
 	{ { "PET_RDZV_ID", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
 	    "the job's and the step's number" }, FIELD_PET_ID },
+	{ { "TORCHELASTIC_ERROR_FILE", DDP_VAR_USERS, "torchrun",
+	    "where GPUs or CPUs are placed",
+	    "where PyTorch's @record writes the error that ends the task" },
+	  FIELD_ERROR_FILE },
 	{ { "DDP_PLACEMENT", DDP_VAR_HANDED, "slurm-ddp",
 	    "where GPUs or CPUs are placed",
 	    "the task's placement, for ddp-info" }, FIELD_PLACEMENT },
@@ -283,6 +288,8 @@ static const char *find_value(const struct row *row,
 	case FIELD_PET_ENDPOINT:
 	case FIELD_PET_ID:
 		return find_pet(row->field, vars, buffer);
+	case FIELD_ERROR_FILE:
+		return vars->error_file;
 	case FIELD_PLACEMENT:
 		return vars->placement;
 	case FIELD_RECORD:

@@ -11,6 +11,7 @@
 
 #include "layout/text.h"
 #include "plugin.h"
+#include "stepd/agent.h"
 #include "stepd/choose.h"
 #include "stepd/root.h"
 #include "stepd/shared.h"
@@ -133,6 +134,8 @@ static int lead(struct ddp_task *task, struct ddp_node *node,
 				error);
 	if (rc == 0 && ddp_siblings_failed(siblings))
 		rc = 1;
+	if (rc == 0 && !ddp_plugin.dry_run)
+		ddp_agent_start(task, siblings);
 	if (rc == 0)
 		ddp_siblings_open(siblings, DDP_GATE_PLACED);
 	ddp_machine_destroy(machine);
@@ -179,5 +182,7 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 	task->vars.positions = task->positions;
 	task->vars.placement = slot->record;
 	task->vars.visible = slot->visible;
+	if (atomic_load(&ddp_stepd.siblings->agent) > 0)
+		task->vars.error_file = slot->error_file;
 	return 0;
 }

@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All that runs as root, in slurmstepd itself: memory is mapped that the tasks
- * share, and there is a pause when a task has failed. The only other code of
- * the plugin that runs as root is the parsing of its options and arguments, in
- * options.c, site.c and keys.c. None of it reads an environment or a file, or
- * what tasks write.
+ * share, there is a pause when a task has failed, and the node's agent is
+ * waited for. The only other code of the plugin that runs as root is the
+ * parsing of its options and arguments, in options.c, site.c and keys.c. None
+ * of it reads an environment or a file; of what tasks write it reads a pid.
  */
 #define _GNU_SOURCE
 #include "stepd/root.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "layout/launcher.h"
 #include "options.h"
 #include "plugin.h"
+#include "stepd/agent.h"
 #include "stepd/shared.h"
 #include "stepd/stepd.h"
 
 enum {
 	SPECIAL_STEPS = 0xfffffffa,	/* batch, interactive, extern, ... */
-	PAUSE_NS = 200000000
+	PAUSE_NS = 200000000,
+	AGENT_MS = 200			/* it needs less than one */
 };
 
 struct ddp_stepd ddp_stepd = {
+	.ends = { -1, -1 },
 	.error = {
 		.code = DDP_ERROR_SYSTEM,
 		.text = "Slurm did not tell slurmstepd of this node's tasks",
@@ -92,36 +98,87 @@ static struct ddp_siblings *map_siblings(uint32_t tasks,
 }
 
 /*
+ * A pipe to the agent. Tasks' programs do not get it, so that they cannot write
+ * to it; slurmstepd never waits for room in it.
+ */
+static void open_ends(void)
+{
+	if (pipe2(ddp_stepd.ends, O_CLOEXEC) == 0)
+		fcntl(ddp_stepd.ends[1], F_SETFL, O_NONBLOCK);
+}
+
+/*
  * What goes wrong here each of the tasks then finds in ddp_stepd.error. Whether
  * they place at all can depend on the partition, which only they know.
  */
 void ddp_root_post_opt(spank_t spank)
 {
-	uint32_t tasks;
-
-	if (ddp_plugin.on && !ddp_options_error() &&
-	    ddp_step_is_users(spank, NULL) > 0 &&
-	    spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) ==
+	if (!ddp_plugin.on || ddp_options_error() ||
+	    ddp_step_is_users(spank, NULL) <= 0 ||
+	    spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &ddp_stepd.tasks) !=
 	    ESPANK_SUCCESS)
-		ddp_stepd.siblings = map_siblings(tasks, &ddp_stepd.error);
+		return;
+	ddp_stepd.siblings = map_siblings(ddp_stepd.tasks, &ddp_stepd.error);
+	if (ddp_stepd.siblings)
+		open_ends();
+}
+
+/* Returns 0, or -1 if the agent does not get to know. */
+static int tell_agent(spank_t spank, int status)
+{
+	struct ddp_end end = { .status = status };
+
+	if (ddp_stepd.ends[1] < 0 ||
+	    spank_get_item(spank, S_TASK_ID, &end.task) != ESPANK_SUCCESS)
+		return -1;
+	return write(ddp_stepd.ends[1], &end, sizeof(end)) < 0 ? -1 : 0;
 }
 
 /*
  * Once a step is being killed, srun drops what is on its way from the tasks:
- * the last words of the task that failed, or the sentence of a refusal. The
- * pause gives them a head start over the news of the failure, as slurmstepd
- * itself does where other tasks still run on the node.
+ * the last words of the task that failed, the agent's, or the sentence of a
+ * refusal. The pause gives them a head start over the news of the failure, as
+ * slurmstepd itself does where other tasks still run on the node.
  */
-void ddp_root_task_exit(spank_t spank)
+static void pause_once(void)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	int status;
 
-	if (ddp_plugin.on && !ddp_stepd.paused &&
-	    ddp_step_is_users(spank, NULL) > 0 &&
-	    spank_get_item(spank, S_TASK_EXIT_STATUS, &status) ==
-	    ESPANK_SUCCESS && status != 0) {
-		ddp_stepd.paused = true;
+	if (!ddp_stepd.paused)
 		nanosleep(&pause, NULL);
-	}
+	ddp_stepd.paused = true;
+}
+
+/*
+ * The agent ends with the last task. If slurmstepd still finds it, it kills it
+ * and sleeps for a whole second. The pid is whatever the user's processes have
+ * written; it decides about no more than this short wait.
+ */
+static void wait_for_agent(void)
+{
+	pid_t pid = atomic_load(&ddp_stepd.siblings->agent);
+	struct pollfd agent = { .events = POLLIN };
+
+	if (pid <= 0)
+		return;
+	agent.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (agent.fd < 0)
+		return;
+	poll(&agent, 1, AGENT_MS);
+	close(agent.fd);
+}
+
+void ddp_root_task_exit(spank_t spank)
+{
+	int status, told;
+
+	if (!ddp_plugin.on || ddp_step_is_users(spank, NULL) <= 0 ||
+	    spank_get_item(spank, S_TASK_EXIT_STATUS, &status) !=
+	    ESPANK_SUCCESS)
+		return;
+	told = tell_agent(spank, status);
+	if (status != 0)
+		pause_once();
+	if (told == 0 && --ddp_stepd.tasks == 0)
+		wait_for_agent();
 }

@@ -7,6 +7,7 @@
 #define DDP_STEPD_ROOT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <slurm/spank.h>
 
@@ -17,6 +18,8 @@
 struct ddp_stepd {
 	struct ddp_siblings *siblings;	/* NULL: see error */
 	struct ddp_error error;		/* why tasks share nothing */
+	uint32_t tasks;			/* that have not ended */
+	int ends[2];			/* pipe to the agent; -1: none */
 	bool paused;			/* for a task that failed */
 };
 

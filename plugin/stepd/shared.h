@@ -16,7 +16,8 @@
 
 enum {
 	DDP_VISIBLE_SIZE = 32 + DDP_VIEWS_TEXT_SIZE,
-	DDP_RECORD_SIZE = 96 << 10	/* more than a record of 64 GPUs has */
+	DDP_RECORD_SIZE = 96 << 10,	/* more than a record of 64 GPUs has */
+	DDP_ERROR_FILE_SIZE = 256
 };
 
 /* One task, by local rank, in shared memory: what it says, and its answer. */
@@ -28,6 +29,7 @@ struct ddp_slot {
 	char visible[DDP_VISIBLE_SIZE];	/* "VARIABLE=value" that orders what
 					 * it sees; "": none */
 	char record[DDP_RECORD_SIZE];	/* its row, as DDP_PLACEMENT has it */
+	char error_file[DDP_ERROR_FILE_SIZE];	/* which the agent reads; "" */
 };
 
 /* What they share. Of the machine, all that GPUs' names are resolved by. */

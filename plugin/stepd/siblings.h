@@ -32,6 +32,8 @@ struct ddp_siblings {
 	uint32_t count;			/* of tasks */
 	atomic_uint arrived, said;
 	atomic_bool failed;
+	atomic_int agent;		/* its pid; not positive: there is
+					 * none */
 	sem_t gates[DDP_GATE_COUNT];
 	alignas(max_align_t) unsigned char memory[];	/* zeros to share, at
 							 * one address in all */

@@ -27,12 +27,6 @@ readme_names()
 		sed '1,2d; s/^| //; s/ |.*//' | grep -o '[A-Z_]\{1,\}'
 }
 
-# exported FILE FIRST LAST: the names from one line's words to another's
-exported()
-{
-	sed -n "/$2/,/$3/p" "$1" | grep -o '[A-Z]\{1,\}_[A-Z_]*' | sort
-}
-
 if test -x "$build/obj/bin/ddp-info"; then
 	call "$build/obj/bin/ddp-info" --variables
 	# Columns are two spaces apart.
@@ -51,10 +45,9 @@ if test -x "$build/obj/bin/ddp-info"; then
 	cut -d' ' -f1 table >names
 	check 'README names the same variables' diff names readme
 	sort -o users users
-	exported "$top/plugin/spank_ddp.8" '^A SLURM_NTASKS' 'stays\.$' >page
+	sed -n '/^A SLURM_NTASKS/,/stays\.$/p' "$top/plugin/spank_ddp.8" |
+		grep -o '[A-Z]\{1,\}_[A-Z_]*' | sort >page
 	check "spank_ddp.8 says which a user's value replaces" diff users page
-	exported "$top/README.md" 'If you export' 'stay (checked' >readme
-	check 'and so does README' diff users readme
 else
 	skip 'the table of variables' 'ddp-info was not built'
 fi

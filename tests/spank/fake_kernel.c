@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <linux/mempolicy.h>
+#include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -33,7 +35,7 @@ static struct {
 	unsigned long nodes;
 	unsigned int binds;	/* how often CPUs were set */
 	unsigned int naps;
-	bool blind, fixed, lethal, hasty, device;
+	bool blind, fixed, lethal, hasty, device, old;
 } kernel;
 
 /* Serves sched_setaffinity and a word of a case. */
@@ -76,7 +78,9 @@ bool fake_kernel_set(const char *word)
 	kernel.fixed |= strcmp(word, "#fixed") == 0;
 	kernel.lethal |= strcmp(word, "#lethal") == 0;
 	kernel.device |= strcmp(word, "#device") == 0;
-	return kernel.blind || kernel.fixed || kernel.lethal || kernel.device;
+	kernel.old |= strcmp(word, "#old") == 0;
+	return kernel.blind || kernel.fixed || kernel.lethal ||
+	       kernel.device || kernel.old;
 }
 
 void fake_kernel_print(void)
@@ -158,8 +162,11 @@ int glob(const char *pattern, int flags,
 		    flags, on_error, found);
 }
 
-/* The kernel's two calls for memory have no function in libc. */
-long syscall(long number, ...)
+/*
+ * These calls of the kernel have no function in libc, or not in each. It
+ * passes on six arguments, though a caller may have given fewer.
+ */
+__attribute__((no_sanitize("address"))) long syscall(long number, ...)
 {
 	long (*real)(long, ...), a[6];
 	va_list args;
@@ -173,6 +180,10 @@ long syscall(long number, ...)
 		return policy_get((int *)a[0]);
 	if (number == SYS_set_mempolicy)
 		return policy_set((int)a[0], (const unsigned long *)a[1]);
+	if (number == SYS_close_range && kernel.old) {
+		errno = ENOSYS;
+		return -1;
+	}
 	*(void **)&real = dlsym(RTLD_NEXT, "syscall");
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -202,6 +213,22 @@ int sem_timedwait(sem_t *sem, const struct timespec *deadline)
 		at.tv_nsec = left % 1000000000;
 	}
 	return real(sem, &at);
+}
+
+/* Always the same, so that one run can be compared with another. */
+ssize_t getrandom(void *buffer, size_t size, unsigned int flags)
+{
+	(void)flags;
+	memset(buffer, 0x5a, size);
+	return (ssize_t)size;
+}
+
+/* Do not end a short wait: a busy machine may be late. */
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	const struct timespec time = { .tv_sec = timeout / 1000 };
+
+	return ppoll(fds, count, timeout >= 1000 ? &time : NULL, NULL);
 }
 
 /* Do not set a limit on memory: the sanitizers need more before that. */

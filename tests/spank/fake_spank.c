@@ -60,6 +60,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
 	case S_JOB_NNODES:
 		*va_arg(args, uint32_t *) = fake.nodes;
 		break;
+	case S_TASK_ID:
+		*va_arg(args, int *) = fake.task;
+		break;
 	case S_TASK_EXIT_STATUS:
 		*va_arg(args, int *) = fake.exit_status;
 		break;

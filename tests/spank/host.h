@@ -20,7 +20,7 @@ struct fake {
 	spank_context_t context;
 	const char *program;
 	uint32_t job_id, step_id, local_tasks, all_tasks, nodes;
-	int exit_status;		/* of the task that has ended */
+	int task, exit_status;		/* of the task that has ended */
 	bool launched;			/* in srun: the step is there */
 	int argc;
 	char **argv;
@@ -55,8 +55,10 @@ void fake_options_export(void);
  * fake_kernel.c: what a task is bound to. A case sets "#cpus=0-3" (default 0)
  * and "#membind" for a --mem-bind; "#blind" if the kernel does not tell,
  * "#fixed" if it does not change anything; "#lethal" if it kills whoever asks;
- * "#device" for a GPU's device file, of which there is none otherwise.
- * It prints #cpus, #binds and #memory=MODE:NODES.
+ * "#old" if it is older than 5.9; "#device" for a GPU's device file, of which
+ * there is none otherwise.
+ * It prints #cpus, #binds and #memory=MODE:NODES. Its random bytes are always
+ * the same.
  */
 void fake_kernel_reset(void);
 bool fake_kernel_set(const char *word);
@@ -84,7 +86,7 @@ int walk_stepd(int argc, char **argv);
 /*
  * A run of a part, and what it must lead to. Lists are separated by '|';
  * strings may be NULL, for nothing. In conf and env @/ is the directory of
- * tests/spank/run, which has topo and bin.
+ * tests/spank/run, which has topo, bin and errors.
  */
 struct spank_case {
 	const char *name;
@@ -94,7 +96,12 @@ struct spank_case {
 	const char *tasks;	/* slurmstepd: a process for each task, with
 				 * "#cpus=0-3|A=b;#cpus=4-7": what each has of
 				 * its own; one for all, or one for each. Also
-				 * "#fail=N", "#late", "#dies", "#absent". A
+				 * "#fail=N", "#late", "#dies", "#absent"; and
+				 * for its program "#writes=SECONDS:TEXT", the
+				 * error file as of that time, and "#exits=N" or
+				 * "#killed=SIGNAL". "#children" is for one task
+				 * alone: it has not ended while the agent has
+				 * not, as with srun's --wait-for-children. A
 				 * task's lines are printed with "LOCALID:" in
 				 * front, "LOCALID:#status=" last */
 	const char *conf;	/* plugstack.conf; NULL: one plain line */
@@ -121,7 +128,8 @@ void case_run(const struct spank_case *test);
 void cases_run(const struct spank_case *tests, unsigned int count);
 void case_report(bool good, const char *name, const char *why);
 int cases_end(void);		/* print the plan; the exit status */
-extern const char *cases_dir;	/* has full, nompi, bare, topo and bin */
+extern const char *cases_dir;	/* has full, nompi, bare, topo,
+					 * bin and errors */
 
 /* try.c: run a case without judging it; what it left, until the next run. */
 struct outcome {
@@ -156,6 +164,7 @@ void test_explain(void);	/* test_explain.c */
 void test_site(void);		/* test_site.c */
 void test_foreign(void);	/* test_foreign.c */
 void test_failures(void);	/* test_failures.c */
+void test_agent(void);		/* test_agent.c */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -50,5 +50,6 @@ int main(int argc, char **argv)
 	test_site();
 	test_foreign();
 	test_failures();
+	test_agent();
 	return cases_end();
 }

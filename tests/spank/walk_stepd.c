@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +25,12 @@ static struct sibling {
 	pid_t pid;		/* 0: it was never started */
 	int out;
 } siblings[TASKS_MAX];
+
+/* What the program of a task does. */
+static struct {
+	const char *error;	/* SECONDS:TEXT; NULL */
+	int status, signal;	/* with which it ends */
+} program;
 
 static void env_copy(void)
 {
@@ -58,10 +65,45 @@ static void word_apply(const char *word)
 		usleep(LATE_US);
 	else if (strcmp(word, "#dies") == 0)
 		raise(SIGKILL);
-	else if (sscanf(word, "#fail=%u", &fake.fail) != 1 &&
+	else if (strncmp(word, "#writes=", 8) == 0)
+		program.error = word + 8;
+	else if (strcmp(word, "#children") != 0 &&
+		 sscanf(word, "#fail=%u", &fake.fail) != 1 &&
+		 sscanf(word, "#exits=%d", &program.status) != 1 &&
+		 sscanf(word, "#killed=%d", &program.signal) != 1 &&
 		 !fake_kernel_set(word))
 		abort();
 	free(name);
+}
+
+/* Write an error file, as of a time. */
+static void error_write(const char *path)
+{
+	struct timespec times[2] = { 0 };
+	FILE *file = fopen(path, "w");
+	char *text;
+	double at = strtod(program.error, &text);
+
+	times[1].tv_sec = (time_t)at;
+	times[1].tv_nsec = (long)((at - (double)times[1].tv_sec) * 1e9);
+	if (!file || fputs(text + 1, file) < 0 || fflush(file) ||
+	    futimens(fileno(file), times) || fclose(file))
+		abort();
+}
+
+/* What the program does, for which task_init has prepared all. */
+__attribute__((noreturn)) static void program_run(void)
+{
+	static const char name[] = "TORCHELASTIC_ERROR_FILE=";
+	char **entry;
+
+	for (entry = fake.env; *entry && program.error; entry++)
+		if (strncmp(*entry, name, sizeof(name) - 1) == 0)
+			error_write(*entry + sizeof(name) - 1);
+	fflush(stdout);
+	if (program.signal)
+		raise(program.signal);
+	_exit(program.status);
 }
 
 /* The program "shout" says that it runs. */
@@ -89,8 +131,7 @@ __attribute__((noreturn)) static void sibling_run(const struct sibling *self,
 	     word = strtok_r(NULL, "|", &save))
 		word_apply(word);
 	task_walk();
-	fflush(stdout);
-	_exit(0);
+	program_run();
 }
 
 /* Print what a task has printed, with its local rank in front of each line. */
@@ -115,6 +156,9 @@ static int sibling_end(struct sibling *self, uint32_t local)
 
 	if (!self->pid || waitpid(self->pid, &fake.exit_status, 0) < 0)
 		return 0;
+	while (strstr(self->words, "#children") && wait(NULL) > 0)
+		;
+	fake.task = (int)local;
 	walk_hook("slurm_spank_task_exit");
 	status = WIFEXITED(fake.exit_status) ? WEXITSTATUS(fake.exit_status) :
 		128 + WTERMSIG(fake.exit_status);
@@ -146,6 +190,7 @@ static int siblings_walk(char *text)
 	    strstr(text, "#lethal"))
 		fake_kernel_hurry();
 	siblings_read(text);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (i = 0; i < fake.local_tasks; i++) {
 		if (strcmp(siblings[i].words, "#absent") == 0)
 			continue;
@@ -156,11 +201,18 @@ static int siblings_walk(char *text)
 				    (uint32_t)atol(first) : 0);
 		walk_hook("slurm_spank_task_post_fork");
 	}
+	/* When the first end is seen, all have written what they write. */
+	for (i = 0; i < fake.local_tasks; i++)
+		if (siblings[i].pid)
+			waitid(P_PID, (id_t)siblings[i].pid, NULL,
+			       WEXITED | WNOWAIT);
 	for (i = 0; i < fake.local_tasks; i++) {
 		ended = sibling_end(&siblings[i], i);
 		status = ended > status ? ended : status;
 	}
 	printf("#naps=%u\n", fake_kernel_naps());
+	if (waitpid(-1, NULL, WNOHANG) == 0)
+		printf("#agent=alive\n");
 	return status;
 }
 

@@ -16,7 +16,8 @@ static const struct ddp_vars vars = {
 	.positions = "0,2", .tf_config = "{}", .interface = "eth0",
 	.nccl_interface = "=eth0", .visible = "CUDA_VISIBLE_DEVICES=1,0",
 	.no_device = true,
-	.placement = "5\t2", .record = "job=12.3 RANK=5",
+	.error_file = "/tmp/a.5", .placement = "5\t2",
+	.record = "job=12.3 RANK=5",
 };
 
 static const struct {
@@ -52,6 +53,7 @@ static const struct {
 	{ "PET_MASTER_PORT", NULL, DDP_VAR_USERS },
 	{ "PET_RDZV_ENDPOINT", NULL, DDP_VAR_USERS },
 	{ "PET_RDZV_ID", NULL, DDP_VAR_USERS },
+	{ "TORCHELASTIC_ERROR_FILE", "/tmp/a.5", DDP_VAR_USERS },
 	{ "DDP_PLACEMENT", "5\t2", DDP_VAR_HANDED },
 	{ "DDP_SET", "job=12.3 RANK=5", DDP_VAR_HANDED },
 };

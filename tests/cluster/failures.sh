@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# Which rank failed first, and why, where its program writes an error file as
+# PyTorch's @record does.
+
+cluster --nodes 2 --gpus 2 --cpus 8
+
+# A program for tasks: rank 2 fails, and the others when it is gone. It ends as
+# the variable HOW says: by an error, without one, by a signal, or well.
+cat >fails <<'END'
+#!/bin/sh
+fail()
+{
+	test -z "$TORCHELASTIC_ERROR_FILE" ||
+		echo "{\"message\": {\"message\": \"$1\"}}" \
+			>"$TORCHELASTIC_ERROR_FILE"
+	exit 3
+}
+echo $$ >"$1/$SLURM_PROCID"
+until test "$(ls "$1" | wc -l)" = "$SLURM_NTASKS"; do sleep 0.02; done
+if test "$SLURM_PROCID" = 2; then
+	case $HOW in
+	error) fail 'ValueError: bad batch' ;;
+	silent) exit 3 ;;
+	signal) kill -KILL $$ ;;
+	well) exit 0 ;;
+	esac
+fi
+while kill -0 "$(cat "$1/2")" 2>/dev/null; do sleep 0.02; done
+fail 'RuntimeError: connection closed by peer'
+END
+chmod 755 fails
+
+# try_fails HOW SRUN...: run it, with a folder of its own
+try_fails()
+{
+	rm -rf met
+	mkdir -m 777 met
+	how=$1
+	shift
+	call login env HOW="$how" "$@" "$scratch/fails" "$scratch/met"
+}
+
+# left: print what is left of agents and error files; nothing if nothing is
+left()
+{
+	settle
+	"$sandbox" exec --dir "$dir/cluster" ps -C ddp-agent -o pid=,args=
+	find "$dir/cluster/tmp" -name 'slurm-ddp-*'
+}
+
+# names RANK NODE ERROR: whether err has one line that does so
+names()
+{
+	grep '^slurm-ddp: ' err >why
+	name_line="rank $1 failed first on $2, at [0-9:]{8}\.[0-9]{3}: $3"
+	test "$(wc -l <why)" = 1 && grep -qE "^slurm-ddp: $name_line\$" why
+}
+
+# Ranks 0 to 3 share a node, so that no line comes from another.
+set -- srun --ddp -N1 -n4 --overcommit
+repeat=20
+while test "$repeat" -gt 0; do
+	try_fails error "$@"
+	test "$status" -ne 0 || break
+	names 2 n1 'ValueError: bad batch' || break
+	repeat=$((repeat - 1))
+done
+result "$repeat" 'of 4 ranks that fail, 20 times the first is named'
+for how in silent signal; do
+	try_fails "$how" "$@"
+	! grep '^slurm-ddp: ' err >why && test "$status" -ne 0
+	result $? "no rank is named where the first fails with $how"
+done
+try_fails well "$@"
+names '[013]' n1 'RuntimeError: connection closed by peer'
+result $? 'a rank that has ended well before has not failed'
+try_fails error env TORCHELASTIC_ERROR_FILE="$scratch/mine" "$@"
+! grep '^slurm-ddp: ' err >why && test -s mine
+result $? "a user's own file stays, and is not read"
+try_fails error srun --ddp -N2 --ntasks-per-node=2
+grep -q '^slurm-ddp: rank 2 failed first on n2, .*: ValueError: bad batch$' err
+result $? 'a rank of the second node is named by its number in the step'
+
+call login srun --ddp -N1 -n2 sh -c \
+	'test "$SLURM_PROCID" = 1 || ps -C ddp-agent -o uid='
+equal 'there is one agent, of the user' 61000 "$(tr -d ' ' <out)"
+call login srun --ddp -N2 -n4 sh -c \
+	'test "$SLURM_PROCID" != 0 || scancel -s KILL "$SLURM_JOB_ID"; sleep 60'
+equal 'nothing is left of all these steps, nor of one that is killed' '' \
+	"$(left)"
+for off in --ddp=off '--ddp --ddp-gpus=off --ddp-cpus=off'; do
+	# shellcheck disable=SC2086 # several words
+	call login srun $off -N1 -n1 \
+		sh -c 'env; ps -C ddp-agent -o uid= || :'
+	! grep -E '^TORCHELASTIC|^ *61000' out >why && test "$status" -eq 0
+	result $? "no error file and no agent with $off"
+done
+
+# PyTorch's own @record, and peers that fail because of rank 2
+cat >record.py <<'END'
+import torch
+import torch.distributed
+from torch.distributed.elastic.multiprocessing.errors import record
+
+@record
+def main():
+    torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
+    for batch in range(5):
+        if rank == 2 and batch == 3:
+            raise ValueError("bad batch")
+        torch.distributed.all_reduce(torch.ones(1))
+
+main()
+END
+python=/usr/bin/python3
+if ! "$python" -c 'import torch' 2>why; then
+	skip 'PyTorch' 'python3-torch is not installed'
+else
+	call login srun --ddp -N2 --gres=gpu:2 "$python" record.py
+	sed -n 's/^slurm-ddp: \(.*\), at \([^ ]*\): \(.*\)/\2 \1 \3/p' err |
+		sort | sed 's/^[^ ]* //' >why
+	test "$(head -n 1 why)" = \
+		'rank 2 failed first on n2 ValueError: bad batch'
+	result $? 'by the time, the rank whose script raised was the first'
+fi

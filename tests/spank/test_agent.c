@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In slurmstepd, tasks whose programs leave error files when they fail: which
+ * of them the agent names, and that it leaves nothing behind. Ends come in the
+ * order of local ranks.
+ */
+#include <dirent.h>
+#include <stdio.h>
+
+#include "host.h"
+
+#define STEPD(options) "slurmstepd 0 0 3 6 --ddp " options " train"
+#define NODE "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=6|" \
+	"SLURM_STEP_NODELIST=n[1-2]|SLURM_STEP_TASKS_PER_NODE=3(x2)|" \
+	"SLURMD_NODENAME=n2|SLURM_DISTRIBUTION=block|SLURM_PROCID=3|TZ=UTC"
+#define HERE NODE "|TMPDIR=@/errors"
+#define NAME "slurm-ddp-5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
+#define ERROR(text) "{\"message\": {\"message\": \"" text "\"}}"
+#define SAYS(line) .err = "slurm-ddp: rank " line "\n", .writes = 1
+#define BROKEN "#writes=9.5:" ERROR("OSError: peer") "|#exits=1"
+
+static const struct spank_case name_cases[] = {
+	{ .name = "where errors are written", .env = NODE, .tasks = "#cpus=0",
+	  .command = STEPD(""),
+	  .want = "0:TORCHELASTIC_ERROR_FILE=/tmp/" NAME ".3|"
+	  "1:TORCHELASTIC_ERROR_FILE=/tmp/" NAME ".4|"
+	  "2:TORCHELASTIC_ERROR_FILE=/tmp/" NAME ".5" },
+	{ .name = "in TMPDIR", .env = NODE "|TMPDIR=/var/tmp",
+	  .tasks = "#cpus=0", .command = STEPD(""),
+	  .want = "0:TORCHELASTIC_ERROR_FILE=/var/tmp/" NAME ".3" },
+	{ .name = "not in a TMPDIR that is missing", .tasks = "#cpus=0",
+	  .env = NODE "|TMPDIR=@/missing", .command = STEPD(""),
+	  .want = "0:TORCHELASTIC_ERROR_FILE=/tmp/" NAME ".3" },
+	{ .name = "nor in a file", .tasks = "#cpus=0",
+	  .env = NODE "|TMPDIR=@/full/srun", .command = STEPD(""),
+	  .want = "0:TORCHELASTIC_ERROR_FILE=/tmp/" NAME ".3" },
+	{ .name = "nor in a relative one", .tasks = "#cpus=0",
+	  .env = NODE "|TMPDIR=.", .command = STEPD(""),
+	  .want = "0:TORCHELASTIC_ERROR_FILE=/tmp/" NAME ".3" },
+	{ .name = "nor in an empty one", .tasks = "#cpus=0",
+	  .env = NODE "|TMPDIR=", .command = STEPD(""),
+	  .want = "0:TORCHELASTIC_ERROR_FILE=/tmp/" NAME ".3" },
+	{ .name = "a user's own stays", .tasks = "#cpus=0",
+	  .env = NODE "|TORCHELASTIC_ERROR_FILE=mine", .command = STEPD(""),
+	  .want = "0:TORCHELASTIC_ERROR_FILE=mine|"
+	  "2:TORCHELASTIC_ERROR_FILE=mine" },
+	{ .name = "no name where tasks do not meet", .env = NODE,
+	  .tasks = "#cpus=0",
+	  .command = STEPD("--ddp-gpus=off --ddp-cpus=off"),
+	  .want = "-0:TORCHELASTIC_ERROR_FILE|0:RANK=3" },
+	{ .name = "nor where the kernel cannot watch", .env = NODE,
+	  .tasks = "#cpus=0|#old", .command = STEPD(""),
+	  .want = "-0:TORCHELASTIC_ERROR_FILE|0:RANK=3" },
+};
+
+static const struct spank_case tell_cases[] = {
+	{ .name = "a task that fails", .env = HERE, .command = STEPD(""),
+	  .tasks = "#cpus=0;#cpus=0|#writes=7.25:" ERROR("ValueError: bad")
+	  "|#exits=3;#cpus=0", .status = 3, .want = "1:RANK=4|-#agent",
+	  SAYS("4 failed first on n2, at 00:00:07.250: ValueError: bad") },
+	/* Rank 3 is seen to end first. */
+	{ .name = "the one that failed first", .env = HERE,
+	  .tasks = BROKEN ";" BROKEN ";#writes=9.499:" ERROR("KeyError: 'a'")
+	  "|#exits=1", .command = STEPD(""), .status = 1,
+	  SAYS("5 failed first on n2, at 00:00:09.499: KeyError: 'a'") },
+	{ .name = "though it still runs", .env = HERE, .command = STEPD(""),
+	  .tasks = BROKEN ";#writes=1:" ERROR("E: a") ";#exits=0", .status = 1,
+	  SAYS("4 failed first on n2, at 00:00:01.000: E: a") },
+	{ .name = "after one that ended well", .env = HERE,
+	  .command = STEPD(""), .tasks = "#exits=0;#exits=0;" BROKEN,
+	  .status = 1,
+	  SAYS("5 failed first on n2, at 00:00:09.500: OSError: peer") },
+	{ .name = "one that was killed when it had failed", .env = HERE,
+	  .command = STEPD(""), .tasks = "#writes=5:" ERROR("E: a")
+	  "|#killed=6;#exits=0;#exits=0", .status = 134,
+	  SAYS("3 failed first on n2, at 00:00:05.000: E: a") },
+	{ .name = "what others wrote is made printable", .env = HERE,
+	  .command = STEPD(""), .status = 1, .tasks = "#exits=0;#exits=0;"
+	  "#writes=5:" ERROR("E: \303\251\033[2J\\u001b\\nsrun: fake")
+	  "|#exits=1",
+	  SAYS("5 failed first on n2, at 00:00:05.000: E: ???[2J?") },
+};
+
+/* Nothing is said. */
+static const struct spank_case quiet_cases[] = {
+	{ .name = "all end well", .env = HERE, .command = STEPD(""),
+	  .tasks = "#exits=0", .want = "0:RANK=3|-#agent" },
+	{ .name = "a task that waits for the agent", .command =
+	  "slurmstepd 0 0 1 1 --ddp train", .tasks = "#children|#exits=0",
+	  .env = "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=1|"
+	  "SLURM_STEP_NODELIST=n1|SLURM_STEP_TASKS_PER_NODE=1|"
+	  "SLURMD_NODENAME=n1|TMPDIR=@/errors", .want = "0:RANK=0" },
+	{ .name = "a failure without a file", .env = HERE, .status = 3,
+	  .command = STEPD(""), .tasks = "#exits=0;#exits=3;#exits=0" },
+	{ .name = "and then others with one", .env = HERE, .status = 3,
+	  .command = STEPD(""), .tasks = "#exits=3;" BROKEN ";" BROKEN },
+	{ .name = "a task that is killed", .env = HERE, .status = 1,
+	  .command = STEPD(""), .tasks = "#killed=9;" BROKEN ";" BROKEN },
+	{ .name = "the end of a step by Slurm", .env = HERE, .status = 143,
+	  .command = STEPD(""), .tasks = "#writes=5:" ERROR("E: a")
+	  "|#killed=15;#killed=15;" BROKEN },
+	{ .name = "a file that is something else", .env = HERE, .status = 1,
+	  .command = STEPD(""),
+	  .tasks = "#writes=5:{\"a\": 1}|#exits=1;#exits=0;#exits=0" },
+	{ .name = "an empty file", .env = HERE, .status = 1,
+	  .command = STEPD(""),
+	  .tasks = "#writes=5:|#exits=1;#exits=0;#exits=0" },
+	{ .name = "a user's own file", .status = 1, .command = STEPD(""),
+	  .env = HERE "|TORCHELASTIC_ERROR_FILE=/dev/null",
+	  .tasks = "#exits=1;#exits=0;#exits=0" },
+};
+
+static void test_leftovers(void)
+{
+	char path[4096];
+	struct dirent *entry;
+	const char *left = NULL;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/errors", cases_dir);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			left = entry->d_name;
+	case_report(dir && !left, "no error file is left", left ? left : path);
+	if (dir)
+		closedir(dir);
+}
+
+void test_agent(void)
+{
+	cases_run(name_cases, COUNT(name_cases));
+	cases_run(tell_cases, COUNT(tell_cases));
+	cases_run(quiet_cases, COUNT(quiet_cases));
+	test_leftovers();
+}
