@@ -37,10 +37,14 @@ done
 # A worker that fails once is started again, with all others.
 cat >once.py <<'END'
 import os
+import signal
 import sys
 
-if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-    sys.exit(os.environ["RANK"] == "3")
+if not os.path.exists("failed"):
+    if os.environ["RANK"] != "3":
+        signal.pause()
+    open("failed", "w").close()
+    sys.exit(1)
 exec(compile(open("pytorch_ddp.py").read(), "pytorch_ddp.py", "exec"))
 END
 world even torchrun --rdzv-backend=c10d --max-restarts=1 once.py
