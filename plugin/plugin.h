@@ -68,6 +68,9 @@ extern struct ddp_plugin ddp_plugin;
  */
 #define DDP_TELL_LAUNCHER "SLURM_DDP_LAUNCHER"
 
+/* That command's name, if it makes one world only where it finds GPUs. */
+#define DDP_TELL_NEEDS_GPU "SLURM_DDP_NEEDS_GPU"
+
 /* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
 #define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"
 

@@ -121,8 +121,8 @@ static const struct program *find_program(struct ddp_words *words)
 
 /* Those up to OPTION_CPU take no value. */
 enum option {
-	OPTION_FLAG, OPTION_STANDALONE, OPTION_CPU,
-	OPTION_NODES, OPTION_PROCESSES, OPTION_OTHER
+	OPTION_FLAG, OPTION_STANDALONE, OPTION_PARALLEL, OPTION_CPU,
+	OPTION_NODES, OPTION_PROCESSES, OPTION_CONFIG, OPTION_OTHER
 };
 
 /*
@@ -164,10 +164,12 @@ static enum option find_option(const char *word)
 		{ "--no-python", OPTION_FLAG }, { "--run-path", OPTION_FLAG },
 		{ "--use-env", OPTION_FLAG },
 		{ "--virtual-local-rank", OPTION_FLAG },
-		{ "--multi-gpu", OPTION_FLAG }, { "--tpu", OPTION_FLAG },
-		{ "--use-fsdp", OPTION_FLAG },
-		{ "--use-deepspeed", OPTION_FLAG },
-		{ "--use-megatron-lm", OPTION_FLAG },
+		{ "--config-file", OPTION_CONFIG },
+		{ "--multi-gpu", OPTION_PARALLEL },
+		{ "--tpu", OPTION_PARALLEL },
+		{ "--use-fsdp", OPTION_PARALLEL },
+		{ "--use-deepspeed", OPTION_PARALLEL },
+		{ "--use-megatron-lm", OPTION_PARALLEL },
 		{ "--same-network", OPTION_FLAG }, { "--debug", OPTION_FLAG },
 	};
 	size_t i;
@@ -212,6 +214,8 @@ static void read_option(struct ddp_launcher *launcher, enum option option,
 {
 	launcher->standalone |= option == OPTION_STANDALONE;
 	launcher->cpu |= option == OPTION_CPU;
+	launcher->parallel |= option == OPTION_PARALLEL ||
+			      option == OPTION_CONFIG;
 	if (option == OPTION_NODES && value)
 		read_nodes(launcher, value);
 	else if (option == OPTION_PROCESSES && value)
@@ -295,6 +299,12 @@ int ddp_launcher_check(const struct ddp_launcher *launcher, uint32_t nodes,
 			     "it out, or give -N%u to srun", launcher->name,
 			     option, launcher->nodes_max, nodes,
 			     nodes == 1 ? "" : "s", launcher->nodes_max);
+}
+
+bool ddp_launcher_needs_gpu(const struct ddp_launcher *launcher)
+{
+	return launcher->kind == DDP_LAUNCHER_ACCELERATE && !launcher->cpu &&
+	       !launcher->parallel;
 }
 
 uint32_t ddp_launcher_workers(const struct ddp_launcher *launcher)

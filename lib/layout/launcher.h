@@ -29,6 +29,8 @@ struct ddp_launcher {
 	const char *name;		/* what a user calls it; static */
 	bool standalone;		/* --standalone */
 	bool cpu;			/* --cpu */
+	bool parallel;			/* --multi_gpu and the like, or a
+					 * --config_file that may say so */
 	uint32_t nodes_min, nodes_max;	/* --nnodes, --num_machines */
 	uint32_t processes;		/* --nproc-per-node; of Accelerate
 					 * --num_processes, which counts those
@@ -50,6 +52,12 @@ bool ddp_launcher_find(char *const *command, struct ddp_launcher *launcher);
  */
 int ddp_launcher_check(const struct ddp_launcher *launcher, uint32_t nodes,
 		       struct ddp_error *error);
+
+/*
+ * Whether it is Accelerate's, and starts one process a node where it finds no
+ * GPU, which is then a world of its own.
+ */
+bool ddp_launcher_needs_gpu(const struct ddp_launcher *launcher);
 
 /* How many ranks it starts on each node by its arguments; 0: they leave it
  * open. */

@@ -61,4 +61,6 @@ void ddp_launch_read(uint32_t component)
 	snprintf(workers, sizeof(workers), "%u",
 		 ddp_launcher_workers(&launcher));
 	ddp_rerun_add(DDP_TELL_LAUNCHER, workers);
+	if (ddp_launcher_needs_gpu(&launcher))
+		ddp_rerun_add(DDP_TELL_NEEDS_GPU, launcher.name);
 }

@@ -15,7 +15,6 @@
 #include "layout/report.h"
 #include "layout/tf.h"
 #include "plugin.h"
-#include "topo/topo.h"
 
 enum {
 	NUMA_MAX = 1024,		/* the kernel has no more */
@@ -175,7 +174,6 @@ static int export_vars(struct ddp_task *task, struct ddp_error *error)
 	task->vars.cpus = count_threads(task, ddp_cpuset_count(&mask));
 	task->vars.job_id = task->job_id;
 	task->vars.step_id = task->step_id;
-	task->vars.no_device = !ddp_topo_has_device("");
 	task->vars.record = record;
 	ddp_vars_record_begin(record, RECORD_SIZE, task->job_id,
 			      task->step_id);

@@ -22,6 +22,7 @@
 #include "stepd/root.h"
 #include "stepd/stepd.h"
 #include "stepd/task.h"
+#include "topo/topo.h"
 
 /*
  * End the task, in its own process: Slurm obeys no other way in all its
@@ -72,6 +73,20 @@ __attribute__((noreturn)) static void run_ddp_info(struct ddp_task *task)
 	refuse(task, why);
 }
 
+/* Accelerate's launcher overrides ACCELERATE_USE_CPU, by which it is a rank. */
+static int check_device(struct ddp_task *task, struct ddp_error *error)
+{
+	const char *name = ddp_task_getenv(task, DDP_TELL_NEEDS_GPU);
+
+	task->vars.no_device = !ddp_topo_has_device("");
+	if (!name || !task->vars.no_device)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%.64s finds no GPU "
+			     "here, and would make a world of its own in each "
+			     "task; give it --cpu, or --multi_gpu "
+			     "--num_processes=RANKS", name);
+}
+
 /*
  * Work out all that the task is to get. task.alike says in which part this is:
  * whether all tasks of the node find the same. Returns 0; -1; 1 if another task
@@ -86,7 +101,8 @@ static int prepare(struct ddp_task *task, struct ddp_error *error)
 	if (rc < 0)
 		return rc;
 	task->alike = true;
-	if (ddp_task_find_master(task, error) < 0)
+	if (check_device(task, error) < 0 ||
+	    ddp_task_find_master(task, error) < 0)
 		return -1;
 	task->alike = false;
 	if (ddp_options_place())

@@ -110,6 +110,20 @@ printf '%s\n' n2 n1 >n2n1
 	call login $ddp echo torchrun
 	equal 'an argument of that name starts nothing' 4 "$(wc -l <out)"
 
+	# Without a GPU Accelerate's would make worlds of one.
+	cp torchrun accelerate
+	if ls /dev/nvidia[0-9]* /dev/dri/renderD* >/dev/null 2>&1; then
+		skip 'accelerate launch without a GPU' 'this machine has one'
+	else
+		call login $ddp ./accelerate launch a
+		test "$status" -ne 0 && ! test -s out &&
+			grep -q 'slurm-ddp: .*: accelerate launch finds no GPU' \
+				err
+		result $? 'accelerate launch without a GPU is refused'
+	fi
+	one_a_node 2 0,1 'launch --multi_gpu a' \
+		$ddp ./accelerate launch --multi_gpu a
+
 	# What torchrun takes for its arguments: one world of its agents
 	cat >agent <<-'END'
 	#!/bin/sh

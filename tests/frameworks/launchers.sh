@@ -18,6 +18,11 @@ for command in torchrun 'torchrun --rdzv-backend=c10d' \
 	world even $command pytorch_ddp.py
 done
 world even bash -c 'cd . && exec torchrun pytorch_ddp.py'
+world even accelerate launch --cpu accelerate_loop.py
+call login srun --ddp -N2 --gres=gpu:2 accelerate launch accelerate_loop.py
+test "$status" -ne 0 && ! test -s out &&
+	grep -q 'accelerate launch finds no GPU here' err
+result $? 'accelerate launch, which finds no GPU'
 world two torchrun pytorch_ddp.py
 call login srun -l --ddp=torchrun -N2 --gres=gpu:2 ./run.sh torchrun \
 	pytorch_ddp.py

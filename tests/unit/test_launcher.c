@@ -220,3 +220,22 @@ Test(launcher, sees_a_processor_asked_for)
 	cr_expect(find("accelerate|launch|a.py|--cpu", &launcher));
 	cr_expect(!launcher.cpu);
 }
+
+Test(launcher, knows_who_needs_a_gpu)
+{
+	static const char *const others[] = {
+		"accelerate|launch|--cpu|a.py",
+		"accelerate|launch|--multi_gpu|--num_processes=2|a.py",
+		"accelerate|launch|--num_processes|2|--use_fsdp|a.py",
+		"accelerate|launch|--config_file|c.yaml|a.py",
+		"accelerate|launch|--config_file=c.yaml|a.py", "torchrun|a.py",
+	};
+	struct ddp_launcher launcher;
+	size_t i;
+
+	cr_expect(find("accelerate|launch|--num_processes=2|a.py|--multi_gpu",
+		       &launcher) && ddp_launcher_needs_gpu(&launcher));
+	for (i = 0; i < ROWS(others); i++)
+		cr_expect(find(others[i], &launcher) &&
+			  !ddp_launcher_needs_gpu(&launcher), "%s", others[i]);
+}
