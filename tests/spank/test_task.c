@@ -260,8 +260,8 @@ static const struct spank_case tf_cases[] = {
 	{ .name = "--ddp-env=tf", .env = BASE, .command = STEP_TF,
 	  .want = WORKERS("24331", "28331") "|" RECORD_RANKS " MASTER_ADDR=n1 "
 	  "MASTER_PORT=24331 JAX_COORDINATOR_ADDRESS=n1:28331 "
-	  WORKERS("24331", "28331") " OMP_NUM_THREADS=1 "
-	  "GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true" },
+	  WORKERS("24331", "28331") " OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME="
+	  "eth7 ACCELERATE_USE_CPU=true" RECORD_SEVERAL },
 	{ .name = "without it", .env = BASE, .command = COMMAND,
 	  .want = "-TF_CONFIG" },
 	{ .name = "--ddp-env=tf, reserved ports", .command = STEP_TF,
