@@ -53,8 +53,8 @@ struct options {
 
 /*
  * Fill options from the arguments; its strings are borrowed from argv. Returns
- * 0, or -1 with error set to DDP_ERROR_ARGUMENT and options to the defaults, but
- * with the backend that was asked for: the ranks meet there to be told.
+ * 0, or -1 with error set to DDP_ERROR_ARGUMENT and options to the defaults,
+ * but with the backend that was asked for: the ranks meet there to be told.
  */
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);

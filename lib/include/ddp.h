@@ -24,10 +24,10 @@
  * after its peers' deadline may itself succeed: only ddp_abort by those who
  * waited ends it.
  *
- * Order: the program's own MPI_Init, ddp_job_create, communicators; then destroy
- * these, then the job, then call MPI_Finalize. Open MPI 4 allows MPI_Init at any
- * time; that of Open MPI 5 fails once the process has joined PMIx. The first
- * ddp_job_create must come before MPI_Finalize in any case.
+ * Order: the program's own MPI_Init, ddp_job_create, communicators; then
+ * destroy these, then the job, then call MPI_Finalize. Open MPI 4 allows
+ * MPI_Init at any time; that of Open MPI 5 fails once the process has joined
+ * PMIx. The first ddp_job_create must come before MPI_Finalize in any case.
  *
  * Threads: several threads may call the functions of a job at once, except
  * ddp_job_destroy. Collectives wait for each other, and their order must still
@@ -103,11 +103,11 @@ uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank);
  * 0; or -1, and all is undefined. Only the ranks that read a wrong record know
  * of it.
  *
- * Costs one PMIx fence and a read for each rank: use it to set up, not to train.
- * The thousandth costs what the second does. Up to 100 bytes are cheapest. PMIx
- * forgets nothing: each later collective of the job carries twice the size of
- * the largest records again, and so does each read with PMIx 5, where the
- * node's server answers it with all that the rank has put.
+ * Costs one PMIx fence and a read for each rank: use it to set up, not to
+ * train. The thousandth costs what the second does. Up to 100 bytes are
+ * cheapest. PMIx forgets nothing: each later collective of the job carries
+ * twice the size of the largest records again, and so does each read with
+ * PMIx 5, where the node's server answers it with all that the rank has put.
  */
 int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		      void *all, struct ddp_error *error);

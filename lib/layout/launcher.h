@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Launchers in the command of a step: programs that start processes themselves.
- * mpirun and mpiexec start helpers of their own by srun, one on each node. Those
- * of Python, such as torchrun, are started once on each node by the user, and
- * start its ranks.
+ * mpirun and mpiexec start helpers of their own by srun, one on each node.
+ * Those of Python, such as torchrun, are started once on each node by the user,
+ * and start its ranks.
  */
 #ifndef DDP_LAYOUT_LAUNCHER_H
 #define DDP_LAYOUT_LAUNCHER_H

@@ -141,8 +141,8 @@ const struct ddp_placement *
 ddp_placement_get(const struct ddp_placements *placements, uint32_t local_rank);
 
 /*
- * Where the rank's own GPUs are among those that it sees: "0" or "0,3"; "" if it
- * has none.
+ * Where the rank's own GPUs are among those that it sees: "0" or "0,3"; "" if
+ * it has none.
  */
 enum { DDP_POSITIONS_SIZE = 3 * DDP_GPU_MAX + 1 };
 void ddp_placement_positions(const struct ddp_placement *placement,

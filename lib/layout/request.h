@@ -75,12 +75,12 @@ uint32_t ddp_request_nodes(const struct ddp_request *request);
 
 /*
  * Choose the tasks of a step: one for each GPU of each node; one a node for a
- * launcher, and several are refused; one in all for --pty. A number of tasks, or of tasks per node or per GPU, that the user gave
- * stands. Tasks per node are then filled in only to keep a node from getting
- * more tasks than it has GPUs, and only where the numbers fit. Nothing is
- * filled in where a host file places the tasks. Returns 0; -1 where GPUs are
- * asked for and the number of nodes is open, because Slurm would then start too
- * few tasks.
+ * launcher, and several are refused; one in all for --pty. A number of tasks,
+ * or of tasks per node or per GPU, that the user gave stands. Tasks per node
+ * are then filled in only to keep a node from getting more tasks than it has
+ * GPUs, and only where the numbers fit. Nothing is filled in where a host file
+ * places the tasks. Returns 0; -1 where GPUs are asked for and the number of
+ * nodes is open, because Slurm would then start too few tasks.
  */
 int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 		     struct ddp_error *error);
@@ -95,10 +95,10 @@ int ddp_request_check_gpus(const struct ddp_request *request,
 /*
  * CPUs for each task of a step, so that what the job was given for its tasks
  * reaches the step's tasks: job_cpus_per_task (SLURM_CPUS_PER_TASK; NULL: no
- * limit), or as many as tasks_per_node tasks find on the job's smallest node. job_cpus_per_node is
- * SLURM_JOB_CPUS_PER_NODE, such as "4(x2),8" (NULL: not known), of job_nodes
- * nodes. Returns 0 if the text cannot be read, or if there is not one CPU for
- * each.
+ * limit), or as many as tasks_per_node tasks find on the job's smallest node.
+ * job_cpus_per_node is SLURM_JOB_CPUS_PER_NODE, such as "4(x2),8" (NULL: not
+ * known), of job_nodes nodes. Returns 0 if the text cannot be read, or if there
+ * is not one CPU for each.
  */
 uint32_t ddp_request_cpus_per_task(const char *job_cpus_per_task,
 				   const char *job_cpus_per_node,

@@ -10,7 +10,8 @@ void ddp_arguments_free(char **argv);	/* NULL: nothing */
 
 /*
  * The words of the command in the component that srun has just read, of those
- * arguments (NULL: none), up to a NULL that is put there. NULL if there is none.
+ * arguments (NULL: none), up to a NULL that is put there. NULL if there is
+ * none.
  */
 char **ddp_arguments_command(char **argv, uint32_t component);
 

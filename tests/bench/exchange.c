@@ -36,8 +36,8 @@ static void must(int ok, const char *what)
 	exit(1);
 }
 
-/* Two keys in turn, because PMIx keeps and carries every key that was put; and a
- * scope, because PMIx 5 would return an old value without it. */
+/* Two keys in turn, because PMIx keeps and carries every key that was put; and
+ * a scope, because PMIx 5 would return an old value without it. */
 static double bare(int round)
 {
 	pmix_value_t value = { .type = PMIX_BYTE_OBJECT }, *got;

@@ -16,7 +16,8 @@
  *   FAKE_NCCL_INIT=WHAT       the start of a communicator: "cuda": fails as
  *                             where cudaGetDevice does, inside an open group;
  *                             "error": fails; "third": the third does; or
- *                             "second"; "async": fails later; "never" ends; "crash"
+ *                             "second"; "async": fails later; "never" ends;
+ *                             "crash"
  *   FAKE_NCCL_ASYNC=MS        an error of a peer so long after the start
  *   FAKE_NCCL_BUSY=MS         calls are in progress so long after the start
  *   FAKE_NCCL_FINALIZE=never  ends

@@ -16,9 +16,9 @@
 #define ONE TASKS "=1|" TOLD "=0"
 #define JOB "SLURM_JOB_ID=13|SLURM_JOB_NUM_NODES=2|" \
 	"SLURM_JOB_CPUS_PER_NODE=8,6"
-#define SEVERAL " starts the ranks of a node itself, and the step has several " \
-	"tasks a node; give -N NODES and no number of tasks, or start the " \
-	"program itself: srun --ddp python3 PROGRAM"
+#define SEVERAL " starts the ranks of a node itself, and the step has " \
+	"several tasks a node; give -N NODES and no number of tasks, or " \
+	"start the program itself: srun --ddp python3 PROGRAM"
 
 static const struct spank_case filled[] = {
 	{ .name = "torchrun gets one task a node, and CPUs for its ranks",

@@ -290,13 +290,14 @@ static const struct spank_case task_cases[] = {
 	{ .name = "env=", .env = TWO, .command = STEPD(OFF),
 	  .conf = LINE "env=NCCL_DEBUG=WARN env=A=", .want = "NCCL_DEBUG=WARN|"
 	  "A=|RANK=0|DDP_SET=job=12.0 NCCL_DEBUG=WARN A= " RANKS " MASTER_ADDR="
-	  "n1 MASTER_PORT=24331 " JAX " OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7 "
-	  "ACCELERATE_USE_CPU=true "
+	  "n1 MASTER_PORT=24331 " JAX " OMP_NUM_THREADS=1 "
+	  "GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true "
 	  "PET_NNODES=torchrun-needs-srun---ddp=torchrun" },
 	{ .name = "the user's own before that", .command = STEPD(OFF),
 	  .env = TWO "|NCCL_DEBUG=INFO|A=", .want = "NCCL_DEBUG=INFO|A=|"
 	  "DDP_SET=job=12.0 " RANKS " MASTER_ADDR=n1 MASTER_PORT=24331 "
-	  JAX " OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true "
+	  JAX " OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7 "
+	  "ACCELERATE_USE_CPU=true "
 	  "PET_NNODES=torchrun-needs-srun---ddp=torchrun",
 	  .conf = LINE "env=NCCL_DEBUG=WARN env=A=b" },
 	{ .name = "env= has nothing for a task without --ddp", .env = TWO,

@@ -206,8 +206,8 @@ static const struct spank_case port_cases[] = {
 	  .env = BASE "|SLURM_STEP_RESV_PORTS=12005-12007|MASTER_PORT=29500",
 	  .want = "MASTER_PORT=25000|" RECORD_RANKS " MASTER_ADDR=n1 "
 		  "MASTER_PORT=25000 JAX_COORDINATOR_ADDRESS=n1:12006 "
-		  "OMP_NUM_THREADS=1 "
-		  "GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true" RECORD_SEVERAL },
+		  "OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth7 "
+		  "ACCELERATE_USE_CPU=true" RECORD_SEVERAL },
 	{ .name = "the later --ddp-port", .env = BASE,
 	  .command = PORT("25000 --ddp-port=26000"),
 	  .want = "MASTER_PORT=26000" },

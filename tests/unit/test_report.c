@@ -167,7 +167,8 @@ Test(report, json)
 "\"interface\":\"eth0\",\"why\":[]}");
 	expect_text(ddp_report_json_end("n1", 23456),
 "],\n\"master\":{\"addr\":\"n1\",\"port\":23456}}\n");
-	expect_text(ddp_report_json(rows, 0, true), "{\"version\":1,\"ranks\":[");
+	expect_text(ddp_report_json(rows, 0, true),
+"{\"version\":1,\"ranks\":[");
 	expect_text(ddp_report_json_end("n1", 0),
 "],\n\"master\":{\"addr\":\"n1\",\"port\":null}}\n");
 	clear_rows(rows);
