@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints the table of the variables that each task gets. */
+/*
+ * Prints the table of the variables that each task gets. The meaning is on a
+ * line of its own, or the table would be wider than a terminal.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +10,7 @@
 #include "info.h"
 #include "layout/vars.h"
 
-enum { COLUMNS = 4, SET_SIZE = 64 };
+enum { COLUMNS = 4, PADDED = 2, SET_SIZE = 64 };
 
 /* The cells of a row; the line of column names is before row 0. */
 static bool get_row(size_t row, const char *cells[COLUMNS], char set[SET_SIZE])
@@ -38,15 +41,15 @@ static bool get_row(size_t row, const char *cells[COLUMNS], char set[SET_SIZE])
 void variables_print(void)
 {
 	const char *cells[COLUMNS];
-	size_t widths[COLUMNS] = { 0 }, row, i;
+	size_t widths[PADDED] = { 0 }, row, i;
 	char set[SET_SIZE];
 
 	for (row = 0; get_row(row, cells, set); row++)
-		for (i = 0; i < COLUMNS; i++)
+		for (i = 0; i < PADDED; i++)
 			if (strlen(cells[i]) > widths[i])
 				widths[i] = strlen(cells[i]);
 	for (row = 0; get_row(row, cells, set); row++)
-		printf("%-*s  %-*s  %-*s  %s\n", (int)widths[0], cells[0],
-		       (int)widths[1], cells[1], (int)widths[2], cells[2],
-		       cells[3]);
+		printf("%-*s  %-*s  %s\n%*s  %s\n", (int)widths[0], cells[0],
+		       (int)widths[1], cells[1], cells[2],
+		       (int)widths[0], "", cells[3]);
 }

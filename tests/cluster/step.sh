@@ -49,7 +49,7 @@ equal 'of four tasks each' '0 1 2 3 0 1 2 3 ' \
 # Most of torchrun's are for one task a node.
 # shellcheck disable=SC2086
 equal 'and they are those of ddp-info --variables' "$(printf '%s\n' $ours | sort)" \
-	"$(login ddp-info --variables | sed '1d; s/ .*//' |
+	"$(login ddp-info --variables | sed '1d; /^ /d; s/ .*//' |
 		grep -v -e NCCL_SOCKET -e VISIBLE -e JAX_LOCAL \
 		-e TF_CONFIG -e '^PET_.*[^S]$' | sort)"
 inner='test $SLURM_PROCID != 0 || srun --overlap sh -c '\''env >"$dir/$SLURM_PROCID"'\'

@@ -29,15 +29,18 @@ readme_names()
 
 if test -x "$build/obj/bin/ddp-info"; then
 	call "$build/obj/bin/ddp-info" --variables
-	# Columns are two spaces apart.
-	sed '1d; s/   *|*/|/g' out | awk -F'|' '
+	# Columns are two spaces apart, and the meaning is on the second line.
+	sed '1,2d; s/   */|/g' out | awk -F'|' '
+	$1 == "" { print name, $2 when; next }
 	{
+		name = $1
 		when = $3
 		if (sub(/,* *unless exported$/, "", when))
-			print $1 >"users"
+			print name >"users"
 		when = when == "" || when == "always" ? "" : "; set " when
-		print $1, $4 when
 	}' | sort >table
+	check 'the table of variables fits 100 columns' \
+		awk 'length > 100 { print; bad = 1 } END { exit bad }' out
 	check 'there is a table of variables' test -s table
 	page_table | sort >page
 	check 'spank_ddp.8 has the same table' diff table page
