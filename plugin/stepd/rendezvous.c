@@ -122,21 +122,37 @@ static int list_workers(struct ddp_task *task, struct ddp_error *error)
 	return task->tf_config ? 0 : -1;
 }
 
-static void choose_interface(struct ddp_task *task,
-			     const struct ddp_address *master)
+/* The site's interface, which every node must have. */
+static int take_interface(struct ddp_task *task, const char *name,
+			  struct ddp_error *error)
 {
-	if (*ddp_plugin.interface) {
-		/*
-		 * With "=" NCCL takes the exact name; else eth1 matches eth10
-		 * too.
-		 */
-		snprintf(task->nccl_interface, sizeof(task->nccl_interface),
-			 "=%s", ddp_plugin.interface);
-		task->vars.nccl_interface = task->nccl_interface;
-		task->vars.interface = ddp_plugin.interface;
-	} else if (master && ddp_net_interface(master, task->interface)) {
+	/* With "=" NCCL takes the exact name; else eth1 matches eth10 too. */
+	snprintf(task->nccl_interface, sizeof(task->nccl_interface), "=%s",
+		 name);
+	task->vars.nccl_interface = task->nccl_interface;
+	task->vars.interface = name;
+	if ((ddp_task_users(task, "GLOO_SOCKET_IFNAME") &&
+	     ddp_task_users(task, "NCCL_SOCKET_IFNAME")) ||
+	    ddp_net_has_interface(name))
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM,
+			     "interface=%s: %s has no such network interface "
+			     "with an address; in plugstack.conf, give one "
+			     "that it has (partition=NAME:interface=... where "
+			     "nodes differ), or export GLOO_SOCKET_IFNAME and "
+			     "NCCL_SOCKET_IFNAME", name,
+			     task->vars.rank.host);
+}
+
+static int choose_interface(struct ddp_task *task,
+			    const struct ddp_address *master,
+			    struct ddp_error *error)
+{
+	if (*ddp_plugin.interface)
+		return take_interface(task, ddp_plugin.interface, error);
+	if (master && ddp_net_interface(master, task->interface))
 		task->vars.interface = task->interface;
-	}
+	return 0;
 }
 
 /*
@@ -187,6 +203,7 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 				     "export another MASTER_ADDR, or none" :
 				     "fix name resolution there, or export "
 				     "another MASTER_ADDR");
-	choose_interface(task, reach == 0 ? &address : NULL);
+	if (choose_interface(task, reach == 0 ? &address : NULL, error) < 0)
+		return -1;
 	return check_port(task, reach >= 0 ? &address : NULL, users, error);
 }

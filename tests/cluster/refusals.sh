@@ -228,6 +228,22 @@ refused_for_a_key()
 	plugstack "$word"
 }
 
+# An interface that one node has
+refused_for_the_interface()
+{
+	admin n1 ip link add ib7 type veth peer name ib7-end
+	admin n1 ip address add 192.0.2.1/32 dev ib7
+	plugstack "$word" interface=ib7
+	name='interface=ib7, which n1 has' refuses_ranks n2 \
+		'interface=ib7: n2 has no such network interface' \
+		srun --ddp -w n1,n2 -N2
+	name="$word: for names of the user's it does not matter" \
+		world 'n1 n2' env GLOO_SOCKET_IFNAME=eth0 \
+		NCCL_SOCKET_IFNAME=eth0 srun --ddp -w n1,n2 -N2
+	admin n1 ip link delete ib7
+	plugstack "$word"
+}
+
 # A key that is wrong on one node only
 refused_on_a_node()
 {
@@ -258,6 +274,7 @@ for word in optional required; do
 	refused_by_ranks
 	refused_for_the_port
 	refused_for_a_key
+	refused_for_the_interface
 	refused_on_a_node
 	call login sinfo -hN -t drain,down,fail
 	equal "$word: and all nodes stay up" '' "$(cat out err)"

@@ -3,8 +3,8 @@
  * A fake of the network that the plugin sees, so that names mean the same on
  * every machine. nN is 192.0.2.N; loop is the address that Debian gives a
  * machine's own name; many has several addresses; numbers resolve, and no other
- * name does. This machine is 192.0.2.200 on eth7, and has lo and eth0 as well.
- * bind is the real one.
+ * name does. This machine is 192.0.2.200 on eth7, and has lo, eth0, ib0 and ib1
+ * as well, and dummy0 without an address. bind is the real one.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -121,6 +121,8 @@ int getifaddrs(struct ifaddrs **list)
 		{ "lo", "127.0.0.1" },
 		{ "eth0", "198.51.100.1" },
 		{ "eth7", OWN_ADDRESS },
+		{ "ib0", "203.0.113.1" },
+		{ "ib1", "203.0.113.2" },
 	};
 	static struct sockaddr_in addresses[COUNT(table)];
 	static struct ifaddrs items[COUNT(table) + 1];

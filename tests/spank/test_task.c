@@ -130,6 +130,10 @@ static const struct spank_case value_cases[] = {
 	{ .name = "a name that NCCL alone knows", .env = BASE "|"
 	  "NCCL_SOCKET_IFNAME=^lo", .command = COMMAND, .conf = LINE
 	  " interface=ib0", .want = "NCCL_SOCKET_IFNAME=^lo" },
+	{ .name = "the user's names, where the node has no such interface",
+	  .env = BASE "|GLOO_SOCKET_IFNAME=a|NCCL_SOCKET_IFNAME=b",
+	  .command = COMMAND, .conf = LINE " interface=ib7",
+	  .want = "GLOO_SOCKET_IFNAME=a|NCCL_SOCKET_IFNAME=b" },
 };
 
 /* Task 1 of 2, one on each node, which sees two GPUs */
@@ -314,6 +318,16 @@ static const struct spank_case refused_cases[] = {
 	{ .name = "the user's master that is loopback", .env = RANK0
 	  "|MASTER_ADDR=loop", .command = COMMAND,
 	  .refusal = "loop resolves to loopback" },
+	{ .name = "an interface that the node has not got", .env = RANK0,
+	  .command = COMMAND, .conf = LINE " interface=ib7",
+	  .refusal = "rank 0 on n1: interface=ib7: n1 has no such network "
+	  "interface with an address; " },
+	{ .name = "which the user names for Gloo alone", .command = COMMAND,
+	  .env = RANK0 "|GLOO_SOCKET_IFNAME=a", .conf = LINE " interface=ib7",
+	  .refusal = "interface=ib7: n1 has no such" },
+	{ .name = "an interface without an address", .env = RANK0,
+	  .command = COMMAND, .conf = LINE " interface=dummy0",
+	  .refusal = "interface=dummy0: n1 has no such" },
 	{ .name = "one rank of a node that shares nothing speaks for all",
 	  .env = BASE "|SLURM_STEP_NUM_TASKS=5000|SLURM_STEP_NODELIST=n1|"
 	  "SLURM_STEP_TASKS_PER_NODE=5000|MASTER_PORT=0", .status = 1,
