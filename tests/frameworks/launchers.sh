@@ -11,13 +11,12 @@ chmod 755 run.sh
 
 # Accelerate counts devices, of which there are none here.
 for command in torchrun 'torchrun --rdzv-backend=c10d' \
-	'torchrun --nnodes=2 --nproc-per-node=2' \
-	'env A=b python3 -u -m torch.distributed.run' \
 	'python3 -m torch.distributed.launch --use-env' \
 	'accelerate launch --multi_gpu --num_processes=2'; do
 	world even $command pytorch_ddp.py
 done
-world even bash -c 'cd . && exec torchrun pytorch_ddp.py'
+world even bash -c 'cd . && exec python3 -u -m torch.distributed.run \
+	--nnodes=2 --nproc-per-node=2 pytorch_ddp.py'
 world even accelerate launch --cpu accelerate_loop.py
 call login srun --ddp -N2 --gres=gpu:2 accelerate launch accelerate_loop.py
 test "$status" -ne 0 && ! test -s out &&
