@@ -236,7 +236,8 @@ static void read_arguments(struct ddp_launcher *launcher,
 	enum option option;
 	const char *value;
 
-	while (words.count > 0 && words.at[0][0] == '-') {
+	while (words.count > 0 && words.at[0][0] == '-' &&
+	       strcmp(words.at[0], "--") != 0) {
 		option = find_option(words.at[0]);
 		value = strchr(words.at[0], '=');
 		ddp_words_skip(&words, 1);

@@ -153,6 +153,7 @@ static const struct {
 	{ "torchrun|-r|3|a.py|--nnodes=1", 0, 0, 0, NULL },
 	{ "torchrun|--no-python|./a|--nnodes=1", 0, 0, 0, NULL },
 	{ "torchrun|--unknown-flag|a.py|--nnodes=1", 0, 0, 0, NULL },
+	{ "torchrun|--no-python|--|a|--nnodes=1", 0, 0, 0, NULL },
 	/* What is not known yet, or no number */
 	{ "bash|-c|torchrun --nnodes=$SLURM_NNODES a.py", 0, 0, 0, NULL },
 	{ "bash|-c|torchrun --nnodes $N --nproc-per-node 2 a.py", 0, 0, 2,
