@@ -160,15 +160,15 @@ END
 chmod 755 outer
 batch -n2 --gres=gpu:2 --gpu-bind=none <<END
 #!/bin/sh
-srun $see >plain.out
+srun $see >elsewhere.out
 srun --ddp ./outer >inner.out
 srun --ddp $see
 END
 equal 'sbatch --gpu-bind=none: all GPUs' '1,0 0 0000:81:00.0 0,1,0 1 0000:01:00.0 0' \
 	"$(sort -n out | cut -d' ' -f5,9,10,12 | paste -sd,)"
-cut -d' ' -f5-7 plain.out | sort >plain.gpus
+cut -d' ' -f5-7 elsewhere.out | sort >elsewhere
 check 'and a step within sees those that it sees elsewhere' \
-	sh -c 'cut -d" " -f5-7 inner.out | sort | diff plain.gpus -'
+	sh -c 'cut -d" " -f5-7 inner.out | sort | diff elsewhere -'
 
 # Each GPU is near one of the CPUs that the sandbox gives a node: with as few
 # CPUs as here, they are the same for both nodes.

@@ -84,7 +84,7 @@ hostile
 equal 'and all nodes stay up' '' "$(login sinfo -hN -t drain,down,fail)"
 plugstack optional "topology=$scratch/bare.xml"
 call login srun --ddp=explain -w n1 --gres=gpu:2 "$see"
-equal 'a node that shows no GPUs: devices, and the reason' '0,1 0 0,1 1 2' \
+equal 'a node that shows no GPUs: devices, and the reason' '0,1 0 0,1 1 1' \
 	"$(sort -n out | cut -d' ' -f5,9 | paste -sd' ') $(
 	grep -c 'no PCI device here: locality unknown' err)"
 plugstack optional
