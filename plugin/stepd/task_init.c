@@ -84,7 +84,7 @@ static int check_device(struct ddp_task *task, struct ddp_error *error)
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%.64s finds no GPU "
 			     "here, and would make a world of its own in each "
 			     "task; give it --cpu, or --multi_gpu "
-			     "--num_processes=RANKS", name);
+			     "--num_processes=RANKS_OF_A_NODE", name);
 }
 
 /*
