@@ -48,6 +48,14 @@ struct failure {
 	char message[DDP_FAILURE_SIZE];
 };
 
+/* torchrun, when somebody ends it by a signal: the cause is then elsewhere. */
+static bool is_signal(const char *message)
+{
+	static const char name[] = "SignalException:";
+
+	return strncmp(message, name, sizeof(name) - 1) == 0;
+}
+
 static bool read_failure(const struct ddp_slot *slot, struct failure *failure)
 {
 	int fd = open(slot->error_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
@@ -67,7 +75,8 @@ static bool read_failure(const struct ddp_slot *slot, struct failure *failure)
 	text[length] = '\0';
 	failure->rank = slot->rank;
 	failure->at = status.st_mtim;
-	return ddp_failure_parse(text, failure->message) == 0;
+	return ddp_failure_parse(text, failure->message) == 0 &&
+	       !is_signal(failure->message);
 }
 
 static bool is_before(const struct timespec *a, const struct timespec *b)

@@ -99,6 +99,10 @@ static const struct spank_case quiet_cases[] = {
 	{ .name = "the end of a step by Slurm", .env = HERE, .status = 143,
 	  .command = STEPD(""), .tasks = "#writes=5:" ERROR("E: a")
 	  "|#killed=15;#killed=15;" BROKEN },
+	{ .name = "torchrun's end by a signal", .env = HERE, .status = 1,
+	  .command = STEPD(""), .tasks = "#writes=5:"
+	  ERROR("SignalException: Process 7 got signal: 15")
+	  "|#exits=1;#exits=0;#exits=0" },
 	{ .name = "a file that is something else", .env = HERE, .status = 1,
 	  .command = STEPD(""),
 	  .tasks = "#writes=5:{\"a\": 1}|#exits=1;#exits=0;#exits=0" },
