@@ -11,6 +11,7 @@
 set -u
 
 export RAY_ADDRESS=$MASTER_ADDR:$MASTER_PORT
+export RAY_raylet_start_wait_time_s=300		# on a busy node
 files=$(mktemp -d /tmp/ray.XXXXXX) || exit 1
 trap 'rm -rf "$files"' EXIT
 start=(ray start --block --temp-dir "$files" --num-cpus "$OMP_NUM_THREADS"
