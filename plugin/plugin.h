@@ -71,6 +71,9 @@ extern struct ddp_plugin ddp_plugin;
 /* That command's name, if it makes one world only where it finds GPUs. */
 #define DDP_TELL_NEEDS_GPU "SLURM_DDP_NEEDS_GPU"
 
+/* The same, if it needs DDP_LAUNCHER_PORT to be free. */
+#define DDP_TELL_NEEDS_PORT "SLURM_DDP_NEEDS_PORT"
+
 /* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
 #define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"
 

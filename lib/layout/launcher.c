@@ -122,7 +122,8 @@ static const struct program *find_program(struct ddp_words *words)
 /* Those up to OPTION_CPU take no value. */
 enum option {
 	OPTION_FLAG, OPTION_STANDALONE, OPTION_PARALLEL, OPTION_CPU,
-	OPTION_NODES, OPTION_PROCESSES, OPTION_CONFIG, OPTION_OTHER
+	OPTION_NODES, OPTION_PROCESSES, OPTION_PORT, OPTION_CONFIG,
+	OPTION_OTHER
 };
 
 /*
@@ -164,6 +165,7 @@ static enum option find_option(const char *word)
 		{ "--no-python", OPTION_FLAG }, { "--run-path", OPTION_FLAG },
 		{ "--use-env", OPTION_FLAG },
 		{ "--virtual-local-rank", OPTION_FLAG },
+		{ "--main-process-port", OPTION_PORT },
 		{ "--config-file", OPTION_CONFIG },
 		{ "--multi-gpu", OPTION_PARALLEL },
 		{ "--tpu", OPTION_PARALLEL },
@@ -216,6 +218,7 @@ static void read_option(struct ddp_launcher *launcher, enum option option,
 	launcher->cpu |= option == OPTION_CPU;
 	launcher->parallel |= option == OPTION_PARALLEL ||
 			      option == OPTION_CONFIG;
+	launcher->port |= option == OPTION_PORT || option == OPTION_CONFIG;
 	if (option == OPTION_NODES && value)
 		read_nodes(launcher, value);
 	else if (option == OPTION_PROCESSES && value)
@@ -306,6 +309,12 @@ bool ddp_launcher_needs_gpu(const struct ddp_launcher *launcher)
 {
 	return launcher->kind == DDP_LAUNCHER_ACCELERATE && !launcher->cpu &&
 	       !launcher->parallel;
+}
+
+bool ddp_launcher_needs_port(const struct ddp_launcher *launcher)
+{
+	return launcher->kind == DDP_LAUNCHER_ACCELERATE && !launcher->cpu &&
+	       !launcher->port;
 }
 
 uint32_t ddp_launcher_workers(const struct ddp_launcher *launcher)

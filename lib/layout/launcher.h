@@ -31,6 +31,7 @@ struct ddp_launcher {
 	bool cpu;			/* --cpu */
 	bool parallel;			/* --multi_gpu and the like, or a
 					 * --config_file that may say so */
+	bool port;			/* --main_process_port, or such a file */
 	uint32_t nodes_min, nodes_max;	/* --nnodes, --num_machines */
 	uint32_t processes;		/* --nproc-per-node; of Accelerate
 					 * --num_processes, which counts those
@@ -58,6 +59,14 @@ int ddp_launcher_check(const struct ddp_launcher *launcher, uint32_t nodes,
  * GPU, which is then a world of its own.
  */
 bool ddp_launcher_needs_gpu(const struct ddp_launcher *launcher);
+
+/*
+ * Whether it is Accelerate's, and looks whether its own port is free on each
+ * node, though the ranks meet elsewhere: where not, it makes a world of the
+ * node alone, and waits for the others there.
+ */
+enum { DDP_LAUNCHER_PORT = 29500 };
+bool ddp_launcher_needs_port(const struct ddp_launcher *launcher);
 
 /* How many ranks it starts on each node by its arguments; 0: they leave it
  * open. */

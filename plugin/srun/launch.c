@@ -63,4 +63,6 @@ void ddp_launch_read(uint32_t component)
 	ddp_rerun_add(DDP_TELL_LAUNCHER, workers);
 	if (ddp_launcher_needs_gpu(&launcher))
 		ddp_rerun_add(DDP_TELL_NEEDS_GPU, launcher.name);
+	if (ddp_launcher_needs_port(&launcher))
+		ddp_rerun_add(DDP_TELL_NEEDS_PORT, launcher.name);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layout/launcher.h"
 #include "layout/port.h"
 #include "layout/tf.h"
 #include "plugin.h"
@@ -175,6 +176,21 @@ static int check_port(const struct ddp_task *task,
 			     why.text, task->vars.rank.host);
 }
 
+static int check_launcher_port(const struct ddp_task *task,
+			       struct ddp_error *error)
+{
+	const char *name = ddp_task_getenv(task, DDP_TELL_NEEDS_PORT);
+	struct ddp_error why;
+
+	if (!name || task->vars.node_count == 1 ||
+	    ddp_net_port_free(DDP_LAUNCHER_PORT, &why) == 0)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s on %s, and %.64s "
+			     "would wait there for ever; give it "
+			     "--main_process_port 0", why.text,
+			     task->vars.rank.host, name);
+}
+
 int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 {
 	const char *users = ddp_task_users(task, "MASTER_ADDR");
@@ -204,6 +220,8 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 				     "fix name resolution there, or export "
 				     "another MASTER_ADDR");
 	if (choose_interface(task, reach == 0 ? &address : NULL, error) < 0)
+		return -1;
+	if (check_launcher_port(task, error) < 0)
 		return -1;
 	return check_port(task, reach >= 0 ? &address : NULL, users, error);
 }

@@ -124,6 +124,21 @@ printf '%s\n' n2 n1 >n2n1
 	one_a_node 2 0,1 'launch --multi_gpu a' \
 		$ddp ./accelerate launch --multi_gpu a
 
+	# Another program has the port that Accelerate's looks at.
+	admin n2 sh -c 'perl -MIO::Socket::INET -e "
+		my \$s = IO::Socket::INET->new(Listen => 1,
+			LocalPort => 29500) or die;
+		print qq(listening\n); close STDOUT; sleep 300" >listens &
+		echo $! >listener'
+	until test -s listens; do sleep 0.1; done
+	call login $ddp ./accelerate launch --multi_gpu a
+	grep -q 'slurm-ddp: rank 1 on n2: .* 29500 .*--main_process_port 0$' err &&
+		test "$status" -ne 0
+	result $? 'accelerate launch whose port is taken is refused'
+	one_a_node 2 0,1 'launch --multi_gpu --main_process_port 0 a' \
+		$ddp ./accelerate launch --multi_gpu --main_process_port 0 a
+	admin n2 sh -c 'kill $(cat listener)'
+
 	# What torchrun takes for its arguments: one world of its agents
 	cat >agent <<-'END'
 	#!/bin/sh

@@ -222,6 +222,20 @@ Test(launcher, sees_a_processor_asked_for)
 	cr_expect(!launcher.cpu);
 }
 
+Test(launcher, knows_who_needs_its_own_port)
+{
+	struct ddp_launcher launcher;
+
+	cr_expect(find("accelerate|launch|--multi_gpu|a.py", &launcher) &&
+		  ddp_launcher_needs_port(&launcher));
+	cr_expect(find("accelerate|launch|--main_process_port|0|a.py",
+		       &launcher) && !ddp_launcher_needs_port(&launcher));
+	cr_expect(find("accelerate|launch|--config_file=c.yaml|a.py",
+		       &launcher) && !ddp_launcher_needs_port(&launcher));
+	cr_expect(find("torchrun|a.py", &launcher) &&
+		  !ddp_launcher_needs_port(&launcher));
+}
+
 Test(launcher, knows_who_needs_a_gpu)
 {
 	static const char *const others[] = {
