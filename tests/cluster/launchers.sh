@@ -61,8 +61,9 @@ one_a_node()
 	printf '%s\n' "n1 0 of 2 $2 $1 $3" "n2 1 of 2 $2 $1 $3" >wanted
 	shift 3
 	call login "$@"
+	# From 24.11 on srun warns of a -c above the job's, which works.
 	sort out | diff wanted - >why && test "$status" -eq 0 &&
-		! unquiet >>why
+		! unquiet | grep -v 'Job step may never run' >>why
 	result $? "${name:-$*}: one task a node"
 	name=
 }
