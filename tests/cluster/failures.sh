@@ -119,7 +119,9 @@ python=/usr/bin/python3
 if ! "$python" -c 'import torch' 2>why; then
 	skip 'PyTorch' 'python3-torch is not installed'
 else
-	call login srun --ddp -N2 --gres=gpu:2 "$python" record.py
+	# Debian 13's PyTorch has no libuv, and asks for it all the same.
+	call login env USE_LIBUV=0 srun --ddp -N2 --gres=gpu:2 \
+		"$python" record.py
 	sed -n 's/^slurm-ddp: \(.*\), at \([^ ]*\): \(.*\)/\2 \1 \3/p' err |
 		sort | sed 's/^[^ ]* //' >why
 	test "$(head -n 1 why)" = \
