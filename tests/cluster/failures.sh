@@ -17,7 +17,8 @@ fail()
 			>"$TORCHELASTIC_ERROR_FILE"
 	exit 3
 }
-echo $$ >"$1/$SLURM_PROCID"
+echo $$ >"$1/.$SLURM_PROCID"	# not there before it can be read
+mv "$1/.$SLURM_PROCID" "$1/$SLURM_PROCID"
 until test "$(ls "$1" | wc -l)" = "$SLURM_NTASKS"; do sleep 0.02; done
 if test "$SLURM_PROCID" = 2; then
 	case $HOW in
