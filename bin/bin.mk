@@ -7,7 +7,9 @@ TRAIN_SRC := $(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c))
 ifneq ($(HAVE_MPI),yes)
 TRAIN_SRC := $(filter-out $(TRAIN_DIR)/mpi/%,$(TRAIN_SRC))
 endif
-TRAIN_OBJ := $(TRAIN_SRC:$(TRAIN_DIR)/%.c=obj/bin/train/%.o)
+# Of libddp, what needs no PMIx.
+TRAIN_OBJ := $(TRAIN_SRC:$(TRAIN_DIR)/%.c=obj/bin/train/%.o) \
+	obj/lib/job/heartbeat.o
 
 # oneDNN where it was found, or else a CBLAS.
 ifeq ($(HAVE_ONEDNN),yes)
@@ -25,7 +27,7 @@ obj/bin/train/%.o: $(TRAIN_DIR)/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
 obj/bin/ddp-train: $(TRAIN_OBJ) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm -pthread $(LIBS)
 
 INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
 ifeq ($(HAVE_PMIX),yes)

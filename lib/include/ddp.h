@@ -126,6 +126,20 @@ int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error);
 void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4), noreturn));
 
+/*
+ * This rank makes progress: call it once a step. It adds 1 to a counter that
+ * the process beside the ranks of a node reads, which then knows a rank that
+ * hangs from one that is quiet. No job is needed. Collectives, communicators
+ * and waits of libddp that succeed count by themselves.
+ *
+ * The first call opens the file that DDP_HEARTBEAT_FILE names. Without that
+ * variable, or if the file cannot be used, this and every later call does
+ * nothing. Otherwise a later call is one atomic addition. In a child of fork it
+ * does nothing, because workers that go on would hide a rank that hangs.
+ * Changes errno never. Any thread and any signal handler may call it.
+ */
+void ddp_heartbeat(void);
+
 /* "0.1.0" */
 const char *ddp_version(void);
 

@@ -237,6 +237,8 @@ int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 	rc = ddp_exchange_put(job, mine, size, deadline, error);
 	if (rc == 0)
 		rc = read_records(job, size, all, deadline, error);
+	if (rc == 0)
+		ddp_heartbeat();
 	ddp_job_end(job);
 	return rc;
 }
@@ -259,6 +261,8 @@ int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error)
 	for (rank = 0; rank < job->size && rc == 0; rank++)
 		rc = ddp_exchange_get(job, rank, &none, 0, &size, deadline,
 				      error);
+	if (rc == 0)
+		ddp_heartbeat();
 	ddp_job_end(job);
 	return rc;
 }

@@ -84,8 +84,12 @@ int ddp_nccl_wait(ncclComm_t comm, cudaStream_t stream, int32_t timeout_ms,
 	}
 	for (;;) {
 		done = look_once(nccl, comm, stream, error);
-		if (done != 0)
-			return done > 0 ? 0 : -1;
+		if (done < 0)
+			return -1;
+		if (done > 0) {
+			ddp_heartbeat();
+			return 0;
+		}
 		if (ddp_clock_ms() >= deadline)
 			break;
 		ddp_await_pause(&round);

@@ -95,8 +95,10 @@ int ddp_nccl_create(struct ddp_job *job, unsigned int groups,
 	if (setup.mine.code == DDP_ERROR_NONE)
 		add_groups(&setup);
 	result = ddp_setup_finish(&setup, error);
-	if (result == 0)
+	if (result == 0) {
 		take_groups(&setup, comms);
+		ddp_heartbeat();
+	}
 	ddp_setup_end(&setup);
 	return result;
 }
@@ -201,8 +203,10 @@ int ddp_nccl_split(struct ddp_job *job, uint32_t color, uint32_t key,
 	setup.colors = colors;
 	if (result == 0)
 		result = ddp_setup_finish(&setup, error);
-	if (result == 0)
+	if (result == 0) {
 		*comm = setup.team_count > 0 ? setup.teams[0].comm : NULL;
+		ddp_heartbeat();
+	}
 	ddp_setup_end(&setup);
 	free(colors);
 	free(keys);
