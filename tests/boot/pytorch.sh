@@ -104,6 +104,26 @@ said '0 pmix://n1:5000: pmix:// takes no address and no options
 0 pmix://?port=5000: pmix:// takes no address and no options
 0 1' 'an address in the URL is refused'
 
+# What counts: the rank, a program that it starts, and no worker that it forks
+DDP_HEARTBEAT_FILE=$PWD/beats
+export DDP_HEARTBEAT_FILE
+call "$python" -c 'import os, slurm_ddp, subprocess, sys
+slurm_ddp.heartbeat()
+worker = os.fork()
+slurm_ddp.heartbeat()
+if not worker:
+    os._exit(0)
+os.waitpid(worker, 0)
+subprocess.run([sys.executable, "-c", """import ctypes, os
+ctypes.CDLL(os.environ["DDP_LIBRARY"]).ddp_heartbeat()"""], check=True)'
+equal 'heartbeats are counted' '0  4096 3' "$status $(cat err) $(wc -c <beats) $(
+	od -An -tu8 -N8 beats | tr -d ' ')"
+rm -f beats
+call "$python" meet.py meet=2
+# Each meeting exchanges two records.
+equal 'so are meetings' 4 "$(od -An -tu8 -N8 beats | tr -d ' ')"
+unset DDP_HEARTBEAT_FILE
+
 if test -n "$why"; then
 	skip 'pmix:// on two nodes' "$why"
 	return 0
