@@ -5,6 +5,8 @@
  *
  * "Collective" below: every rank calls it, in the same order and with the same
  * arguments. If the process of a rank ends early, the launcher ends the others.
+ * If one does not come, all ranks end once another has waited for it as long as
+ * `timeout` says.
  *
  * To read ddp-train: this file, device.h and model.h are its interfaces; main.c
  * is the run; gradient.c and optimizer.c are a step.
@@ -103,6 +105,8 @@ struct collective {
 	void *state;			/* the table's own, NULL at first */
 	int rank, size;			/* 0 and 1 before open() */
 	int node, nodes;		/* by lowest rank, from 0; likewise */
+	double timeout;			/* seconds that a wait may last; 0: for
+					   ever. Set it before open() */
 };
 
 extern const struct collective_table collective_self;	/* one process */

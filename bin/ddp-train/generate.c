@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ddp.h"
 #include "model.h"
 #include "rng.h"
 #include "trainer.h"
@@ -64,6 +65,7 @@ void trainer_print_sample(struct trainer *trainer, uint64_t count)
 		putchar(isprint(byte) || byte == '\n' || byte == '\t' ||
 			byte >= 0x80 ? byte : '.');
 		fflush(stdout);
+		ddp_heartbeat();
 	}
 	putchar('\n');
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The gradient of a step, chunk by chunk, and the loss of held-out data. */
 #include "collective.h"
+#include "ddp.h"
 #include "fold.h"
 #include "layout/clock.h"
 #include "model.h"
@@ -136,11 +137,13 @@ static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 				 trainer->levels[level],
 				 trainer->losses +
 				 find_chunk(trainer, order));
+	if (last)
+		return;
 	/* Of the levels, as many fold as order ends in ones. */
-	if (!last)
-		add_levels(trainer, level,
-			   __builtin_popcount((unsigned int)order + 1) - 1, 0,
-			   trainer->model->param_count);
+	add_levels(trainer, level,
+		   __builtin_popcount((unsigned int)order + 1) - 1, 0,
+		   trainer->model->param_count);
+	ddp_heartbeat();
 }
 
 void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
@@ -203,6 +206,7 @@ double trainer_evaluate(struct trainer *trainer)
 					 sizeof(mine));
 		for (int rank = 0; rank < collective->size; rank++)
 			sum += shares[rank].loss;
+		ddp_heartbeat();
 	}
 	return sum;
 }

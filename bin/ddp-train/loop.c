@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "ddp.h"
 #include "fold.h"
 #include "layout/clock.h"
 #include "layout/error.h"
@@ -121,6 +122,7 @@ static int take_step(struct run *run, uint64_t number, uint64_t *bad,
 	if (run->progress && progress_print_step(run->progress, &step,
 						 error) < 0)
 		give_up(run, error);
+	ddp_heartbeat();
 	if (options->check_every && (number % options->check_every == 0 ||
 				     number == options->steps))
 		return compare_parameters(run, number, error);

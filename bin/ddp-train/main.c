@@ -200,7 +200,7 @@ int main(int argc, char **argv)
 		return tool_options_answer(&train_options, run.options.help);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	/* A rank that has failed meets the others too, to tell them. */
-	if (world_open(&run.collective, run.options.backend, &run.quiet,
+	if (world_open(&run.collective, &run.options, &run.quiet,
 		       usable ? &mine : NULL) == 0 && usable) {
 		run.opened = ddp_clock_seconds();
 		prepare(&run, &mine);

@@ -11,7 +11,7 @@ enum { MANY = 1000000000, SIZE = 65536 };
 static const struct options defaults = {
 	.steps = 100, .seed = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
 	.max_bad_steps = 1, .bucket_bytes = 25 << 20, .overlap = true,
-	.granule = 1, .check_every = 100
+	.granule = 1, .check_every = 100, .timeout = 300
 };
 
 static const struct tool_option rows[OPTIONS] = {
@@ -122,6 +122,10 @@ static const struct tool_option rows[OPTIONS] = {
 	  .min = 0, .max = MANY, .value = "N",
 	  .help = "compare the ranks' parameters every N steps\n"
 		  "(default: 100; 0: never)" },
+	[OPT_TIMEOUT] = { "timeout", TOOL_WHOLE, AT(timeout),
+	  .min = 0, .max = MANY, .value = "SECONDS", .own = true,
+	  .help = "end all ranks, and name the one that is missing,\n"
+		  "where a wait takes longer (default: 300; 0: never)" },
 	[OPT_PLAN] = { "plan", TOOL_FLAG, AT(plan), .heading = "Output",
 	  .help = "print memory and buckets, and exit" },
 	[OPT_LOG] = { "log", TOOL_TEXT, AT(log), .value = "FILE", .own = true,

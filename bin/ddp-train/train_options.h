@@ -45,6 +45,7 @@ struct options {
 	bool deterministic;
 	uint64_t granule;		/* sequences; 1 */
 	uint64_t check_every;		/* parameter hashes; 0: never */
+	uint64_t timeout;		/* seconds of a wait; 0: for ever */
 	uint64_t eval_every;		/* 0: never */
 	uint64_t sample;		/* bytes to print at the end; 0: none */
 	bool plan;			/* print it and exit */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collective.h"
+#include "ddp.h"
 #include "layout/error.h"
 #include "model.h"
 #include "trainer.h"
@@ -230,6 +231,7 @@ static void broadcast_parameters(struct trainer *trainer)
 			BROADCAST, count + begin, length, FLOAT32, 0);
 
 		collective->table->wait(collective, ticket, QUEUE_COMPUTE);
+		ddp_heartbeat();
 	}
 }
 

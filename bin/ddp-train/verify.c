@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "collective.h"
+#include "ddp.h"
 #include "layout/error.h"
 #include "model.h"
 #include "trainer.h"
@@ -41,6 +42,7 @@ uint64_t trainer_hash_parameters(struct trainer *trainer)
 		device_fetch(device, trainer->piece, trainer->param + begin,
 			     length * sizeof(float));
 		hash = hash_piece(hash, trainer->piece, length);
+		ddp_heartbeat();
 	}
 	return hash;
 }

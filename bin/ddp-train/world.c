@@ -60,14 +60,16 @@ choose_backend(enum backend backend, const struct tool_promise *promise,
 	return NULL;
 }
 
-int world_open(struct collective *collective, enum backend backend,
+int world_open(struct collective *collective, const struct options *options,
 	       bool *quiet, struct ddp_error *error)
 {
 	struct tool_promise promise;
 	bool bad = tool_promise_read(&promise, error) < 0;
 
-	*collective = (struct collective){ .size = 1, .nodes = 1 };
-	collective->table = choose_backend(backend, &promise, error);
+	*collective = (struct collective){
+		.size = 1, .nodes = 1, .timeout = (double)options->timeout
+	};
+	collective->table = choose_backend(options->backend, &promise, error);
 	if (collective->table &&
 	    collective->table->open(collective, error) < 0)
 		collective->table = NULL;

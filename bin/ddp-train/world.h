@@ -17,12 +17,12 @@ struct ddp_error;
 enum { WORLD_CELL = 128 };
 
 /*
- * Choose a backend, open it, and compare it with RANK and WORLD_SIZE.
+ * Choose options' backend, open it, and compare it with RANK and WORLD_SIZE.
  * Returns 0, or -1 with error set. Even then collective->table may be open, and
  * the other ranks wait there for the error. If the ranks cannot meet, it is
  * NULL, with rank 0 and size 1. *quiet: another process prints the error.
  */
-int world_open(struct collective *collective, enum backend backend,
+int world_open(struct collective *collective, const struct options *options,
 	       bool *quiet, struct ddp_error *error);
 
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allreduce BACKEND ORDER NODES ROUNDS SEED: drives a collective with random
- * ranges, operations, delays and late events, and compares every value with
- * what each rank works out alone from all ranks' inputs, which are functions
- * of seed, rank, round and position. Silent and 0 if all is right.
+ * allreduce BACKEND ORDER NODES ROUNDS SEED [TIMEOUT]: drives a collective,
+ * which waits no longer than TIMEOUT seconds, with random ranges, operations,
+ * delays and late events, and compares every value with what each rank works
+ * out alone from all ranks' inputs, which are functions of seed, rank, round
+ * and position. Silent and 0 if all is right.
  *
  * BACKEND is self or mpi, ORDER plain or deterministic. NODES has a digit for
  * each rank, the node that this rank takes for its own (by a fake
@@ -360,14 +361,15 @@ int main(int argc, char **argv)
 	bool room = argc == 3;
 	int status;
 
-	if (argc != 6 && !room)
+	if (argc != 6 && argc != 7 && !room)
 		return 2;
 	if (strcmp(argv[1], "self") == 0)
 		test.table = &collective_self;
 	if (!room && strcmp(argv[3], "real") != 0)
 		fake_nodes = argv[3];
 	test.collective = (struct collective){
-		.table = test.table, .size = 1, .nodes = 1
+		.table = test.table, .size = 1, .nodes = 1,
+		.timeout = argc == 7 ? atof(argv[6]) : 0
 	};
 	test.table->open(&test.collective, NULL);
 	if (least + least == 0.0f)

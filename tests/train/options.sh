@@ -25,6 +25,8 @@ test_options()
 	--steps '99999999999999999999'|--steps 99999999999999999999
 	--steps ''|--steps=
 	--steps needs a value|--steps
+	--timeout '-1' is not a whole number from 0 to 1000000000|--timeout -1
+	--timeout '1.5'|--timeout 1.5
 	--batch '65537'|--batch 65537
 	--batch '1.5'|--batch=1.5
 	--global-batch '0'|--global-batch 0

@@ -4,20 +4,18 @@
  * itself end the world: MPI_ERRORS_ARE_FATAL, the default.
  */
 #define _GNU_SOURCE
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "layout/error.h"
 #include "mpi/exchange.h"
+#include "mpi/watch.h"
 #include "tool/mpi_private.h"
 
-enum {
-	TICKETS = 256,		/* at once; start() waits for a free one */
-	SPINS = 300		/* some 10 us, before other ranks get the CPU */
-};
+enum { TICKETS = 256 };		/* at once; start() waits for a free one */
 
 struct mpi {
+	struct watch watch;
 	struct node node;
 	struct exchange exchange;
 	struct device *device;
@@ -63,7 +61,8 @@ static int open_world(struct collective *collective, struct ddp_error *error)
 	MPI_Comm_rank(MPI_COMM_WORLD, &collective->rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &collective->size);
 	collective->state = mpi;
-	node_open(&mpi->node, collective);
+	watch_open(&mpi->watch, collective);
+	node_open(&mpi->node, &mpi->watch, collective);
 	return 0;
 }
 
@@ -71,14 +70,19 @@ static int open_world(struct collective *collective, struct ddp_error *error)
 static int agree_on_error(const struct collective *collective,
 			  struct ddp_error *mine, struct ddp_error *error)
 {
+	struct mpi *mpi = collective->state;
 	int first = mine->code == DDP_ERROR_NONE ? collective->size :
 		collective->rank;
+	MPI_Request request;
 
-	MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN,
-		      MPI_COMM_WORLD);
+	MPI_Iallreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN,
+		       MPI_COMM_WORLD, &request);
+	watch_finish(&mpi->watch, &request);
 	if (first == collective->size)
 		return 0;
-	MPI_Bcast(mine, sizeof(*mine), MPI_BYTE, first, MPI_COMM_WORLD);
+	MPI_Ibcast(mine, sizeof(*mine), MPI_BYTE, first, MPI_COMM_WORLD,
+		   &request);
+	watch_finish(&mpi->watch, &request);
 	return ddp_error_set(error, mine->code, "%s", mine->text);
 }
 
@@ -150,18 +154,12 @@ static void poll_tickets(struct collective *collective)
 	}
 }
 
-/* One round of waiting: spin at first, then let other ranks run. */
-static void wait_round(struct collective *collective, int *round)
+static void wait_round(struct collective *collective, struct wait *wait)
 {
+	struct mpi *mpi = collective->state;
+
 	poll_tickets(collective);
-	if (*round >= SPINS) {
-		sched_yield();
-		return;
-	}
-	++*round;
-#ifdef __x86_64__
-	__builtin_ia32_pause();
-#endif
+	watch_wait(&mpi->watch, wait);
 }
 
 static uint64_t start_ticket(struct collective *collective,
@@ -170,11 +168,11 @@ static uint64_t start_ticket(struct collective *collective,
 {
 	struct mpi *mpi = collective->state;
 	uint64_t number = mpi->started + 1;
-	int round = 0;
+	struct wait wait = { 0 };
 
 	(void)type;
 	while (number - mpi->done > TICKETS)
-		wait_round(collective, &round);
+		wait_round(collective, &wait);
 	mpi->tickets[number % TICKETS] = (struct ticket){
 		.op = op, .offset = offset, .count = count, .event = event,
 		.number = (int)(number % TICKETS)
@@ -188,23 +186,24 @@ static void wait_for_ticket(struct collective *collective, uint64_t ticket,
 			    enum device_queue queue)
 {
 	struct mpi *mpi = collective->state;
-	int round = 0;
+	struct wait wait = { 0 };
 
 	(void)queue;
 	while (node_find_least(&mpi->node, DONE) < ticket)
-		wait_round(collective, &round);
+		wait_round(collective, &wait);
 }
 
 static void agree(struct collective *collective, const void *mine,
 		  void *all, size_t bytes)
 {
+	struct wait wait = { 0 };
 	MPI_Request request;
-	int done = 0, round = 0;
+	int done = 0;
 
 	MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
 		       MPI_COMM_WORLD, &request);
 	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
-		wait_round(collective, &round);
+		wait_round(collective, &wait);
 }
 
 static void close_world(struct collective *collective)
@@ -213,6 +212,7 @@ static void close_world(struct collective *collective)
 
 	exchange_free(&mpi->exchange);
 	node_close(&mpi->node);
+	watch_close(&mpi->watch);
 	free(mpi);
 	collective->state = NULL;
 	tool_mpi_close();

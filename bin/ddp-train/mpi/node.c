@@ -23,7 +23,8 @@ static void number_nodes(const struct place *place,
 	}
 }
 
-void node_open(struct node *node, struct collective *collective)
+void node_open(struct node *node, struct watch *watch,
+	       struct collective *collective)
 {
 	struct place place = { .leader = collective->rank };
 
@@ -35,7 +36,7 @@ void node_open(struct node *node, struct collective *collective)
 	node->place = calloc((size_t)collective->size, sizeof(place));
 	node->counters = calloc((size_t)node->size, sizeof(*node->counters));
 	node->copy = calloc((size_t)node->size, sizeof(*node->copy));
-	if (window_open(&node->window, node->comm) < 0 || !node->place ||
+	if (window_open(&node->window, node->comm, watch) < 0 || !node->place ||
 	    !node->counters || !node->copy)
 		collective->table->abort(collective, "no memory for the list "
 					 "of ranks");

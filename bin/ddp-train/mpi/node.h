@@ -3,7 +3,8 @@
  * The ranks over MPI; read this first. Those of a node have their buffers
  * ("copies") in one shared window (window.h) from the start, so that a rank
  * sums its slice straight from all copies into all copies. Between nodes slices
- * travel in chunks (exchange.h). mpi.c works the tickets off.
+ * travel in chunks (exchange.h). mpi.c works the tickets off. What a rank waits
+ * for has a deadline (watch.h).
  *
  * A rank publishes two counters in the window: `ready`, the number of tickets
  * whose event has come, and `done`, the number after which it touches neither
@@ -21,6 +22,7 @@
 #include "mpi/window.h"
 
 struct collective;
+struct watch;
 
 enum count { READY, DONE, COUNTS };
 
@@ -45,7 +47,8 @@ struct node {
 };
 
 /* Find the ranks of this node; sets node and nodes of collective. */
-void node_open(struct node *node, struct collective *collective);
+void node_open(struct node *node, struct watch *watch,
+	       struct collective *collective);
 
 /* Before the window's steps: set its size, for so many bytes of each rank. */
 void node_plan_window(struct node *node, size_t bytes);

@@ -16,6 +16,7 @@
 
 #include "layout/error.h"
 #include "mpi/room.h"
+#include "mpi/watch.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U		/* Linux 6.3 */
@@ -51,10 +52,11 @@ static int fail(const struct window *window, const char *what, const char *fix,
 			     find_host(host), reason, fix);
 }
 
-int window_open(struct window *window, MPI_Comm comm)
+int window_open(struct window *window, MPI_Comm comm, struct watch *watch)
 {
 	*window = (struct window){
-		.comm = comm, .fd = -1, .listener = -1, .connection = -1
+		.comm = comm, .watch = watch,
+		.fd = -1, .listener = -1, .connection = -1
 	};
 	MPI_Comm_rank(comm, &window->rank);
 	MPI_Comm_size(comm, &window->size);
@@ -105,11 +107,13 @@ static int check_room(struct window *window, struct ddp_error *error)
 {
 	struct room mine[ROOMS];
 	int count = room_find("/proc", mine);
+	MPI_Request request;
 
 	for (int i = count; i < ROOMS; i++)
 		mine[i] = (struct room){ .bytes = UINT64_MAX };
-	MPI_Allgather(mine, sizeof(mine), MPI_BYTE, window->rooms,
-		      sizeof(mine), MPI_BYTE, window->comm);
+	MPI_Iallgather(mine, sizeof(mine), MPI_BYTE, window->rooms,
+		       sizeof(mine), MPI_BYTE, window->comm, &request);
+	watch_finish(window->watch, &request);
 	for (int i = 0; i < count; i++)
 		if (count_need(window, &mine[i]) > mine[i].bytes)
 			return refuse_room(window, &mine[i], error);
@@ -202,18 +206,28 @@ static int open_by_number(const struct window *window)
 	return fd;
 }
 
+/* From the first rank. */
+static void broadcast(const struct window *window, void *bytes, int size)
+{
+	MPI_Request request;
+
+	MPI_Ibcast(bytes, size, MPI_BYTE, 0, window->comm, &request);
+	watch_finish(window->watch, &request);
+}
+
 static int open_memory(struct window *window, struct ddp_error *error)
 {
+	MPI_Request request;
 	int missing;
 
 	(void)error;
-	MPI_Bcast(&window->origin, sizeof(window->origin), MPI_BYTE, 0,
-		  window->comm);
+	broadcast(window, &window->origin, sizeof(window->origin));
 	if (window->rank > 0)
 		window->fd = open_by_number(window);
 	missing = window->rank > 0 && window->fd < 0;
-	MPI_Allreduce(&missing, &window->missing, 1, MPI_INT, MPI_SUM,
-		      window->comm);
+	MPI_Iallreduce(&missing, &window->missing, 1, MPI_INT, MPI_SUM,
+		       window->comm, &request);
+	watch_finish(window->watch, &request);
 	return 0;
 }
 
@@ -237,8 +251,7 @@ static int connect_to_first(struct window *window, struct ddp_error *error)
 {
 	if (window->missing == 0)
 		return 0;
-	MPI_Bcast(window->socket_name, sizeof(window->socket_name), MPI_BYTE,
-		  0, window->comm);
+	broadcast(window, window->socket_name, sizeof(window->socket_name));
 	if (window->rank == 0 || window->fd >= 0)
 		return 0;
 	window->connection = handover_connect(window->socket_name, false);

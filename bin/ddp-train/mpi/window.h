@@ -17,6 +17,7 @@
 #include "mpi/room.h"
 
 struct ddp_error;
+struct watch;
 
 /* Where to find the first rank's memfd, and how to recognize it. */
 struct window_origin {
@@ -28,6 +29,7 @@ struct window_origin {
 
 struct window {
 	MPI_Comm comm;			/* of the ranks of the node */
+	struct watch *watch;
 	int rank, size;
 	size_t segment;			/* bytes of a rank, whole pages */
 	char *base;			/* [size][segment]; NULL: not mapped */
@@ -40,7 +42,7 @@ struct window {
 };
 
 /* Among these ranks. Returns 0, or -1 without memory. */
-int window_open(struct window *window, MPI_Comm comm);
+int window_open(struct window *window, MPI_Comm comm, struct watch *watch);
 
 /* Set how many bytes of each rank it has. */
 void window_set_bytes(struct window *window, size_t bytes);

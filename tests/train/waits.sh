@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # variables of run; inner shells expand
+# Waits for a rank that does not come: it is named in time, and all ranks end.
+# Progress is counted, waits are not.
+
+# begin_ranks N READY COMMAND...: in the background, until READY, a command,
+# succeeds; rank R has written its pid into pid.R, and counts its progress in
+# beats.R
+begin_ranks()
+{
+	begin_n=$1 begin_ready=$2
+	shift 2
+	rm -f pid.* beats.*
+	: >why
+	timeout 60 mpirun -n "$begin_n" sh -c '
+		rank=$OMPI_COMM_WORLD_RANK
+		DDP_HEARTBEAT_FILE=$PWD/beats.$rank
+		export DDP_HEARTBEAT_FILE
+		echo $$ >pid.$rank
+		exec "$@"' - "$@" >out 2>err </dev/null &
+	run=$!
+	until $begin_ready || ! kill -0 "$run"; do
+		sleep .1
+	done 2>/dev/null
+}
+
+trains()
+{
+	grep -q '^step' out
+}
+
+# maps: whether rank 0 has the memory that ranks share
+maps()
+{
+	grep -q memfd:ddp-train "/proc/$(cat pid.0)/maps"
+}
+
+# sleeps: whether rank 0 has stopped itself
+sleeps()
+{
+	grep -q '^State:.*stopped' "/proc/$(cat pid.0)/status"
+}
+
+# named NAME RANK SECONDS: stop RANK; another one names it in time
+named()
+{
+	kill -STOP "$(cat "pid.$2")"
+	begin=$(date +%s%N)
+	wait "$run"
+	status=$?
+	took=$((($(date +%s%N) - begin) / 1000000))
+	echo "status $status after $took ms" >why
+	host=$(uname -n)
+	test "$status" -eq 1 && test "$took" -le $((($3 + 5) * 1000)) &&
+		test "$(grep -c '^ddp-train: ' err)" -eq 1 &&
+		grep -q "^ddp-train: rank [^$2] on $host: waited [0-9]* s $(
+			)for rank $2 on $host, which did not answer: .* $(
+			)--timeout$" err
+	result $? "$1"
+}
+
+# beats RANK
+beats()
+{
+	od -An -tu8 -N8 "beats.$1" | tr -d ' '
+}
+
+# A fake memfd_create(): the rank that makes the shared memory stops there.
+cat >fake_memfd.c <<'END_OF_C'
+#include <signal.h>
+
+int memfd_create(const char *name, unsigned int flags)
+{
+	(void)name;
+	(void)flags;
+	raise(SIGSTOP);
+	return -1;
+}
+END_OF_C
+
+waits_begin()
+{
+	if ! cc -shared -fPIC -o fake_memfd.so fake_memfd.c >why 2>&1; then
+		skip 'a rank that stops before the first step' 'no cc'
+		return
+	fi
+	begin_ranks 3 sleeps env LD_PRELOAD="$PWD/fake_memfd.so" "$train" \
+		--timeout 2
+	named 'a rank that stops before the first step' 0 2
+}
+
+# All are stopped for longer than the time-out, as by scontrol suspend, one of
+# them while it waits. That one goes on first, and waits again for less.
+waits_pause()
+{
+	begin_ranks 3 trains "$train" --steps 1000000000 --timeout 6
+	kill -STOP "$(cat pid.1)" "$(cat pid.2)"
+	sleep 1
+	kill -STOP "$(cat pid.0)"
+	sleep 7
+	kill -CONT "$(cat pid.0)"
+	sleep 3
+	kill -CONT "$(cat pid.1)" "$(cat pid.2)"
+	before=$(beats 0)
+	sleep 5
+	kill -0 "$run" && test "$(beats 0)" -gt "$before"
+	result $? 'ranks that were stopped and go on train on'
+	kill "$run"
+	wait "$run"
+}
+
+waits_beats()
+{
+	begin_ranks 2 trains "$train" --steps 50
+	wait "$run"
+	# A step is one; so are a broadcast and a hash of few parameters.
+	equal 'progress is counted' '52 52' "$(beats 0) $(beats 1)"
+	begin_ranks 2 trains "$train" --steps 1000000000 --timeout 0
+	kill -STOP "$(cat pid.1)"
+	sleep 1
+	before=$(beats 0)
+	sleep 1
+	equal 'waiting is none' "$before" "$(beats 0)"
+	kill "$run"
+	wait "$run"
+}
+
+test_waits()
+{
+	needs_worlds 'waits for a rank' || return 0
+	begin_ranks 3 trains env OMPI_MCA_mpi_abort_delay=2 "$train" \
+		--steps 1000000000 --timeout 2
+	named 'only one rank names the one that is stopped' 1 4
+	begin_ranks 3 trains "$train" --steps 1000000000 --timeout 2
+	named 'a rank that is stopped is named in time' 1 2
+	begin_ranks 2 trains "$train" --data "$text" --preset 10M --batch 1 \
+		--context 64 --steps 1000000000 --timeout 3
+	named 'rank 0, which is stopped in a step' 0 3
+	program allreduce
+	begin_ranks 4 maps "$program" mpi plain 0011 1000000 1 2
+	named 'a rank whose messages others need' 2 2
+	waits_begin
+	waits_pause
+	waits_beats
+}
