@@ -103,6 +103,22 @@ if test -n "$train"; then
 	call login srun --ddp -N2 --gres=gpu:2 ddp-train --model toy \
 		--backend mpi -m cyclic
 	equal 'all ranks say one sentence of a bad option' 2 "$status"
+	for victim in 0,n1 3,n2; do
+		rm -f log
+		call login srun --ddp -N2 --gres=gpu:2 sh -c '
+			test $SLURM_PROCID -ne ${0%,*} || {
+				until test -s log; do sleep 0.1; done
+				kill -STOP $$
+			} &
+			exec ddp-train "$@"' $victim --data text --log log \
+			--steps 1000000000 --timeout 3
+		grep '^ddp-train: ' err >why
+		test "$status" -ne 0 && test "$(wc -l <why)" -eq 1 &&
+			grep -q "^ddp-train: rank [01] on n1: waited $(
+				)[3-8] s for rank ${victim%,*} on $(
+				)${victim#*,}, which did not answer: " why
+		result $? "rank ${victim%,*}, which is stopped, is named"
+	done
 else
 	skip 'ddp-train on two nodes' 'ddp-train was not built'
 fi
