@@ -31,13 +31,16 @@ obj/bin/ddp-train: $(TRAIN_OBJ) $(TOOL_LIB)
 
 INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
 ifeq ($(HAVE_PMIX),yes)
-INFO_SRC := $(filter-out %/no_gather.c,$(INFO_SRC))
+INFO_SRC := $(filter-out %/no_gather.c %/no_meet.c,$(INFO_SRC))
 INFO_LIB := obj/lib/libddp.a
 else
-INFO_SRC := $(filter-out %/gather.c,$(INFO_SRC)) \
-	$(srcdir)/bin/ddp-info/no_gather.c
+INFO_SRC := $(filter-out %/gather.c %/meet.c,$(INFO_SRC))
 endif
 INFO_OBJ := $(sort $(INFO_SRC:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o))
+
+# What is pure in it, for tests/unit
+INFO_CHECK := $(sort $(wildcard $(srcdir)/bin/ddp-info/check*.c))
+INFO_CHECK := $(INFO_CHECK:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o)
 
 obj/bin/info/%.o: $(srcdir)/bin/ddp-info/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)

@@ -3,8 +3,9 @@
  * The parts of ddp-info; start with main.c. nodes.c places ranks on nodes that
  * the options describe (described.c reads them), compare.c compares what a task
  * of a step got with what was planned for it, gather.c prints one table of a
- * whole step, and variables.c one of all variables. The answers come from
- * lib/layout, and the text of a row too. Each function returns 0, or -1 with
+ * whole step, and variables.c one of all variables; doctor.h begins the part
+ * that examines an installation. The answers come from lib/layout, and the text
+ * of a row too. Each function returns 0, or -1 with
  * error set; what they print is written at the end.
  */
 #ifndef DDP_INFO_INFO_H
@@ -22,7 +23,7 @@ enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_ENV };
 
 /* Texts are borrowed from argv; NULL: not given. */
 struct options {
-	bool help, version, variables, gather;
+	bool help, version, variables, gather, doctor;
 	bool describes;			/* nodes, by any option */
 	const char *nodes, *tasks, *topology, *draw;
 	uint64_t gpus;			/* DDP_GPU_NONE: all that there are */

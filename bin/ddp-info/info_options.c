@@ -42,6 +42,9 @@ static const struct tool_option rows[] = {
 		  "noted in it, for lstopo to draw" },
 	{ "gather", TOOL_FLAG, AT(gather),
 	  .help = "in a step: one table of what is planned" },
+	{ "doctor", TOOL_FLAG, AT(doctor),
+	  .help = "examine the installation here and, in salloc -N2\n"
+		  "ddp-info --doctor, on the nodes of the job" },
 	{ "variables", TOOL_ASK, AT(variables),
 	  .help = "print all variables that tasks get, and exit" },
 	{ "help", TOOL_ASK, AT(help), .help = "print this text and exit" },
@@ -69,6 +72,10 @@ int options_parse(struct options *options, int argc, char **argv,
 			       error) < 0)
 		return -1;
 	options->describes = given & ((1 << ROW_FORMAT) - 1);
+	if (options->doctor && (options->describes || options->gather))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--doctor "
+				     "examines what is there: leave --gather "
+				     "and what describes nodes out");
 	if (options->gpus == DDP_GPU_NONE || options->visible.count == 0)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--gpus and --visible "

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "doctor.h"
 #include "info.h"
 #include "tool/tool.h"
 
@@ -38,6 +39,8 @@ static int work(const struct options *options, bool *differs,
 		variables_print();
 		return 0;
 	}
+	if (options->doctor)
+		return doctor_print(differs, error);
 	if (options->gather)
 		return gather(error);
 	if (!in_step)

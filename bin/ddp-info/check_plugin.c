@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether the plugin is there on all nodes, and whether its ranks meet. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The line of plugstack.conf that names the plugin. */
+static bool judge_line(const struct check_node *node, const char *stack,
+		       struct check_verdict *verdict)
+{
+	char value[CHECK_VALUE_SIZE];
+	unsigned long count;
+
+	if (check_fact(node, "stack_flaw", value, sizeof(value))) {
+		check_say(verdict, CHECK_UNKNOWN, "%.500s cannot be read: "
+			  "%.200s; let users read it", stack, value);
+		return false;
+	}
+	check_fact(node, "plugin_lines", value, sizeof(value));
+	count = strtoul(value, NULL, 10);
+	if (count == 0)
+		check_say(verdict, CHECK_WRONG, "no line of %.500s names "
+			  "spank_ddp.so: add \"optional spank_ddp.so\" to it, "
+			  "or include slurm-ddp's ddp.conf", stack);
+	else if (count > 1)
+		check_say(verdict, CHECK_WRONG, "%lu lines of %.500s and what "
+			  "it includes name spank_ddp.so: leave only one",
+			  count, stack);
+	return count == 1;
+}
+
+static void judge_plugin(const struct check_world *world,
+			 const struct check_node *node,
+			 struct check_verdict *verdict)
+{
+	char stack[CHECK_VALUE_SIZE], path[CHECK_VALUE_SIZE];
+	char value[CHECK_VALUE_SIZE];
+
+	if (!check_fact(node, "stack", stack, sizeof(stack))) {
+		check_say(verdict, CHECK_UNKNOWN, "scontrol does not tell "
+			  "where plugstack.conf is");
+		return;
+	}
+	if (!judge_line(node, stack, verdict))
+		return;
+	check_fact(node, "plugin", path, sizeof(path));
+	if (check_fact(node, "plugin_flaw", value, sizeof(value)))
+		check_say(verdict, CHECK_WRONG, "%.500s names %.300s: %.100s; "
+			  "install slurm-ddp there", stack, path, value);
+	else if (!check_fact(node, "plugin_version", value, sizeof(value)))
+		check_say(verdict, CHECK_WRONG, "%.500s does not tell its "
+			  "version, and this ddp-info is of slurm-ddp %s: "
+			  "install one version on all nodes", path,
+			  world->version);
+	else if (strcmp(value, world->version) != 0)
+		check_say(verdict, CHECK_WRONG, "%.500s is of slurm-ddp %.60s, "
+			  "and this ddp-info of %s: install one version on "
+			  "all nodes", path, value, world->version);
+	else if (check_fact(node, "plugin_required", path, sizeof(path)))
+		check_say(verdict, CHECK_ADVICE, "%.500s says \"required\": "
+			  "where the plugin does not load, no step starts, "
+			  "with or without --ddp; write \"optional\"", stack);
+	else
+		check_say(verdict, CHECK_OK, "%s, in %.500s", value, stack);
+}
+
+void check_plugin(struct check *out, const struct check_world *world)
+{
+	check_each(out, world, "spank_ddp.so", judge_plugin);
+}
+
+/* srun --ddp has set RANK to a word that only the plugin replaces. */
+static void judge_rank(const struct check_world *world,
+		       const struct check_node *node,
+		       struct check_verdict *verdict)
+{
+	char value[CHECK_VALUE_SIZE];
+
+	(void)world;
+	if (!check_fact(node, "rank", value, sizeof(value)))
+		return;
+	if (isdigit((unsigned char)*value))
+		check_say(verdict, CHECK_OK, "gives ranks");
+	else
+		check_say(verdict, CHECK_WRONG, "the plugin did nothing in a "
+			  "step with --ddp; install slurm-ddp of this Slurm "
+			  "there and name it in plugstack.conf");
+}
+
+static void judge_meeting(const struct check_world *world,
+			  const struct check_node *node,
+			  struct check_verdict *verdict)
+{
+	char value[CHECK_VALUE_SIZE];
+
+	(void)world;
+	if (node->here)
+		return;
+	if (check_fact(node, "met", value, sizeof(value)))
+		check_say(verdict, CHECK_OK, "ranks met");
+	else if (check_fact(node, "meet_unknown", value, sizeof(value)))
+		check_say(verdict, CHECK_UNKNOWN, "%.500s", value);
+	else if (check_fact(node, "meet_flaw", value, sizeof(value)))
+		check_say(verdict, CHECK_WRONG, "ranks did not meet: %.500s; "
+			  "look into slurmd's log there, and see srun "
+			  "--mpi=list", value);
+}
+
+static void judge_security(const struct check_world *world,
+			   const struct check_node *node,
+			   struct check_verdict *verdict)
+{
+	char value[CHECK_VALUE_SIZE];
+
+	(void)world;
+	if (check_fact(node, "pmix_security", value, sizeof(value)) &&
+	    strstr(value, "munge"))
+		check_say(verdict, CHECK_ADVICE, "its PMIx wants munge, which "
+			  "a program in a container does not reach; set "
+			  "PMIX_MCA_psec=^munge for slurmd and for jobs");
+}
+
+/* A client's PMIx may not be newer than the server's by much. */
+static void judge_server(const struct check_world *world,
+			 const struct check_node *node,
+			 struct check_verdict *verdict)
+{
+	char server[64], client[64];
+
+	(void)world;
+	if (check_fact(node, "pmix_server", server, sizeof(server)) &&
+	    check_fact(node, "pmix", client, sizeof(client)) &&
+	    strtoul(server, NULL, 10) != strtoul(client, NULL, 10))
+		check_say(verdict, CHECK_ADVICE, "Slurm has PMIx %s, and "
+			  "programs find %s; if they do not start, let them "
+			  "use the same", server, client);
+}
+
+/* Faults that versions are known for, and that a small step does not show. */
+static void judge_hang(const struct check_world *world,
+		       const struct check_node *node,
+		       struct check_verdict *verdict)
+{
+	char pmix[64], slurm[64];
+
+	if (check_fact(node, "pmix", pmix, sizeof(pmix)) &&
+	    (check_compare_versions(pmix, "5.0.8") == 0 ||
+	     check_compare_versions(pmix, "5.0.9") == 0) &&
+	    check_get(world->config, "SLURM_VERSION", slurm, sizeof(slurm)) &&
+	    check_compare_versions(slurm, "25.11.2") < 0)
+		check_say(verdict, CHECK_WRONG, "programs with PMIx %s hang "
+			  "when they connect to Slurm %s: install another "
+			  "PMIx, or Slurm 25.11.2 or later", pmix, slurm);
+}
+
+static void judge_tasks(const struct check_world *world,
+			const struct check_node *node,
+			struct check_verdict *verdict)
+{
+	char pmix[64], slurm[64];
+
+	if (!check_fact(node, "pmix", pmix, sizeof(pmix)) ||
+	    !check_get(world->config, "SLURM_VERSION", slurm, sizeof(slurm)) ||
+	    check_compare_versions(pmix, "3.2") < 0 ||
+	    check_compare_versions(slurm,
+				   check_compare_versions(slurm, "26.05") < 0 ?
+				   "25.11.7" : "26.05.2") >= 0)
+		return;
+	check_say(verdict, CHECK_ADVICE, "with PMIx %s and Slurm %s, steps "
+		  "with very many tasks fail to start: if yours do, install "
+		  "Slurm 25.11.7, 26.05.2 or later", pmix, slurm);
+}
+
+void check_meeting(struct check *out, const struct check_world *world)
+{
+	check_each(out, world, "srun --ddp", judge_rank);
+	check_each(out, world, "PMIx", judge_meeting);
+	check_each(out, world, "PMIx", judge_security);
+	check_each(out, world, "PMIx", judge_hang);
+	check_each(out, world, "PMIx", judge_tasks);
+	check_each(out, world, "PMIx", judge_server);
+}

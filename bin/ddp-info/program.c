@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs one of Slurm's programs, for a limited time, and reads what it prints. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "layout/clock.h"
+
+enum { KILL_MS = 3000 };
+
+struct reading {
+	struct pollfd pipes[2];		/* stdout, stderr */
+	struct ddp_text texts[2];
+	size_t given;			/* of stdout, to the reader */
+	doctor_reader *reader;
+	void *context;
+};
+
+double doctor_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static pid_t start(const char *const argv[], int out, int err)
+{
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+	int rc;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
+					 O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+	rc = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv,
+			  environ);
+	posix_spawn_file_actions_destroy(&actions);
+	errno = rc;
+	return rc ? -1 : pid;
+}
+
+/* Give the reader the lines that have come whole. */
+static void give_lines(struct reading *reading)
+{
+	char *line, *end;
+
+	while (reading->reader && !reading->texts[0].failed &&
+	       reading->texts[0].data) {
+		line = reading->texts[0].data + reading->given;
+		end = strchr(line, '\n');
+		if (!end)
+			break;
+		*end = '\0';
+		reading->reader(reading->context, line, doctor_now());
+		*end = '\n';
+		reading->given = (size_t)(end + 1 - reading->texts[0].data);
+	}
+}
+
+static void read_pipe(struct reading *reading, int which)
+{
+	char buffer[4096];
+	ssize_t count = read(reading->pipes[which].fd, buffer, sizeof(buffer));
+
+	if (count > 0) {
+		ddp_text_add(&reading->texts[which], "%.*s", (int)count,
+			     buffer);
+		if (which == 0)
+			give_lines(reading);
+	} else if (count == 0 || errno != EINTR) {
+		close(reading->pipes[which].fd);
+		reading->pipes[which].fd = -1;
+	}
+}
+
+/* Returns whether both pipes have ended by then. */
+static bool read_all(struct reading *reading, int64_t deadline)
+{
+	int64_t left;
+	int i;
+
+	while (reading->pipes[0].fd >= 0 || reading->pipes[1].fd >= 0) {
+		left = deadline - ddp_clock_ms();
+		if (left <= 0)
+			return false;
+		if (poll(reading->pipes, 2, (int)left) <= 0)
+			continue;
+		for (i = 0; i < 2; i++)
+			if (reading->pipes[i].fd >= 0 &&
+			    reading->pipes[i].revents)
+				read_pipe(reading, i);
+	}
+	return true;
+}
+
+static void wait_for(struct doctor_program *program, struct reading *reading,
+		     pid_t pid, int timeout_ms)
+{
+	int status = 0;
+
+	program->late = !read_all(reading, ddp_clock_ms() + timeout_ms);
+	if (program->late) {
+		kill(pid, SIGTERM);
+		if (!read_all(reading, ddp_clock_ms() + KILL_MS))
+			kill(pid, SIGKILL);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	program->failed = program->late || !WIFEXITED(status) ||
+			  WEXITSTATUS(status) != 0;
+}
+
+void doctor_program_run(struct doctor_program *program,
+			const char *const argv[], int timeout_ms,
+			doctor_reader *reader, void *context)
+{
+	struct reading reading = { .reader = reader, .context = context };
+	int out[2], err[2], i;
+	pid_t pid;
+
+	*program = (struct doctor_program){ .failed = true };
+	if (pipe2(out, O_CLOEXEC))
+		return;
+	if (pipe2(err, O_CLOEXEC)) {
+		close(out[0]);
+		close(out[1]);
+		return;
+	}
+	pid = start(argv, out[1], err[1]);
+	close(out[1]);
+	close(err[1]);
+	reading.pipes[0] = (struct pollfd){ .fd = out[0], .events = POLLIN };
+	reading.pipes[1] = (struct pollfd){ .fd = err[0], .events = POLLIN };
+	if (pid >= 0)
+		wait_for(program, &reading, pid, timeout_ms);
+	else
+		ddp_text_add(&reading.texts[1], "%s: %s\n", argv[0],
+			     strerror(errno));
+	for (i = 0; i < 2; i++)
+		if (reading.pipes[i].fd >= 0)
+			close(reading.pipes[i].fd);
+	program->out = ddp_text_finish(&reading.texts[0]);
+	program->err = ddp_text_finish(&reading.texts[1]);
+}
+
+void doctor_program_clear(struct doctor_program *program)
+{
+	free(program->out);
+	free(program->err);
+}
+
+void doctor_program_why(const struct doctor_program *program, char *text,
+			size_t size)
+{
+	const char *line = program->err, *best = line;
+
+	for (; line && *line; line += strspn(line, "\n")) {
+		if (strncmp(line, "slurm-ddp: ", 11) == 0 ||
+		    memmem(line, strcspn(line, "\n"), "error: ", 7)) {
+			best = line;
+			break;
+		}
+		line += strcspn(line, "\n");
+	}
+	if (best && *best)
+		snprintf(text, size, "%.*s", (int)strcspn(best, "\n"), best);
+	else
+		snprintf(text, size, "%s", program->late ?
+			 "it did not end in time" : "it says nothing");
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Facts of a machine's plugstack.conf, and of the plugin that it names. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+enum { DEPTH_MAX = 8 };
+
+struct stack {
+	unsigned lines;			/* that name the plugin */
+	bool required;			/* the first of them */
+	char plugin[CHECK_VALUE_SIZE];	/* as it says */
+	int problem;			/* errno of a file; 0: none */
+};
+
+static void read_stack(struct stack *stack, const char *path, int depth);
+
+static void read_included(struct stack *stack, const char *file,
+			  const char *pattern, int depth)
+{
+	const char *slash = strrchr(file, '/');
+	char whole[2 * CHECK_VALUE_SIZE];
+	glob_t found;
+	size_t i;
+
+	snprintf(whole, sizeof(whole), "%.*s%s",
+		 *pattern == '/' || !slash ? 0 : (int)(slash + 1 - file), file,
+		 pattern);
+	if (depth == 0 || glob(whole, 0, NULL, &found))
+		return;
+	for (i = 0; i < found.gl_pathc; i++)
+		read_stack(stack, found.gl_pathv[i], depth - 1);
+	globfree(&found);
+}
+
+/* A file that is not there is empty, as for Slurm. */
+static void read_stack(struct stack *stack, const char *path, int depth)
+{
+	char *line = NULL, word[CHECK_VALUE_SIZE];
+	FILE *file = fopen(path, "re");
+	size_t size = 0;
+	bool required;
+
+	if (!file) {
+		if (errno != ENOENT)
+			stack->problem = errno;
+		return;
+	}
+	while (getline(&line, &size, file) >= 0)
+		switch (check_stack_line(line, word, &required)) {
+		case CHECK_STACK_INCLUDE:
+			read_included(stack, path, word, depth);
+			break;
+		case CHECK_STACK_PLUGIN:
+			if (stack->lines++ > 0)
+				break;
+			strcpy(stack->plugin, word);
+			stack->required = required;
+			break;
+		case CHECK_STACK_OTHER:
+			break;
+		}
+	free(line);
+	fclose(file);
+}
+
+/* Where Slurm looks for it; without a controller's word, beside slurm.conf. */
+static bool find_stack(const char *config, char *path, size_t size)
+{
+	static const char name[] = "plugstack.conf";
+	char *slash;
+
+	if (check_get(config, "PlugStackConfig", path, size))
+		return true;
+	if (!check_get(config, "SLURM_CONF", path, size - sizeof(name)))
+		return false;
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, name);
+	/* Where slurmd keeps what a controller without files gave it. */
+	if (access(path, F_OK) && access("/run/slurm/conf", X_OK) == 0)
+		snprintf(path, size, "/run/slurm/conf/%s", name);
+	return true;
+}
+
+/* The plugin's whole path, in one of the folders of PluginDir. */
+static void find_plugin(const char *config, struct stack *stack)
+{
+	char folders[CHECK_VALUE_SIZE], path[2 * CHECK_VALUE_SIZE];
+	char *folder, *save;
+
+	if (*stack->plugin == '/' ||
+	    !check_get(config, "PluginDir", folders, sizeof(folders)))
+		return;
+	for (folder = strtok_r(folders, ":", &save); folder;
+	     folder = strtok_r(NULL, ":", &save)) {
+		snprintf(path, sizeof(path), "%s/%s", folder, stack->plugin);
+		if (access(path, F_OK) == 0) {
+			snprintf(stack->plugin, sizeof(stack->plugin), "%.*s",
+				 CHECK_VALUE_SIZE - 1, path);
+			return;
+		}
+	}
+}
+
+/* The version that plugin/version.c writes into the plugin. */
+static void add_version(struct ddp_text *text, const char *path)
+{
+	static const char mark[] = "slurm-ddp plugin ";
+	char *bytes = NULL, *at;
+	size_t size = 0, length;
+	FILE *file = fopen(path, "re");
+
+	if (!file) {
+		ddp_text_add(text, "plugin_flaw %s\n", strerror(errno));
+		return;
+	}
+	/* A chunk at a time up to each newline: the mark has none. */
+	while ((ssize_t)(length = (size_t)getline(&bytes, &size, file)) > 0) {
+		at = memmem(bytes, length, mark, sizeof(mark) - 1);
+		if (!at)
+			continue;
+		ddp_text_add_quoted(text, "plugin_version %.32s",
+				    at + sizeof(mark) - 1);
+		ddp_text_add(text, "\n");
+		break;
+	}
+	free(bytes);
+	fclose(file);
+}
+
+void doctor_stack(struct ddp_text *text, const char *config)
+{
+	struct stack stack = { .lines = 0 };
+	char path[CHECK_VALUE_SIZE];
+
+	if (!find_stack(config, path, sizeof(path)))
+		return;
+	read_stack(&stack, path, DEPTH_MAX);
+	ddp_text_add_quoted(text, "stack %s", path);
+	ddp_text_add(text, "\nplugin_lines %u\n", stack.lines);
+	if (stack.problem)
+		ddp_text_add(text, "stack_flaw %s\n", strerror(stack.problem));
+	if (stack.lines == 0)
+		return;
+	find_plugin(config, &stack);
+	ddp_text_add_quoted(text, "plugin %s", stack.plugin);
+	ddp_text_add(text, "\n");
+	if (stack.required)
+		ddp_text_add(text, "plugin_required yes\n");
+	add_version(text, stack.plugin);
+}
