@@ -18,8 +18,9 @@ endif
 UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
 SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
-obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
-obj/tests/unit/unit: $(UNIT_OBJ) $(TOPO_LIB) $(DDP_LIB) $(TOOL_LIB)
+obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS) \
+	-I$(srcdir)/bin/ddp-info
+obj/tests/unit/unit: $(UNIT_OBJ) $(INFO_CHECK) $(TOPO_LIB) $(DDP_LIB) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(HWLOC_LIBS) \
 		$(PMIX_LIBS) -ldl -pthread $(LIBS)
 
