@@ -77,30 +77,21 @@ static void check_kill(struct check *out, const char *config)
 		check_add(out, CHECK_OK, "KillOnBadExit", "%s", value);
 }
 
-/* Slurm reserves, for each step, a port for each task of a node and one. */
-static void check_mpi_ports(struct check *out, const char *config,
-			    const struct largest *node)
+/*
+ * Slurm reserves, for each step, a port for each task of its fullest node and
+ * one more. At worst each CPU of a node is a step of its own, with two.
+ */
+static unsigned long count_wanted_ports(const struct largest *node)
 {
-	char value[CHECK_VALUE_SIZE];
-	unsigned long first, last, size;
-	const char *at;
+	return 2 * node->cpus;
+}
 
-	check_get(config, "MpiParams", value, sizeof(value));
-	at = strstr(value, "ports=");
-	if (!at) {
-		check_add(out, CHECK_ADVICE, "MpiParams", "no ports: "
-			  "MASTER_PORT is computed and tried, but Slurm does "
-			  "not reserve it; set MpiParams=ports=12000-19999 in "
-			  "slurm.conf");
-		return;
-	}
-	if (!read_range(at + 6, &first, &last)) {
-		check_add(out, CHECK_WRONG, "MpiParams", "%s is no range of "
-			  "ports; set MpiParams=ports=12000-19999 in "
-			  "slurm.conf", value);
-		return;
-	}
-	size = last - first + 1;
+static void check_mpi_range(struct check *out, unsigned long first,
+			    unsigned long last, const struct largest *node,
+			    const char *fix)
+{
+	unsigned long size = last - first + 1;
+
 	if (node->cpus == 0)
 		check_add(out, CHECK_UNKNOWN, "MpiParams", "ports=%lu-%lu: "
 			  "scontrol tells of no node that they could be "
@@ -108,19 +99,40 @@ static void check_mpi_ports(struct check *out, const char *config,
 	else if (size < node->cpus + 1)
 		check_add(out, CHECK_WRONG, "MpiParams", "ports=%lu-%lu are "
 			  "%lu ports, and a step with a task for each of the "
-			  "%lu CPUs of %s needs %lu, or it does not start; set "
-			  "MpiParams=ports=12000-19999 in slurm.conf", first,
-			  last, size, node->cpus, node->name, node->cpus + 1);
-	else if (size < 4 * (node->cpus + 1))
+			  "%lu CPUs of %s needs %lu, or it does not start; %s",
+			  first, last, size, node->cpus, node->name,
+			  node->cpus + 1, fix);
+	else if (size < count_wanted_ports(node))
 		check_add(out, CHECK_ADVICE, "MpiParams", "ports=%lu-%lu are "
-			  "%lu ports, enough for %lu steps at once with a task "
-			  "for each of the %lu CPUs of %s; set a larger range "
-			  "in slurm.conf, such as "
-			  "MpiParams=ports=12000-19999", first, last, size,
-			  size / (node->cpus + 1), node->cpus, node->name);
+			  "%lu ports, too few for many small steps at once on "
+			  "the %lu CPUs of %s, which can need %lu; %s", first,
+			  last, size, node->cpus, node->name,
+			  count_wanted_ports(node), fix);
 	else
 		check_add(out, CHECK_OK, "MpiParams", "ports=%lu-%lu", first,
 			  last);
+}
+
+static void check_mpi_ports(struct check *out, const char *config,
+			    const struct largest *node)
+{
+	unsigned long first, last, wanted = count_wanted_ports(node);
+	char value[CHECK_VALUE_SIZE], fix[80];
+	const char *ports;
+
+	check_get(config, "MpiParams", value, sizeof(value));
+	ports = strstr(value, "ports=");
+	snprintf(fix, sizeof(fix), "set MpiParams=ports=12000-%lu in "
+		 "slurm.conf", 11999 + (wanted > 1000 ? wanted : 1000));
+	if (!ports)
+		check_add(out, CHECK_ADVICE, "MpiParams", "no ports: "
+			  "MASTER_PORT is computed and tried, but Slurm does "
+			  "not reserve it; %s", fix);
+	else if (!read_range(ports + 6, &first, &last))
+		check_add(out, CHECK_WRONG, "MpiParams", "%s is no range of "
+			  "ports; %s", value, fix);
+	else
+		check_mpi_range(out, first, last, node, fix);
 }
 
 static void check_srun_ports(struct check *out, const char *config,

@@ -132,7 +132,7 @@ static void judge_ports(const struct check_world *world,
 		check_say(verdict, CHECK_ADVICE, "the kernel gives ports "
 			  "%lu-%lu to any connection, so some of ports=%lu-%lu "
 			  "can be taken when a step starts; set "
-			  "MpiParams=ports=12000-19999 in slurm.conf", low,
+			  "MpiParams=ports=12000-12999 in slurm.conf", low,
 			  high, first, last);
 }
 

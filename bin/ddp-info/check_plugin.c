@@ -105,9 +105,9 @@ static void judge_meeting(const struct check_world *world,
 	else if (check_fact(node, "meet_unknown", value, sizeof(value)))
 		check_say(verdict, CHECK_UNKNOWN, "%.500s", value);
 	else if (check_fact(node, "meet_flaw", value, sizeof(value)))
-		check_say(verdict, CHECK_WRONG, "ranks did not meet: %.500s; "
-			  "look into slurmd's log there, and see srun "
-			  "--mpi=list", value);
+		check_say(verdict, CHECK_WRONG, "ranks did not meet: %.500s%s",
+			  value, strstr(value, "slurm-ddp: ") ? "" :
+			  "; look into slurmd's log there for mpi/pmix");
 }
 
 static void judge_security(const struct check_world *world,

@@ -162,21 +162,30 @@ void doctor_program_clear(struct doctor_program *program)
 	free(program->err);
 }
 
+/* The first line with a text in it, or NULL. */
+static const char *find_line(const char *lines, const char *text)
+{
+	const char *at = lines ? strstr(lines, text) : NULL;
+
+	while (at && at > lines && at[-1] != '\n')
+		at--;
+	return at;
+}
+
 void doctor_program_why(const struct doctor_program *program, char *text,
 			size_t size)
 {
-	const char *line = program->err, *best = line;
+	/* Slurm says the cause after that it ended the tasks, or before. */
+	static const char *const telling[] = {
+		"slurm-ddp: ", "execve()", "slurmstepd", "error: ", ""
+	};
+	const char *line = NULL;
+	size_t i;
 
-	for (; line && *line; line += strspn(line, "\n")) {
-		if (strncmp(line, "slurm-ddp: ", 11) == 0 ||
-		    memmem(line, strcspn(line, "\n"), "error: ", 7)) {
-			best = line;
-			break;
-		}
-		line += strcspn(line, "\n");
-	}
-	if (best && *best)
-		snprintf(text, size, "%.*s", (int)strcspn(best, "\n"), best);
+	for (i = 0; i < sizeof(telling) / sizeof(telling[0]) && !line; i++)
+		line = find_line(program->err, telling[i]);
+	if (line && *line)
+		snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
 	else
 		snprintf(text, size, "%s", program->late ?
 			 "it did not end in time" : "it says nothing");

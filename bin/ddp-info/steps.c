@@ -65,7 +65,8 @@ static void run_step(struct doctor_nodes *nodes,
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	const char *argv[] = {
 		"srun", number, tasks, "--ntasks-per-node=1", "--overlap",
-		"--kill-on-bad-exit=0", "--input=none",
+		with_ddp ? "--kill-on-bad-exit=1" : "--kill-on-bad-exit=0",
+		"--input=none",
 		with_ddp ? "--mpi=pmix" : "--mpi=none", NULL, NULL, NULL, NULL
 	};
 	size_t last = 8;
@@ -99,12 +100,15 @@ static int ask_facts(struct doctor_nodes *nodes, const char *config,
 	return 0;
 }
 
-static bool has_met(const char *facts)
+/* Never the first, which is the clock. */
+static bool has_fact(const struct doctor_nodes *nodes, size_t i,
+		     const char *line)
 {
-	return facts && (strstr(facts, "\nmet ") || strstr(facts, "\nmeet_"));
+	return nodes->facts[i].length > 0 &&
+	       strstr(nodes->facts[i].data, line);
 }
 
-/* A refusal of the plugin's is the site's own wish. */
+/* Where no task ran, the plugin's refusal is the site's own wish. */
 static int ask_meeting(struct doctor_nodes *nodes, const char *config,
 		       const char *here, size_t first)
 {
@@ -120,8 +124,11 @@ static int ask_meeting(struct doctor_nodes *nodes, const char *config,
 	doctor_program_clear(&program);
 	refused = strstr(why, "slurm-ddp: ") != NULL;
 	for (i = first; i < nodes->count; i++)
+		refused &= !has_fact(nodes, i, "\nrank ");
+	for (i = first; i < nodes->count; i++)
 		if (nodes->facts[i].length > 0 &&
-		    !has_met(nodes->facts[i].data))
+		    !has_fact(nodes, i, "\nmet ") &&
+		    !has_fact(nodes, i, "\nmeet_"))
 			ddp_text_add(&nodes->facts[i], "%s %s\n", refused ?
 				     "meet_unknown" : "meet_flaw", why);
 	return 0;

@@ -66,7 +66,7 @@ Test(check, a_sound_configuration_is_all_ok)
 }
 
 /* Each changes one line, and changes one finding. A step of n2 with a task for
- * each of its 128 CPUs reserves 129 ports. */
+ * each of its 128 CPUs reserves 129 ports; 128 steps of one task 256. */
 static const struct {
 	const char *name, *line;
 	enum check_level level;
@@ -77,22 +77,22 @@ static const struct {
 	{ "KillOnBadExit", "", CHECK_UNKNOWN,
 	  "unknown KillOnBadExit: scontrol does not tell it", "" },
 	{ "MpiParams", "MpiParams = (null)", CHECK_ADVICE,
-	  "advice  MpiParams: no ports:", "MpiParams=ports=12000-19999" },
+	  "advice  MpiParams: no ports:", "MpiParams=ports=12000-12999" },
 	{ "MpiParams", "MpiParams = ports=12000-12127", CHECK_WRONG,
 	  "WRONG   MpiParams: ports=12000-12127 are 128 ports, and a step with "
 	  "a task for each of the 128 CPUs of n2 needs 129",
-	  "MpiParams=ports=12000-19999" },
+	  "MpiParams=ports=12000-12999" },
 	{ "MpiParams", "MpiParams = ports=12000-12128", CHECK_ADVICE,
-	  "advice  MpiParams: ports=12000-12128 are 129 ports, enough for 1 "
-	  "steps at once", "MpiParams=ports=12000-19999" },
-	{ "MpiParams", "MpiParams = ports=12000-12515", CHECK_OK,
-	  "ok      MpiParams: ports=12000-12515", "" },
-	{ "MpiParams", "MpiParams = a,ports=12000-12514,b", CHECK_ADVICE,
-	  "advice  MpiParams: ports=12000-12514 are 515 ports, enough for 3 "
-	  "steps at once", "MpiParams=ports=12000-19999" },
+	  "advice  MpiParams: ports=12000-12128 are 129 ports, too few for "
+	  "many small steps at once on the 128 CPUs of n2, which can need 256",
+	  "MpiParams=ports=12000-12999" },
+	{ "MpiParams", "MpiParams = ports=12000-12255", CHECK_OK,
+	  "ok      MpiParams: ports=12000-12255", "" },
+	{ "MpiParams", "MpiParams = a,ports=12000-12254,b", CHECK_ADVICE,
+	  "advice  MpiParams: ports=12000-12254 are 255 ports, too few for", "MpiParams=ports=12000-12999" },
 	{ "MpiParams", "MpiParams = ports=12000", CHECK_WRONG,
 	  "WRONG   MpiParams: ports=12000 is no range",
-	  "MpiParams=ports=12000-19999" },
+	  "MpiParams=ports=12000-12999" },
 	{ "MpiParams", "MpiParams = ports=12999-12000", CHECK_WRONG,
 	  "WRONG   MpiParams: ports=12999-12000 is no range", "" },
 	{ "SrunPortRange", "SrunPortRange = 60001-60004", CHECK_WRONG,
@@ -166,6 +166,18 @@ Test(check, srun_of_many_nodes_needs_more_ports)
 	free(out.text.data);
 	free(config);
 	free(many);
+}
+
+Test(check, ports_for_large_nodes_are_more_than_a_thousand)
+{
+	char *config = change(sound, "MpiParams", "MpiParams = (null)");
+	struct check out = { .counts = { 0 } };
+
+	check_config(&out, config, "NodeName=n1 CPUTot=768\n");
+	cr_expect(strstr(out.text.data, "set MpiParams=ports=12000-13535 in"),
+		  "%s", out.text.data);
+	free(out.text.data);
+	free(config);
 }
 
 Test(check, what_slurmctld_does_not_tell_is_not_good)

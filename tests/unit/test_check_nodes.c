@@ -163,7 +163,8 @@ static const struct {
 	{ 2, "rank", "rank slurm-ddp-plugin-missing", CHECK_WRONG,
 	  "WRONG   srun --ddp: n2: the plugin did nothing", "install" },
 	{ 2, "met", "meet_flaw no PMIx", CHECK_WRONG,
-	  "WRONG   PMIx: n2: ranks did not meet: no PMIx; look into", "" },
+	  "WRONG   PMIx: n2: ranks did not meet: no PMIx; look into",
+	  "slurmd's log there" },
 	{ 2, "met", "meet_unknown denied", CHECK_UNKNOWN,
 	  "unknown PMIx: n2: denied", "" },
 	{ 2, "met", "met yes\npmix_security munge,native", CHECK_ADVICE,
@@ -206,7 +207,7 @@ static const struct {
 	{ 2, "ports", "ports 10000-60999", CHECK_ADVICE,
 	  "advice  MpiParams: n2: the kernel gives ports 10000-60999 to any "
 	  "connection, so some of ports=12000-12999",
-	  "MpiParams=ports=12000-19999" },
+	  "MpiParams=ports=12000-12999" },
 	{ 2, "names", "names 2\nunresolved n1, n3", CHECK_WRONG,
 	  "WRONG   names: n2: cannot resolve n1, n3", "/etc/hosts" },
 	{ 2, "names", "names 2\nloopback login", CHECK_WRONG,
