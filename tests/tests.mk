@@ -122,7 +122,9 @@ obj/tests/fuzz/tokens: obj/fuzz/bin/ddp-train/data.o
 obj/tests/fuzz/options_train: FUZZ_LIBS = -lm
 obj/tests/fuzz/options_train: $(FUZZ_TRAIN:%=obj/fuzz/bin/ddp-train/%.o) \
 	$(FUZZ_OPTION)
-obj/fuzz/tests/fuzz/options_info.o: PART_CFLAGS = -I$(srcdir)/bin/ddp-info
+obj/fuzz/tests/fuzz/options_info.o obj/fuzz/tests/fuzz/check.o: \
+	PART_CFLAGS = -I$(srcdir)/bin/ddp-info
+obj/tests/fuzz/check: $(INFO_CHECK:obj/bin/info/%=obj/fuzz/bin/ddp-info/%)
 obj/tests/fuzz/options_info: obj/fuzz/bin/ddp-info/info_options.o \
 	$(FUZZ_OPTION)
 obj/fuzz/tests/fuzz/options_bench.o: PART_CFLAGS = -I$(srcdir)/bin/ddp-bench

@@ -57,22 +57,21 @@ static bool copy_value(const char *at, size_t length, char *value, size_t size)
 bool check_get(const char *config, const char *name, char *value, size_t size)
 {
 	size_t length = strlen(name);
-	const char *line = config, *at;
+	const char *line, *next, *at;
 
 	*value = '\0';
-	while (line && *line) {
+	for (line = config; line; line = next) {
+		next = strchr(line, '\n');
+		next = next ? next + 1 : NULL;
+		if (strncmp(line, name, length) != 0)
+			continue;
 		at = line + length;
-		if (strncmp(line, name, length) == 0) {
-			at += strspn(at, " ");
-			if (*at == '=') {
-				at++;
-				at += strspn(at, " ");
-				return copy_value(at, strcspn(at, "\n"), value,
-						  size);
-			}
-		}
-		line = strchr(line, '\n');
-		line += line != NULL;
+		at += strspn(at, " ");
+		if (*at != '=')
+			continue;
+		at++;
+		at += strspn(at, " ");
+		return copy_value(at, strcspn(at, "\n"), value, size);
 	}
 	return false;
 }
