@@ -70,15 +70,15 @@ static size_t list_values(const struct check_world *world, char (*values)[64],
 static void check_same(struct check *out, const struct check_world *world,
 		       const struct same *same)
 {
-	char (*values)[64] = read_values(world, same);
-	struct ddp_text text = { 0 };
+	char (*values)[64] = read_values(world, same), *list;
+	struct ddp_text text = { .failed = !values };
 	size_t count = values ? list_values(world, values, &text) : 0;
-	char *list = ddp_text_finish(&text);
 
 	free(values);
-	if (!list || !*list)
-		count = 0;
-	if (count > 1)
+	list = ddp_text_finish(&text);
+	if (!list)
+		out->text.failed = true;
+	else if (count > 1)
 		check_add(out, CHECK_WRONG, same->what, "%s; %s", list,
 			  same->fix);
 	else if (count == 1 && strncmp(list, "none ", 5) != 0)

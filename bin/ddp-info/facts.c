@@ -281,13 +281,11 @@ static void add_folder(struct ddp_text *text, const char *config,
 	}
 	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	if (is_remote(path))
-		snprintf(boot, sizeof(boot), "remote");
+		ddp_text_add(text, "%s remote-%llx\n", fact,
+			     (unsigned long long)file.st_ino);
 	else
 		ddp_text_add(text, "%s %s-%llx-%llx\n", fact, boot,
 			     (unsigned long long)file.st_dev,
-			     (unsigned long long)file.st_ino);
-	if (strcmp(boot, "remote") == 0)
-		ddp_text_add(text, "%s remote-%llx\n", fact,
 			     (unsigned long long)file.st_ino);
 }
 

@@ -175,7 +175,7 @@ static const char *find_line(const char *lines, const char *text)
 void doctor_program_why(const struct doctor_program *program, char *text,
 			size_t size)
 {
-	/* Slurm says the cause after that it ended the tasks, or before. */
+	/* The cause can come after what it led to. */
 	static const char *const telling[] = {
 		"slurm-ddp: ", "execve()", "slurmstepd", "error: ", ""
 	};

@@ -51,13 +51,14 @@ doctor
 cp out sound
 ! grep '^WRONG' out >why && test "$status" -eq 0 && ! test -s err
 result $? 'nothing is wrong with a sound cluster'
+files=$(awk '/^Max open files/ { print $4 }' /proc/self/limits)
 release=$(login srun --version | cut -d' ' -f2)
 for line in "Slurm: $release, on 2 nodes too" 'KillOnBadExit: 1' \
 	'MpiParams: ports=12000-12999' 'srun: has --ddp' \
 	"spank_ddp.so: login, n1, n2: $version, in $dir/cluster/etc/plugs" \
 	'srun --ddp: n1, n2: gives ranks' 'PMIx: n1, n2: ranks met' \
 	"slurm-ddp: $version on login, n1, n2" \
-	"limits: login, n1, n2: nofile $(ulimit -n)" \
+	"limits: login, n1, n2: nofile $files" \
 	'clock: n1, n2: as this' 'names: login, n1, n2: resolves 2 other' \
 	'SlurmdSpoolDir: n1, n2: each' 'TmpFS: n1, n2: each'; do
 	check "of a sound cluster it says: $line" grep -q "^ok      $line" sound
@@ -74,7 +75,6 @@ result $? 'outside of a job it says that it examined no compute node'
 call login salloc -Q --ddp -N2 ddp-info --doctor
 equal 'salloc --ddp changes nothing' "$(cat sound)" "$(cat out)"
 printf '#!/bin/sh\nddp-info --doctor\n' | batch -N2
-grep -v -e login -e ' names: ' sound >why
 test "$status" -eq 0 && grep -q '^ok .* PMIx: n1, n2: ranks met' out &&
 	! grep -q login out
 result $? 'in a batch script it examines the nodes, that of the script too'
@@ -194,6 +194,11 @@ result $? 'it advises to set KillOnBadExit'
 finds 'WRONG   MpiParams: ports=12000-12001 are 2 ports, and a step with a task
 WRONG   TmpFS: n1, n2: nodes share this folder
 WRONG   PMIx: ' 'MpiParams=ports=12000-12999'
+call login srun -w n2 -n1 true
+equal 'a step starts for which that range is large enough' 0 "$status"
+call login srun -w n2 -n2 true
+! test "$status" -eq 0
+result $? 'indeed a step with too many tasks for that range does not start'
 cluster --nodes 2 --slurm SrunPortRange=60001-60004 \
 	--slurm MpiParams=ports=32000-40000
 call login ddp-info --doctor
