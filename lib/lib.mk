@@ -18,6 +18,16 @@ endif
 obj/lib/topo/%.o: PART_CFLAGS = -fPIC -fvisibility=hidden $(HWLOC_CFLAGS)
 obj/lib/libddp_topo.a: $(TOPO_OBJ)
 
+# What supervisor and agents share, whose users link GCRYPT_LIBS
+WATCH_SRC := $(sort $(wildcard $(srcdir)/lib/watch/*.c))
+WATCH_OBJ := $(WATCH_SRC:$(srcdir)/%.c=obj/%.o)
+ifeq ($(HAVE_GCRYPT),yes)
+ALL += obj/lib/libddp_watch.a
+WATCH_LIB := obj/lib/libddp_watch.a
+endif
+obj/lib/watch/proof.o: PART_CFLAGS = -fPIC -fvisibility=hidden $(GCRYPT_CFLAGS)
+obj/lib/libddp_watch.a: $(WATCH_OBJ)
+
 # What the tools share; not installed.
 TOOL_SRC := $(sort $(wildcard $(srcdir)/lib/tool/*.c))
 ifneq ($(HAVE_MPI),yes)

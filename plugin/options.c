@@ -25,7 +25,7 @@ struct ddp_plugin ddp_plugin = BUILT_IN;
 
 enum option {
 	OPTION_DDP, OPTION_PORT, OPTION_GPUS, OPTION_CPUS, OPTION_ENV,
-	OPTION_COUNT
+	OPTION_SUPERVISE, OPTION_REPORT, OPTION_GRACE, OPTION_COUNT
 };
 
 static const char *const option_names[OPTION_COUNT + 1] = {
@@ -34,6 +34,9 @@ static const char *const option_names[OPTION_COUNT + 1] = {
 	[OPTION_GPUS] = "--ddp-gpus",
 	[OPTION_CPUS] = "--ddp-cpus",
 	[OPTION_ENV] = "--ddp-env",
+	[OPTION_SUPERVISE] = "--ddp-supervise",
+	[OPTION_REPORT] = "--ddp-report",
+	[OPTION_GRACE] = "--ddp-grace",
 };
 
 static struct {
@@ -121,6 +124,42 @@ static int parse_env(const char *text, struct ddp_plugin *plugin,
 	return plugin->tf ? 0 : -1;
 }
 
+static int parse_supervise(const char *text, struct ddp_plugin *plugin,
+			   struct ddp_error *error)
+{
+	static const char *const words[] = { "on", "off", NULL };
+	int index = ddp_scan_word("--ddp-supervise", text, words, error);
+
+	plugin->unsupervised = index == 1;
+	return index < 0 ? -1 : 0;
+}
+
+/* A path; where it is opened is a matter of who opens it. */
+static int parse_report(const char *text, struct ddp_plugin *plugin,
+			struct ddp_error *error)
+{
+	if (!*text)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--ddp-report: "
+				     "names no file; give --ddp-report=FILE");
+	plugin->report = text;
+	return 0;
+}
+
+static int parse_grace(const char *text, struct ddp_plugin *plugin,
+		       struct ddp_error *error)
+{
+	const char *at = text;
+	uint64_t seconds;
+
+	if (ddp_scan_number(&at, 1, DDP_SECONDS_MAX, &seconds) < 0 || *at)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp-grace=%.64s: not a time; give "
+				     "seconds from 1 to %d", text,
+				     DDP_SECONDS_MAX);
+	plugin->grace_s = (uint32_t)seconds;
+	return 0;
+}
+
 static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_plugin *,
 					  struct ddp_error *) = {
 	[OPTION_DDP] = parse_words,
@@ -128,6 +167,9 @@ static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_plugin *,
 	[OPTION_GPUS] = parse_gpus,
 	[OPTION_CPUS] = parse_cpus,
 	[OPTION_ENV] = parse_env,
+	[OPTION_SUPERVISE] = parse_supervise,
+	[OPTION_REPORT] = parse_report,
+	[OPTION_GRACE] = parse_grace,
 };
 
 /* From weak to strong: what is set later replaces what was set before. */
@@ -199,6 +241,24 @@ static struct spank_option options[OPTION_COUNT] = {
 		.arginfo = "tf",
 		.usage = "with --ddp: more variables; tf: TF_CONFIG, by which "
 			 "TensorFlow finds the ranks",
+		.has_arg = 1,
+	},
+	[OPTION_SUPERVISE] = {
+		.arginfo = "on|off",
+		.usage = "with --ddp: off: no process of srun's watches over "
+			 "the step; a failure is then Slurm's matter alone",
+		.has_arg = 1,
+	},
+	[OPTION_REPORT] = {
+		.arginfo = "FILE",
+		.usage = "with --ddp: where a step fails, write which rank "
+			 "failed first, and why, to FILE as JSON",
+		.has_arg = 1,
+	},
+	[OPTION_GRACE] = {
+		.arginfo = "SECONDS",
+		.usage = "with --ddp: when a rank has failed, the others get "
+			 "SIGTERM and this much time before they are killed",
 		.has_arg = 1,
 	},
 };

@@ -18,7 +18,8 @@
 
 enum {
 	DDP_ENV_MAX = 32,	/* variables of env= */
-	DDP_ENV_SIZE = 512	/* holds each of them and its NUL */
+	DDP_ENV_SIZE = 512,	/* holds each of them and its NUL */
+	DDP_SECONDS_MAX = 86400	/* of a time in an option */
 };
 
 /* What holds: the user's options over the site's defaults; see options.h. */
@@ -31,6 +32,9 @@ struct ddp_plugin {
 	bool tf;		/* --ddp-env=tf */
 	enum ddp_gpus_policy gpus;	/* --ddp-gpus */
 	enum ddp_cpus_policy cpus;	/* --ddp-cpus */
+	bool unsupervised;	/* --ddp-supervise=off */
+	const char *report;	/* --ddp-report; NULL: not given */
+	uint32_t grace_s;	/* --ddp-grace; 0: not given */
 
 	/* The site's alone, which options do not replace */
 	bool mpi_keep;		/* plugstack: mpi=keep */
@@ -73,6 +77,13 @@ extern struct ddp_plugin ddp_plugin;
 
 /* The same, if it needs DDP_LAUNCHER_PORT to be free. */
 #define DDP_TELL_NEEDS_PORT "SLURM_DDP_NEEDS_PORT"
+
+/*
+ * Where the supervisor listens, and the step's secret: "PORT:DIGITS", as
+ * watch/proof.h has them. The host is SLURM_SRUN_COMM_HOST. Not set: the step
+ * has no supervisor.
+ */
+#define DDP_TELL_SUPERVISOR "SLURM_DDP_SUPERVISOR"
 
 /* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
 #define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The plugin, and what its administrator needs beside it. Slurm's symbols are
 # resolved when Slurm loads it, so it cannot be linked with -z defs. It sees
-# SLURM_CFLAGS and no other dependency's, and needs hwloc through lib/topo.
+# SLURM_CFLAGS and no other dependency's, and needs hwloc through lib/topo and
+# libgcrypt through lib/watch.
 PLUGIN_SRC := $(sort $(wildcard $(srcdir)/plugin/*.c \
 	$(srcdir)/plugin/*/*.c))
 PLUGIN_OBJ := $(PLUGIN_SRC:$(srcdir)/%.c=obj/%.o)
@@ -14,10 +15,10 @@ sandboxdir = $(datadir)/slurm-ddp/sandbox
 
 obj/plugin/%.o: PART_CFLAGS = -fPIC -I$(srcdir)/plugin $(SLURM_CFLAGS) \
 	-DDDP_BINDIR='"$(bindir)"'
-obj/plugin/spank_ddp.so: $(PLUGIN_OBJ) $(TOPO_LIB) obj/lib/libddp_layout.a \
-		$(PLUGIN_MAP)
+obj/plugin/spank_ddp.so: $(PLUGIN_OBJ) $(TOPO_LIB) $(WATCH_LIB) \
+		obj/lib/libddp_layout.a $(PLUGIN_MAP)
 	$(call quiet,LD) $(link) -shared -Wl,--version-script=$(PLUGIN_MAP) \
-		$(HWLOC_LIBS) -ldl -pthread $(LIBS)
+		$(HWLOC_LIBS) $(GCRYPT_LIBS) -ldl -pthread $(LIBS)
 
 obj/etc/ddp.conf: $(srcdir)/etc/ddp.conf config.mak
 	$(call quiet,SED) sed -e "s|/usr/local/etc/slurm-ddp|$(ddpconfdir)|" \

@@ -9,6 +9,10 @@ UNIT_SRC := $(sort $(wildcard $(srcdir)/tests/unit/*.c))
 ifneq ($(HAVE_HWLOC),yes)
 UNIT_SRC := $(filter-out %/test_topo.c,$(UNIT_SRC))
 endif
+ifneq ($(HAVE_GCRYPT),yes)
+UNIT_SRC := $(filter-out $(patsubst %.c,$(srcdir)/tests/unit/test_%.c, \
+	$(notdir $(WATCH_SRC))),$(UNIT_SRC))
+endif
 ifeq ($(HAVE_PMIX),yes)
 DDP_LIB := obj/lib/libddp.a
 else
@@ -20,9 +24,10 @@ SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
 obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS) \
 	-I$(srcdir)/bin/ddp-info
-obj/tests/unit/unit: $(UNIT_OBJ) $(INFO_CHECK) $(TOPO_LIB) $(DDP_LIB) $(TOOL_LIB)
+obj/tests/unit/unit: $(UNIT_OBJ) $(INFO_CHECK) $(TOPO_LIB) $(WATCH_LIB) \
+		$(DDP_LIB) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(HWLOC_LIBS) \
-		$(PMIX_LIBS) -ldl -pthread $(LIBS)
+		$(GCRYPT_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'
 obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a
