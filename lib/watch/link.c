@@ -26,13 +26,22 @@ struct ddp_link {
 /* What fails here shows when the socket is used. */
 static void set_up(int fd)
 {
-	int silence = DDP_LINK_SILENCE_MS, yes = 1;
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, DDP_LINK_SILENCE_MS },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+	};
+	size_t i;
 
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence,
-		   sizeof(silence));
+	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		setsockopt(fd, options[i].level, options[i].name,
+			   &options[i].value, sizeof(options[i].value));
 }
 
 struct ddp_link *ddp_link_create(int fd)

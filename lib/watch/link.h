@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A connection between supervisor and agent that never blocks: what cannot go
- * out yet is kept. The kernel answers for the machine at the other end, also
- * where its process is stopped or suspended; so a link breaks only when that
- * process has ended, or when its machine has not answered for
- * DDP_LINK_SILENCE_MS (TCP_USER_TIMEOUT, tcp(7)). That needs something on its
- * way: each side sends a PING or a PONG every second.
+ * out yet is kept. The kernels ask each other every second whether the other is
+ * there (keepalive, tcp(7)), and answer also where their processes are stopped
+ * or suspended; so a link breaks only when the process at the other end has
+ * ended, or when its machine has not answered for DDP_LINK_SILENCE_MS.
+ *
+ * Nobody may send without end to a process that is stopped: when it has no more
+ * room, the kernel gives the link up after that time, too. So the supervisor
+ * sends a PING only when the one before is answered.
  */
 #ifndef DDP_WATCH_LINK_H
 #define DDP_WATCH_LINK_H

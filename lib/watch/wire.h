@@ -27,6 +27,8 @@ enum {
 	DDP_WIRE_FRAME_MAX = 8192	/* holds each frame, its length too */
 };
 
+#define DDP_WIRE_NO_RANK UINT32_MAX	/* whose process it is, is unknown */
+
 enum ddp_wire_kind {
 	DDP_WIRE_CHALLENGE = 1,	/* supervisor: nonce */
 	DDP_WIRE_HELLO,		/* agent: proof, nonce, node, job_id, step_id,
@@ -39,7 +41,8 @@ enum ddp_wire_kind {
 	DDP_WIRE_ORPHANED,	/* agent: its slurmstepd is gone; at_ns */
 	DDP_WIRE_STAYS,		/* agent: a process cannot be killed: rank, pid,
 				 * message (state and wait channel) */
-	DDP_WIRE_PING,		/* supervisor, each second: at_ns */
+	DDP_WIRE_PING,		/* supervisor, each second, but only if the one
+				 * before is answered: at_ns */
 	DDP_WIRE_PONG,		/* agent: ping_ns, at_ns */
 	DDP_WIRE_SIGNAL,	/* supervisor: send status, a signal, to the
 				 * tasks' own processes, and to no other */
@@ -59,7 +62,7 @@ struct ddp_wire {
 	uint32_t job_id, step_id;
 	uint32_t world_size;		/* ranks of the step */
 	uint32_t count;			/* and those of this agent */
-	uint32_t rank, pid;
+	uint32_t rank, pid;		/* STAYS: rank may be DDP_WIRE_NO_RANK */
 	uint32_t status;		/* as of wait(2); or a signal */
 	uint64_t at_ns, ping_ns;
 	char gpus[DDP_WIRE_GPUS_SIZE];	/* as "0,1"; "": none */
