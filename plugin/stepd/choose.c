@@ -105,6 +105,25 @@ static int fill_slot(struct ddp_slot *slot, const struct ddp_row *row,
 			      DDP_RECORD_SIZE);
 }
 
+/* The rank's GPUs, for messages of its end. */
+static void name_gpus(struct ddp_slot *slot, const struct ddp_row *row)
+{
+	size_t gpus = 0, buses = 0;
+	uint32_t k;
+
+	for (k = 0; k < row->gpu_count; k++) {
+		if (row->gpus[k].number != DDP_GPU_NONE &&
+		    gpus + 16 < sizeof(slot->gpus))
+			gpus += (size_t)snprintf(slot->gpus + gpus, 16, "%s%u",
+						 gpus ? "," : "",
+						 row->gpus[k].number);
+		if (buses + 32 < sizeof(slot->buses))
+			buses += (size_t)snprintf(slot->buses + buses, 32,
+						  "%.30s ",
+						  row->gpus[k].bus_id);
+	}
+}
+
 static int make_row(struct choice *choice, uint32_t i,
 		    struct ddp_error *error)
 {
@@ -122,6 +141,7 @@ static int make_row(struct choice *choice, uint32_t i,
 		return -1;
 	for (k = 0; choice->apart && k < row->gpu_count; k++)
 		row->gpus[k].number = DDP_GPU_NONE;
+	name_gpus(slot, row);
 	return fill_slot(slot, row, error);
 }
 

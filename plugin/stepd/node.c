@@ -8,10 +8,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/agent.h"
 #include "layout/text.h"
+#include "options.h"
 #include "plugin.h"
-#include "stepd/agent.h"
 #include "stepd/choose.h"
 #include "stepd/root.h"
 #include "stepd/shared.h"
@@ -107,6 +109,7 @@ static int fill_slot(const struct ddp_task *task, struct ddp_node *node,
 	struct ddp_slot *slot = &node->slots[task->local_rank];
 
 	slot->rank = task->rank;
+	slot->pid = getpid();
 	if (ddp_task_mask(&slot->mask, error) < 0)
 		return -1;
 	return ddp_plugin.gpus == DDP_GPUS_OFF ? 0 :
@@ -114,22 +117,24 @@ static int fill_slot(const struct ddp_task *task, struct ddp_node *node,
 }
 
 /* Local rank 0: discover, wait for what all tasks say, and choose. */
-static int lead(struct ddp_task *task, struct ddp_node *node,
+static int lead(struct ddp_task *task, struct ddp_node *node, bool place,
 		struct ddp_error *error)
 {
 	struct ddp_siblings *siblings = ddp_stepd.siblings;
-	struct ddp_machine *machine = discover_machine(task, error);
-	int rc = -1;
+	struct ddp_machine *machine =
+		place ? discover_machine(task, error) : NULL;
+	int rc = place && !machine ? -1 : 0;
 
-	if (machine) {
+	if (machine)
 		share_machine(machine, node);
+	if (rc == 0) {
 		ddp_siblings_open(siblings, DDP_GATE_MACHINE);
 		rc = fill_slot(task, node, error);
 	}
 	if (rc == 0 && !ddp_siblings_say(siblings))
 		rc = ddp_siblings_wait(siblings, DDP_GATE_SAID,
 				       "waiting for all", error);
-	if (rc == 0)
+	if (rc == 0 && place)
 		rc = ddp_choose(task, machine, node->slots, siblings->count,
 				error);
 	if (rc == 0 && ddp_siblings_failed(siblings))
@@ -159,12 +164,30 @@ static int follow(struct ddp_task *task, struct ddp_node *node,
 				 "choosing for all", error);
 }
 
+/* The task's part of what was chosen. */
+static void take_slot(struct ddp_task *task, const struct ddp_slot *slot)
+{
+	task->placement = slot->placement;
+	ddp_placement_positions(&task->placement, task->positions);
+	task->vars.positions = task->positions;
+	task->vars.placement = slot->record;
+	task->vars.visible = slot->visible;
+}
+
+/*
+ * Where nothing is to be chosen, tasks meet only for the agent: if there is a
+ * supervisor to which it can report.
+ */
 int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 {
+	bool place = ddp_options_place();
 	struct ddp_slot *slot;
 	struct ddp_node *node;
 	int rc;
 
+	if (!place && (!ddp_stepd.siblings ||
+		       !ddp_task_users(task, DDP_TELL_SUPERVISOR)))
+		return 0;
 	if (!ddp_stepd.siblings) {
 		task->alike = true;
 		*error = ddp_stepd.error;
@@ -172,16 +195,13 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 	}
 	node = (void *)ddp_stepd.siblings->memory;
 	ddp_siblings_arrive(ddp_stepd.siblings);
-	rc = task->local_rank == 0 ? lead(task, node, error) :
+	rc = task->local_rank == 0 ? lead(task, node, place, error) :
 		follow(task, node, error);
 	if (rc != 0)
 		return rc;
 	slot = &node->slots[task->local_rank];
-	task->placement = slot->placement;
-	ddp_placement_positions(&task->placement, task->positions);
-	task->vars.positions = task->positions;
-	task->vars.placement = slot->record;
-	task->vars.visible = slot->visible;
+	if (place)
+		take_slot(task, slot);
 	if (atomic_load(&ddp_stepd.siblings->agent) > 0)
 		task->vars.error_file = slot->error_file;
 	return 0;

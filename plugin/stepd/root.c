@@ -10,29 +10,30 @@
 #include "stepd/root.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/agent.h"
 #include "layout/launcher.h"
 #include "options.h"
 #include "plugin.h"
-#include "stepd/agent.h"
 #include "stepd/shared.h"
 #include "stepd/stepd.h"
 
 enum {
 	SPECIAL_STEPS = 0xfffffffa,	/* batch, interactive, extern, ... */
 	PAUSE_NS = 200000000,
-	AGENT_MS = 200			/* it needs less than one */
+	AGENT_MS = 200,			/* it needs less than one */
+	NOTE_ROOM = 2048		/* bytes of a note in the kernel */
 };
 
 struct ddp_stepd ddp_stepd = {
-	.ends = { -1, -1 },
+	.notes = { -1, -1 },
 	.error = {
 		.code = DDP_ERROR_SYSTEM,
 		.text = "Slurm did not tell slurmstepd of this node's tasks",
@@ -98,13 +99,18 @@ static struct ddp_siblings *map_siblings(uint32_t tasks,
 }
 
 /*
- * A pipe to the agent. Tasks' programs do not get it, so that they cannot write
- * to it; slurmstepd never waits for room in it.
+ * Sockets, so that each note stays whole and can have files with it. Tasks'
+ * programs do not get them, so that they cannot write to the agent; slurmstepd
+ * never waits for room.
  */
-static void open_ends(void)
+static void open_notes(uint32_t tasks)
 {
-	if (pipe2(ddp_stepd.ends, O_CLOEXEC) == 0)
-		fcntl(ddp_stepd.ends[1], F_SETFL, O_NONBLOCK);
+	int room = (int)tasks * NOTE_ROOM;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       0, ddp_stepd.notes) == 0)
+		setsockopt(ddp_stepd.notes[1], SOL_SOCKET, SO_SNDBUF, &room,
+			   sizeof(room));
 }
 
 /*
@@ -120,18 +126,21 @@ void ddp_root_post_opt(spank_t spank)
 		return;
 	ddp_stepd.siblings = map_siblings(ddp_stepd.tasks, &ddp_stepd.error);
 	if (ddp_stepd.siblings)
-		open_ends();
+		open_notes(ddp_stepd.tasks);
 }
 
 /* Returns 0, or -1 if the agent does not get to know. */
 static int tell_agent(spank_t spank, int status)
 {
-	struct ddp_end end = { .status = status };
+	struct ddp_note note = { .kind = DDP_NOTE_END, .status = status };
+	int task;
 
-	if (ddp_stepd.ends[1] < 0 ||
-	    spank_get_item(spank, S_TASK_ID, &end.task) != ESPANK_SUCCESS)
+	if (ddp_stepd.notes[1] < 0 ||
+	    spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS)
 		return -1;
-	return write(ddp_stepd.ends[1], &end, sizeof(end)) < 0 ? -1 : 0;
+	note.task = (uint32_t)task;
+	return send(ddp_stepd.notes[1], &note, sizeof(note),
+		    MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 
 /*

@@ -19,7 +19,8 @@ struct ddp_stepd {
 	struct ddp_siblings *siblings;	/* NULL: see error */
 	struct ddp_error error;		/* why tasks share nothing */
 	uint32_t tasks;			/* that have not ended */
-	int ends[2];			/* pipe to the agent; -1: none */
+	int notes[2];			/* sockets, from the agent's on; -1:
+					 * none */
 	bool paused;			/* for a task that failed */
 };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What lies in the memory that the tasks of a node share: root.c maps it, and
- * the tasks alone read and write it.
+ * the tasks and their agent alone read and write it.
  */
 #ifndef DDP_STEPD_SHARED_H
 #define DDP_STEPD_SHARED_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "layout/cpuset.h"
 #include "layout/machine.h"
@@ -15,6 +16,7 @@
 #include "layout/views.h"
 
 enum {
+	DDP_GPUS_SIZE = 256,		/* holds a rank's GPUs, or is cut */
 	DDP_VISIBLE_SIZE = 32 + DDP_VIEWS_TEXT_SIZE,
 	DDP_RECORD_SIZE = 96 << 10,	/* more than a record of 64 GPUs has */
 	DDP_ERROR_FILE_SIZE = 256
@@ -23,12 +25,15 @@ enum {
 /* One task, by local rank, in shared memory: what it says, and its answer. */
 struct ddp_slot {
 	uint32_t rank;
+	pid_t pid;
 	struct ddp_cpuset mask;
 	struct ddp_view view;
 	struct ddp_placement placement;
 	char visible[DDP_VISIBLE_SIZE];	/* "VARIABLE=value" that orders what
 					 * it sees; "": none */
 	char record[DDP_RECORD_SIZE];	/* its row, as DDP_PLACEMENT has it */
+	char gpus[DDP_GPUS_SIZE];	/* its own, on the node: "0,1"; "" */
+	char buses[DDP_GPUS_SIZE];	/* and where: "0000:3b:00.0 ..."; "" */
 	char error_file[DDP_ERROR_FILE_SIZE];	/* which the agent reads; "" */
 };
 

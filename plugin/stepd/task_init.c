@@ -105,8 +105,7 @@ static int prepare(struct ddp_task *task, struct ddp_error *error)
 	    ddp_task_find_master(task, error) < 0)
 		return -1;
 	task->alike = false;
-	if (ddp_options_place())
-		rc = ddp_node_join(task, error);
+	rc = ddp_node_join(task, error);
 	return rc != 0 ? rc : ddp_task_apply(task, error);
 }
 

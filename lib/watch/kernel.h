@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the kernel says of processes: in /proc/PID/stat, and in records of
+ * /dev/kmsg (dmesg), where those can be read.
+ */
+#ifndef DDP_WATCH_KERNEL_H
+#define DDP_WATCH_KERNEL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ddp_kernel_process {
+	char state;		/* R, S, D, T, Z, ... */
+	pid_t parent, session;
+};
+
+/* Read the text of /proc/PID/stat. Returns 0, or -1. */
+int ddp_kernel_read_process(const char *text,
+			    struct ddp_kernel_process *process);
+
+enum ddp_kernel_what {
+	DDP_KERNEL_OTHER,
+	DDP_KERNEL_KILLED,	/* a process, because memory was short */
+	DDP_KERNEL_XID		/* the NVIDIA driver: an error of a GPU */
+};
+
+enum { DDP_KERNEL_BUS_SIZE = 32, DDP_KERNEL_WORDS_SIZE = 128 };
+
+struct ddp_kernel_record {
+	enum ddp_kernel_what what;
+	uint32_t pid;			/* 0: the record does not say it */
+	uint32_t xid;
+	char bus[DDP_KERNEL_BUS_SIZE];	/* as "0000:3b:00" */
+	char words[DDP_KERNEL_WORDS_SIZE];	/* of the Xid; printable */
+};
+
+/* Read a record of /dev/kmsg: "6,339,5140900,-;text". */
+void ddp_kernel_read_record(const char *text, struct ddp_kernel_record *record);
+
+#endif

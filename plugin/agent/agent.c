@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loop of the agent: waits for what happens, and for times. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+
+enum {
+	NOTES, LINK, TASKS,	/* in the list that is polled */
+
+	CHILDREN_MS = 1000,
+	KILL_MS = 100,		/* from one round to the next */
+	STAYS_MS = 2000,	/* what is left then cannot be killed */
+	SLOW_KILL_MS = 1000,	/* from one round to the next from then on */
+	OVER_MS = 150		/* less than slurmstepd waits for the agent */
+};
+
+uint64_t ddp_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) +
+		(uint64_t)now.tv_nsec;
+}
+
+int64_t ddp_now_ms(void)
+{
+	return (int64_t)(ddp_now_ns() / 1000000);
+}
+
+void ddp_agent_signal(const struct ddp_agent *agent, int number)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent->count; i++)
+		if (!agent->tasks[i].ended)
+			syscall(SYS_pidfd_send_signal, agent->tasks[i].pidfd,
+				number, NULL, 0);
+}
+
+void ddp_agent_kill(struct ddp_agent *agent)
+{
+	if (agent->kill_ms != DDP_NEVER)
+		return;
+	agent->kill_ms = ddp_now_ms();
+	agent->next_kill_ms = agent->kill_ms;
+}
+
+/* A process that SIGKILL does not end: it waits in the kernel. */
+static void tell_stays(struct ddp_agent *agent, struct ddp_process *process)
+{
+	char *where = ddp_file_read_of(process->pid, "wchan");
+	struct ddp_wire stays = {
+		.kind = DDP_WIRE_STAYS,
+		.rank = process->rank,
+		.pid = (uint32_t)process->pid,
+	};
+
+	if (where && *where && strcmp(where, "0") != 0)
+		snprintf(stays.message, sizeof(stays.message), "%c, in %.128s",
+			 process->state, where);
+	else
+		snprintf(stays.message, sizeof(stays.message), "%c",
+			 process->state);
+	free(where);
+	if (!process->told)
+		ddp_talk_send(agent, &stays);
+	process->told = true;
+}
+
+/* A round of killing. */
+static void kill_all(struct ddp_agent *agent)
+{
+	size_t left = ddp_step_kill(agent), i;
+	int64_t now = ddp_now_ms();
+	bool late = now - agent->kill_ms >= STAYS_MS;
+
+	for (i = 0; late && i < left; i++)
+		tell_stays(agent, &agent->step.found.data[i]);
+	agent->next_kill_ms = now + (late ? SLOW_KILL_MS : KILL_MS);
+	if (left == 0)
+		agent->kill_ms = DDP_NEVER;
+	if (agent->orphaned && agent->left > 0 && (left == 0 || late))
+		ddp_ends_orphan(agent);
+}
+
+/* slurmstepd has ended, and tasks have not. */
+static void orphan(struct ddp_agent *agent)
+{
+	const struct ddp_wire orphaned = {
+		.kind = DDP_WIRE_ORPHANED,
+		.at_ns = ddp_now_ns(),
+	};
+
+	agent->orphaned = true;
+	ddp_talk_send(agent, &orphaned);
+	if (agent->talk.state == DDP_TALK_OFF)
+		ddp_ends_orphan(agent);
+	else
+		ddp_agent_kill(agent);
+}
+
+/* What a note brings besides: files. */
+static void close_files(const struct msghdr *message)
+{
+	struct cmsghdr *at;
+	size_t i, count;
+	int fd;
+
+	for (at = CMSG_FIRSTHDR(message); at;
+	     at = CMSG_NXTHDR((struct msghdr *)message, at)) {
+		count = at->cmsg_level == SOL_SOCKET &&
+			at->cmsg_type == SCM_RIGHTS ?
+			(at->cmsg_len - CMSG_LEN(0)) / sizeof(fd) : 0;
+		for (i = 0; i < count; i++) {
+			memcpy(&fd, CMSG_DATA(at) + i * sizeof(fd),
+			       sizeof(fd));
+			close(fd);
+		}
+	}
+}
+
+static void read_note(struct ddp_agent *agent)
+{
+	char control[CMSG_SPACE(8 * sizeof(int))];
+	struct ddp_note note;
+	struct iovec part = { .iov_base = &note, .iov_len = sizeof(note) };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	ssize_t got = recvmsg(DDP_AGENT_NOTES, &message,
+			      MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+		orphan(agent);
+	if (got <= 0)
+		return;
+	if (got == sizeof(note) && note.kind == DDP_NOTE_END &&
+	    note.task < agent->count)
+		ddp_ends_told(agent, note.task, note.status);
+	close_files(&message);
+}
+
+/*
+ * srun's --wait-for-children counts the agent as a child of the task that
+ * started it: slurmstepd does not say that this task has ended well until the
+ * agent has. So when the processes of all tasks have ended, and for a second
+ * slurmstepd has known it, the agent must go first. It would have said at once
+ * if one had failed.
+ */
+static int64_t get_children_deadline(const struct ddp_agent *agent)
+{
+	uint64_t last = 0;
+	uint32_t i;
+
+	if (agent->left == 0 || agent->orphaned)
+		return DDP_NEVER;
+	for (i = 0; i < agent->count; i++) {
+		if (agent->tasks[i].ended)
+			continue;
+		if (!agent->tasks[i].gone_ns)
+			return DDP_NEVER;
+		if (agent->tasks[i].gone_ns > last)
+			last = agent->tasks[i].gone_ns;
+	}
+	return (int64_t)(last / 1000000) + CHILDREN_MS;
+}
+
+static void leave_children(struct ddp_agent *agent)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent->count; i++) {
+		if (agent->tasks[i].ended)
+			continue;
+		/* It is still there until slurmstepd has read its status. */
+		if (syscall(SYS_pidfd_send_signal, agent->tasks[i].pidfd, 0,
+			    NULL, 0) == 0) {
+			ddp_ends_gone(agent, i);
+			return;
+		}
+	}
+	for (i = 0; i < agent->count; i++)
+		ddp_ends_told(agent, i, 0);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t get_deadline(const struct ddp_agent *agent)
+{
+	int64_t at = earlier(ddp_talk_deadline(agent),
+			     get_children_deadline(agent));
+
+	if (agent->kill_ms != DDP_NEVER)
+		at = earlier(at, agent->next_kill_ms);
+	if (agent->left == 0)
+		at = earlier(at, agent->over_ms + OVER_MS);
+	return at;
+}
+
+static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
+{
+	int64_t left = get_deadline(agent) - ddp_now_ms();
+	struct timespec time = {
+		.tv_sec = left > 0 ? left / 1000 : 0,
+		.tv_nsec = left > 0 ? left % 1000 * 1000000 : 0,
+	};
+	uint32_t i;
+
+	fds[NOTES] = (struct pollfd){
+		.fd = agent->orphaned ? -1 : DDP_AGENT_NOTES,
+		.events = POLLIN,
+	};
+	fds[LINK].events = ddp_talk_events(agent, &fds[LINK].fd);
+	for (i = 0; i < agent->count; i++)
+		fds[TASKS + i] = (struct pollfd){
+			.fd = agent->tasks[i].gone_ns ? -1 :
+				agent->tasks[i].pidfd,
+			.events = POLLIN,
+		};
+	if (ppoll(fds, TASKS + agent->count, &time, NULL) < 0)
+		memset(fds, 0, (TASKS + agent->count) * sizeof(*fds));
+}
+
+static void serve(struct ddp_agent *agent, const struct pollfd *fds)
+{
+	int64_t now = ddp_now_ms();
+	uint32_t i;
+
+	for (i = 0; i < agent->count; i++)
+		if (fds[TASKS + i].fd >= 0 && fds[TASKS + i].revents)
+			ddp_ends_gone(agent, i);
+	if (fds[NOTES].revents)
+		read_note(agent);
+	ddp_talk_serve(agent);
+	if (agent->kill_ms != DDP_NEVER && now >= agent->next_kill_ms)
+		kill_all(agent);
+	if (now >= get_children_deadline(agent))
+		leave_children(agent);
+}
+
+/* Whether the agent may go: nothing is left to be done, or no time for it. */
+static bool is_over(struct ddp_agent *agent)
+{
+	const struct ddp_wire done = { .kind = DDP_WIRE_DONE };
+
+	if (agent->left > 0)
+		return false;
+	if (!agent->done && agent->talk.state == DDP_TALK_ON)
+		ddp_talk_send(agent, &done);
+	agent->done |= agent->talk.state != DDP_TALK_DIALING;
+	return (agent->done && ddp_talk_sent(agent)) ||
+	       ddp_now_ms() >= agent->over_ms + OVER_MS;
+}
+
+void ddp_agent_run(struct ddp_agent *agent)
+{
+	struct pollfd *fds = calloc(TASKS + agent->count, sizeof(*fds));
+
+	agent->left = agent->count;
+	agent->kill_ms = DDP_NEVER;
+	if (!fds)
+		return;
+	ddp_talk_begin(agent);
+	ddp_talk_serve(agent);
+	ddp_step_begin(agent);
+	ddp_cause_begin(agent);
+	while (!is_over(agent)) {
+		wait_for(agent, fds);
+		serve(agent, fds);
+	}
+	ddp_ends_tell(agent);
+	ddp_talk_end(agent);
+}

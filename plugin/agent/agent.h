@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The agent: a process of the user's beside the tasks of a node, from before
+ * their programs start until the last of them has ended. It tells the step's
+ * supervisor (lib/watch) how each task ended, and kills what is left of the
+ * step on this node when the supervisor says so, or is lost. Where there is no
+ * supervisor it only prints one line, if the first task that fails has left an
+ * error file, as PyTorch's @record writes it.
+ *
+ * start.c starts it, agent.c is its loop, talk.c the link to the supervisor,
+ * ends.c the ends of tasks, cause.c and errors.c why they failed, step.c all
+ * processes of the step. This header is what plugin/stepd calls; state.h is
+ * what these files share.
+ */
+#ifndef DDP_AGENT_AGENT_H
+#define DDP_AGENT_AGENT_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+
+#include "stepd/siblings.h"
+#include "stepd/task.h"
+
+#ifndef SYS_pidfd_open		/* libc is older than the kernel may be */
+#define SYS_pidfd_open 434
+#endif
+
+enum ddp_note_kind {
+	DDP_NOTE_END = 1,	/* from slurmstepd: a task has ended */
+	DDP_NOTE_OUTPUT		/* from a task that is being started, with
+				 * files: its output */
+};
+
+/* What is said to the agent; one message of the socket each. */
+struct ddp_note {
+	uint32_t kind;
+	uint32_t task;		/* its local rank */
+	int32_t status;		/* END: as of wait(2) */
+};
+
+/*
+ * Start the agent of these tasks, whose slots say their ranks and pids; task is
+ * the one that does it. Sets siblings->agent, and each slot's error_file. Where
+ * no agent can run, as on a kernel older than 5.9, siblings->agent is not
+ * positive, and nothing is reported.
+ */
+void ddp_agent_start(const struct ddp_task *task,
+		     struct ddp_siblings *siblings);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ends of tasks. That a process has ended is seen at once, so that the
+ * order is right; how it ended is slurmstepd's to say.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Slurm ends a step so: the cause is then elsewhere. */
+static bool is_terminated(int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+}
+
+/* Without a supervisor, only the first failure of the node is told. */
+static void keep_first(struct ddp_agent *agent, uint32_t task, int status)
+{
+	if (status == 0 || agent->failed)
+		return;
+	agent->failed = true;
+	agent->has_first = !is_terminated(status) &&
+		ddp_errors_find_first(agent->node, agent->count, task,
+				      &agent->first);
+	if (agent->talk.state == DDP_TALK_OFF)
+		ddp_ends_tell(agent);
+}
+
+void ddp_ends_tell(struct ddp_agent *agent)
+{
+	if (agent->has_first)
+		ddp_errors_tell(&agent->first, agent->host);
+	agent->has_first = false;
+}
+
+/* The time of the error file, by the clock of the messages. */
+static uint64_t get_time(const struct ddp_error_file *error, uint64_t ended_ns)
+{
+	struct timespec now;
+	int64_t age;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	age = (now.tv_sec - error->at.tv_sec) * (int64_t)NS_PER_S +
+		now.tv_nsec - error->at.tv_nsec;
+	if (age < 0 || (uint64_t)age > ddp_now_ns())
+		return ended_ns;
+	return ddp_now_ns() - (uint64_t)age < ended_ns ?
+		ddp_now_ns() - (uint64_t)age : ended_ns;
+}
+
+static void describe(struct ddp_agent *agent, uint32_t task, int status,
+		     struct ddp_wire *end)
+{
+	const struct ddp_watched *watched = &agent->tasks[task];
+	struct ddp_error_file error;
+
+	end->kind = DDP_WIRE_END;
+	end->rank = agent->node->slots[task].rank;
+	end->status = (uint32_t)status;
+	end->at_ns = watched->gone_ns ? watched->gone_ns : ddp_now_ns();
+	if (status == 0)
+		return;
+	if (ddp_errors_read(&agent->node->slots[task], &error)) {
+		snprintf(end->message, sizeof(end->message), "%s",
+			 error.message);
+		end->at_ns = get_time(&error, end->at_ns);
+	}
+	ddp_cause_find(agent, task, status, end->cause);
+}
+
+static void report(struct ddp_agent *agent, uint32_t task, int status)
+{
+	struct ddp_wire *end = calloc(1, sizeof(*end));
+
+	if (!end)
+		return;
+	describe(agent, task, status, end);
+	if (agent->talk.state == DDP_TALK_DIALING) {
+		agent->tasks[task].end = end;
+		return;
+	}
+	ddp_talk_send(agent, end);
+	free(end);
+}
+
+void ddp_ends_gone(struct ddp_agent *agent, uint32_t task)
+{
+	agent->tasks[task].gone_ns = ddp_now_ns();
+}
+
+void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status)
+{
+	struct ddp_watched *watched = &agent->tasks[task];
+
+	if (watched->ended)
+		return;
+	keep_first(agent, task, status);
+	if (agent->talk.state != DDP_TALK_OFF)
+		report(agent, task, status);
+	unlink(agent->node->slots[task].error_file);
+	close(watched->pidfd);
+	watched->pidfd = -1;
+	watched->ended = true;
+	if (--agent->left == 0)
+		agent->over_ms = ddp_now_ms();
+}
+
+void ddp_ends_orphan(struct ddp_agent *agent)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent->count; i++)
+		ddp_ends_told(agent, i, SIGKILL);
+}
+
+void ddp_ends_send(struct ddp_agent *agent)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent->count; i++) {
+		if (agent->tasks[i].end)
+			ddp_talk_send(agent, agent->tasks[i].end);
+		free(agent->tasks[i].end);
+		agent->tasks[i].end = NULL;
+	}
+}

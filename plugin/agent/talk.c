@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The link to the supervisor: connect, prove, and do what it says. Where it
+ * cannot be reached the tasks run all the same, and a sentence says so.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+#include "plugin.h"
+
+enum {
+	PATIENCE_MS = 10000,
+	AGAIN_MS = 500		/* from one attempt to the next */
+};
+
+static int find_address(struct ddp_talk *talk)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM,
+	};
+	struct addrinfo *found;
+
+	if (getaddrinfo(talk->host, talk->port, &hints, &found) != 0)
+		return -1;
+	memcpy(&talk->address, found->ai_addr, found->ai_addrlen);
+	talk->address_size = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+void ddp_talk_find(struct ddp_talk *talk, const struct ddp_task *task)
+{
+	const char *told = ddp_task_users(task, DDP_TELL_SUPERVISOR);
+	const char *host = ddp_task_users(task, "SLURM_SRUN_COMM_HOST");
+	const char *digits = told ? strchr(told, ':') : NULL;
+
+	if (!told)
+		return;
+	snprintf(talk->host, sizeof(talk->host), "%s", host ? host : "");
+	snprintf(talk->port, sizeof(talk->port), "%.*s",
+		 (int)strcspn(told, ":"), told);
+	talk->why = "it has not answered";
+	talk->state = DDP_TALK_DIALING;
+	if (!digits || ddp_proof_parse(digits + 1, &talk->secret) < 0 ||
+	    find_address(talk) < 0) {
+		talk->why = "srun tells no such address";
+		talk->until_ms = -1;
+	}
+}
+
+void ddp_talk_begin(struct ddp_agent *agent)
+{
+	if (agent->talk.until_ms == 0)
+		agent->talk.until_ms = ddp_now_ms() + PATIENCE_MS;
+}
+
+static void dial(struct ddp_talk *talk)
+{
+	int fd = socket(talk->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC |
+			SOCK_NONBLOCK, 0);
+
+	talk->greeted = false;
+	talk->again_ms = ddp_now_ms() + AGAIN_MS;
+	if (fd < 0)
+		return;
+	if (connect(fd, (struct sockaddr *)&talk->address,
+		    talk->address_size) == 0 || errno == EINPROGRESS) {
+		talk->link = ddp_link_create(fd);
+		return;
+	}
+	talk->why = strerror(errno);
+	close(fd);
+}
+
+/* The connection is broken. */
+static void drop(struct ddp_agent *agent, const char *why)
+{
+	struct ddp_talk *talk = &agent->talk;
+
+	ddp_link_destroy(talk->link);
+	talk->link = NULL;
+	talk->why = why;
+	if (talk->state != DDP_TALK_ON)
+		return;
+	talk->state = DDP_TALK_LOST;
+	if (!agent->done)
+		ddp_agent_kill(agent);
+}
+
+static void give_up(struct ddp_agent *agent)
+{
+	struct ddp_talk *talk = &agent->talk;
+
+	drop(agent, talk->why);
+	talk->state = DDP_TALK_OFF;
+	dprintf(DDP_AGENT_SPEAK, "slurm-ddp: on %s: srun's supervisor at %s "
+		"port %s cannot be reached (%s), so it does not watch this "
+		"node; let the nodes connect to srun's host (SrunPortRange in "
+		"slurm.conf says by which ports), or use "
+		"--ddp-supervise=off\n", agent->host, talk->host, talk->port,
+		talk->why);
+	ddp_ends_tell(agent);
+}
+
+/* Answer the supervisor's challenge, and ask it for the same. */
+static void greet(struct ddp_agent *agent, const struct ddp_wire *challenge)
+{
+	struct ddp_talk *talk = &agent->talk;
+	struct ddp_wire hello = {
+		.kind = DDP_WIRE_HELLO,
+		.job_id = agent->job_id,
+		.step_id = agent->step_id,
+		.world_size = agent->world_size,
+		.count = agent->count,
+	};
+
+	snprintf(hello.node, sizeof(hello.node), "%s", agent->host);
+	if (talk->greeted || ddp_proof_random(talk->nonce) < 0 ||
+	    ddp_proof_make(&talk->secret, "agent", hello.node,
+			   challenge->nonce, hello.proof) < 0) {
+		drop(agent, "it cannot be proven that it is the right one");
+		return;
+	}
+	memcpy(hello.nonce, talk->nonce, sizeof(hello.nonce));
+	talk->greeted = true;
+	if (ddp_link_send(talk->link, &hello) < 0)
+		drop(agent, strerror(errno));
+}
+
+static void welcome(struct ddp_agent *agent, const struct ddp_wire *wire)
+{
+	struct ddp_talk *talk = &agent->talk;
+	struct ddp_wire rank = { .kind = DDP_WIRE_RANK };
+	uint32_t i;
+
+	if (!talk->greeted ||
+	    !ddp_proof_check(&talk->secret, "supervisor", agent->host,
+			     talk->nonce, wire->proof)) {
+		drop(agent, "it does not know the secret of this step");
+		return;
+	}
+	talk->state = DDP_TALK_ON;
+	dup2(DDP_AGENT_NULL, DDP_AGENT_SPEAK);
+	for (i = 0; i < agent->count; i++) {
+		rank.rank = agent->node->slots[i].rank;
+		rank.pid = (uint32_t)agent->node->slots[i].pid;
+		snprintf(rank.gpus, sizeof(rank.gpus), "%s",
+			 agent->node->slots[i].gpus);
+		ddp_talk_send(agent, &rank);
+	}
+	ddp_ends_send(agent);
+}
+
+static void answer(struct ddp_agent *agent, const struct ddp_wire *ping)
+{
+	struct ddp_wire pong = {
+		.kind = DDP_WIRE_PONG,
+		.ping_ns = ping->at_ns,
+		.at_ns = ddp_now_ns(),
+	};
+
+	ddp_talk_send(agent, &pong);
+	ddp_cause_forget(agent);
+}
+
+static void obey(struct ddp_agent *agent, const struct ddp_wire *wire)
+{
+	bool on = agent->talk.state == DDP_TALK_ON;
+
+	if (!on && wire->kind == DDP_WIRE_CHALLENGE)
+		greet(agent, wire);
+	else if (!on && wire->kind == DDP_WIRE_WELCOME)
+		welcome(agent, wire);
+	else if (on && wire->kind == DDP_WIRE_PING)
+		answer(agent, wire);
+	else if (on && wire->kind == DDP_WIRE_SIGNAL)
+		ddp_agent_signal(agent, (int)wire->status);
+	else if (on && wire->kind == DDP_WIRE_KILL)
+		ddp_agent_kill(agent);
+	else
+		drop(agent, "it does not speak as it should");
+}
+
+static void receive(struct ddp_agent *agent)
+{
+	struct ddp_talk *talk = &agent->talk;
+	struct ddp_wire wire;
+	int rc;
+
+	if (ddp_link_flush(talk->link) < 0) {
+		drop(agent, strerror(errno));
+		return;
+	}
+	while (talk->link && (rc = ddp_link_receive(talk->link, &wire)) != 0) {
+		if (rc > 0)
+			obey(agent, &wire);
+		else
+			drop(agent, errno == 0 ? "it has closed the connection"
+			     : strerror(errno));
+	}
+}
+
+short ddp_talk_events(const struct ddp_agent *agent, int *fd)
+{
+	const struct ddp_link *link = agent->talk.link;
+
+	*fd = link ? ddp_link_fd(link) : -1;
+	return link ? ddp_link_events(link) : 0;
+}
+
+int64_t ddp_talk_deadline(const struct ddp_agent *agent)
+{
+	const struct ddp_talk *talk = &agent->talk;
+
+	if (talk->state != DDP_TALK_DIALING)
+		return DDP_NEVER;
+	return talk->link || talk->until_ms < talk->again_ms ?
+		talk->until_ms : talk->again_ms;
+}
+
+void ddp_talk_serve(struct ddp_agent *agent)
+{
+	struct ddp_talk *talk = &agent->talk;
+	int64_t now = ddp_now_ms();
+
+	if (talk->state == DDP_TALK_DIALING && now >= talk->until_ms)
+		give_up(agent);
+	if (talk->state == DDP_TALK_DIALING && !talk->link &&
+	    now >= talk->again_ms)
+		dial(talk);
+	if (talk->link)
+		receive(agent);
+}
+
+void ddp_talk_send(struct ddp_agent *agent, const struct ddp_wire *wire)
+{
+	if (agent->talk.state == DDP_TALK_ON &&
+	    ddp_link_send(agent->talk.link, wire) < 0)
+		drop(agent, strerror(errno));
+}
+
+bool ddp_talk_sent(const struct ddp_agent *agent)
+{
+	const struct ddp_link *link = agent->talk.link;
+
+	return !link || !(ddp_link_events(link) & POLLOUT);
+}
+
+/*
+ * What has come and is not read would make the kernel throw away what is still
+ * on its way to the supervisor.
+ */
+void ddp_talk_end(struct ddp_agent *agent)
+{
+	struct ddp_wire wire;
+
+	while (agent->talk.link &&
+	       ddp_link_receive(agent->talk.link, &wire) > 0)
+		;
+	ddp_link_destroy(agent->talk.link);
+	agent->talk.link = NULL;
+}
