@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the kernel says of processes. The records are from mm/oom_kill.c of
+ * Linux 4.19 and 6.1, and from NVIDIA's document on Xid errors.
+ */
+#include <criterion/criterion.h>
+
+#include "watch/kernel.h"
+
+Test(kernel, process)
+{
+	struct ddp_kernel_process process;
+
+	cr_expect_eq(ddp_kernel_read_process("42 (sh) S 7 42 40 34816 42 4194304",
+					     &process), 0);
+	cr_expect_eq(process.state, 'S');
+	cr_expect_eq(process.parent, 7);
+	cr_expect_eq(process.session, 40);
+	cr_expect_eq(ddp_kernel_read_process("43 (a) R 1 (b) D 8 43 43 0",
+					     &process), 0);
+	cr_expect_eq(process.state, 'D');
+	cr_expect_eq(process.parent, 8);
+	cr_expect_eq(ddp_kernel_read_process("", &process), -1);
+	cr_expect_eq(ddp_kernel_read_process("43 (a) R 1", &process), -1);
+}
+
+static struct ddp_kernel_record read(const char *text)
+{
+	struct ddp_kernel_record record;
+
+	ddp_kernel_read_record(text, &record);
+	return record;
+}
+
+Test(kernel, killed)
+{
+	struct ddp_kernel_record record =
+		read("3,1044,9;Memory cgroup out of memory: Killed process 512 "
+		     "(python3) total-vm:9kB, anon-rss:8kB, UID:61000\n");
+
+	cr_expect_eq(record.what, DDP_KERNEL_KILLED);
+	cr_expect_eq(record.pid, 512);
+	record = read("3,1,2,-;Out of memory: Killed process 7 (a) total-vm\n");
+	cr_expect_eq(record.what, DDP_KERNEL_KILLED);
+	cr_expect_eq(record.pid, 7);
+	record = read("3,1,2,-;Out of memory: Kill process 8 (a) score 9\n");
+	cr_expect_eq(record.what, DDP_KERNEL_KILLED);
+	cr_expect_eq(record.pid, 8);
+}
+
+Test(kernel, xid)
+{
+	struct ddp_kernel_record record =
+		read("3,9,8,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, "
+		     "name=python, GPU has fallen off the bus.\n SUBSYSTEM=x\n");
+
+	cr_expect_eq(record.what, DDP_KERNEL_XID);
+	cr_expect_eq(record.pid, 1234);
+	cr_expect_eq(record.xid, 79);
+	cr_expect_str_eq(record.bus, "0000:3b:00");
+	cr_expect_str_eq(record.words, "GPU has fallen off the bus.");
+	record = read("3,9,8,-;NVRM: Xid (PCI:0000:03:00): 48, An uncorrectable "
+		      "error, twice\n");
+	cr_expect_eq(record.pid, 0);
+	cr_expect_eq(record.xid, 48);
+	cr_expect_str_eq(record.words, "An uncorrectable error, twice");
+	record = read("3,9,8,-;NVRM: Xid (PCI:0000:03:00): 13, "
+		      "pid='<unknown>', name=<unknown>, a\033b\n");
+	cr_expect_eq(record.pid, 0);
+	cr_expect_str_eq(record.words, "a?b");
+	record = read("3,9,8,-;NVRM: Xid (PCI:0000:03:00): 62\n");
+	cr_expect_eq(record.xid, 62);
+	cr_expect_str_eq(record.words, "");
+}
+
+Test(kernel, others)
+{
+	static const char *const texts[] = {
+		"", ";", "6,1,2,-;", "6,1,2,-;usb 1-1: new device\n",
+		"6,1,2,-;NVRM: loading NVIDIA driver\n",
+		"6,1,2,-;NVRM: Xid (PCI:0000:03:00) 62\n",
+		"6,1,2,-;Out of memory: nothing to kill\n",
+		"Out of memory: Killed process 7",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		cr_expect_eq(read(texts[i]).what, DDP_KERNEL_OTHER, "%s",
+			     texts[i]);
+}

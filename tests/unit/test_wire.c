@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The frames of supervisor and agents. */
+#include <criterion/criterion.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "watch/wire.h"
+
+/* A message of this kind in which each field has another value. */
+static struct ddp_wire make(enum ddp_wire_kind kind)
+{
+	struct ddp_wire wire = {
+		.kind = kind, .node = "n1", .job_id = 0x01020304,
+		.step_id = 5, .world_size = 6, .count = 7, .rank = 8,
+		.pid = 9, .status = 0x0a0b, .gpus = "0,1",
+		.at_ns = UINT64_C(0x1112131415161718), .ping_ns = 12,
+		.message = "E: a", .cause = "out of memory", .tail = "b\nc\n",
+	};
+
+	memset(wire.nonce, 0xd1, sizeof(wire.nonce));
+	memset(wire.proof, 0xe2, sizeof(wire.proof));
+	return wire;
+}
+
+/* What each kind has, as wire.h says it. */
+static struct ddp_wire keep(const struct ddp_wire *wire)
+{
+	struct ddp_wire kept = { .kind = wire->kind };
+
+#define KEEP(name) memcpy(&kept.name, &wire->name, sizeof(kept.name))
+	switch (wire->kind) {
+	case DDP_WIRE_CHALLENGE:
+		KEEP(nonce);
+		break;
+	case DDP_WIRE_HELLO:
+		KEEP(proof), KEEP(nonce), KEEP(node), KEEP(job_id);
+		KEEP(step_id), KEEP(world_size), KEEP(count);
+		break;
+	case DDP_WIRE_WELCOME:
+		KEEP(proof);
+		break;
+	case DDP_WIRE_RANK:
+		KEEP(rank), KEEP(pid), KEEP(gpus);
+		break;
+	case DDP_WIRE_END:
+		KEEP(rank), KEEP(status), KEEP(at_ns), KEEP(message);
+		KEEP(cause), KEEP(tail);
+		break;
+	case DDP_WIRE_ORPHANED:
+	case DDP_WIRE_PING:
+		KEEP(at_ns);
+		break;
+	case DDP_WIRE_STAYS:
+		KEEP(rank), KEEP(pid), KEEP(message);
+		break;
+	case DDP_WIRE_PONG:
+		KEEP(ping_ns), KEEP(at_ns);
+		break;
+	case DDP_WIRE_SIGNAL:
+		KEEP(status);
+		break;
+	default:
+		break;
+	}
+	return kept;
+}
+
+static void expect_bytes(const struct ddp_wire *wire, const char *bytes,
+			 size_t size)
+{
+	unsigned char frame[DDP_WIRE_FRAME_MAX];
+
+	cr_expect_eq(ddp_wire_encode(wire, frame), size);
+	cr_expect_arr_eq(frame, bytes, size);
+}
+
+#define EXPECT(kind, bytes) \
+	do { \
+		struct ddp_wire expected = make(kind); \
+		expect_bytes(&expected, bytes, sizeof(bytes) - 1); \
+	} while (0)
+
+/* Written down by hand from the words of wire.h. */
+Test(wire, bytes)
+{
+	EXPECT(DDP_WIRE_DONE, "\0\0\0\5\6");
+	EXPECT(DDP_WIRE_KILL, "\0\0\0\5\14");
+	EXPECT(DDP_WIRE_SIGNAL, "\0\0\0\11\13\0\0\12\13");
+	EXPECT(DDP_WIRE_PING, "\0\0\0\15\11\21\22\23\24\25\26\27\30");
+	EXPECT(DDP_WIRE_PONG, "\0\0\0\25\12\0\0\0\0\0\0\0\14"
+	       "\21\22\23\24\25\26\27\30");
+	EXPECT(DDP_WIRE_RANK, "\0\0\0\21\4\0\0\0\10\0\0\0\11" "0,1\0");
+	EXPECT(DDP_WIRE_STAYS, "\0\0\0\22\10\0\0\0\10\0\0\0\11" "E: a\0");
+	EXPECT(DDP_WIRE_END, "\0\0\0\55\5\0\0\0\10\0\0\12\13"
+	       "\21\22\23\24\25\26\27\30" "E: a\0out of memory\0b\nc\n\0");
+}
+
+Test(wire, each_kind_reads_back)
+{
+	unsigned char frame[DDP_WIRE_FRAME_MAX];
+	struct ddp_wire wire, wanted, got;
+	int kind, length;
+
+	for (kind = 1; kind < DDP_WIRE_KINDS; kind++) {
+		wire = make(kind);
+		wanted = keep(&wire);
+		length = (int)ddp_wire_encode(&wire, frame);
+		memset(&got, 0xa5, sizeof(got));
+		cr_expect_eq(ddp_wire_decode(frame, sizeof(frame), &got),
+			     length, "kind %d", kind);
+		cr_expect(memcmp(&got, &wanted, sizeof(got)) == 0, "kind %d",
+			  kind);
+	}
+}
+
+Test(wire, a_part_is_not_yet_a_frame)
+{
+	unsigned char frame[DDP_WIRE_FRAME_MAX];
+	struct ddp_wire wire, got;
+	size_t length, i;
+	int kind;
+
+	for (kind = 1; kind < DDP_WIRE_KINDS; kind++) {
+		wire = make(kind);
+		length = ddp_wire_encode(&wire, frame);
+		for (i = 0; i < length; i++)
+			cr_expect_eq(ddp_wire_decode(frame, i, &got), 0,
+				     "%zu bytes of kind %d", i, kind);
+	}
+}
+
+/* The largest frame has room, and texts end where their room does. */
+Test(wire, full)
+{
+	unsigned char frame[DDP_WIRE_FRAME_MAX];
+	struct ddp_wire wire = make(DDP_WIRE_END), got;
+	int length;
+
+	memset(wire.message, 'm', sizeof(wire.message));
+	memset(wire.cause, 'c', sizeof(wire.cause));
+	memset(wire.tail, 't', sizeof(wire.tail));
+	length = (int)ddp_wire_encode(&wire, frame);
+	cr_expect_eq(length, 5 + 4 + 4 + 8 + 256 + 256 + 4096);
+	cr_expect_eq(ddp_wire_decode(frame, sizeof(frame), &got), length);
+	cr_expect_eq(strlen(got.message), 255);
+	cr_expect_eq(strlen(got.cause), 255);
+	cr_expect_eq(strlen(got.tail), 4095);
+}
+
+static int decode(const char *bytes, size_t size)
+{
+	struct ddp_wire wire;
+
+	return ddp_wire_decode((const unsigned char *)bytes, size, &wire);
+}
+
+#define DECODE(bytes) decode(bytes, sizeof(bytes) - 1)
+
+Test(wire, what_is_no_frame)
+{
+	char text[DDP_WIRE_FRAME_MAX] = "";
+
+	cr_expect_eq(DECODE("\0\0\0\5\0"), -1, "kind 0");
+	cr_expect_eq(DECODE("\0\0\0\5\15"), -1, "kind 13");
+	cr_expect_eq(DECODE("\0\0\0\4\6"), -1, "shorter than its head");
+	cr_expect_eq(DECODE("\0\0\0\0\6"), -1, "length 0");
+	cr_expect_eq(DECODE("\0\0\40\1\6"), -1, "length 8193");
+	cr_expect_eq(DECODE("\377\377\377\377\6"), -1, "length 2^32 - 1");
+	cr_expect_eq(DECODE("\0\0\0\6\6\0"), -1, "a byte too many");
+	cr_expect_eq(DECODE("\0\0\0\10\13\0\0\0"), -1, "a byte too few");
+	cr_expect_eq(DECODE("\0\0\0\20\4\0\0\0\1\0\0\0\2" "0,1"), -1, "no NUL");
+	cr_expect_eq(DECODE("HTTP/1.1 400 Bad Request\r\n"), -1, "another");
+
+	/* A text of 256 bytes has no room. */
+	memcpy(text, "\0\0\1\16\4\0\0\0\1\0\0\0\2", 13);
+	memset(text + 13, '1', 256);
+	cr_expect_eq(decode(text, 13 + 257), -1, "a text that is too long");
+	text[3] = '\15';
+	text[13 + 255] = '\0';
+	cr_expect_eq(decode(text, 13 + 256), 13 + 256);
+}
