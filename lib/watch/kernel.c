@@ -83,8 +83,9 @@ void ddp_kernel_read_record(const char *text, struct ddp_kernel_record *record)
 	const char *message = strchr(text, ';');
 
 	*record = (struct ddp_kernel_record){ 0 };
-	if (!message++)
+	if (!message)
 		return;
+	message++;
 	if (strstr(message, "ut of memory"))
 		read_killed(message, record);
 	else
