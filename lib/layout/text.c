@@ -80,7 +80,7 @@ static bool is_printable(char byte)
 	return byte >= ' ' && byte <= '~';
 }
 
-static void add_bytes(struct ddp_text *text, const char *bytes, size_t length)
+void ddp_text_add_bytes(struct ddp_text *text, const char *bytes, size_t length)
 {
 	char *out = grow_text(text, length);
 
@@ -92,7 +92,7 @@ static void add_bytes(struct ddp_text *text, const char *bytes, size_t length)
 
 void ddp_text_add_fixed(struct ddp_text *text, const char *string)
 {
-	add_bytes(text, string, strlen(string));
+	ddp_text_add_bytes(text, string, strlen(string));
 }
 
 void ddp_text_add_string(struct ddp_text *text, const char *string)
@@ -110,12 +110,12 @@ void ddp_text_add_json(struct ddp_text *text, const char *string)
 {
 	const char *at, *end;
 
-	add_bytes(text, "\"", 1);
+	ddp_text_add_bytes(text, "\"", 1);
 	for (at = string; *at != '\0'; at = end) {
 		for (end = at; is_printable(*end) && *end != '"' &&
 		     *end != '\\'; end++)
 			;
-		add_bytes(text, at, (size_t)(end - at));
+		ddp_text_add_bytes(text, at, (size_t)(end - at));
 		if (*end == '\0')
 			break;
 		if (is_printable(*end))
@@ -126,7 +126,7 @@ void ddp_text_add_json(struct ddp_text *text, const char *string)
 			ddp_text_add(text, "?");
 		end++;
 	}
-	add_bytes(text, "\"", 1);
+	ddp_text_add_bytes(text, "\"", 1);
 }
 
 size_t ddp_text_digits(uint32_t number, char *out)

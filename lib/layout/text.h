@@ -29,6 +29,10 @@ void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 /* As ddp_text_add(text, "%s", string), but faster; for our own strings. */
 void ddp_text_add_fixed(struct ddp_text *text, const char *string);
 
+/* Add bytes as they are; NULs among them too. */
+void ddp_text_add_bytes(struct ddp_text *text, const char *bytes,
+			size_t length);
+
 /* As ddp_text_add_quoted(text, "%s", string), but faster. */
 void ddp_text_add_string(struct ddp_text *text, const char *string);
 

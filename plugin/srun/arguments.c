@@ -84,6 +84,19 @@ char **ddp_arguments_command(char **argv, uint32_t component)
 	return argv;
 }
 
+uint32_t ddp_arguments_next(char **argv, uint32_t begin)
+{
+	uint32_t i, at = begin + (uint32_t)ddp_arguments_parsed();
+
+	for (i = 0; argv && i < at; i++)
+		if (!argv[i])
+			return 0;
+	for (; argv && argv[at]; at++)
+		if (strcmp(argv[at], ":") == 0)
+			return at;
+	return 0;
+}
+
 int ddp_arguments_parsed(void)
 {
 	return optind;

@@ -15,6 +15,12 @@ void ddp_arguments_free(char **argv);	/* NULL: nothing */
  */
 char **ddp_arguments_command(char **argv, uint32_t component);
 
+/*
+ * Where the component after the one that srun has just read begins, its ":";
+ * begin is where that one does (0: the first). 0 if there is none.
+ */
+uint32_t ddp_arguments_next(char **argv, uint32_t begin);
+
 /* How many of them srun's own parser has passed, which stops at the command. */
 int ddp_arguments_parsed(void);
 

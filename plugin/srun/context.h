@@ -12,6 +12,7 @@
 struct ddp_srun {
 	/* srun.c */
 	uint32_t component;	/* whose turn it is; counts up */
+	uint32_t words;		/* of the command line, before its words */
 	bool was_on;		/* --ddp, in the component before */
 	char *bind_before;	/* an outer step's SLURM_CPU_BIND; or NULL */
 
@@ -27,6 +28,7 @@ struct ddp_srun {
 	bool again;		/* an earlier run of this command saw --ddp */
 	uint32_t done;		/* components that earlier runs filled in */
 	uint32_t expected;	/* components, as far as arguments show */
+	bool supervised;	/* this run is a supervisor's child */
 
 	/* output.c */
 	int held;		/* what stderr goes to meanwhile; -1 */

@@ -255,11 +255,15 @@ static bool add_cpus(const struct fill *fill)
 	return true;
 }
 
+/*
+ * A supervisor that gives the others time ends them itself, even where
+ * slurm.conf says that Slurm does.
+ */
 static bool add_kill(void)
 {
 	if (ddp_cli_get("kill-on-bad-exit"))
 		return false;
-	ddp_rerun_add("SLURM_KILL_BAD_EXIT", "1");
+	ddp_rerun_add("SLURM_KILL_BAD_EXIT", ddp_plugin.grace_s ? "0" : "1");
 	return true;
 }
 

@@ -36,16 +36,19 @@ bool ddp_rerun_on(void)
 static void read_mark(void)
 {
 	const char *mark = getenv(MARK);
-	unsigned int pid, count;
+	unsigned int pid, count, supervised;
 
-	if (mark && sscanf(mark, "%u:%u", &pid, &count) == 2 &&
+	if (mark && sscanf(mark, "%u:%u:%u", &pid, &count, &supervised) == 3 &&
 	    pid == (unsigned int)getpid()) {
 		ddp_srun.again = true;
 		ddp_srun.done = count;
+		ddp_srun.supervised = supervised;
 	}
 	unsetenv(MARK);
 	if (!ddp_srun.again)
 		unsetenv(DDP_TELL_HIDDEN);
+	if (!ddp_srun.supervised)
+		unsetenv(DDP_TELL_SUPERVISOR);
 }
 
 /*
@@ -118,12 +121,12 @@ void ddp_rerun_add(const char *name, const char *value)
 
 void ddp_rerun_exec(uint32_t component)
 {
-	char **argv = ddp_arguments_read(), path[PATH_MAX], mark[32];
+	char **argv = ddp_arguments_read(), path[PATH_MAX], mark[48];
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	sigset_t none;
 
-	snprintf(mark, sizeof(mark), "%u:%u", (unsigned int)getpid(),
-		 component);
+	snprintf(mark, sizeof(mark), "%u:%u:%u", (unsigned int)getpid(),
+		 component, ddp_srun.supervised);
 	if (!argv || length < 0 || setenv(MARK, mark, 1) < 0)
 		ddp_srun_refuse("cannot read srun's arguments: %s",
 				strerror(errno));

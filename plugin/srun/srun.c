@@ -22,6 +22,7 @@
 #include "srun/output.h"
 #include "srun/policy.h"
 #include "srun/rerun.h"
+#include "srun/supervise.h"
 
 enum { MAPPING_MAX = 100 << 10 };	/* execve takes 128 KiB in one string */
 
@@ -80,9 +81,21 @@ static void set_poison(void)
 	setenv("WORLD_SIZE", DDP_POISON, 1);
 }
 
+/* Whether it is the last one; others follow it on the command line. */
+static bool is_last(void)
+{
+	char **argv = ddp_arguments_read();
+
+	ddp_srun.words = ddp_arguments_next(argv, ddp_srun.words);
+	ddp_arguments_free(argv);
+	return ddp_srun.words == 0;
+}
+
 /* A component that is part of a --ddp step. */
 static void read_component(uint32_t component)
 {
+	bool filled = false;
+
 	if (component > ddp_rerun_done() && !ddp_srun.was_on)
 		begin_again();
 	ddp_srun.was_on = true;
@@ -91,8 +104,9 @@ static void read_component(uint32_t component)
 	ddp_launch_read(component);
 	if (!ddp_cli_available())
 		ddp_check_tasks();
-	else if (component >= ddp_rerun_done() &&
-		 ddp_fill_component(component))
+	else if (component >= ddp_rerun_done())
+		filled = ddp_fill_component(component);
+	if ((is_last() && ddp_supervise()) || filled)
 		ddp_rerun_exec(component + 1);
 	if (ddp_plugin.dry_run && ddp_cli_available())
 		ddp_check_dry_run();

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slurm's own lines, by how they begin. */
+#define _GNU_SOURCE
+#include "watch/sieve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "srun: error: ...", "slurmstepd: ...", "slurmstepd-n1: ...". */
+static const char *const beginnings[] = { "srun: ", "slurmstepd" };
+
+enum word { NO, PERHAPS, YES };
+
+/* Whether a line that begins so is Slurm's. */
+static enum word is_slurms(const struct ddp_sieve *sieve)
+{
+	size_t i, length;
+
+	for (i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+		length = strlen(beginnings[i]);
+		if (sieve->length < length)
+			length = sieve->length;
+		if (memcmp(sieve->line, beginnings[i], length) == 0)
+			return beginnings[i][length] ? PERHAPS : YES;
+	}
+	return NO;
+}
+
+static void notice(struct ddp_sieve *sieve)
+{
+	static const char cancelled[] = "CANCELLED AT ";
+
+	sieve->cancelled |= is_slurms(sieve) == YES &&
+			    memmem(sieve->line, sieve->length, cancelled,
+				   sizeof(cancelled) - 1);
+}
+
+/* Bytes of one line. before: those of it that have not been decided about. */
+static void add_part(struct ddp_sieve *sieve, const char *bytes, size_t length,
+		     size_t before, struct ddp_text *out)
+{
+	enum word word = is_slurms(sieve);
+	struct ddp_text *to = out;
+
+	if (sieve->now == DDP_SIEVE_DECIDE && word == PERHAPS)
+		return;
+	if (sieve->now == DDP_SIEVE_DECIDE) {
+		sieve->now = word == YES ? DDP_SIEVE_KEEP : DDP_SIEVE_PASS;
+		if (word == YES)
+			to = &sieve->kept;
+		ddp_text_add_bytes(to, sieve->line, before);
+	}
+	to = sieve->now == DDP_SIEVE_KEEP ? &sieve->kept : out;
+	ddp_text_add_bytes(to, bytes, length);
+}
+
+void ddp_sieve_add(struct ddp_sieve *sieve, const char *bytes, size_t length,
+		   struct ddp_text *out)
+{
+	const char *end;
+	size_t part, before, room;
+
+	for (; length > 0; bytes += part, length -= part) {
+		end = memchr(bytes, '\n', length);
+		part = end ? (size_t)(end - bytes) + 1 : length;
+		before = sieve->length;
+		if (before == 0)
+			sieve->now = sieve->holds ? DDP_SIEVE_DECIDE :
+				     DDP_SIEVE_PASS;
+		room = sizeof(sieve->line) - before;
+		memcpy(sieve->line + before, bytes, part < room ? part : room);
+		sieve->length += part < room ? part : room;
+		add_part(sieve, bytes, part, before, out);
+		if (end) {
+			notice(sieve);
+			sieve->length = 0;
+		}
+	}
+}
+
+void ddp_sieve_release(struct ddp_sieve *sieve, struct ddp_text *out)
+{
+	sieve->holds = false;
+	if (!sieve->kept.failed)
+		ddp_text_add_bytes(out, sieve->kept.data, sieve->kept.length);
+	if (sieve->now == DDP_SIEVE_DECIDE)
+		ddp_text_add_bytes(out, sieve->line, sieve->length);
+	sieve->now = DDP_SIEVE_PASS;
+	free(sieve->kept.data);
+	sieve->kept = (struct ddp_text){ 0 };
+}

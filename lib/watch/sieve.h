@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tells Slurm's own lines from the tasks' in what srun prints on stderr, byte
+ * by byte. While it holds, lines of Slurm's are kept; all else passes.
+ */
+#ifndef DDP_WATCH_SIEVE_H
+#define DDP_WATCH_SIEVE_H
+
+#include <stdbool.h>
+
+#include "layout/text.h"
+
+/* Begin with { 0 }. */
+struct ddp_sieve {
+	bool holds;
+	bool cancelled;			/* Slurm has said that the step or its
+					 * job is cancelled */
+	char line[200];			/* the beginning of this line */
+	size_t length;			/* bytes of it; 0: a new line begins */
+	enum { DDP_SIEVE_PASS, DDP_SIEVE_DECIDE, DDP_SIEVE_KEEP } now;
+	struct ddp_text kept;
+};
+
+/* Take bytes; what passes is added to out. */
+void ddp_sieve_add(struct ddp_sieve *sieve, const char *bytes, size_t length,
+		   struct ddp_text *out);
+
+/* Hold no more, and add what was kept to out. */
+void ddp_sieve_release(struct ddp_sieve *sieve, struct ddp_text *out);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The nodes and ranks of a step, filled from what its agents say. */
+#define _GNU_SOURCE
+#include "watch/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "layout/tasks.h"
+
+void ddp_step_clear(struct ddp_step *step)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++) {
+		free(step->ranks[i].gpus);
+		free(step->ranks[i].message);
+		free(step->ranks[i].cause);
+		free(step->ranks[i].tail);
+	}
+	free(step->ranks);
+	free(step->nodes);
+	memset(step, 0, sizeof(*step));
+}
+
+static int begin(struct ddp_step *step, const struct ddp_wire *hello,
+		 int64_t now_ns)
+{
+	if (hello->world_size == 0 || hello->world_size > DDP_RANK_MAX)
+		return -1;
+	step->ranks = calloc(hello->world_size, sizeof(*step->ranks));
+	if (!step->ranks)
+		return -1;
+	step->world_size = hello->world_size;
+	step->job_id = hello->job_id;
+	step->step_id = hello->step_id;
+	step->start_ns = now_ns;
+	return 0;
+}
+
+/* Of a heterogeneous job each component has an id; the job's is the lowest. */
+int ddp_step_add_node(struct ddp_step *step, const struct ddp_wire *hello,
+		      int64_t now_ns)
+{
+	struct ddp_step_node *nodes, *node;
+
+	if (step->world_size == 0 && begin(step, hello, now_ns) < 0)
+		return -1;
+	if (hello->world_size != step->world_size)
+		return -1;
+	if (hello->job_id < step->job_id)
+		step->job_id = hello->job_id;
+	nodes = realloc(step->nodes,
+			(step->node_count + 1) * sizeof(*step->nodes));
+	if (!nodes)
+		return -1;
+	step->nodes = nodes;
+	node = &nodes[step->node_count];
+	memset(node, 0, sizeof(*node));
+	strcpy(node->name, hello->node);
+	node->count = hello->count;
+	node->trip_ns = INT64_MAX;
+	return (int)step->node_count++;
+}
+
+static char *copy(const char *text)
+{
+	return *text ? strdup(text) : NULL;
+}
+
+void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
+		       const struct ddp_wire *wire)
+{
+	struct ddp_step_rank *rank;
+
+	if (wire->rank >= step->world_size ||
+	    step->ranks[wire->rank].known)
+		return;
+	rank = &step->ranks[wire->rank];
+	rank->known = true;
+	rank->node = node;
+	rank->pid = wire->pid;
+	rank->gpus = copy(wire->gpus);
+	step->known++;
+}
+
+void ddp_step_add_end(struct ddp_step *step, uint32_t node,
+		      const struct ddp_wire *wire, int64_t now_ns)
+{
+	struct ddp_step_rank *rank;
+
+	if (wire->rank >= step->world_size)
+		return;
+	rank = &step->ranks[wire->rank];
+	if (!rank->known || rank->ended || rank->node != node)
+		return;
+	rank->ended = true;
+	rank->status = wire->status;
+	rank->at_ns = (int64_t)wire->at_ns;
+	rank->seen_ns = now_ns;
+	rank->message = copy(wire->message);
+	rank->cause = copy(wire->cause);
+	rank->tail = copy(wire->tail);
+	if (step->ended++ == 0)
+		step->end_ns = now_ns;
+	step->failed |= wire->status != 0;
+}
+
+void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
+		       const struct ddp_wire *wire, int64_t now_ns)
+{
+	int64_t sent_ns = (int64_t)wire->ping_ns, trip_ns = now_ns - sent_ns;
+	struct ddp_step_node *of = &step->nodes[node];
+
+	if (trip_ns < 0 || trip_ns >= of->trip_ns)
+		return;
+	of->trip_ns = trip_ns;
+	of->offset_ns = sent_ns + trip_ns / 2 - (int64_t)wire->at_ns;
+}
+
+/* Nothing is known later than it was. */
+int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank)
+{
+	const struct ddp_step_rank *ended = &step->ranks[rank];
+	const struct ddp_step_node *node = &step->nodes[ended->node];
+	int64_t at_ns = ended->at_ns + node->offset_ns;
+
+	if (node->trip_ns == INT64_MAX || at_ns > ended->seen_ns)
+		return ended->seen_ns;
+	return at_ns;
+}
+
+int ddp_step_code(uint32_t status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+		WEXITSTATUS(status);
+}
+
+int ddp_step_worst(const struct ddp_step *step)
+{
+	int worst = 0, code;
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++) {
+		code = ddp_step_code(step->ranks[i].status);
+		if (step->ranks[i].ended && code > worst)
+			worst = code;
+	}
+	return worst;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is known of a step that is watched: its nodes, its ranks, and how they
+ * ended. Times are nanoseconds of the supervisor's CLOCK_MONOTONIC.
+ */
+#ifndef DDP_WATCH_STEP_H
+#define DDP_WATCH_STEP_H
+
+#include <stdbool.h>
+
+#include "watch/wire.h"
+
+/* A node; in a heterogeneous step, the part of a component on a node. */
+struct ddp_step_node {
+	char name[DDP_WIRE_NODE_SIZE];
+	uint32_t count;			/* its ranks */
+	int64_t offset_ns;		/* add it to the node's own times */
+	int64_t trip_ns;		/* round trip by which it is known */
+	bool lost, orphaned;		/* it does not answer; no slurmstepd */
+	int64_t lost_ns;		/* when that began */
+};
+
+struct ddp_step_rank {
+	bool known, ended;
+	uint32_t node;			/* its index */
+	uint32_t pid, status;
+	int64_t at_ns;			/* its end, by the clock of its node */
+	int64_t seen_ns;		/* when that was heard of */
+	char *gpus, *message, *cause, *tail;	/* as in a ddp_wire; NULL: "" */
+};
+
+struct ddp_step {
+	uint32_t job_id, step_id;
+	uint32_t world_size;		/* 0: no agent has connected yet */
+	uint32_t known, ended;		/* ranks */
+	bool failed;			/* one of them has, or a node is lost */
+	int64_t end_ns;			/* when the first end was heard of */
+	int64_t start_ns;		/* of its first agent */
+	uint32_t node_count;
+	struct ddp_step_node *nodes;
+	struct ddp_step_rank *ranks;	/* world_size of them */
+};
+
+void ddp_step_clear(struct ddp_step *step);
+
+/*
+ * Add the node of a HELLO. Returns its index; -1 if memory is short, or if this
+ * is no part of the step that the first HELLO has named.
+ */
+int ddp_step_add_node(struct ddp_step *step, const struct ddp_wire *hello,
+		      int64_t now_ns);
+
+/* A RANK or an END of a node; what does not fit the step is ignored. */
+void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
+		       const struct ddp_wire *wire);
+void ddp_step_add_end(struct ddp_step *step, uint32_t node,
+		      const struct ddp_wire *wire, int64_t now_ns);
+
+/* A PONG, from which the offset of the node's clock is known. */
+void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
+		       const struct ddp_wire *wire, int64_t now_ns);
+
+/* When a rank ended. */
+int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank);
+
+/* The code of an end as a shell has it: the exit code, or 128 and the signal. */
+int ddp_step_code(uint32_t status);
+
+/* The highest of them: the code of the step, if srun does not tell it. */
+int ddp_step_worst(const struct ddp_step *step);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who failed first. */
+#define _GNU_SOURCE
+#include "watch/verdict.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { TOGETHER_NS = 100000000 };
+
+static bool has_failed(const struct ddp_step_rank *rank)
+{
+	return rank->ended && rank->status != 0;
+}
+
+/* Of several at the same time, the lowest rank. */
+static void find_rank(const struct ddp_step *step, struct ddp_verdict *first,
+		      int64_t *first_ns)
+{
+	uint32_t i;
+	int64_t at_ns;
+
+	for (i = 0; i < step->world_size; i++) {
+		if (!has_failed(&step->ranks[i]))
+			continue;
+		at_ns = ddp_step_end_ns(step, i);
+		if (first->kind != DDP_VERDICT_NONE && at_ns >= *first_ns)
+			continue;
+		first->kind = DDP_VERDICT_RANK;
+		first->rank = i;
+		first->node = step->ranks[i].node;
+		*first_ns = at_ns;
+	}
+}
+
+/* A node's loss is the cause of what happens at the same time. */
+static void find_node(const struct ddp_step *step, struct ddp_verdict *first,
+		      int64_t *first_ns)
+{
+	const struct ddp_step_node *node;
+	uint32_t i;
+
+	for (i = 0; i < step->node_count; i++) {
+		node = &step->nodes[i];
+		if ((!node->lost && !node->orphaned) ||
+		    (first->kind != DDP_VERDICT_NONE &&
+		     node->lost_ns > *first_ns))
+			continue;
+		first->kind = DDP_VERDICT_NODE;
+		first->node = i;
+		*first_ns = node->lost_ns;
+	}
+}
+
+/* A signal that is sent to a program; others it raises by a fault of its own. */
+static bool is_sent(int signal)
+{
+	switch (signal) {
+	case SIGABRT: case SIGBUS: case SIGFPE: case SIGILL: case SIGSEGV:
+	case SIGSYS: case SIGTRAP:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/*
+ * Whether all ranks were killed by one signal at one time: by scancel, or at
+ * the time limit. Of a single rank SIGTERM tells, as others send SIGKILL too.
+ */
+static bool was_signalled(const struct ddp_step *step, int64_t first_ns)
+{
+	uint32_t status = step->ranks[0].status, i;
+
+	if (!WIFSIGNALED(status) || !is_sent(WTERMSIG(status)) ||
+	    (step->world_size == 1 && WTERMSIG(status) != SIGTERM))
+		return false;
+	for (i = 0; i < step->world_size; i++)
+		if (!step->ranks[i].ended || step->ranks[i].cause ||
+		    step->ranks[i].message ||
+		    WTERMSIG(step->ranks[i].status) != WTERMSIG(status) ||
+		    ddp_step_end_ns(step, i) - first_ns > TOGETHER_NS)
+			return false;
+	return true;
+}
+
+struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
+{
+	struct ddp_verdict first = { .kind = DDP_VERDICT_NONE };
+	int64_t first_ns = 0;
+
+	find_rank(step, &first, &first_ns);
+	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first_ns))
+		first.kind = DDP_VERDICT_SIGNAL;
+	find_node(step, &first, &first_ns);
+	if (first.kind != DDP_VERDICT_NONE && first_ns > step->start_ns)
+		first.after_ns = first_ns - step->start_ns;
+	return first;
+}
+
+int ddp_verdict_code(const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	return verdict->kind == DDP_VERDICT_RANK ?
+		ddp_step_code(step->ranks[verdict->rank].status) : 1;
+}
+
+static bool is_of(const struct ddp_verdict *verdict, uint32_t rank,
+		  uint32_t node)
+{
+	return verdict->kind == DDP_VERDICT_RANK ? rank == verdict->rank :
+		node == verdict->node;
+}
+
+uint32_t ddp_verdict_others(const struct ddp_verdict *verdict,
+			    const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank;
+	uint32_t i, count = 0;
+
+	for (i = 0; i < step->world_size; i++) {
+		rank = &step->ranks[i];
+		if (rank->known && !is_of(verdict, i, rank->node))
+			count += !rank->ended || has_failed(rank);
+	}
+	return count;
+}

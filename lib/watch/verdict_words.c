@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a verdict is said, to people. */
+#define _GNU_SOURCE
+#include "watch/verdict.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "watch/link.h"
+
+enum { EARLY_MAX = 16 };	/* ranks that a line names */
+
+static void add_status(struct ddp_text *text, uint32_t status)
+{
+	static const char *const names[] = {
+		[SIGHUP] = "HUP", [SIGINT] = "INT", [SIGQUIT] = "QUIT",
+		[SIGILL] = "ILL", [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",
+		[SIGBUS] = "BUS", [SIGFPE] = "FPE", [SIGKILL] = "KILL",
+		[SIGUSR1] = "USR1", [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+		[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
+		[SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ", [SIGSYS] = "SYS",
+	};
+	const size_t count = sizeof(names) / sizeof(names[0]);
+	size_t number = (size_t)WTERMSIG(status);
+
+	if (!WIFSIGNALED(status)) {
+		ddp_text_add(text, "exit code %d", WEXITSTATUS(status));
+		return;
+	}
+	ddp_text_add(text, "killed by signal %zu", number);
+	if (number < count && names[number])
+		ddp_text_add(text, " (SIG%s)", names[number]);
+}
+
+/* "12.3 s" */
+static void add_seconds(struct ddp_text *text, int64_t ns)
+{
+	int64_t tenths = ns / 100000000;
+
+	ddp_text_add(text, "%" PRId64 ".%d s", tenths / 10,
+		     (int)(tenths % 10));
+}
+
+/* The last lines of a rank's stderr; what ends without a newline is one. */
+static void add_tail(struct ddp_text *text, uint32_t rank, const char *tail)
+{
+	const char *at = tail + strlen(tail);
+	int lines = DDP_VERDICT_LINES;
+	size_t length;
+
+	if (at > tail && at[-1] == '\n')
+		at--;
+	while (at > tail && (at[-1] != '\n' || --lines > 0))
+		at--;
+	for (; *at; at += length + (at[length] == '\n')) {
+		length = strcspn(at, "\n");
+		ddp_text_add(text, "slurm-ddp: rank %u: | ", rank);
+		ddp_text_add_quoted(text, "%.*s", (int)length, at);
+		ddp_text_add(text, "\n");
+	}
+}
+
+static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
+
+	ddp_text_add(text, "slurm-ddp: rank %u failed first on ",
+		     verdict->rank);
+	ddp_text_add_string(text, step->nodes[rank->node].name);
+	ddp_text_add(text, " (");
+	if (rank->gpus)
+		ddp_text_add_quoted(text, "GPU %s, ", rank->gpus);
+	ddp_text_add(text, "pid %u) after ", rank->pid);
+	add_seconds(text, verdict->after_ns);
+	ddp_text_add(text, ": ");
+	if (rank->cause)
+		ddp_text_add_quoted(text, "%s, ", rank->cause);
+	add_status(text, rank->status);
+	if (rank->message)
+		ddp_text_add_quoted(text, ": %s", rank->message);
+	ddp_text_add(text, "\n");
+	if (rank->tail)
+		add_tail(text, verdict->rank, rank->tail);
+}
+
+static void add_node(struct ddp_text *text, const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	const struct ddp_step_node *node = &step->nodes[verdict->node];
+
+	ddp_text_add(text, "slurm-ddp: node ");
+	ddp_text_add_string(text, node->name);
+	ddp_text_add(text, " was lost first, after ");
+	add_seconds(text, verdict->after_ns);
+	if (node->orphaned)
+		ddp_text_add(text, ": its slurmstepd has ended\n");
+	else
+		ddp_text_add(text, ": it has not answered for %d s\n",
+			     DDP_LINK_SILENCE_MS / 1000);
+}
+
+void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	if (verdict->kind == DDP_VERDICT_RANK)
+		add_rank(text, verdict, step);
+	else if (verdict->kind == DDP_VERDICT_NODE)
+		add_node(text, verdict, step);
+}
+
+void ddp_verdict_add_others(struct ddp_text *text, uint32_t others)
+{
+	if (others > 0)
+		ddp_text_add(text, "slurm-ddp: %u other rank%s ended because "
+			     "of it\n", others, others == 1 ? "" : "s");
+}
+
+/* "rank 3", "ranks 0-2,5", "ranks 0,2,4 and 12 more" */
+static void add_ranks(struct ddp_text *text, const struct ddp_step *step,
+		      bool ended)
+{
+	uint32_t i, last, shown = 0, count = 0, world = step->world_size;
+
+	for (i = 0; i < world; i++)
+		count += step->ranks[i].ended == ended;
+	ddp_text_add(text, count == 1 ? "rank " : "ranks ");
+	for (i = 0; i < world && shown < EARLY_MAX; i = last + 1) {
+		for (last = i; last + 1 < world && step->ranks[i].ended ==
+		     ended && step->ranks[last + 1].ended == ended; last++)
+			;
+		if (step->ranks[i].ended != ended)
+			continue;
+		ddp_text_add(text, "%s%u", shown++ ? "," : "", i);
+		if (last > i)
+			ddp_text_add(text, "-%u", last);
+		count -= last - i + 1;
+	}
+	if (count > 0)
+		ddp_text_add(text, " and %u more", count);
+}
+
+void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step)
+{
+	ddp_text_add(text, "slurm-ddp: ");
+	add_ranks(text, step, true);
+	ddp_text_add(text, " ended with exit code 0 a while ago, and ");
+	add_ranks(text, step, false);
+	ddp_text_add(text, " still run%s; do they wait for each other?\n",
+		     step->world_size - step->ended == 1 ? "s" : "");
+}

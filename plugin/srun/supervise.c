@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the user wants of a supervisor, and its start. */
+#define _GNU_SOURCE
+#include "srun/supervise.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin.h"
+#include "srun/cli.h"
+#include "srun/context.h"
+#include "srun/output.h"
+#include "srun/rerun.h"
+#include "supervisor/supervisor.h"
+
+enum { TELL_SIZE = 8 + DDP_PROOF_TEXT_SIZE };
+
+/* SrunPortRange of slurm.conf: srun's own function, the same since 22.05. */
+static void read_ports(struct ddp_supervisor *supervisor)
+{
+	uint16_t *(*get_range)(void), *range;
+
+	*(void **)&get_range = dlsym(RTLD_DEFAULT, "slurm_get_srun_port_range");
+	range = get_range ? get_range() : NULL;
+	if (range && range[0] && range[0] <= range[1]) {
+		supervisor->port_first = range[0];
+		supervisor->port_last = range[1];
+	}
+}
+
+/* Where --ddp has filled it in, the user left it open. */
+static bool ends_step(void)
+{
+	const char *kill = ddp_cli_get("kill-on-bad-exit");
+
+	return !kill || strcmp(kill, "0") != 0 ||
+	       ddp_rerun_added("SLURM_KILL_BAD_EXIT");
+}
+
+/* Options that need a supervisor, or that another takes the sense from. */
+static void check(void)
+{
+	bool kill_given = ddp_cli_get("kill-on-bad-exit") &&
+			  !ddp_rerun_added("SLURM_KILL_BAD_EXIT");
+
+	if (ddp_plugin.unsupervised &&
+	    (ddp_plugin.report || ddp_plugin.grace_s))
+		ddp_srun_refuse("%s: needs the supervisor; leave out "
+				"--ddp-supervise=off", ddp_plugin.report ?
+				"--ddp-report" : "--ddp-grace");
+	if (ddp_plugin.grace_s && kill_given)
+		ddp_srun_refuse("--ddp-grace: is given with "
+				"--kill-on-bad-exit, or SLURM_KILL_BAD_EXIT, by "
+				"which Slurm ends all at once, or nobody does; "
+				"leave out one of them");
+}
+
+static void tell_tasks(const struct ddp_supervisor *supervisor,
+		       const struct ddp_secret *secret)
+{
+	char digits[DDP_PROOF_TEXT_SIZE], text[TELL_SIZE];
+
+	ddp_proof_format(secret, digits);
+	snprintf(text, sizeof(text), "%u:%s", supervisor->port, digits);
+	ddp_rerun_add(DDP_TELL_SUPERVISOR, text);
+}
+
+bool ddp_supervise(void)
+{
+	struct ddp_supervisor supervisor = {
+		.pty = ddp_cli_isset("pty"),
+		.kill = ends_step(),
+		.own_job = !ddp_cli_get("jobid") && !getenv("SLURM_JOB_ID"),
+		.grace_s = ddp_plugin.grace_s,
+		.report = ddp_plugin.report,
+	};
+	struct ddp_secret secret;
+	struct ddp_error error;
+
+	check();
+	if (ddp_plugin.unsupervised || ddp_plugin.dry_run ||
+	    ddp_srun.supervised)
+		return false;
+	read_ports(&supervisor);
+	if (ddp_supervisor_open(&supervisor, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+	if (ddp_proof_random(secret.bytes) < 0)
+		ddp_srun_refuse("no random numbers: %s", strerror(errno));
+	tell_tasks(&supervisor, &secret);
+	ddp_output_drop();
+	if (ddp_supervisor_run(&supervisor, &secret) < 0)
+		ddp_srun_refuse("cannot start srun: %s", strerror(errno));
+	ddp_srun.supervised = true;
+	return true;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The connections to the agents, and what comes over them. */
+#define _GNU_SOURCE
+#include "supervisor/agents.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "supervisor/now.h"
+
+enum { PROOF_MS = 10000, SILENT_MS = 2500 };
+
+void ddp_agents_clear(struct ddp_agents *agents)
+{
+	size_t i;
+
+	for (i = 0; i < agents->count; i++)
+		ddp_link_destroy(agents->all[i].link);
+	free(agents->all);
+	agents->all = NULL;
+	agents->count = 0;
+}
+
+static void close_link(struct ddp_agent *agent)
+{
+	ddp_link_destroy(agent->link);
+	agent->link = NULL;
+}
+
+/*
+ * A node is lost where nothing answers for its machine. Where the kernel there
+ * says that the connection is no more, the agent alone has ended.
+ */
+static void lose(struct ddp_agents *agents, struct ddp_agent *agent, int why)
+{
+	struct ddp_step_node *node;
+
+	close_link(agent);
+	if (agent->node < 0 || agent->done)
+		return;
+	node = &agents->step->nodes[agent->node];
+	if (why == 0 || why == EPROTO || why == ECONNRESET || why == EPIPE ||
+	    why == ENOBUFS) {
+		agent->left = true;
+		agent->since_ns = ddp_now_ns();
+	} else if (!node->orphaned) {
+		node->lost = true;
+		node->lost_ns = agent->heard_ns;
+		agents->step->failed = true;
+	}
+}
+
+static void send_to(struct ddp_agents *agents, struct ddp_agent *agent,
+		    const struct ddp_wire *wire)
+{
+	if (agent->link && ddp_link_send(agent->link, wire) < 0)
+		lose(agents, agent, errno);
+}
+
+static void ping(struct ddp_agents *agents, struct ddp_agent *agent)
+{
+	const struct ddp_wire wire = {
+		.kind = DDP_WIRE_PING, .at_ns = (uint64_t)ddp_now_ns(),
+	};
+
+	if (agent->asked)
+		return;
+	agent->asked = true;
+	send_to(agents, agent, &wire);
+}
+
+/* A place for one more agent; that of one that never proved itself is free. */
+static struct ddp_agent *add_agent(struct ddp_agents *agents)
+{
+	struct ddp_agent *all;
+	size_t i;
+
+	for (i = 0; i < agents->count; i++)
+		if (!agents->all[i].link && agents->all[i].node < 0)
+			return &agents->all[i];
+	all = realloc(agents->all, (i + 1) * sizeof(*all));
+	if (!all)
+		return NULL;
+	agents->all = all;
+	agents->count = i + 1;
+	return &all[i];
+}
+
+static void begin(struct ddp_agents *agents, int fd)
+{
+	struct ddp_wire wire = { .kind = DDP_WIRE_CHALLENGE };
+	struct ddp_agent *agent = add_agent(agents);
+
+	if (!agent) {
+		close(fd);
+		return;
+	}
+	*agent = (struct ddp_agent){ .node = -1, .since_ns = ddp_now_ns() };
+	agent->link = ddp_link_create(fd);
+	if (!agent->link)
+		return;
+	if (ddp_proof_random(agent->nonce) < 0) {
+		close_link(agent);
+		return;
+	}
+	memcpy(wire.nonce, agent->nonce, sizeof(wire.nonce));
+	send_to(agents, agent, &wire);
+}
+
+static void accept_all(struct ddp_agents *agents)
+{
+	struct ddp_text text = { 0 };
+	int fd;
+
+	while ((fd = accept4(agents->listener, NULL, NULL,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		begin(agents, fd);
+	if (agents->full || (errno != EMFILE && errno != ENFILE))
+		return;
+	agents->full = true;
+	ddp_text_add(&text, "slurm-ddp: only %zu nodes are watched: %s; raise "
+		     "ulimit -n\n", ddp_agents_open(agents), strerror(errno));
+	ddp_relay_say(agents->relay, &text);
+}
+
+static void kill_late(struct ddp_agents *agents, struct ddp_agent *agent)
+{
+	const struct ddp_wire wire = { .kind = DDP_WIRE_KILL };
+
+	if (agents->ends)
+		send_to(agents, agent, &wire);
+}
+
+/* Returns whether this is an agent of the step. */
+static bool welcome(struct ddp_agents *agents, struct ddp_agent *agent,
+		    const struct ddp_wire *hello)
+{
+	struct ddp_wire wire = { .kind = DDP_WIRE_WELCOME };
+
+	if (!ddp_proof_check(agents->secret, "agent", hello->node,
+			     agent->nonce, hello->proof) ||
+	    ddp_proof_make(agents->secret, "supervisor", hello->node,
+			   hello->nonce, wire.proof) < 0)
+		return false;
+	agent->heard_ns = ddp_now_ns();
+	agent->node = ddp_step_add_node(agents->step, hello, agent->heard_ns);
+	if (agent->node < 0)
+		return false;
+	send_to(agents, agent, &wire);
+	ping(agents, agent);
+	kill_late(agents, agent);
+	return true;
+}
+
+static void say_stays(struct ddp_agents *agents, const struct ddp_agent *agent,
+		      const struct ddp_wire *wire)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add(&text, "slurm-ddp: ");
+	if (wire->rank != DDP_WIRE_NO_RANK)
+		ddp_text_add(&text, "rank %u", wire->rank);
+	else
+		ddp_text_add(&text, "a process");
+	ddp_text_add_quoted(&text, " on %s (pid %u) stays: %s",
+			    agents->step->nodes[agent->node].name, wire->pid,
+			    wire->message);
+	ddp_text_add(&text, "\n");
+	ddp_relay_say(agents->relay, &text);
+}
+
+static void orphan(struct ddp_step *step, struct ddp_step_node *node,
+		   const struct ddp_wire *wire)
+{
+	step->failed = true;
+	node->orphaned = true;
+	node->lost_ns = ddp_now_ns();
+	if (node->trip_ns != INT64_MAX)
+		node->lost_ns = (int64_t)wire->at_ns + node->offset_ns;
+}
+
+/* Returns whether the message may come from an agent. */
+static bool take(struct ddp_agents *agents, struct ddp_agent *agent,
+		 const struct ddp_wire *wire)
+{
+	struct ddp_step *step = agents->step;
+	uint32_t node = (uint32_t)agent->node;
+
+	if (agent->node < 0)
+		return wire->kind == DDP_WIRE_HELLO &&
+		       welcome(agents, agent, wire);
+	agent->heard_ns = ddp_now_ns();
+	switch (wire->kind) {
+	case DDP_WIRE_RANK:
+		ddp_step_add_rank(step, node, wire);
+		return true;
+	case DDP_WIRE_END:
+		ddp_step_add_end(step, node, wire, agent->heard_ns);
+		return true;
+	case DDP_WIRE_PONG:
+		agent->asked = false;
+		ddp_step_add_pong(step, node, wire, agent->heard_ns);
+		return true;
+	case DDP_WIRE_ORPHANED:
+		orphan(step, &step->nodes[node], wire);
+		return true;
+	case DDP_WIRE_STAYS:
+		say_stays(agents, agent, wire);
+		return true;
+	case DDP_WIRE_DONE:
+		agent->done = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void read_agent(struct ddp_agents *agents, struct ddp_agent *agent)
+{
+	struct ddp_wire wire;
+	int rc;
+
+	while (agent->link) {
+		errno = 0;
+		rc = ddp_link_receive(agent->link, &wire);
+		if (rc == 0)
+			break;
+		if (rc < 0)
+			lose(agents, agent, errno);
+		else if (!take(agents, agent, &wire))
+			lose(agents, agent, EPROTO);
+	}
+}
+
+size_t ddp_agents_fill(const struct ddp_agents *agents, struct pollfd *fds)
+{
+	size_t i;
+
+	fds[0] = (struct pollfd){
+		.fd = agents->full ? -1 : agents->listener, .events = POLLIN,
+	};
+	for (i = 0; i < agents->count; i++) {
+		fds[i + 1] = (struct pollfd){ .fd = -1 };
+		if (agents->all[i].link) {
+			fds[i + 1].fd = ddp_link_fd(agents->all[i].link);
+			fds[i + 1].events =
+				ddp_link_events(agents->all[i].link);
+		}
+	}
+	return agents->count + 1;
+}
+
+void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds)
+{
+	size_t i, count = agents->count;
+	struct ddp_agent *agent;
+
+	for (i = 0; i < count; i++) {
+		agent = &agents->all[i];
+		if (agent->link && (fds[i + 1].revents & POLLOUT) &&
+		    ddp_link_flush(agent->link) < 0)
+			lose(agents, agent, errno);
+		if (agent->link && (fds[i + 1].revents & ~POLLOUT))
+			read_agent(agents, agent);
+	}
+	if (fds[0].revents)
+		accept_all(agents);
+}
+
+void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
+{
+	bool pings = now_ns - agents->pinged_ns >= ms(DDP_AGENTS_PING_MS);
+	struct ddp_agent *agent;
+	size_t i;
+
+	if (pings)
+		agents->pinged_ns = now_ns;
+	for (i = 0; i < agents->count; i++) {
+		agent = &agents->all[i];
+		if (agent->link && agent->node < 0 &&
+		    now_ns - agent->since_ns > ms(PROOF_MS))
+			close_link(agent);
+		else if (agent->link && agent->node >= 0 && pings)
+			ping(agents, agent);
+	}
+}
+
+void ddp_agents_tell(struct ddp_agents *agents, enum ddp_wire_kind kind,
+		     int signal)
+{
+	const struct ddp_wire wire = {
+		.kind = kind, .status = (uint32_t)signal,
+	};
+	size_t i;
+
+	agents->ends |= kind == DDP_WIRE_KILL;
+	for (i = 0; i < agents->count; i++)
+		if (agents->all[i].node >= 0)
+			send_to(agents, &agents->all[i], &wire);
+}
+
+size_t ddp_agents_open(const struct ddp_agents *agents)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < agents->count; i++)
+		count += agents->all[i].link && agents->all[i].node >= 0;
+	return count;
+}
+
+/*
+ * The kernels ask each other each second, and answer for an agent that is
+ * stopped or suspended.
+ */
+static bool is_silent(const struct ddp_agent *agent)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+
+	return agent->link && agent->node >= 0 &&
+	       getsockopt(ddp_link_fd(agent->link), IPPROTO_TCP, TCP_INFO,
+			  &info, &size) == 0 &&
+	       info.tcpi_last_ack_recv > SILENT_MS;
+}
+
+bool ddp_agents_silent(const struct ddp_agents *agents)
+{
+	size_t i;
+
+	for (i = 0; i < agents->count; i++)
+		if (is_silent(&agents->all[i]))
+			return true;
+	return false;
+}
+
+bool ddp_agents_over(const struct ddp_agents *agents)
+{
+	const struct ddp_step *step = agents->step;
+	uint32_t ranks = 0;
+	size_t i;
+
+	for (i = 0; i < agents->count; i++) {
+		if (agents->all[i].node < 0)
+			continue;
+		if (agents->all[i].link || agents->all[i].left)
+			return false;
+		ranks += step->nodes[agents->all[i].node].count;
+	}
+	return step->world_size > 0 && ranks == step->world_size;
+}

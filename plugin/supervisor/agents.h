@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The connections to the agents. Who connects must prove within some seconds
+ * that it knows the step's secret; what it then says goes into the step.
+ */
+#ifndef DDP_SUPERVISOR_AGENTS_H
+#define DDP_SUPERVISOR_AGENTS_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "supervisor/relay.h"
+#include "watch/link.h"
+#include "watch/proof.h"
+#include "watch/step.h"
+
+struct ddp_agent {
+	struct ddp_link *link;		/* NULL: it is gone */
+	unsigned char nonce[DDP_WIRE_NONCE];
+	int node;			/* of the step; -1: not proven yet */
+	bool asked;			/* a PING is not answered yet */
+	bool done;			/* it has said that all is over */
+	bool left;			/* it went without that */
+	bool warned;			/* and the user knows */
+	int64_t since_ns;		/* it connected; if it left, since then */
+	int64_t heard_ns;		/* its last message */
+};
+
+struct ddp_agents {
+	int listener;
+	const struct ddp_secret *secret;
+	struct ddp_step *step;
+	struct ddp_relay *relay;	/* for what the user must know */
+	bool ends;			/* KILL was sent: late ones get it too */
+	bool full;			/* a connection could not be accepted */
+	int64_t pinged_ns;
+	size_t count;
+	struct ddp_agent *all;
+};
+
+enum { DDP_AGENTS_PING_MS = 1000 };
+
+void ddp_agents_clear(struct ddp_agents *agents);
+
+/* The descriptors to poll: the listener's first; and what was found there. */
+size_t ddp_agents_fill(const struct ddp_agents *agents, struct pollfd *fds);
+void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds);
+
+/* What is due: a PING to each; who has not proven itself is cut off. */
+void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns);
+
+/* Send KILL, or SIGNAL with a signal, to all. */
+void ddp_agents_tell(struct ddp_agents *agents, enum ddp_wire_kind kind,
+		     int signal);
+
+/* Agents that are still there. */
+size_t ddp_agents_open(const struct ddp_agents *agents);
+
+/* Whether an agent's machine does not answer at this time. */
+bool ddp_agents_silent(const struct ddp_agents *agents);
+
+/* Whether all ranks have ended, by what their agents have said to the end. */
+bool ddp_agents_over(const struct ddp_agents *agents);
+
+#endif

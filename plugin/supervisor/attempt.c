@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One attempt at the step: what happens goes into its struct, and what is due
+ * follows from there.
+ */
+#define _GNU_SOURCE
+#include "supervisor/attempt.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervisor/ending.h"
+#include "supervisor/now.h"
+
+enum {
+	SIGNALS, STDERR_IN, STDERR_OUT, AGENTS,	/* what is polled */
+	HOLD_MS = 600,		/* lines of Slurm's, from the first failure */
+	DECIDE_MS = 10000,	/* a node that may be lost is waited for */
+	LEFT_MS = 2000,		/* an agent left, and the step did not end */
+	EARLY_MS = 30000,	/* ranks have ended well, and others run */
+	LAST_MS = 1000,		/* srun has ended, and ranks have not */
+	TICK_MS = 20
+};
+
+bool ddp_attempt_named(const struct ddp_attempt *attempt)
+{
+	return attempt->decided_ns &&
+	       (attempt->verdict.kind == DDP_VERDICT_RANK ||
+		attempt->verdict.kind == DDP_VERDICT_NODE);
+}
+
+int ddp_attempt_code(const struct ddp_attempt *attempt)
+{
+	if (ddp_attempt_named(attempt))
+		return ddp_verdict_code(&attempt->verdict, &attempt->step);
+	if (attempt->struck)
+		return ddp_step_worst(&attempt->step);
+	return ddp_child_code(&attempt->child);
+}
+
+static int get_timeout(const struct ddp_attempt *attempt)
+{
+	if (attempt->failed_ns || attempt->over_ns || attempt->ended_ns)
+		return TICK_MS;
+	return attempt->agents.count > 0 ? DDP_AGENTS_PING_MS : -1;
+}
+
+static void wait_for_events(struct ddp_attempt *attempt)
+{
+	struct pollfd *fds = calloc(AGENTS + 1 + attempt->agents.count,
+				    sizeof(*fds));
+	struct ddp_relay *relay = &attempt->relay;
+	size_t count;
+
+	if (!fds)
+		_exit(1);
+	fds[SIGNALS].fd = attempt->child.signals;
+	fds[STDERR_IN].fd = ddp_relay_reads(relay) ? relay->in : -1;
+	fds[STDERR_OUT].fd = relay->out.length > 0 ? STDERR_FILENO : -1;
+	fds[SIGNALS].events = fds[STDERR_IN].events = POLLIN;
+	fds[STDERR_OUT].events = POLLOUT;
+	count = ddp_agents_fill(&attempt->agents, fds + AGENTS);
+	if (poll(fds, AGENTS + count, get_timeout(attempt)) > 0) {
+		ddp_agents_read(&attempt->agents, fds + AGENTS);
+		if (fds[STDERR_IN].revents)
+			ddp_relay_read(relay);
+		if (fds[STDERR_OUT].revents)
+			ddp_relay_flush(relay);
+		if (fds[SIGNALS].revents)
+			ddp_child_read(&attempt->child);
+	}
+	free(fds);
+}
+
+/* Whether no more can be known about who failed first. */
+static bool is_clear(const struct ddp_attempt *attempt, int64_t now_ns)
+{
+	int64_t waited_ns = now_ns - attempt->failed_ns;
+
+	if (attempt->step.ended == attempt->step.world_size ||
+	    ddp_agents_open(&attempt->agents) == 0)
+		return true;
+	if (ddp_agents_silent(&attempt->agents))
+		return waited_ns >= ms(DECIDE_MS);
+	return waited_ns >= ms(DDP_VERDICT_WAIT_MS);
+}
+
+static void decide(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	struct ddp_text text = { 0 };
+
+	attempt->verdict = ddp_verdict_find(&attempt->step);
+	if (attempt->ended_by_user)
+		attempt->verdict.kind = DDP_VERDICT_SIGNAL;
+	attempt->decided_ns = now_ns;
+	ddp_verdict_add(&text, &attempt->verdict, &attempt->step);
+	ddp_relay_say(&attempt->relay, &text);
+}
+
+/* How many ended because of it is known when all have ended. */
+static void say_others(struct ddp_attempt *attempt)
+{
+	struct ddp_text text = { 0 };
+
+	if (attempt->told_others || !attempt->killed_ns)
+		return;
+	ddp_verdict_add_others(&text, ddp_verdict_others(&attempt->verdict,
+							 &attempt->step));
+	ddp_relay_say(&attempt->relay, &text);
+	attempt->told_others = true;
+}
+
+static void judge(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	bool all = attempt->step.ended == attempt->step.world_size ||
+		   ddp_agents_open(&attempt->agents) == 0;
+
+	if (!attempt->step.failed)
+		return;
+	if (!attempt->failed_ns) {
+		attempt->failed_ns = now_ns;
+		attempt->ended_by_user = attempt->child.told ||
+					 attempt->relay.sieve.cancelled;
+		ddp_relay_hold(&attempt->relay);
+	}
+	if (!attempt->decided_ns && is_clear(attempt, now_ns))
+		decide(attempt, now_ns);
+	if (attempt->decided_ns && all)
+		say_others(attempt);
+	if (now_ns - attempt->failed_ns >= ms(HOLD_MS) ||
+	    (attempt->decided_ns && all))
+		ddp_relay_release(&attempt->relay);
+}
+
+/* An agent that is killed with its ranks leaves, too: then the step ends. */
+static void warn_of_left(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	struct ddp_agents *agents = &attempt->agents;
+	struct ddp_agent *agent;
+	struct ddp_text text = { 0 };
+	size_t i;
+
+	for (i = 0; i < agents->count; i++) {
+		agent = &agents->all[i];
+		if (!agent->left || agent->warned ||
+		    now_ns - agent->since_ns < ms(LEFT_MS))
+			continue;
+		agent->warned = true;
+		ddp_text_add_quoted(&text, "slurm-ddp: node %s is not watched "
+				    "any more, as its ddp-agent has ended; "
+				    "the step goes on under Slurm's own rules",
+				    attempt->step.nodes[agent->node].name);
+		ddp_text_add(&text, "\n");
+		ddp_relay_say(&attempt->relay, &text);
+	}
+}
+
+static void say_early(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	const struct ddp_step *step = &attempt->step;
+	struct ddp_text text = { 0 };
+
+	if (attempt->told_early || step->ended == 0 ||
+	    step->ended == step->world_size || step->known < step->world_size ||
+	    now_ns - step->end_ns < ms(EARLY_MS))
+		return;
+	attempt->told_early = true;
+	ddp_verdict_add_early(&text, step);
+	ddp_relay_say(&attempt->relay, &text);
+}
+
+/* srun has ended. What it has left is not its own: an agent ends it. */
+static void end_left(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	if (!attempt->ended_ns)
+		attempt->ended_ns = now_ns;
+	if (!attempt->killed_ns &&
+	    (WIFSIGNALED(attempt->child.status) ||
+	     now_ns - attempt->ended_ns >= ms(LAST_MS))) {
+		ddp_agents_tell(&attempt->agents, DDP_WIRE_KILL, 0);
+		attempt->killed_ns = now_ns;
+	}
+}
+
+static bool has_ended(const struct ddp_attempt *attempt, int64_t now_ns)
+{
+	if (!attempt->ended_ns || (attempt->failed_ns && !attempt->decided_ns))
+		return false;
+	return ddp_agents_open(&attempt->agents) == 0 ||
+	       now_ns - attempt->ended_ns >= ms(2 * LAST_MS);
+}
+
+static void watch(struct ddp_attempt *attempt)
+{
+	int64_t now_ns = 0;
+
+	while (!has_ended(attempt, now_ns)) {
+		wait_for_events(attempt);
+		now_ns = ddp_now_ns();
+		ddp_agents_tick(&attempt->agents, now_ns);
+		judge(attempt, now_ns);
+		ddp_ending_tick(attempt, now_ns);
+		if (attempt->child.ended)
+			end_left(attempt, now_ns);
+		else if (!attempt->step.failed)
+			say_early(attempt, now_ns);
+		if (!attempt->child.ended && !attempt->failed_ns)
+			warn_of_left(attempt, now_ns);
+	}
+	if (ddp_attempt_named(attempt))
+		say_others(attempt);
+	ddp_relay_finish(&attempt->relay);
+}
+
+/* There is a connection to each node. srun's own limit is for its tasks, too. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int ddp_attempt_run(struct ddp_attempt *attempt,
+		    const struct ddp_supervisor *wish,
+		    const struct ddp_secret *secret)
+{
+	int rc;
+
+	memset(attempt, 0, sizeof(*attempt));
+	attempt->wish = wish;
+	attempt->relay.in = -1;
+	attempt->agents.listener = wish->listener;
+	attempt->agents.secret = secret;
+	attempt->agents.step = &attempt->step;
+	attempt->agents.relay = &attempt->relay;
+	rc = ddp_child_start(&attempt->child,
+			     wish->pty ? NULL : &attempt->relay.in);
+	if (rc > 0) {
+		raise_limit();
+		watch(attempt);
+	}
+	return rc;
+}
+
+void ddp_attempt_clear(struct ddp_attempt *attempt)
+{
+	ddp_agents_clear(&attempt->agents);
+	ddp_step_clear(&attempt->step);
+}

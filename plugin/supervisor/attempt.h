@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DDP_SUPERVISOR_ATTEMPT_H
+#define DDP_SUPERVISOR_ATTEMPT_H
+
+#include "supervisor/agents.h"
+#include "supervisor/child.h"
+#include "supervisor/relay.h"
+#include "supervisor/supervisor.h"
+#include "watch/verdict.h"
+
+/*
+ * One attempt at the step: srun, and what became of its ranks. Times are those
+ * of now.h; 0: not yet.
+ */
+struct ddp_attempt {
+	const struct ddp_supervisor *wish;
+	struct ddp_child child;
+	struct ddp_relay relay;
+	struct ddp_step step;
+	struct ddp_agents agents;
+	struct ddp_verdict verdict;
+
+	/* attempt.c */
+	int64_t failed_ns;	/* the first failure was heard of */
+	int64_t decided_ns;	/* there is a verdict */
+	bool ended_by_user;	/* it was no failure, but a signal to srun */
+	bool told_others, told_early;
+	int64_t ended_ns;	/* srun has ended */
+
+	/* ending.c */
+	int64_t signalled_ns;	/* SIGTERM was sent to the others */
+	int64_t killed_ns;	/* KILL was sent to all agents */
+	int64_t over_ns;	/* nothing is left for srun to wait for */
+	int64_t asked_ns;	/* scancel was started, or squeue */
+	bool struck;		/* srun itself was killed by us */
+};
+
+/*
+ * Start srun and watch it to its end. Returns 0 in the child, which must run
+ * srun again, and 1 in the parent at the end of the step; -1 if there can be no
+ * child. clear frees all.
+ */
+int ddp_attempt_run(struct ddp_attempt *attempt,
+		    const struct ddp_supervisor *wish,
+		    const struct ddp_secret *secret);
+void ddp_attempt_clear(struct ddp_attempt *attempt);
+
+/* Its exit code. */
+int ddp_attempt_code(const struct ddp_attempt *attempt);
+
+/* Whether a rank or a node was named. */
+bool ddp_attempt_named(const struct ddp_attempt *attempt);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* srun as a child: its start, its signals, its end. */
+#define _GNU_SOURCE
+#include "supervisor/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "layout/clock.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum { TWICE_MS = 1500 };	/* srun counts interrupts in one second */
+
+static void fill_signals(sigset_t *set)
+{
+	static const int signals[] = {
+		SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
+	};
+	size_t i;
+
+	sigemptyset(set);
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(set, signals[i]);
+}
+
+/*
+ * A supervisor that dies takes srun with it, which then ends the step, and
+ * where it has none yet, takes its request back.
+ */
+static void become_child(pid_t parent, const int pipes[2],
+			 const struct sigaction *before)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigaction(SIGCHLD, before, NULL);
+	if (getppid() != parent)
+		_exit(1);
+	if (pipes[1] >= 0)
+		dup2(pipes[1], STDERR_FILENO);
+}
+
+/* The terminal stops the child, whose stop then is ours. */
+static void become_parent(void)
+{
+	signal(SIGTSTP, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_NAME, "ddp-supervisor");
+}
+
+int ddp_child_start(struct ddp_child *child, int *piped)
+{
+	/* Where srun was started to ignore it, no child has a status. */
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	struct sigaction before;
+	pid_t parent = getpid();
+	int pipes[2] = { -1, -1 };
+	sigset_t set;
+
+	fill_signals(&set);
+	if (piped && pipe2(pipes, O_CLOEXEC) < 0)
+		return -1;
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	*child = (struct ddp_child){
+		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
+		.answer = -1,
+	};
+	sigaction(SIGCHLD, &usual, &before);
+	child->pid = child->signals < 0 ? -1 : fork();
+	if (child->pid < 0)
+		return -1;
+	if (child->pid == 0) {
+		become_child(parent, pipes, &before);
+		return 0;
+	}
+	become_parent();
+	if (piped) {
+		close(pipes[1]);
+		fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+		*piped = pipes[0];
+	}
+	return 1;
+}
+
+/*
+ * SIGCHLD may have been for several. A child that is seen to stop continues
+ * when we do.
+ */
+static void wait_for_all(struct ddp_child *child)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid == child->pid && WIFSTOPPED(status)) {
+			raise(SIGSTOP);
+			kill(child->pid, SIGCONT);
+		} else if (pid == child->pid) {
+			child->ended = true;
+			child->status = status;
+		} else if (pid == child->helper && !WIFSTOPPED(status)) {
+			child->helper = 0;
+			child->answer = WIFEXITED(status) ?
+				WEXITSTATUS(status) : 255;
+		}
+	}
+}
+
+/* Whether this signal makes srun end the step. */
+static bool is_end(struct ddp_child *child, uint32_t signal)
+{
+	int64_t before_ms = child->interrupted_ms;
+
+	if (signal != SIGINT)
+		return signal == SIGTERM || signal == SIGHUP ||
+		       signal == SIGQUIT;
+	child->interrupted_ms = ddp_clock_ms();
+	return before_ms && child->interrupted_ms - before_ms < TWICE_MS;
+}
+
+void ddp_child_read(struct ddp_child *child)
+{
+	struct signalfd_siginfo info;
+
+	while (read(child->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		child->told |= is_end(child, info.ssi_signo);
+		/* What the kernel sends, a terminal has sent to both. */
+		if (info.ssi_code <= 0 && !child->ended)
+			kill(child->pid, (int)info.ssi_signo);
+	}
+	wait_for_all(child);
+}
+
+void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
+		    const void *argument)
+{
+	if (child->helper)
+		return;
+	child->answer = -1;
+	child->helper = fork();
+	if (child->helper == 0) {
+		/* A connection must not outlive the supervisor. */
+		syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+		_exit(run(argument));
+	}
+	if (child->helper < 0)
+		child->helper = 0;
+}
+
+int ddp_child_code(const struct ddp_child *child)
+{
+	return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status) :
+		WEXITSTATUS(child->status);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The real srun, as a child, and the signals of both. The child is in the same
+ * process group: what a terminal sends, it gets itself, and what is sent to our
+ * process alone is passed on. Where it stops, so do we, as a shell that does
+ * job control looks at us.
+ */
+#ifndef DDP_SUPERVISOR_CHILD_H
+#define DDP_SUPERVISOR_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ddp_child {
+	pid_t pid;
+	int signals;		/* a signalfd */
+	bool ended;
+	int status;		/* as of wait(2) */
+	bool told;		/* a signal was sent that ends a step */
+	int64_t interrupted_ms;	/* the last SIGINT; 0: none */
+	pid_t helper;		/* another child; 0: none */
+	int answer;		/* its exit code; -1: none yet */
+};
+
+/*
+ * Fork. Returns 0 in the child and 1 in the parent, -1 on failure. Where piped
+ * is given, it becomes the parent's end of a pipe that is the child's stderr.
+ */
+int ddp_child_start(struct ddp_child *child, int *piped);
+
+/* The signalfd can be read: pass signals on, see who has ended or stopped. */
+void ddp_child_read(struct ddp_child *child);
+
+/*
+ * Start a helper, a fork in which run's result becomes the exit code. It does
+ * nothing where there is one already.
+ */
+void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
+		    const void *argument);
+
+/* Its exit code as a shell has it. */
+int ddp_child_code(const struct ddp_child *child);
+
+#endif

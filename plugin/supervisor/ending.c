@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a step ends. Agents kill what is left on their nodes, at once, where
+ * Slurm itself would first wait for KillWait. srun then ends by itself, but not
+ * where a node or its slurmstepd is gone, and sometimes not at all.
+ */
+#define _GNU_SOURCE
+#include "supervisor/ending.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "srun/program.h"
+#include "supervisor/now.h"
+
+enum {
+	AGENTS_MS = 3000,	/* to kill, or to say what cannot be killed */
+	SRUN_MS = 2000,		/* to end after that, and after scancel */
+	LOST_MS = 700,		/* the same where it cannot */
+	ASK_MS = 3000		/* how often Slurm is asked for the step */
+};
+
+/* Whether srun will miss the ends of some ranks. */
+static bool misses_ends(const struct ddp_step *step)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->node_count; i++)
+		if (step->nodes[i].lost || step->nodes[i].orphaned)
+			return true;
+	return false;
+}
+
+static void end_ranks(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	int64_t grace_ns = ms(1000 * (int64_t)attempt->wish->grace_s);
+
+	if (attempt->killed_ns)
+		return;
+	if (grace_ns && !attempt->signalled_ns) {
+		ddp_agents_tell(&attempt->agents, DDP_WIRE_SIGNAL, SIGTERM);
+		attempt->signalled_ns = now_ns;
+	}
+	if (grace_ns && now_ns - attempt->signalled_ns < grace_ns)
+		return;
+	ddp_agents_tell(&attempt->agents, DDP_WIRE_KILL, 0);
+	attempt->killed_ns = now_ns;
+}
+
+/* In the helper. Of a job that is srun's own nothing is left to wait for. */
+static int cancel(const void *argument)
+{
+	const struct ddp_attempt *attempt = argument;
+	char id[32];
+	const char *argv[] = { "scancel", "-Q", id, NULL };
+
+	if (attempt->wish->own_job)
+		snprintf(id, sizeof(id), "%u", attempt->step.job_id);
+	else
+		snprintf(id, sizeof(id), "%u.%u", attempt->step.job_id,
+			 attempt->step.step_id);
+	free(ddp_program_read(argv));
+	return 0;
+}
+
+/* In the helper: 0 if Slurm knows the step no more. It prints a heading. */
+static int ask(const void *argument)
+{
+	const struct ddp_attempt *attempt = argument;
+	char id[32], *answer, *rows;
+	const char *argv[] = { "squeue", "-s", id, "-o", "%i", NULL };
+	bool gone;
+
+	snprintf(id, sizeof(id), "%u.%u", attempt->step.job_id,
+		 attempt->step.step_id);
+	answer = ddp_program_read(argv);
+	rows = answer ? strchr(answer, '\n') : NULL;
+	gone = rows && !rows[1];
+	free(answer);
+	return gone ? 0 : 1;
+}
+
+static void strike(struct ddp_attempt *attempt)
+{
+	if (!attempt->struck)
+		kill(attempt->child.pid, SIGKILL);
+	attempt->struck = true;
+}
+
+static void end_failed(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	bool misses = misses_ends(&attempt->step);
+
+	if (!attempt->asked_ns &&
+	    (misses || now_ns - attempt->over_ns >= ms(SRUN_MS))) {
+		ddp_child_help(&attempt->child, cancel, attempt);
+		attempt->asked_ns = now_ns;
+	}
+	if (attempt->asked_ns &&
+	    now_ns - attempt->asked_ns >= ms(misses ? LOST_MS : SRUN_MS))
+		strike(attempt);
+}
+
+/* A task epilog, or that of srun, may take long; then Slurm has the step. */
+static void end_well(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	struct ddp_child *child = &attempt->child;
+
+	if (child->answer == 0) {
+		strike(attempt);
+	} else if (!child->helper && now_ns - attempt->over_ns >= ms(ASK_MS) &&
+		   now_ns - attempt->asked_ns >= ms(ASK_MS)) {
+		ddp_child_help(child, ask, attempt);
+		attempt->asked_ns = now_ns;
+	}
+}
+
+/* srun has output left for which there is no room: a user may be reading it. */
+static bool is_writing(const struct ddp_attempt *attempt)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return attempt->relay.out.length > 0 || poll(&out, 1, 0) == 0;
+}
+
+static bool is_over(const struct ddp_attempt *attempt, int64_t now_ns)
+{
+	if (!attempt->killed_ns)
+		return ddp_agents_over(&attempt->agents);
+	return ddp_agents_open(&attempt->agents) == 0 ||
+	       now_ns - attempt->killed_ns >= ms(AGENTS_MS);
+}
+
+void ddp_ending_tick(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	if (attempt->wish->kill && ddp_attempt_named(attempt))
+		end_ranks(attempt, now_ns);
+	if (attempt->child.ended || !is_over(attempt, now_ns))
+		return;
+	if (!attempt->over_ns || is_writing(attempt))
+		attempt->over_ns = now_ns;
+	if (attempt->killed_ns)
+		end_failed(attempt, now_ns);
+	else
+		end_well(attempt, now_ns);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The socket to which the agents connect. */
+#define _GNU_SOURCE
+#include "supervisor/listen.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* One for IPv6 takes IPv4 too, but a kernel may not have it. */
+static int open_socket(union address *address)
+{
+	const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	int fd = socket(AF_INET6, type, 0), no = 0;
+
+	memset(address, 0, sizeof(*address));
+	address->any.sa_family = AF_INET6;
+	if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no,
+				  sizeof(no)) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	address->any.sa_family = AF_INET;
+	return socket(AF_INET, type, 0);
+}
+
+static int listen_at(uint16_t port)
+{
+	union address address;
+	int fd = open_socket(&address), error;
+
+	if (fd < 0)
+		return -1;
+	if (address.any.sa_family == AF_INET6)
+		address.v6.sin6_port = htons(port);
+	else
+		address.v4.sin_port = htons(port);
+	if (bind(fd, &address.any, sizeof(address)) == 0 &&
+	    listen(fd, SOMAXCONN) == 0)
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static uint16_t get_port(int fd)
+{
+	union address address;
+	socklen_t size = sizeof(address);
+
+	if (getsockname(fd, &address.any, &size) < 0)
+		return 0;
+	return ntohs(address.any.sa_family == AF_INET6 ?
+		     address.v6.sin6_port : address.v4.sin_port);
+}
+
+/* Many sruns share the range: each begins somewhere else in it. */
+static int listen_in(uint16_t first, uint16_t last)
+{
+	uint32_t count = (uint32_t)last - first + 1, start = 0, i;
+	int fd = -1;
+
+	if (getrandom(&start, sizeof(start), 0) < 0)
+		start = (uint32_t)getpid();
+	for (i = 0; i < count && fd < 0; i++) {
+		fd = listen_at((uint16_t)(first + (start % count + i) % count));
+		if (fd < 0 && errno != EADDRINUSE && errno != EACCES)
+			break;
+	}
+	return fd;
+}
+
+int ddp_listen(uint16_t first, uint16_t last, uint16_t *port,
+	       struct ddp_error *error)
+{
+	int fd = first ? listen_in(first, last) : listen_at(0);
+
+	if (fd < 0 && first)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "no port from %u to %u (SrunPortRange) "
+				     "for the nodes to connect to: %s; widen "
+				     "the range, or use --ddp-supervise=off",
+				     first, last, strerror(errno));
+	if (fd < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "no port for the nodes to connect to: "
+				     "%s; use --ddp-supervise=off",
+				     strerror(errno));
+	*port = get_port(fd);
+	return fd;
+}

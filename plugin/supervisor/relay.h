@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The way of srun's stderr through the supervisor. Bytes pass unchanged, at
+ * once, but for lines of Slurm's own while they are held; see watch/sieve.h.
+ * Nothing here ever waits.
+ */
+#ifndef DDP_SUPERVISOR_RELAY_H
+#define DDP_SUPERVISOR_RELAY_H
+
+#include "watch/sieve.h"
+
+struct ddp_relay {
+	int in;				/* srun's stderr; -1: not here */
+	struct ddp_sieve sieve;
+	struct ddp_text out;		/* on its way to ours */
+};
+
+/* Whether there is room for more of srun's. */
+bool ddp_relay_reads(const struct ddp_relay *relay);
+
+/* Take what has come; write what has room. */
+void ddp_relay_read(struct ddp_relay *relay);
+void ddp_relay_flush(struct ddp_relay *relay);
+
+/* Hold lines of Slurm's from now on; print them and hold none. */
+void ddp_relay_hold(struct ddp_relay *relay);
+void ddp_relay_release(struct ddp_relay *relay);
+
+/* Print all of this, and take it. */
+void ddp_relay_say(struct ddp_relay *relay, struct ddp_text *text);
+
+/* At the end: wait until all is written. */
+void ddp_relay_finish(struct ddp_relay *relay);
+
+#endif

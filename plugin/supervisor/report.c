@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The file of --ddp-report: a new one beside it takes its name when whole. */
+#define _GNU_SOURCE
+#include "supervisor/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int refuse(const char *path, struct ddp_error *error)
+{
+	return ddp_error_set(error, DDP_ERROR_SYSTEM,
+			     "--ddp-report=%.256s: cannot write it: %s; give a "
+			     "file in a folder of yours", path,
+			     strerror(errno));
+}
+
+/* A new file beside path, whose name is for the caller to free. */
+static int open_beside(const char *path, char **name)
+{
+	mode_t mask = umask(0);
+	int fd;
+
+	umask(mask);
+	if (asprintf(name, "%s.XXXXXX", path) < 0) {
+		*name = NULL;
+		return -1;
+	}
+	fd = mkostemp(*name, O_CLOEXEC);
+	if (fd >= 0)
+		fchmod(fd, 0666 & ~mask);
+	return fd;
+}
+
+int ddp_report_check(const char *path, struct ddp_error *error)
+{
+	struct stat status;
+	char *name = NULL;
+	int fd = -1;
+
+	errno = EISDIR;
+	if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode))
+		fd = open_beside(path, &name);
+	if (fd >= 0) {
+		unlink(name);
+		close(fd);
+	}
+	free(name);
+	return fd < 0 ? refuse(path, error) : 0;
+}
+
+static void format_time(time_t when, char text[32])
+{
+	struct tm utc;
+
+	gmtime_r(&when, &utc);
+	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+static char *format(const struct ddp_attempt *attempt, time_t start,
+		    int exit_code)
+{
+	char begun[32], ended[32];
+	const struct ddp_verdict_times times = {
+		.start = begun, .end = ended, .exit_code = exit_code,
+	};
+	struct ddp_text text = { 0 };
+
+	format_time(start, begun);
+	format_time(time(NULL), ended);
+	ddp_verdict_add_json(&text, &attempt->verdict, &attempt->step, &times);
+	return ddp_text_finish(&text);
+}
+
+int ddp_report_write(const char *path, const struct ddp_attempt *attempt,
+		     time_t start, int exit_code, struct ddp_error *error)
+{
+	char *text = format(attempt, start, exit_code), *name = NULL;
+	int fd = text ? open_beside(path, &name) : -1;
+	size_t length = text ? strlen(text) : 0;
+	bool done = fd >= 0 && write(fd, text, length) == (ssize_t)length;
+
+	if (fd >= 0)
+		done = close(fd) == 0 && done && rename(name, path) == 0;
+	if (fd >= 0 && !done) {
+		refuse(path, error);
+		unlink(name);
+	} else if (!done) {
+		refuse(path, error);
+	}
+	free(name);
+	free(text);
+	return done ? 0 : -1;
+}

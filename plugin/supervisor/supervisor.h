@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The supervisor of a --ddp step: the first process of srun, which starts the
+ * real srun as its child and watches. Read attempt.c first: one attempt at the
+ * step, from the start of srun to its end. child.c has that process and its
+ * signals, relay.c its stderr, agents.c the connections to the nodes, ending.c
+ * the end of a step that has failed, and report.c the report. What is known of
+ * the step, and what follows from it, is in lib/watch. This header is what
+ * plugin/srun calls.
+ */
+#ifndef DDP_SUPERVISOR_H
+#define DDP_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/error.h"
+#include "watch/proof.h"
+
+/* What the user wants. */
+struct ddp_supervisor {
+	bool pty;		/* srun's stderr stays the terminal */
+	bool kill;		/* a failure ends the step */
+	bool own_job;		/* this srun makes its own job */
+	uint32_t grace_s;	/* time for the others to end; 0: none */
+	const char *report;	/* the file for a report; NULL: none */
+	uint16_t port_first, port_last;	/* to listen at; 0: any */
+
+	int listener;		/* filled in by ddp_supervisor_open */
+	uint16_t port;
+};
+
+/*
+ * Find all that can be refused: a port, and a file for the report. Returns 0,
+ * or -1 with an error that is whole sentences.
+ */
+int ddp_supervisor_open(struct ddp_supervisor *supervisor,
+			struct ddp_error *error);
+
+/*
+ * Fork. Returns 0 in the child, which must run srun again; the parent watches,
+ * and exits with the code of the step. -1 if there can be no child. secret is
+ * that in the environment.
+ */
+int ddp_supervisor_run(const struct ddp_supervisor *supervisor,
+		       const struct ddp_secret *secret);
+
+#endif
