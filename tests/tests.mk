@@ -33,6 +33,13 @@ obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'
 obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) -rdynamic -ldl -pthread $(LIBS)
 
+# The real supervisor over a fake srun: a program needs what the plugin has.
+obj/tests/supervisor/%.o: PART_CFLAGS = -I$(srcdir)/plugin
+obj/tests/supervisor/fake_step: obj/tests/supervisor/fake_step.o \
+		$(filter obj/plugin/supervisor/%,$(PLUGIN_OBJ)) \
+		obj/plugin/srun/program.o $(WATCH_LIB) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(GCRYPT_LIBS) -pthread $(LIBS)
+
 obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(LIBS)

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fake srun with fake agents under the real supervisor, without Slurm:
+ *
+ *	fake_step [grace=S] [kill=0] [report=FILE] WORLD AGENT... srun:WORDS
+ *
+ * AGENT is NODE:FIRST-LAST:WORDS. Words have a comma between; an agent's are
+ *
+ *	w100	wait 100 ms (pings are answered in every wait)
+ *	c5000	its clock is 5000 ms ahead
+ *	a200	what follows happened 200 ms ago
+ *	e2=3	rank 2 ends with exit code 3; e2=3=TEXT: with a message
+ *	k2=9	it ends by signal 9; k2=9=TEXT: with a cause
+ *	t2=TEXT	the tail of rank 2, before its end; "/" is a new line
+ *	K, T	wait for KILL, for SIGNAL; KILL ends all that are left
+ *	K0	the same, but they have ended at once, and none is told
+ *	orphan, stays, done
+ *	quit	go without a word; deaf: answer nothing for ever
+ *	forge	prove with a wrong secret
+ *
+ * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
+ * s9 (end by signal 9), hang, all (wait until all agents have gone).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervisor/now.h"
+#include "supervisor/supervisor.h"
+#include "watch/link.h"
+
+enum { WORDS_MAX = 64, RANKS_MAX = 64 };
+
+static struct {
+	struct ddp_link *link;
+	const char *node;
+	unsigned int first, last;
+	int64_t ahead_ns, ago_ns;
+	bool ended[RANKS_MAX], killed, signalled, deaf, forge;
+	char tails[RANKS_MAX][512];
+	struct ddp_secret secret;
+} me;
+
+static void send_wire(struct ddp_wire *wire)
+{
+	if (ddp_link_send(me.link, wire) < 0)
+		_exit(1);
+}
+
+static uint64_t clock_ns(void)
+{
+	return (uint64_t)(ddp_now_ns() + me.ahead_ns);
+}
+
+static void end(unsigned int rank, int status, const char *message,
+		const char *cause)
+{
+	struct ddp_wire wire = {
+		.kind = DDP_WIRE_END, .rank = rank, .status = (uint32_t)status,
+		.at_ns = clock_ns() - (uint64_t)me.ago_ns,
+	};
+	char *at;
+
+	snprintf(wire.message, sizeof(wire.message), "%s", message);
+	snprintf(wire.cause, sizeof(wire.cause), "%s", cause);
+	strcpy(wire.tail, me.tails[rank]);
+	while ((at = strchr(wire.tail, '/')))
+		*at = '\n';
+	me.ended[rank] = true;
+	send_wire(&wire);
+}
+
+static void greet(const struct ddp_wire *challenge, unsigned int world)
+{
+	struct ddp_wire wire = {
+		.kind = DDP_WIRE_HELLO, .job_id = 12, .step_id = 3,
+		.world_size = world, .count = me.last - me.first + 1,
+	};
+
+	strcpy(wire.node, me.node);
+	if (me.forge)
+		me.secret.bytes[0] ^= 1;
+	ddp_proof_random(wire.nonce);
+	ddp_proof_make(&me.secret, "agent", me.node, challenge->nonce,
+		       wire.proof);
+	send_wire(&wire);
+}
+
+static void introduce(void)
+{
+	struct ddp_wire wire = { .kind = DDP_WIRE_RANK };
+	unsigned int i;
+
+	for (i = me.first; i <= me.last; i++) {
+		wire.rank = i;
+		wire.pid = 1000 + i;
+		if (i == 0)
+			strcpy(wire.gpus, "0");
+		send_wire(&wire);
+	}
+}
+
+/* Answer what has come. Returns its kind. */
+static int answer(unsigned int world)
+{
+	struct ddp_wire wire, pong = { .kind = DDP_WIRE_PONG };
+	int rc = ddp_link_receive(me.link, &wire);
+
+	if (rc < 0)
+		_exit(1);
+	if (rc == 0)
+		return 0;
+	if (wire.kind == DDP_WIRE_CHALLENGE)
+		greet(&wire, world);
+	if (wire.kind == DDP_WIRE_WELCOME)
+		introduce();
+	if (wire.kind == DDP_WIRE_PING && !me.deaf) {
+		pong.ping_ns = wire.at_ns;
+		pong.at_ns = clock_ns();
+		send_wire(&pong);
+	}
+	me.killed |= wire.kind == DDP_WIRE_KILL;
+	me.signalled |= wire.kind == DDP_WIRE_SIGNAL && wire.status == SIGTERM;
+	return (int)wire.kind;
+}
+
+/* Answer for so long, or until a message of this kind. */
+static void attend(int64_t for_ms, int kind, unsigned int world)
+{
+	int64_t until_ns = ddp_now_ns() + ms(for_ms), left_ns;
+	struct pollfd fd = { .fd = ddp_link_fd(me.link), .events = POLLIN };
+
+	for (;;) {
+		int got = answer(world);
+
+		if (got && got == kind)
+			return;
+		left_ns = until_ns - ddp_now_ns();
+		if (left_ns <= 0)
+			return;
+		if (!got)
+			poll(&fd, 1, (int)(left_ns / 1000000) + 1);
+	}
+}
+
+static void await_kill(bool tells, unsigned int world)
+{
+	unsigned int i;
+
+	while (!me.killed)
+		attend(1000, DDP_WIRE_KILL, world);
+	for (i = me.first; tells && i <= me.last; i++)
+		if (!me.ended[i])
+			end(i, SIGKILL, "", "");
+}
+
+static void act(char *word, unsigned int world)
+{
+	struct ddp_wire wire = { .rank = me.first, .at_ns = clock_ns() };
+	char text[256] = "";
+	unsigned int rank;
+	int number;
+
+	if (sscanf(word, "w%d", &number) == 1)
+		attend(number, 0, world);
+	else if (sscanf(word, "c%d", &number) == 1)
+		me.ahead_ns = ms(number);
+	else if (sscanf(word, "a%d", &number) == 1)
+		me.ago_ns = ms(number);
+	else if (sscanf(word, "e%u=%d=%255[^\n]", &rank, &number, text) >= 2)
+		end(rank, number << 8, text, "");
+	else if (sscanf(word, "k%u=%d=%255[^\n]", &rank, &number, text) >= 2)
+		end(rank, number, "", text);
+	else if (sscanf(word, "t%u=%255[^\n]", &rank, text) == 2)
+		strcpy(me.tails[rank], text);
+	else if (strcmp(word, "K") == 0 || strcmp(word, "K0") == 0)
+		await_kill(!word[1], world);
+	else if (strcmp(word, "T") == 0)
+		while (!me.signalled)
+			attend(1000, DDP_WIRE_SIGNAL, world);
+	else if (strcmp(word, "quit") == 0)
+		_exit(0);
+	else if (strcmp(word, "deaf") == 0)
+		me.deaf = true;
+	else if (strcmp(word, "forge") == 0)
+		me.forge = true;
+	else if (strcmp(word, "orphan") == 0)
+		wire.kind = DDP_WIRE_ORPHANED;
+	else if (strcmp(word, "stays") == 0)
+		wire.kind = DDP_WIRE_STAYS;
+	else if (strcmp(word, "done") == 0)
+		wire.kind = DDP_WIRE_DONE;
+	if (wire.kind == DDP_WIRE_STAYS) {
+		wire.pid = 1000 + me.first;
+		strcpy(wire.message, "D, in nfs_wait_bit_killable");
+	}
+	if (wire.kind)
+		send_wire(&wire);
+}
+
+/* An agent, in a process of its own: it ends when its words do. */
+static void play_agent(char *text, unsigned int world, uint16_t port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char *save, *word;
+
+	me.node = strtok_r(text, ":", &save);
+	sscanf(strtok_r(NULL, ":", &save), "%u-%u", &me.first, &me.last);
+	word = strtok_r(NULL, ",", &save);
+	if (word && strcmp(word, "forge") == 0)
+		act(word, world);
+	if (connect(fd, (void *)&address, sizeof(address)) < 0)
+		_exit(2);
+	me.link = ddp_link_create(fd);
+	attend(2000, DDP_WIRE_WELCOME, world);
+	attend(50, 0, world);
+	for (; word; word = strtok_r(NULL, ",", &save))
+		act(word, world);
+	_exit(0);
+}
+
+__attribute__((noreturn)) static void play_srun(char *text)
+{
+	char *save, *word, *at;
+	int number;
+
+	for (word = strtok_r(text, ",", &save); word;
+	     word = strtok_r(NULL, ",", &save)) {
+		while (*word == 'p' && (at = strchr(word, '/')))
+			*at = '\n';
+		if (*word == 'p' &&
+		    write(STDERR_FILENO, word + 1, strlen(word + 1)) < 0)
+			_exit(99);
+		if (sscanf(word, "w%d", &number) == 1)
+			usleep((useconds_t)number * 1000);
+		if (sscanf(word, "x%d", &number) == 1)
+			_exit(number);
+		if (sscanf(word, "s%d", &number) == 1)
+			kill(getpid(), number);
+		while (strcmp(word, "hang") == 0)
+			pause();
+		while (strcmp(word, "all") == 0 && wait(NULL) > 0)
+			;
+	}
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	struct ddp_supervisor wish = { .kill = true };
+	struct ddp_error error;
+	unsigned int world;
+	int i;
+
+	for (i = 1; i < argc && strchr(argv[i], '='); i++)
+		if (strncmp(argv[i], "report=", 7) == 0)
+			wish.report = argv[i] + 7;
+		else if (strcmp(argv[i], "kill=0") == 0)
+			wish.kill = false;
+		else
+			sscanf(argv[i], "grace=%u", &wish.grace_s);
+	if (ddp_supervisor_open(&wish, &error) < 0) {
+		fprintf(stderr, "%s\n", error.text);
+		return 98;
+	}
+	ddp_proof_random(me.secret.bytes);
+	if (i + 1 >= argc || ddp_supervisor_run(&wish, &me.secret) < 0)
+		return 97;
+	signal(SIGINT, SIG_IGN);
+	world = (unsigned int)atoi(argv[i]);
+	for (i++; i < argc && strncmp(argv[i], "srun:", 5) != 0; i++)
+		if (fork() == 0)
+			play_agent(argv[i], world, wish.port);
+	play_srun(argv[i] + 5);
+}
