@@ -190,7 +190,7 @@ static bool has_ended(const struct ddp_attempt *attempt, int64_t now_ns)
 {
 	if (!attempt->ended_ns || (attempt->failed_ns && !attempt->decided_ns))
 		return false;
-	return ddp_agents_open(&attempt->agents) == 0 ||
+	return ddp_agents_open(&attempt->agents) == 0 || attempt->over_ns ||
 	       now_ns - attempt->ended_ns >= ms(2 * LAST_MS);
 }
 

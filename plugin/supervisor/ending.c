@@ -24,11 +24,14 @@ enum {
 	ASK_MS = 3000		/* how often Slurm is asked for the step */
 };
 
-/* Whether srun will miss the ends of some ranks. */
-static bool misses_ends(const struct ddp_step *step)
+/* Whether srun misses the ends of some ranks, as they cannot end or tell. */
+static bool misses_ends(const struct ddp_attempt *attempt)
 {
+	const struct ddp_step *step = &attempt->step;
 	uint32_t i;
 
+	if (ddp_agents_open(&attempt->agents) > 0)
+		return true;
 	for (i = 0; i < step->node_count; i++)
 		if (step->nodes[i].lost || step->nodes[i].orphaned)
 			return true;
@@ -93,7 +96,7 @@ static void strike(struct ddp_attempt *attempt)
 
 static void end_failed(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	bool misses = misses_ends(&attempt->step);
+	bool misses = misses_ends(attempt);
 
 	if (!attempt->asked_ns &&
 	    (misses || now_ns - attempt->over_ns >= ms(SRUN_MS))) {

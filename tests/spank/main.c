@@ -40,6 +40,7 @@ int main(int argc, char **argv)
 	cases_dir = argv[1];
 	test_srun();
 	test_job();
+	test_supervise();
 	test_launcher();
 	test_task();
 	test_rank();

@@ -146,9 +146,10 @@ static const struct spank_case bind_cases[] = {
 	{ .name = "no --cpu-bind", .command = BIND(""), .want = FREE },
 	{ .name = "a --cpu-bind", .command = BIND("--cpu-bind=cores"),
 	  .want = BOUND "|SLURM_DDP_ADDED=SLURM_MPI_TYPE SLURM_PMIX_FENCE "
-	  "SLURM_KILL_BAD_EXIT SLURM_DDP_CPU_BIND" },
+	  "SLURM_KILL_BAD_EXIT SLURM_DDP_SUPERVISOR SLURM_DDP_CPU_BIND" },
 	{ .name = "with nothing else added", .want = BOUND
-	  "|SLURM_DDP_ADDED=SLURM_DDP_CPU_BIND", .env = "SLURM_PMIX_FENCE=tree",
+	  "|SLURM_DDP_ADDED=SLURM_DDP_SUPERVISOR SLURM_DDP_CPU_BIND",
+	  .env = "SLURM_PMIX_FENCE=tree",
 	  .command = BIND("--mpi=pmix -K1 --cpu-bind=none") },
 	{ .name = "a --cpu-bind that is \"verbose\" alone",
 	  .command = BIND("--cpu-bind=verbose"),
@@ -174,7 +175,7 @@ static const struct spank_case bind_cases[] = {
 static const struct spank_case order_cases[] = {
 	{ .name = "without PMIx tasks learn the block order",
 	  .command = WITHOUT "a", .want = MAPPING "=(vector,(0,2,2))|"
-	  "SLURM_DDP_ADDED=" MAPPING },
+	  "SLURM_DDP_ADDED=SLURM_DDP_SUPERVISOR " MAPPING },
 	{ .name = "the cyclic order", .command = WITHOUT "a",
 	  .env = JOB("13"), .want = MAPPING "=(vector,(0,2,1),(0,2,1))" },
 	{ .name = "an arbitrary order", .command = WITHOUT "a",

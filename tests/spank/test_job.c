@@ -87,7 +87,7 @@ static const struct spank_case gpu_cases[] = {
 	{ .name = "--gpus is shared out to the nodes", .want = TASKS "=2|"
 	  GPUS "=2|SLURM_DDP_ADDED=" TASKS " SLURM_NTASKS_PER_NODE " GPUS
 	  " SLURM_GPUS_PER_NODE SLURM_MPI_TYPE SLURM_PMIX_FENCE "
-	  "SLURM_KILL_BAD_EXIT",
+	  "SLURM_KILL_BAD_EXIT SLURM_DDP_SUPERVISOR",
 	  .command = "srun --ddp -N2 --gpus=4 a" },
 	{ .name = "each type of --gpus", .want = TASKS "=3|" GPUS "=x:2,y:1",
 	  .command = "srun --ddp -N2 --gpus=x:4,y:2 a" },

@@ -244,7 +244,8 @@ static const struct spank_case bad_cases[] = {
 	BAD("allow=--ddp-port", "every option is allowed; give partitions or "
 	    "@groups"),
 	BAD("deny=--ddp-gpu", "option '--ddp-gpu' is not one of --ddp, "
-	    "--ddp-port, --ddp-gpus, --ddp-cpus, --ddp-env; did you mean "
+	    "--ddp-port, --ddp-gpus, --ddp-cpus, --ddp-env, --ddp-supervise, "
+	    "--ddp-report, --ddp-grace; did you mean "
 	    "--ddp-gpus"),
 	BAD("deny=--ddp-gpus=shared", "--ddp-gpus 'shared' is not one of"),
 };

@@ -18,7 +18,7 @@
 #define FILLED POISONED "|" TASKS "=2|SLURM_MPI_TYPE=pmix|" \
 	"SLURM_KILL_BAD_EXIT=1|-SLURM_DDP_RERUN|SLURM_DDP_ADDED=" TASKS \
 	" SLURM_NTASKS_PER_NODE SLURM_MPI_TYPE SLURM_PMIX_FENCE " \
-	"SLURM_KILL_BAD_EXIT"
+	"SLURM_KILL_BAD_EXIT SLURM_DDP_SUPERVISOR"
 #define UNFILLED POISONED "|-" TASKS "|-SLURM_DDP_RERUN"
 #define DDP "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp="
 #define DDP_PORT "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp_port="
@@ -29,7 +29,7 @@ static const struct spank_case off_cases[] = {
 	  .command = "srun " STEP, .env = "A=b|RANK=7|SLURM_MPI_TYPE=none",
 	  .want = "same" },
 	{ .name = "without --ddp Slurm is asked nothing",
-	  .command = "srun " STEP, .want = "#options=5|#items=0|#calls=6" },
+	  .command = "srun " STEP, .want = "#options=8|#items=0|#calls=9" },
 	{ .name = "nor does it without --ddp and with a bad plugstack.conf",
 	  .command = "srun " STEP, .env = "A=b", .want = "same",
 	  .conf = LINE " speed=9 mpi port-range=1 interface= =" },
@@ -96,7 +96,7 @@ static const struct spank_case off_cases[] = {
 
 static const struct spank_case outer_cases[] = {
 	{ .name = "a step within a --ddp step sees nothing of it",
-	  .command = "srun " STEP, .want = NOTHING "|#calls=6",
+	  .command = "srun " STEP, .want = NOTHING "|#calls=9",
 	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER },
 	{ .name = "with --ddp=off", .command = "srun --ddp=off " STEP,
 	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER, .want = NOTHING },
@@ -167,7 +167,7 @@ static const struct spank_case on_cases[] = {
 	  .command = "srun --ddp --mpi=none -n4 --ntasks-per-node=2 " STEP,
 	  .env = "SLURM_KILL_BAD_EXIT=0", .want = UNFILLED
 	  "|-SLURM_MPI_TYPE|SLURM_KILL_BAD_EXIT=0|"
-	  "SLURM_DDP_ADDED=SLURM_DDP_MAPPING" },
+	  "SLURM_DDP_ADDED=SLURM_DDP_SUPERVISOR SLURM_DDP_MAPPING" },
 	{ .name = "a Slurm without mpi/pmix", .dir = "nompi",
 	  .command = "srun --ddp " STEP, .want = POISONED "|" TASKS
 	  "=2|-SLURM_MPI_TYPE|-SLURM_PMIX_FENCE|SLURM_KILL_BAD_EXIT=1" },
@@ -190,11 +190,11 @@ static const struct spank_case on_cases[] = {
 	  .want = FILLED },
 	{ .name = "two lines in plugstack.conf",
 	  .command = "srun --ddp --noise " STEP,
-	  .conf = LINE "\n" LINE " mpi=pmix", .want = FILLED "|#options=5",
+	  .conf = LINE "\n" LINE " mpi=pmix", .want = FILLED "|#options=8",
 	  .err = "srun: noise\n" },
 	{ .name = "srun hides its options, -n", .dir = "bare",
 	  .command = "srun --ddp -n4 --nodes=2 a.out",
-	  .want = UNFILLED "|-SLURM_DDP_ADDED" },
+	  .want = UNFILLED "|SLURM_DDP_ADDED=SLURM_DDP_SUPERVISOR" },
 	{ .name = "srun hides its options, --ntasks-per-node", .dir = "bare",
 	  .command = "srun --ddp --ntasks-per-node=2 " STEP,
 	  .want = UNFILLED },

@@ -7,7 +7,7 @@
  * AGENT is NODE:FIRST-LAST:WORDS. Words have a comma between; an agent's are
  *
  *	w100	wait 100 ms (pings are answered in every wait)
- *	c5000	its clock is 5000 ms ahead
+ *	c5000	its clock is 5000 ms ahead; the first word
  *	a200	what follows happened 200 ms ago
  *	e2=3	rank 2 ends with exit code 3; e2=3=TEXT: with a message
  *	k2=9	it ends by signal 9; k2=9=TEXT: with a cause
@@ -16,7 +16,7 @@
  *	K0	the same, but they have ended at once, and none is told
  *	orphan, stays, done
  *	quit	go without a word; deaf: answer nothing for ever
- *	forge	prove with a wrong secret
+ *	forge	prove with a wrong secret; the first word
  *
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
  * s9 (end by signal 9), hang, all (wait until all agents have gone).
@@ -219,7 +219,7 @@ static void play_agent(char *text, unsigned int world, uint16_t port)
 	me.node = strtok_r(text, ":", &save);
 	sscanf(strtok_r(NULL, ":", &save), "%u-%u", &me.first, &me.last);
 	word = strtok_r(NULL, ",", &save);
-	if (word && strcmp(word, "forge") == 0)
+	if (word && (*word == 'c' || *word == 'f'))
 		act(word, world);
 	if (connect(fd, (void *)&address, sizeof(address)) < 0)
 		_exit(2);
@@ -262,6 +262,7 @@ int main(int argc, char **argv)
 	struct ddp_supervisor wish = { .kill = true };
 	struct ddp_error error;
 	unsigned int world;
+	sigset_t none;
 	int i;
 
 	for (i = 1; i < argc && strchr(argv[i], '='); i++)
@@ -278,7 +279,8 @@ int main(int argc, char **argv)
 	ddp_proof_random(me.secret.bytes);
 	if (i + 1 >= argc || ddp_supervisor_run(&wish, &me.secret) < 0)
 		return 97;
-	signal(SIGINT, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	world = (unsigned int)atoi(argv[i]);
 	for (i++; i < argc && strncmp(argv[i], "srun:", 5) != 0; i++)
 		if (fork() == 0)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * When srun gets a supervisor, and what is refused. The fake kernel opens port
+ * 0 only, and its random bytes are all 5a.
+ */
+#include <stdio.h>
+
+#include "host.h"
+
+#define STEP "--nodes=2 --gres=gpu:2 a.out"
+#define TOLD "SLURM_DDP_SUPERVISOR=0:5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a" \
+	"5a5a5a5a5a5a5a5a5a5a5a5a"
+#define KILL "SLURM_KILL_BAD_EXIT"
+#define DDP "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp="
+
+static const struct spank_case cases[] = {
+	{ .name = "a --ddp step has a supervisor",
+	  .command = "srun --ddp " STEP, .want = TOLD "|" KILL "=1" },
+	{ .name = "also where nothing is filled in", .want = TOLD,
+	  .command = "srun --ddp -n4 -K1 --mpi=none --ntasks-per-node=2 "
+	  STEP },
+	{ .name = "one for all components", .want = TOLD, .command = "srun "
+	  "--ddp --nodes=1 --gres=gpu:2 a : --nodes=2 --gres=gpu:1 b" },
+	{ .name = "where the second has --ddp", .want = TOLD, .command = "srun "
+	  "--nodes=1 --gres=gpu:2 a : --ddp --nodes=2 --gres=gpu:1 b" },
+	{ .name = "where srun's parent ignores SIGCHLD", .childless = true,
+	  .command = "srun --ddp " STEP, .want = TOLD },
+	{ .name = "srun's exit code is that of the supervisor", .status = 3,
+	  .command = "srun --ddp " STEP " : --quit", .want = "" },
+	{ .name = "none with --ddp-supervise=off", .want = "-SLURM_DDP_"
+	  "SUPERVISOR|" KILL "=1",
+	  .command = "srun --ddp --ddp-supervise=off " STEP },
+	{ .name = "what somebody has exported is no supervisor",
+	  .env = "SLURM_DDP_SUPERVISOR=1:00", .want = "-SLURM_DDP_SUPERVISOR",
+	  .command = "srun --ddp --ddp-supervise=off " STEP },
+	{ .name = "--ddp-grace leaves the end to the supervisor",
+	  .command = "srun --ddp --ddp-grace=5 " STEP,
+	  .want = TOLD "|" KILL "=0" },
+	{ .name = "and not to Slurm, too", .refusal = "--ddp-grace: is given "
+	  "with --kill-on-bad-exit",
+	  .command = "srun --ddp --ddp-grace=5 -K1 " STEP },
+	{ .name = "which the environment may say",
+	  .env = KILL "=1", .refusal = "--ddp-grace: is given with",
+	  .command = "srun --ddp --ddp-grace=5 " STEP },
+	{ .name = "--ddp-grace without a supervisor", .refusal = "--ddp-grace: "
+	  "needs the supervisor; leave out --ddp-supervise=off", .command =
+	  "srun --ddp --ddp-grace=5 --ddp-supervise=off " STEP },
+	{ .name = "--ddp-report without one", .refusal = "--ddp-report: needs",
+	  .command = "srun --ddp --ddp-report=a --ddp-supervise=off " STEP },
+	{ .name = "a report where nothing can be written", .refusal =
+	  "--ddp-report=/nowhere/a: cannot write it: No such file or "
+	  "directory; give a file in a folder of yours",
+	  .command = "srun --ddp --ddp-report=/nowhere/a " STEP },
+	{ .name = "a report that is a folder", .refusal =
+	  "--ddp-report=/: cannot write it: Is a directory; give",
+	  .command = "srun --ddp --ddp-report=/ " STEP },
+	{ .name = "a report without a name", .refusal = "--ddp-report: names "
+	  "no file", .command = "srun --ddp --ddp-report= " STEP },
+	{ .name = "--ddp-grace=0", .refusal = "--ddp-grace=0: not a time",
+	  .command = "srun --ddp --ddp-grace=0 " STEP },
+	{ .name = "an unknown --ddp-supervise", .refusal = "--ddp-supervise "
+	  "'of' is not one of on, off; did you mean o",
+	  .command = "srun --ddp --ddp-supervise=of " STEP },
+	{ .name = "--ddp-grace without --ddp", .refusal = "--ddp-grace: given "
+	  "without --ddp; add --ddp", .command = "srun --ddp-grace=5 " STEP },
+};
+
+void test_supervise(void)
+{
+	cases_run(cases, sizeof(cases) / sizeof(cases[0]));
+}
