@@ -26,13 +26,18 @@ static enum word is_slurms(const struct ddp_sieve *sieve)
 	return NO;
 }
 
+/* What slurmstepd says to the tasks, and srun where Slurm tells it to end. */
 static void notice(struct ddp_sieve *sieve)
 {
-	static const char cancelled[] = "CANCELLED AT ";
+	static const char *const words[] = {
+		"CANCELLED AT ", "Job step aborted",
+	};
+	size_t i;
 
-	sieve->cancelled |= is_slurms(sieve) == YES &&
-			    memmem(sieve->line, sieve->length, cancelled,
-				   sizeof(cancelled) - 1);
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		sieve->cancelled |= is_slurms(sieve) == YES &&
+				    memmem(sieve->line, sieve->length,
+					   words[i], strlen(words[i]));
 }
 
 /* Bytes of one line. before: those of it that have not been decided about. */

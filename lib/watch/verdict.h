@@ -11,6 +11,7 @@
 
 enum {
 	DDP_VERDICT_WAIT_MS = 250,	/* for earlier failures, elsewhere */
+	DDP_VERDICT_SENT_MS = 500,	/* slurmstepd tells ends one by one */
 	DDP_VERDICT_LINES = 10		/* of a rank's stderr are shown */
 };
 
@@ -29,6 +30,12 @@ struct ddp_verdict {
 
 /* The verdict by what is known of a step now. */
 struct ddp_verdict ddp_verdict_find(const struct ddp_step *step);
+
+/*
+ * How long to wait for more before there is a verdict. Of a rank that a signal
+ * has killed it is open for longer whether it was the only one.
+ */
+int64_t ddp_verdict_wait_ms(const struct ddp_step *step);
 
 /* The exit code of a step that failed so, of RANK and NODE. */
 int ddp_verdict_code(const struct ddp_verdict *verdict,

@@ -18,7 +18,7 @@
 
 enum {
 	SIGNALS, STDERR_IN, STDERR_OUT, AGENTS,	/* what is polled */
-	HOLD_MS = 600,		/* lines of Slurm's, from the first failure */
+	HOLD_MS = 800,		/* lines of Slurm's, from the first failure */
 	DECIDE_MS = 10000,	/* a node that may be lost is waited for */
 	LEFT_MS = 2000,		/* an agent left, and the step did not end */
 	EARLY_MS = 30000,	/* ranks have ended well, and others run */
@@ -86,7 +86,7 @@ static bool is_clear(const struct ddp_attempt *attempt, int64_t now_ns)
 		return true;
 	if (ddp_agents_silent(&attempt->agents))
 		return waited_ns >= ms(DECIDE_MS);
-	return waited_ns >= ms(DDP_VERDICT_WAIT_MS);
+	return waited_ns >= ms(ddp_verdict_wait_ms(&attempt->step));
 }
 
 static void decide(struct ddp_attempt *attempt, int64_t now_ns)
