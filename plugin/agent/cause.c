@@ -63,6 +63,14 @@ static void find_memory(const char *mounts, pid_t pid,
 	free(text);
 }
 
+void ddp_cause_open(struct ddp_agent *agent)
+{
+	agent->cause.kmsg = open("/dev/kmsg",
+				 O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (agent->cause.kmsg >= 0)
+		lseek(agent->cause.kmsg, 0, SEEK_END);
+}
+
 void ddp_cause_begin(struct ddp_agent *agent)
 {
 	char *mounts = ddp_file_read("/proc/self/mountinfo");
@@ -79,9 +87,6 @@ void ddp_cause_begin(struct ddp_agent *agent)
 		       strcmp(agent->tasks[0].memory,
 			      agent->tasks[1].memory) != 0;
 	cause->machine = count_machine();
-	cause->kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (cause->kmsg >= 0)
-		lseek(cause->kmsg, 0, SEEK_END);
 }
 
 void ddp_cause_forget(struct ddp_agent *agent)

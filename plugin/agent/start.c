@@ -57,11 +57,12 @@ static int allow_files(uint32_t tasks)
 	return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A descriptor for each task, while none of them can have ended unseen. */
-static int open_tasks(struct ddp_agent *agent)
+/* What must be open before the tasks' programs start, so that none is missed. */
+static int open_files(struct ddp_agent *agent)
 {
 	uint32_t i;
 
+	ddp_cause_open(agent);
 	agent->tasks = calloc(agent->count, sizeof(*agent->tasks));
 	if (!agent->tasks)
 		return -1;
@@ -101,7 +102,7 @@ __attribute__((noreturn)) static void fork_agent(const struct ddp_task *task,
 
 	ddp_talk_find(&agent.talk, task);
 	if (leave_task() == 0) {
-		if (allow_files(agent.count) == 0 && open_tasks(&agent) == 0)
+		if (allow_files(agent.count) == 0 && open_files(&agent) == 0)
 			pid = fork();
 		else
 			explain(&agent);

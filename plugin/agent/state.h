@@ -108,6 +108,8 @@ struct ddp_cause {
 	bool apart;		/* they have */
 };
 
+/* Before any task's program starts; and what may be a little later. */
+void ddp_cause_open(struct ddp_agent *agent);
 void ddp_cause_begin(struct ddp_agent *agent);
 
 /* What is known by now is no cause of what happens later. */

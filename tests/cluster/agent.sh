@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# The agents of a step, under a fake supervisor (fake_supervisor.py): what they
+# tell it, and what they do when it says so, or is gone.
+
+# fake [HOW]: a new fake supervisor on the login node; its log is $fake/log
+fake()
+{
+	fake=$scratch/fake.$((fakes = ${fakes:-0} + 1))
+	mkdir -m 777 "$fake"
+	cp "$here/fake_supervisor.py" "$fake"
+	"$sandbox" exec --dir "$dir/cluster" /usr/bin/python3 \
+		"$fake/fake_supervisor.py" "$fake" "$@" 2>"$fake/err" &
+	until test -s "$fake/told"; do sleep 0.02; done
+	told=$(cat "$fake/told")
+}
+
+# The mark of plugin/srun/rerun.c, by which srun takes the fake for its own
+# supervisor, and starts none
+cat >under <<'END'
+#!/bin/sh
+export SLURM_DDP_RERUN="$$:1:1" SLURM_DDP_SUPERVISOR="$1"
+shift
+exec srun --ddp "$@"
+END
+chmod 755 under
+
+# under [OPTION...] CMD: run a step that has the fake for its supervisor
+under()
+{
+	call login "$scratch/under" "$told" "$@"
+}
+
+# started KIND COUNT: wait until the log has so many lines of a kind
+started()
+{
+	until test "$(grep -c " $1 " "$fake/log")" -ge "$2"; do
+		sleep 0.02
+	done
+}
+
+# order WORDS: an order for the fake
+order()
+{
+	echo "$*" >>"$fake/orders"
+}
+
+# logged KIND: the lines of a kind, without their times, sorted
+logged()
+{
+	sed -n "s/^[0-9.]* $1 //p" "$fake/log" | sort
+}
+
+# took FROM TO: the seconds from the first line with one to the last with the
+# other
+took()
+{
+	awk -v from="$1" -v to="$2" '
+		index($0, from) && !begin { begin = $1 }
+		index($0, to) { end = $1 }
+		END { print (begin && end) ? int(end - begin) : "never" }' \
+		"$fake/log"
+}
+
+# left: processes of the user's that are left
+left()
+{
+	settle
+	"$sandbox" exec --dir "$dir/cluster" ps -u 61000 -o pid=,args= |
+		grep -v -e fake_supervisor -e ' ps -u ' -e '<defunct>'
+	find "$dir/cluster/tmp" -name 'slurm-ddp-*'
+}
+
+# finish NAME: nothing of the step is left
+finish()
+{
+	equal "nothing is left: $1" '' "$(left)"
+	order QUIT
+}
+
+# A program for tasks: they cannot be ended by SIGTERM, one is stopped, and each
+# has a child that has left the session.
+cat >stubborn <<'END'
+#!/bin/sh
+trap '' TERM
+setsid sleep 300 &
+sleep 300 &
+test "$SLURM_LOCALID" = 0 || kill -STOP $$
+wait
+END
+chmod 755 stubborn
+
+cluster --nodes 2 --gpus 2 --cpus 8
+
+fake
+under -N2 --ntasks-per-node=2 --gres=gpu:2 sh -c 'echo "n$((SLURM_NODEID + 1))|$SLURM_PROCID|$$"'
+equal 'each rank is told, with its node, its process and its GPU' \
+	"$(sort out)" "$(logged RANK | sed 's/|[01]$//')"
+equal 'the GPUs are those of the node' '0 1 0 1' \
+	"$(logged RANK | sort -t'|' -k2n | cut -d'|' -f4 | paste -sd' ')"
+equal 'each agent says which step it is of' \
+	"$(printf 'n%s|4|2\n' 1 2)" "$(logged HELLO | cut -d'|' -f1,4,5)"
+equal 'each end is told, and then that all have ended' \
+	'n1|0|0||| n1|1|0||| n2|2|0||| n2|3|0||| n1 n2' \
+	"$({ logged END; logged DONE; } | paste -sd' ')"
+test "$status" -eq 0 && ! test -s err
+result $? 'the agent prints nothing'
+finish 'a step that ends well'
+
+fake
+under -N2 --ntasks-per-node=2 sh -c 'case $SLURM_PROCID in
+	1) exit 0 ;; 2) kill -KILL $$ ;; 3)
+	echo "{\"message\": {\"message\": \"ValueError: bad batch\"}}" \
+		>"$TORCHELASTIC_ERROR_FILE"
+	exit 3 ;; esac; sleep 1'
+equal 'how each rank ended, and its error' \
+	"$(printf '%s\n' 'n1|0|0|||' 'n1|1|0|||' 'n2|2|9|||' \
+		'n2|3|768|ValueError: bad batch||')" "$(logged END)"
+! grep 'slurm-ddp' err >why
+result $? 'the agent leaves it to the supervisor to say it'
+finish 'a step that fails'
+
+fake
+under -N2 --ntasks-per-node=2 "$scratch/stubborn" &
+started RANK 4
+sleep 0.5
+order KILL
+wait $!
+equal 'all are killed' 'n1|0|9||| n1|1|9||| n2|2|9||| n2|3|9|||' \
+	"$(logged END | paste -sd' ')"
+test "$(took 'ORDER KILL' DONE)" -lt 2 2>why
+result $? 'within 2 s, though they are stopped, or ignore SIGTERM'
+finish 'a step that was killed'
+
+fake
+rm -f got.* && : >got.child
+chmod 666 got.child
+under -N2 --ntasks-per-node=2 sh -c 'trap "echo got >got.$SLURM_PROCID; chmod 666 got.*
+		exit 0" USR1
+	sh -c "trap \"echo child >got.child\" USR1; sleep 3; :" &
+	while :; do sleep 0.1; done' &
+chmod 777 .
+started RANK 4
+sleep 0.5
+order SIGNAL 10
+wait $!
+equal 'each rank gets a signal' 'got got got got' \
+	"$(cat got.[0-3] 2>/dev/null | paste -sd' ')"
+equal 'and no other process does' '' "$(cat got.child)"
+finish 'a step that was signalled'
+
+fake
+under -N2 --ntasks-per-node=2 "$scratch/stubborn" &
+started RANK 4
+sleep 0.5
+order DROP
+before=$(date +%s)
+wait $!
+test $(($(date +%s) - before)) -lt 5
+result $? 'when the supervisor is gone, the step is killed'
+finish 'a step whose supervisor is gone'
+
+fake
+under -N2 --ntasks-per-node=2 "$scratch/stubborn" &
+started RANK 4
+sleep 0.5
+admin n2 ip link set eth0 down
+before=$(date +%s)
+pids=$(logged RANK | sed -n 's/^n2|[0-9]*|\([0-9]*\)|.*/\1/p' | paste -sd,)
+while admin n2 ps -p "$pids" -o stat= | grep -q '^[^Z]' &&
+	test $(($(date +%s) - before)) -lt 14; do
+	sleep 0.2
+done
+test $(($(date +%s) - before)) -le 10
+result $? 'a node whose link is cut ends its ranks within 10 s'
+admin n2 ip link set eth0 up
+order KILL
+wait $!
+finish 'a step whose link was cut'
+
+fake
+under -N2 --ntasks-per-node=2 "$scratch/stubborn" &
+started RANK 4
+sleep 0.5
+"$sandbox" exec --dir "$dir/cluster" ps -u root -o pid=,comm= |
+	awk '$2 == "slurmstepd" { print $1; exit }' >stepd
+admin n1 kill -KILL "$(cat stepd)"
+started DONE 1
+grep -q ORPHANED "$fake/log"
+result $? 'when slurmstepd is gone, the agent says so'
+equal 'and kills its ranks' '9 9' \
+	"$(logged END | cut -d'|' -f3 | paste -sd' ')"
+test "$(took ORPHANED DONE)" -lt 2 2>why
+result $? 'within 2 s'
+order KILL
+started DONE 2
+"$sandbox" exec --dir "$dir/cluster" scancel -u ddp
+wait $!
+finish 'a step whose slurmstepd is gone'
+
+# A suspended step must not look like one that is lost, to either side.
+fake
+under -N2 --ntasks-per-node=2 sh -c 'sleep 2' &
+started RANK 4
+admin n1 scontrol suspend "$(jobs | tail -n 1)"
+sleep 12
+grep -E 'CLOSED|BROKEN|END' "$fake/log" >why
+result $((! $?)) 'a step that is suspended for 12 s stays connected'
+admin n1 scontrol resume "$(jobs | tail -n 1)"
+wait $!
+equal 'and ends well' 'n1 n2' "$(logged DONE | paste -sd' ')"
+finish 'a step that was suspended'
+
+fake
+under -N1 -n256 --overcommit sh -c 'test "$SLURM_PROCID" != 255 || exit 7
+	sleep 1'
+equal 'each of 256 tasks of a node is told' '256 255 1' \
+	"$(logged RANK | wc -l) $(logged END | grep -c '|0|||$') $(logged END |
+		grep -c '^n1|255|1792|||$')"
+finish '256 tasks'
+
+fake
+under --ddp-gpus=off --ddp-cpus=off -N1 -n2 true
+equal 'there is an agent where nothing is placed, too' \
+	'n1|0|0||| n1|1|0|||' "$(logged END | paste -sd' ')"
+finish 'a step without placement'
+
+fake
+under --mpi=pmix -N1 -n1 sh -c 'sleep 1' : --mpi=pmix -N1 -n2 sh -c \
+	'test "$SLURM_PROCID" != 2 || exit 5; sleep 1'
+equal 'ranks of a heterogeneous step are those of the whole' \
+	'0|0 1|0 2|1280' "$(logged END | cut -d'|' -f2,3 | sort | paste -sd' ')"
+finish 'a heterogeneous step'
+
+for how in mute liar; do
+	fake $how
+	login "$scratch/under" "$told" -N1 -n1 sleep 11 2>$how.err &
+	eval "$how=\$!"
+done
+for how in mute liar; do
+	eval "wait \$$how"
+	status=$?
+	grep 'slurm-ddp: on n1: .* cannot be reached (.*--ddp-supervise=off$' \
+		$how.err >why
+	equal "a supervisor that is $how is given up, in one sentence" '1 0' \
+		"$(wc -l <why) $status"
+done
+equal 'nothing is left: supervisors that are given up' '' "$(left)"
+for fake in "$scratch"/fake.*; do order QUIT; done
+told=1:$(printf %064d 7)
+under -N1 -n2 sh -c 'test $SLURM_PROCID = 0 || {
+	echo "{\"message\": \"E: a\"}" >"$TORCHELASTIC_ERROR_FILE"; exit 1; }'
+grep '^slurm-ddp: rank 1 failed first on n1, at .*: E: a$' err >why
+result $? 'without a supervisor the agent says which rank failed first'
+
+# By the fake, as by srun's real one, root is a user like any other here.
+if test -w /dev/kmsg && test -r /dev/kmsg; then
+	fake
+	echo 'NVRM: Xid (PCI:ffff:03:00): 62, pid=1, name=a, an earlier one' \
+		>/dev/kmsg
+	"$sandbox" exec --dir "$dir/cluster" --root \
+		"$scratch/under" "$told" -N1 -n2 sh -c '
+		test $SLURM_PROCID = 0 || {
+		echo "NVRM: Xid (PCI:ffff:03:00): 79, pid=$$, name=a, off the bus" \
+			>/dev/kmsg; exit 1; }' >out 2>err
+	equal 'an error of a GPU is told where the user may read it' \
+		'n1|0|0||| n1|1|256||Xid 79 of GPU ffff:03:00 (off the bus)|' \
+		"$(logged END | paste -sd' ')"
+	finish 'a step with an error of a GPU'
+else
+	skip 'an error of a GPU is told' 'this machine has no /dev/kmsg'
+fi
+
+# A frozen process cannot be killed, like one that waits in the kernel.
+freezer=$(awk '$3 == "cgroup" && $4 ~ /freezer/ { print $2; exit }' /proc/mounts)
+if test -z "$freezer"; then
+	skip 'a process that stays is told' 'there is no freezer of version 1'
+else
+	fake
+	under -N1 -n2 sleep 300 &
+	started RANK 2
+	pid=$(logged RANK | sed -n 's/^n1|1|\([0-9]*\)|.*/\1/p')
+	admin n1 sh -c "at=$freezer\$(sed -n 's/.*:freezer://p' /proc/$pid/cgroup)
+		mkdir \$at/held && echo $pid >\$at/held/cgroup.procs &&
+		echo FROZEN >\$at/held/freezer.state && echo \$at/held" >held
+	sleep 0.5
+	order KILL
+	started STAYS 1
+	logged STAYS | grep -qE "^n1\|1\|$pid\|[A-Z](, in .*)?$"
+	result $? 'a process that cannot be killed is told'
+	sleep 1.5
+	equal 'once' 1 "$(logged STAYS | wc -l)"
+	admin n1 sh -c "echo THAWED >$(cat held)/freezer.state"
+	wait $!
+	equal 'and its end, when it ends' 'n1|0|9||| n1|1|9|||' \
+		"$(logged END | paste -sd' ')"
+	finish 'a process that stayed'
+fi
+
+cluster --nodes 2 --cpus 8 --slurm ProctrackType=proctrack/linuxproc \
+	--slurm TaskPlugin=task/affinity
+fake
+under -N2 --ntasks-per-node=2 "$scratch/stubborn" &
+started RANK 4
+sleep 0.5
+order KILL
+wait $!
+equal 'all are killed where Slurm uses no cgroups, too' '9 9 9 9' \
+	"$(logged END | cut -d'|' -f3 | paste -sd' ')"
+finish 'a step without cgroups'
+
+cluster --nodes 1 --cpus 8 --cgroup ConstrainRAMSpace=yes \
+	--slurm SelectTypeParameters=CR_CPU_Memory
+fake
+under -N1 -n2 --mem=200 /usr/bin/python3 -c '
+import os, time
+time.sleep(1)
+if os.environ["SLURM_PROCID"] == "1":
+    rows = [bytearray(50 << 20) for i in range(20)]
+time.sleep(2)'
+equal 'a rank whose memory was short is told apart' \
+	'n1|0|0||| n1|1|9||out of memory|' "$(logged END | paste -sd' ')"
+finish 'a step that was short of memory'
