@@ -135,41 +135,47 @@ static void check_mpi_ports(struct check *out, const char *config,
 		check_mpi_range(out, first, last, node, fix);
 }
 
+/* The ports from first to last, of which an srun needs so many. */
+static void check_srun_range(struct check *out, unsigned long first,
+			     unsigned long last, unsigned long needed)
+{
+	unsigned long size = last - first + 1;
+
+	if (size < needed)
+		check_add(out, CHECK_WRONG, "SrunPortRange", "%lu-%lu are %lu "
+			  "ports, and one srun on all nodes needs %lu, or it "
+			  "does not start; set SrunPortRange=60001-63000 in "
+			  "slurm.conf", first, last, size, needed);
+	else if (size < SRUN_PORTS_MANY)
+		check_add(out, CHECK_ADVICE, "SrunPortRange", "%lu-%lu are "
+			  "%lu ports, enough for %lu sruns at once on one "
+			  "machine; set 1000 or more in slurm.conf, such as "
+			  "SrunPortRange=60001-63000", first, last, size,
+			  size / needed);
+	else
+		check_add(out, CHECK_OK, "SrunPortRange", "%lu-%lu", first,
+			  last);
+}
+
 static void check_srun_ports(struct check *out, const char *config,
 			     const struct largest *node)
 {
-	unsigned long first, last, size, needed = SRUN_PORTS;
+	unsigned long first, last, needed = SRUN_PORTS;
 	char value[64];
 
 	if (node->count > SRUN_HOSTS)
 		needed += 2 * ((node->count - 1) / SRUN_HOSTS);
 	if (!check_get(config, "SrunPortRange", value, sizeof(value)) ||
-	    strcmp(value, "0-0") == 0) {
+	    strcmp(value, "0-0") == 0)
 		check_add(out, CHECK_OK, "SrunPortRange", "none: srun takes "
 			  "any free port (compute nodes must reach all of "
 			  "them)");
-		return;
-	}
-	if (!read_range(value, &first, &last)) {
+	else if (!read_range(value, &first, &last))
 		check_add(out, CHECK_WRONG, "SrunPortRange", "%s is no range "
 			  "of ports; set SrunPortRange=60001-63000 in "
 			  "slurm.conf, or leave it out", value);
-		return;
-	}
-	size = last - first + 1;
-	if (size < needed)
-		check_add(out, CHECK_WRONG, "SrunPortRange", "%s are %lu "
-			  "ports, and one srun on %lu nodes needs %lu, or it "
-			  "does not start; set SrunPortRange=60001-63000 in "
-			  "slurm.conf", value, size, node->count, needed);
-	else if (size < SRUN_PORTS_MANY)
-		check_add(out, CHECK_ADVICE, "SrunPortRange", "%s are %lu "
-			  "ports, enough for %lu sruns at once on this "
-			  "machine; set 1000 or more in slurm.conf, such as "
-			  "SrunPortRange=60001-63000", value, size,
-			  size / needed);
 	else
-		check_add(out, CHECK_OK, "SrunPortRange", "%s", value);
+		check_srun_range(out, first, last, needed);
 }
 
 /* A setting that should be a certain word. */

@@ -108,7 +108,8 @@ static void judge_clock(const struct check_world *world,
 	if (off > clock_max || off < -clock_max)
 		check_say(verdict, CHECK_WRONG, "its clock is %.0f s %s this "
 			  "machine's: start chronyd or ntpd on both",
-			  off > 0 ? off : -off, off > 0 ? "ahead of" : "behind");
+			  off > 0 ? off : -off,
+			  off > 0 ? "ahead of" : "behind");
 	else
 		check_say(verdict, CHECK_OK, "as this machine's");
 }

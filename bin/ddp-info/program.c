@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs one of Slurm's programs, for a limited time, and reads what it prints. */
+/* Runs a program, for a limited time, and reads what it prints. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -136,13 +136,15 @@ grep -v 'n1$' "$dir/cluster/etc/hosts" >hosts
 on_n2 /etc/hosts "$scratch/hosts"
 doctor
 finds 'WRONG   names: n2: cannot resolve n1: 
-WRONG   PMIx: n1, n2: ranks did not meet: .* name n1 does not resolve' '/etc/hosts there'
+WRONG   PMIx: n1, n2: ranks did not meet: .* name n1 does not resolve' \
+	'/etc/hosts there'
 off_n2 /etc/hosts
 echo '127.0.1.1 n1' >>hosts
 on_n2 /etc/hosts "$scratch/hosts"
 doctor
 finds 'WRONG   names: n2: takes n1 for itself
-WRONG   PMIx: n1, n2: ranks did not meet: .* name n1 resolves to loopback' 'correct /etc/hosts there'
+WRONG   PMIx: n1, n2: ranks did not meet: .* name n1 resolves to loopback' \
+	'correct /etc/hosts there'
 off_n2 /etc/hosts
 admin n2 mount -o remount,size=32m /dev/shm
 doctor

@@ -2,7 +2,7 @@
 /*
  * Fuzzes what ddp-info --doctor makes of Slurm's and the nodes' words. The
  * input is the configuration, the list of nodes, and the facts of each of two
- * nodes, with a line "--" between them; each line is one of plugstack.conf, too.
+ * nodes, with a line "--" between them; each line is one of plugstack.conf too.
  */
 #include "fuzz.h"
 

@@ -89,15 +89,16 @@ static const struct {
 	{ "MpiParams", "MpiParams = ports=12000-12255", CHECK_OK,
 	  "ok      MpiParams: ports=12000-12255", "" },
 	{ "MpiParams", "MpiParams = a,ports=12000-12254,b", CHECK_ADVICE,
-	  "advice  MpiParams: ports=12000-12254 are 255 ports, too few for", "MpiParams=ports=12000-12999" },
+	  "advice  MpiParams: ports=12000-12254 are 255 ports, too few for",
+	  "MpiParams=ports=12000-12999" },
 	{ "MpiParams", "MpiParams = ports=12000", CHECK_WRONG,
 	  "WRONG   MpiParams: ports=12000 is no range",
 	  "MpiParams=ports=12000-12999" },
 	{ "MpiParams", "MpiParams = ports=12999-12000", CHECK_WRONG,
 	  "WRONG   MpiParams: ports=12999-12000 is no range", "" },
 	{ "SrunPortRange", "SrunPortRange = 60001-60004", CHECK_WRONG,
-	  "WRONG   SrunPortRange: 60001-60004 are 4 ports, and one srun on 2 "
-	  "nodes needs 5", "SrunPortRange=60001-63000" },
+	  "WRONG   SrunPortRange: 60001-60004 are 4 ports, and one srun on "
+	  "all nodes needs 5", "SrunPortRange=60001-63000" },
 	{ "SrunPortRange", "SrunPortRange = 60001-60010", CHECK_ADVICE,
 	  "advice  SrunPortRange: 60001-60010 are 10 ports, enough for 2 sruns "
 	  "at once", "SrunPortRange=60001-63000" },
@@ -161,7 +162,7 @@ Test(check, srun_of_many_nodes_needs_more_ports)
 	config = change(sound, "SrunPortRange", "SrunPortRange = 60001-60012");
 	check_config(&out, config, many);
 	cr_expect(strstr(out.text.data, "WRONG   SrunPortRange: 60001-60012 "
-			 "are 12 ports, and one srun on 200 nodes needs 13"),
+			 "are 12 ports, and one srun on all nodes needs 13"),
 		  "%s", out.text.data);
 	free(out.text.data);
 	free(config);
