@@ -17,7 +17,7 @@
 
 #include "watch/wire.h"
 
-enum { DDP_LINK_SILENCE_MS = 8000 };
+enum { DDP_LINK_SILENCE_MS = 7000 };
 
 struct ddp_link;
 

@@ -124,6 +124,7 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 	if (!attempt->failed_ns) {
 		attempt->failed_ns = now_ns;
 		attempt->ended_by_user = attempt->child.told ||
+					 attempt->child.ended ||
 					 attempt->relay.sieve.cancelled;
 		ddp_relay_hold(&attempt->relay);
 	}
@@ -173,11 +174,25 @@ static void say_early(struct ddp_attempt *attempt, int64_t now_ns)
 	ddp_relay_say(&attempt->relay, &text);
 }
 
-/* srun has ended. What it has left is not its own: an agent ends it. */
+/* Nobody else says so; Slurm's shepherd of srun then ends the step. */
+static void say_killed(struct ddp_attempt *attempt)
+{
+	struct ddp_text text = { 0 };
+
+	if (attempt->struck || !WIFSIGNALED(attempt->child.status))
+		return;
+	ddp_text_add(&text, "slurm-ddp: srun itself was killed by signal %d, "
+		     "and so the step ends\n", WTERMSIG(attempt->child.status));
+	ddp_relay_say(&attempt->relay, &text);
+}
+
+/* srun has ended. What it has left an agent ends. */
 static void end_left(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	if (!attempt->ended_ns)
+	if (!attempt->ended_ns) {
 		attempt->ended_ns = now_ns;
+		say_killed(attempt);
+	}
 	if (!attempt->killed_ns &&
 	    (WIFSIGNALED(attempt->child.status) ||
 	     now_ns - attempt->ended_ns >= ms(LAST_MS))) {

@@ -23,7 +23,7 @@ struct ddp_attempt {
 	/* attempt.c */
 	int64_t failed_ns;	/* the first failure was heard of */
 	int64_t decided_ns;	/* there is a verdict */
-	bool ended_by_user;	/* it was no failure, but a signal to srun */
+	bool ended_by_user;	/* no failure: it or srun was told to end */
 	bool told_others, told_early;
 	int64_t ended_ns;	/* srun has ended */
 

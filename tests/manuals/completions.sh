@@ -66,7 +66,7 @@ if has PLUGIN && command -v srun >/dev/null; then
 	ask_all srun --ddp
 	ask 'squeue --' --own
 	ask 'salloc --' --ddp --ddp-port --ddp-gpus --ddp-cpus --ddp-env \
-		--own
+		--ddp-supervise --ddp-report --ddp-grace --own
 	ask 'srun --ddp=explain,' explain,dry-run \
 		explain,torchrun explain,on explain,off
 	ask 'srun -N2 --ddp-gpus s' share

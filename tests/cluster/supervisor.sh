@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# srun's first process watches over the step: who failed first, how soon all
+# ends, with which code, and that nothing is left.
+
+cluster --nodes 3 --gpus 2 --cpus 8 --slurm SrunPortRange=21000-21060
+
+# watched WORDS...: run the step; took is how long, in ms, from $since on, which
+# somebody may have written meanwhile
+watched()
+{
+	since=$(date +%s%N)
+	rm -f since
+	call login "$@"
+	now=$(date +%s%N)
+	test -s since && since=$(cat since)
+	took=$(((now - since) / 1000000))
+}
+
+# later COMMAND...: when all ranks of the step have begun, which is when they
+# have made a file in the folder begun, run this
+later()
+{
+	rm -rf begun
+	mkdir -m 777 begun
+	(
+		until test "$(ls begun | wc -l)" = 4; do sleep 0.05; done
+		date +%s%N >since
+		"$@"
+	) >later.out 2>&1 &
+}
+begin='>begun/$SLURM_PROCID; '
+# For the rank that fails, just before it does
+fails='date +%s%N >since; '
+
+# ours: the lines of err that are the supervisor's, without what varies
+ours()
+{
+	grep '^slurm-ddp: ' err | sed 's/pid [0-9]*/pid P/; s/[0-9]*\.[0-9] s:/T:/'
+}
+
+# left: print what is left of a step on any node; nothing if nothing is
+left()
+{
+	settle
+	"$sandbox" exec --dir "$dir/cluster" ps -u 61000 -o pid=,args= |
+		grep -v -e ' ps -u' -e timeout
+}
+
+# ends MS: whether the last step took no longer, with nothing left
+ends()
+{
+	{
+		echo "$took ms"
+		left
+	} >why
+	test "$took" -le "$1" && test "$(wc -l <why)" = 1
+}
+
+# Each fault of rank 2, which has to be named, and its code to be srun's. The
+# others wait, deaf to SIGTERM; rank 0 is stopped, rank 1 computes.
+wait='test $RANK != 0 || kill -STOP $$; test $RANK != 1 || while :; do :; done
+	sleep 1000'
+while IFS='|' read -r fault wanted says; do
+	watched srun --ddp -N2 --gres=gpu:2 sh -c \
+		"trap '' TERM; sleep 0.3; test \$RANK = 2 && { $fails $fault; }; $wait"
+	ours >why
+	test "$(sed -n 1p why)" = "slurm-ddp: rank 2 failed first on n2 (GPU \
+0, pid P) after T: $says" && test "$(tail -n 1 why)" = \
+		'slurm-ddp: 3 other ranks ended because of it' &&
+		test "$status" = "$wanted"
+	result $? "a rank is named that does: $fault"
+	ends 4000
+	result $? 'the step ends soon, and nothing is left'
+	grep '^[a-z-]*: ' err | sed -n 1p >why
+	grep -q '^slurm-ddp: rank 2 failed' why
+	result $? 'that comes before what Slurm says'
+done <<'END'
+exit 3|3|exit code 3
+kill -9 $$|137|killed by signal 9 (SIGKILL)
+kill -11 $$|139|killed by signal 11 (SIGSEGV)
+trap - TERM; kill -15 $$|143|killed by signal 15 (SIGTERM)
+END
+
+watched srun --ddp -N2 --gres=gpu:2 true
+test "$status" = 0 && ! test -s err
+result $? 'of a step that goes well nothing is said'
+watched srun --ddp --ddp-supervise=off -N2 --gres=gpu:2 \
+	sh -c 'test $RANK != 2 || exit 3; sleep 1000'
+test "$status" -ne 3 && ! ours | grep -q failed
+result $? 'nor with --ddp-supervise=off of one that does not'
+watched srun --ddp -K0 -N2 --gres=gpu:2 \
+	sh -c 'test $RANK != 2 || exit 3; sleep 1; echo lives'
+equal '--kill-on-bad-exit=0 names it, and ends nobody' \
+	'3 3 slurm-ddp: rank 2 failed first on n2 (GPU 0, pid P) after T: exit code 3' \
+	"$status $(grep -c lives out) $(ours)"
+watched srun --ddp -N2 --gres=gpu:1 sh -c \
+	'test $RANK = 1 && exit 4; sleep 1000' : \
+	-N1 --gres=gpu:1 sh -c 'sleep 1000'
+equal 'so does a step of two components' '4 slurm-ddp: rank 1 failed first' \
+	"$status $(ours | sed -n '1s/ on .*//p')"
+
+# Time for the others to end by themselves, and no more
+saves='trap "echo saved; exit 0" TERM; '
+for save in "$saves" 'trap "echo saved" TERM; '; do
+	watched srun --ddp --ddp-grace=3 --mpi=none -N2 --gres=gpu:2 sh -c "$save"'
+		sleep 0.3; test $RANK != 2 || { date +%s%N >since; exit 3; }
+		while :; do sleep 0.1; done'
+	echo "$took ms" >why
+	test "$status $(grep -c saved out)" = '3 3' &&
+		if test "$save" = "$saves"; then
+			test "$took" -lt 3000
+		else
+			test "$took" -ge 3000 && test "$took" -lt 7000
+		fi
+	result $? "--ddp-grace=3 for ranks that do: $save"
+done
+
+# Nobody is named where somebody ends the step.
+# step: its number, as scancel wants it
+step()
+{
+	"$sandbox" exec --dir "$dir/cluster" squeue -h -s -o %i |
+		grep '\.0$' | head -n 1
+}
+end_step()
+{
+	"$sandbox" exec --dir "$dir/cluster" scancel "$@" "$(step)"
+}
+end_job()
+{
+	"$sandbox" exec --dir "$dir/cluster" scancel "$(step | sed 's/\..*//')"
+}
+for how in end_step 'end_step -s KILL' end_job; do
+	# shellcheck disable=SC2086 # several words
+	later $how
+	watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin exec sleep 1000"
+	ours >why
+	! test -s why && test "$status" -gt 128
+	result $? "$how names nobody"
+	ends 10000
+	result $? 'the step ends, and nothing is left'
+done
+
+# pids NAME ENVIRONMENT: of processes of that name, the first first
+pids()
+{
+	"$sandbox" exec --dir "$dir/cluster" pgrep -x "$1"
+}
+strike()
+{
+	"$sandbox" exec --dir "$dir/cluster" kill "$@"
+}
+kill_supervisor()
+{
+	strike -KILL "$(pids ddp-supervisor)"
+}
+kill_srun()
+{
+	strike -KILL "$(pids srun | head -n 1)"
+}
+kill_both()
+{
+	strike -KILL "$(pids srun | head -n 1)" "$(pids ddp-supervisor)"
+}
+kill_all()
+{
+	# shellcheck disable=SC2046 # several words
+	strike -KILL $(pids srun) $(pids ddp-supervisor)
+}
+for how in kill_supervisor kill_srun kill_both kill_all; do
+	later $how
+	watched srun --ddp -N2 --gres=gpu:2 \
+		sh -c "$begin trap '' TERM; while :; do sleep 1; done"
+	equal "$how: its exit code" 137 "$status"
+	until test "$took" -ge 10000 || test -z "$(left)"; do
+		sleep 0.1
+		took=$((($(date +%s%N) - $(cat since)) / 1000000))
+	done
+	ends 5000
+	result $? "$how: the step ends, and nothing is left"
+	# Where nothing is left of srun, Slurm still has the job.
+	"$sandbox" exec --dir "$dir/cluster" scancel -u 61000
+done
+end_supervisor()
+{
+	strike -TERM "$(pids ddp-supervisor)"
+}
+later end_supervisor
+watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin trap '' TERM; sleep 1000"
+equal 'SIGTERM to srun ends the step as without a supervisor' 137 "$status"
+! ours | grep failed >why
+result $? 'and names nobody'
+
+# A node's slurmstepd, and a node
+kill_slurmstepd()
+{
+	admin n2 sh -c 'kill -KILL $(pgrep -x slurmstepd | tail -n 1)'
+}
+cut()
+{
+	admin n2 ip link set eth0 down
+}
+while IFS='|' read -r how limit says; do
+	later "$how"
+	watched srun --ddp -N2 --gres=gpu:2 \
+		sh -c "$begin trap '' TERM; while :; do sleep 1; done"
+	equal "$how: the node is named" "1 slurm-ddp: node n2 was lost first, \
+after T: $says slurm-ddp: 2 other ranks ended because of it" \
+		"$status $(ours | sed 's/, after [0-9.]* s/, after T/' |
+			paste -sd' ')"
+	test "$took" -le "$limit"
+	result $? "$how: srun ends within $((limit / 1000)) s"
+	until test "$took" -ge 15000 || test -z "$(left)"; do
+		sleep 0.1
+		took=$((($(date +%s%N) - $(cat since)) / 1000000))
+	done
+	ends 12000
+	result $? "$how: nothing is left"
+	admin n2 ip link set eth0 up
+done <<'END'
+kill_slurmstepd|10000|its slurmstepd has ended
+cut|10000|it has not answered for 7 s
+END
+until "$sandbox" exec --dir "$dir/cluster" srun -N3 true; do
+	sleep 0.5
+done >wait.out 2>&1
+
+kill_agent()
+{
+	strike -KILL "$(pids ddp-agent | head -n 1)"
+}
+later kill_agent
+watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin sleep 5; echo lives"
+grep -q 'is not watched any more, as its ddp-agent has ended' err &&
+	test "$status $(grep -c lives out)" = '0 4'
+result $? 'where an agent is killed the step goes on'
+
+# A report
+watched srun --ddp --ddp-report=report.json -N2 --gres=gpu:2 sh -c \
+	'test $RANK != 3 || { sleep 0.3; exit 9; }; sleep 1000'
+cat >check.py <<'END'
+import json
+report = json.load(open("report.json"))
+assert report["schema"] == 1 and report["exit_code"] == 9, report
+verdict = report["verdict"]
+assert (verdict["kind"], verdict["rank"], verdict["node"], verdict["gpus"],
+        verdict["exit_code"]) == ("rank", 3, "n2", "1", 9), report
+assert [rank["node"] for rank in report["ranks"]] == ["n1", "n1", "n2", "n2"]
+assert [rank["rank"] for rank in report["ranks"]] == [0, 1, 2, 3], report
+END
+check 'a report' python3 check.py
+call login srun --ddp --ddp-report=/nowhere/a -n1 echo runs
+! test -s out && test "$status" = 1 && grep -q 'cannot write it' err
+result $? 'a report that cannot be written is refused'
+
+# srun listens where slurm.conf says, and stdin, a terminal and its job control
+# are as without.
+later "$sandbox" exec --dir "$dir/cluster" ss -Hltnp
+watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin sleep 1"
+sed -n 's/.*[]*]:\([0-9]*\) .*ddp-supervisor.*/\1/p' later.out >why
+test "$(cat why)" -ge 21000 && test "$(cat why)" -le 21060
+result $? 'the supervisor listens within SrunPortRange'
+cat >terminal.py <<'END'
+import os, pty, re, select, signal, sys, time
+
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+seen = ""
+
+def wait(pattern, seconds=20):
+    global seen
+    end = time.time() + seconds
+    while not re.search(pattern, seen):
+        if not select.select([terminal], [], [], max(0, end - time.time()))[0]:
+            print("no %r in %r" % (pattern, seen))
+            sys.exit(1)
+        seen += os.read(terminal, 4096).decode(errors="replace")
+    seen = seen[re.search(pattern, seen).end():]
+
+def say(text):
+    os.write(terminal, text.encode())
+
+say("PS1='ready> '; stty -echo\n")
+wait("ready> ")
+wait("ready> ")
+say("srun --ddp -n1 sh -c 'echo be''gun; cat; sleep 1000'\n")
+wait("begun")
+say("typed\n")
+wait("typed")
+say("\x1a")
+wait("Stopped")
+say("jobs -l\n")
+wait("Stopped.*srun --ddp")
+say("fg\n")
+wait("srun --ddp")
+say("again\n")
+wait("again")
+say("\x1a")
+wait("Stopped")
+say("bg\n")
+wait("srun --ddp")
+say("echo ba''sh lives; fg\n")
+wait("bash lives")
+say("\x03")
+wait("one more within 1 sec")
+say("\x03")
+wait("ready> ", 15)
+say("echo code=$?=\n")
+wait("code=(130|137)=")
+say("srun --ddp --pty -n1 bash --norc --noprofile\n")
+say("PS1='inside> '\n")
+wait("inside> ")
+say("tty; echo rank=$RANK=\n")
+wait("/dev/pts/.*rank=0=")
+say("sleep 1000\n")
+time.sleep(0.5)
+say("\x03")
+say("echo still=$?=\n")
+wait("still=130=")
+say("exit 5\n")
+wait("ready> ")
+say("echo code=$?=\n")
+wait("code=5=")
+say("stty -a | grep -o -- '-*icanon'\n")
+wait("[^-]icanon")
+END
+call login python3 -u terminal.py
+equal 'on a terminal: ^Z, fg, bg, ^C and --pty are as usual' 0 "$status"
+equal 'and nothing is left' '' "$(left)"

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slurm's own lines in what srun prints. */
+#include <criterion/criterion.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "watch/sieve.h"
+
+/* What passes of a text that comes in pieces of so many bytes. */
+static char *pass(struct ddp_sieve *sieve, const char *text, size_t piece)
+{
+	struct ddp_text out = { 0 };
+	size_t length = strlen(text), at;
+
+	for (at = 0; at < length; at += piece)
+		ddp_sieve_add(sieve, text + at, length - at < piece ?
+			      length - at : piece, &out);
+	return ddp_text_finish(&out);
+}
+
+static char *release(struct ddp_sieve *sieve)
+{
+	struct ddp_text out = { 0 };
+
+	ddp_sieve_release(sieve, &out);
+	return ddp_text_finish(&out);
+}
+
+static const struct {
+	const char *text, *passes, *kept;
+} cases[] = {
+	{ "a\nsrun: b\nc\n", "a\nc\n", "srun: b\n" },
+	{ "srun: a\nslurmstepd: b\nslurmstepd-n1: c\n", "",
+	  "srun: a\nslurmstepd: b\nslurmstepd-n1: c\n" },
+	{ "srun:a\nsrun\n srun: b\nsrunx: c\n", "srun:a\nsrun\n srun: b\n"
+	  "srunx: c\n", "" },
+	{ "\n\nsrun: \n\n", "\n\n\n", "srun: \n" },
+	{ "a\nsru", "a\n", "sru" },
+	{ "srun: a", "", "srun: a" },
+	{ "s\ns\n", "s\ns\n", "" },
+};
+
+Test(sieve, holds_lines_of_slurms)
+{
+	struct ddp_sieve sieve;
+	char *passes, *kept;
+	size_t i, piece;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (piece = 1; piece < 12; piece++) {
+			sieve = (struct ddp_sieve){ .holds = true };
+			passes = pass(&sieve, cases[i].text, piece);
+			kept = release(&sieve);
+			cr_expect_str_eq(passes, cases[i].passes);
+			cr_expect_str_eq(kept, cases[i].kept);
+			free(passes);
+			free(kept);
+		}
+}
+
+/* The rest of a line that has begun to pass passes, too. */
+Test(sieve, begins_with_a_line)
+{
+	struct ddp_sieve sieve = { 0 };
+	char *text = pass(&sieve, "srun: a", 3);
+
+	cr_expect_str_eq(text, "srun: a");
+	free(text);
+	sieve.holds = true;
+	text = pass(&sieve, " b\nsrun: c\n", 3);
+	cr_expect_str_eq(text, " b\n");
+	free(text);
+	text = release(&sieve);
+	cr_expect_str_eq(text, "srun: c\n");
+	free(text);
+	text = pass(&sieve, "srun: d\n", 3);
+	cr_expect_str_eq(text, "srun: d\n");
+	free(text);
+}
+
+Test(sieve, passes_every_byte)
+{
+	const char bytes[] = "a\0b\n\0srun: \377\n";
+	struct ddp_sieve sieve = { .holds = true };
+	struct ddp_text out = { 0 };
+
+	ddp_sieve_add(&sieve, bytes, sizeof(bytes), &out);
+	ddp_sieve_release(&sieve, &out);
+	cr_assert_eq(out.length, sizeof(bytes));
+	cr_expect_eq(memcmp(out.data, bytes, sizeof(bytes)), 0);
+	free(out.data);
+}
+
+Test(sieve, knows_what_slurm_says_of_an_end)
+{
+	static const struct {
+		const char *text;
+		bool cancelled;
+	} lines[] = {
+		{ "slurmstepd-n1: error: *** STEP 1.0 ON n1 CANCELLED AT "
+		  "2026-11-23T08:57:39 ***\n", true },
+		{ "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2026 DUE TO "
+		  "TIME LIMIT ***\n", true },
+		{ "srun: Job step aborted: Waiting up to 7 seconds for job "
+		  "step to finish.\n", true },
+		{ "srun: error: n1: task 0: Killed\n", false },
+		{ "my job was CANCELLED AT noon\n", false },
+	};
+	size_t i;
+	char *out;
+
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct ddp_sieve sieve = { 0 };
+
+		out = pass(&sieve, lines[i].text, 7);
+		cr_expect_str_eq(out, lines[i].text);
+		cr_expect_eq(sieve.cancelled, lines[i].cancelled);
+		free(out);
+	}
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who failed first, from ends as agents tell them. Times in the tables are
+ * milliseconds of each node's own clock.
+ */
+#include <criterion/criterion.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "watch/verdict.h"
+
+#define MS(count) ((int64_t)(count) * 1000000)
+
+struct end {
+	uint32_t rank, status;
+	int64_t at_ms;		/* 0: there is no such end */
+	const char *cause, *message;
+};
+
+/* Two nodes with two ranks each. The second clock is 5 s behind. */
+static void begin(struct ddp_step *step)
+{
+	struct ddp_wire wire = {
+		.kind = DDP_WIRE_HELLO, .job_id = 7, .step_id = 1,
+		.world_size = 4, .count = 2, .node = "n1",
+	};
+	uint32_t i;
+
+	memset(step, 0, sizeof(*step));
+	cr_assert_eq(ddp_step_add_node(step, &wire, MS(10000)), 0);
+	strcpy(wire.node, "n2");
+	cr_assert_eq(ddp_step_add_node(step, &wire, MS(10000)), 1);
+	for (i = 0; i < 4; i++) {
+		wire.rank = i;
+		wire.pid = 100 + i;
+		ddp_step_add_rank(step, i / 2, &wire);
+	}
+	for (i = 0; i < 2; i++) {
+		wire.ping_ns = (uint64_t)MS(10000);
+		wire.at_ns = (uint64_t)MS(10005 - 5000 * (int)i);
+		ddp_step_add_pong(step, i, &wire, MS(10010));
+	}
+}
+
+static void add(struct ddp_step *step, const struct end *end)
+{
+	struct ddp_wire wire = {
+		.rank = end->rank, .status = end->status,
+		.at_ns = (uint64_t)MS(end->at_ms),
+	};
+
+	strcpy(wire.cause, end->cause ? end->cause : "");
+	strcpy(wire.message, end->message ? end->message : "");
+	ddp_step_add_end(step, end->rank / 2, &wire, MS(20000));
+}
+
+/* "none", "rank 2 after 1000 ms", "signal" of some ends */
+static const char *judge(const struct end *ends, size_t count)
+{
+	static char text[64];
+	struct ddp_verdict verdict;
+	struct ddp_step step;
+	size_t i;
+
+	begin(&step);
+	for (i = 0; i < count; i++)
+		if (ends[i].at_ms)
+			add(&step, &ends[i]);
+	verdict = ddp_verdict_find(&step);
+	if (verdict.kind == DDP_VERDICT_RANK)
+		snprintf(text, sizeof(text), "rank %u after %d ms",
+			 verdict.rank, (int)(verdict.after_ns / MS(1)));
+	else
+		strcpy(text, verdict.kind == DDP_VERDICT_NONE ? "none" :
+		       verdict.kind == DDP_VERDICT_SIGNAL ? "signal" : "node");
+	ddp_step_clear(&step);
+	return text;
+}
+
+static const struct {
+	const char *wanted;
+	struct end ends[4];
+} judged[] = {
+	{ "none", { { 0, 0, 0, 0, 0 } } },
+	{ "none", { { 0, 0, 11000, 0, 0 }, { 2, 0, 6000, 0, 0 } } },
+	{ "rank 1 after 2000 ms", { { 0, 0, 11000, 0, 0 },
+				    { 1, 3 << 8, 12000, 0, 0 } } },
+	/* 6000 on the second node is 11000 here. */
+	{ "rank 2 after 1000 ms", { { 1, 3 << 8, 11500, 0, 0 },
+				    { 2, 4 << 8, 6000, 0, 0 } } },
+	{ "rank 1 after 500 ms", { { 1, 3 << 8, 10500, 0, 0 },
+				   { 2, 4 << 8, 6000, 0, 0 } } },
+	{ "rank 0 after 1000 ms", { { 2, 9, 6000, 0, 0 },
+				    { 0, 9, 11000, 0, 0 } } },
+	{ "signal", { { 0, 15, 11000, 0, 0 }, { 1, 15, 11050, 0, 0 },
+		      { 2, 15, 6020, 0, 0 }, { 3, 15, 6099, 0, 0 } } },
+	{ "signal", { { 0, 9, 11000, 0, 0 }, { 1, 9, 11000, 0, 0 },
+		      { 2, 9, 6000, 0, 0 }, { 3, 9, 6000, 0, 0 } } },
+	/* One of them is later, another signal, an error, a fault. */
+	{ "rank 0 after 1000 ms", {
+		{ 0, 15, 11000, 0, 0 }, { 1, 15, 11200, 0, 0 },
+		{ 2, 15, 6000, 0, 0 }, { 3, 15, 6000, 0, 0 } } },
+	{ "rank 0 after 1000 ms", {
+		{ 0, 15, 11000, 0, 0 }, { 1, 9, 11001, 0, 0 },
+		{ 2, 15, 6001, 0, 0 }, { 3, 15, 6001, 0, 0 } } },
+	{ "rank 0 after 1000 ms", {
+		{ 0, 15, 11000, 0, 0 }, { 1, 15 << 8, 11001, 0, 0 },
+		{ 2, 15, 6001, 0, 0 }, { 3, 15, 6001, 0, 0 } } },
+	{ "rank 0 after 1000 ms", {
+		{ 0, 9, 11000, "out of memory", 0 }, { 1, 9, 11001, 0, 0 },
+		{ 2, 9, 6001, 0, 0 }, { 3, 9, 6001, 0, 0 } } },
+	{ "rank 0 after 1000 ms", {
+		{ 0, 11, 11000, 0, 0 }, { 1, 11, 11001, 0, 0 },
+		{ 2, 11, 6001, 0, 0 }, { 3, 11, 6001, 0, 0 } } },
+	{ "rank 0 after 1000 ms", {
+		{ 0, 15, 11000, 0, 0 }, { 1, 15, 11001, 0, 0 },
+		{ 2, 15, 6001, 0, 0 } } },
+};
+
+Test(verdict, of_ends)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(judged) / sizeof(judged[0]); i++)
+		cr_expect_str_eq(judge(judged[i].ends, 4), judged[i].wanted,
+				 "%zu", i);
+}
+
+/* Nothing is known before it has happened, whatever the node says. */
+Test(verdict, a_clock_of_the_future)
+{
+	const struct end end = { 0, 1 << 8, 99000, NULL, NULL };
+
+	cr_expect_str_eq(judge(&end, 1), "rank 0 after 10000 ms");
+}
+
+Test(verdict, of_a_single_rank)
+{
+	static const struct {
+		uint32_t status;
+		enum ddp_verdict_kind wanted;
+	} cases[] = {
+		{ 15, DDP_VERDICT_SIGNAL }, { 9, DDP_VERDICT_RANK },
+		{ 1 << 8, DDP_VERDICT_RANK }, { 0, DDP_VERDICT_NONE },
+	};
+	struct ddp_wire wire = { .world_size = 1, .count = 1, .node = "n" };
+	struct ddp_step step = { 0 };
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ddp_step_add_node(&step, &wire, 1);
+		ddp_step_add_rank(&step, 0, &wire);
+		wire.status = cases[i].status;
+		ddp_step_add_end(&step, 0, &wire, 2);
+		cr_expect_eq(ddp_verdict_find(&step).kind, cases[i].wanted);
+		ddp_step_clear(&step);
+	}
+}
+
+/* A node that is lost is the cause of what its peers then do. */
+Test(verdict, of_a_lost_node)
+{
+	const struct end before = { 0, 1 << 8, 10500, NULL, NULL };
+	struct ddp_verdict verdict;
+	struct ddp_text text = { 0 };
+	struct ddp_step step;
+	char *line;
+
+	begin(&step);
+	step.nodes[1].lost = true;
+	step.nodes[1].lost_ns = MS(11000);
+	verdict = ddp_verdict_find(&step);
+	cr_expect_eq(verdict.kind, DDP_VERDICT_NODE);
+	cr_expect_eq(ddp_verdict_code(&verdict, &step), 1);
+	cr_expect_eq(ddp_verdict_others(&verdict, &step), 2);
+	ddp_verdict_add(&text, &verdict, &step);
+	line = ddp_text_finish(&text);
+	cr_expect_str_eq(line, "slurm-ddp: node n2 was lost first, after 1.0 "
+			 "s: it has not answered for 7 s\n");
+	free(line);
+	add(&step, &before);
+	cr_expect_eq(ddp_verdict_find(&step).kind, DDP_VERDICT_RANK);
+	ddp_step_clear(&step);
+}
+
+/* What does not fit is ignored: ranks that are another's, or nobody's. */
+Test(verdict, strange_messages)
+{
+	struct ddp_wire wire = { .rank = 1, .status = 1 << 8 };
+	struct ddp_step step;
+
+	begin(&step);
+	ddp_step_add_end(&step, 1, &wire, MS(11000));
+	wire.rank = 4;
+	ddp_step_add_end(&step, 1, &wire, MS(11000));
+	ddp_step_add_rank(&step, 1, &wire);
+	wire.world_size = 5;
+	cr_expect_eq(ddp_step_add_node(&step, &wire, 0), -1);
+	cr_expect_eq(step.ended, 0);
+	cr_expect_eq(step.known, 4);
+	cr_expect_not(step.failed);
+	ddp_step_clear(&step);
+	wire.world_size = 0;
+	cr_expect_eq(ddp_step_add_node(&step, &wire, 0), -1);
+	wire.world_size = UINT32_MAX;
+	cr_expect_eq(ddp_step_add_node(&step, &wire, 0), -1);
+}
+
+Test(verdict, codes)
+{
+	cr_expect_eq(ddp_step_code(0), 0);
+	cr_expect_eq(ddp_step_code(3 << 8), 3);
+	cr_expect_eq(ddp_step_code(9), 137);
+	cr_expect_eq(ddp_step_code(11 | 0x80), 139);	/* with a core file */
+}
+
+Test(verdict, ranks_that_ended_early)
+{
+	const struct end ends[] = {
+		{ 0, 0, 10500, NULL, NULL }, { 1, 0, 10500, NULL, NULL },
+		{ 2, 0, 5500, NULL, NULL },
+	};
+	struct ddp_text text = { 0 };
+	struct ddp_step step;
+	char *line;
+	size_t i;
+
+	begin(&step);
+	for (i = 0; i < 3; i++)
+		add(&step, &ends[i]);
+	ddp_verdict_add_early(&text, &step);
+	line = ddp_text_finish(&text);
+	cr_expect_str_eq(line, "slurm-ddp: ranks 0-2 ended with exit code 0 a "
+			 "while ago, and rank 3 still runs; do they wait for "
+			 "each other?\n");
+	free(line);
+	ddp_step_clear(&step);
+}
