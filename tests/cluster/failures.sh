@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
 # Which rank failed first, and why, where its program writes an error file as
-# PyTorch's @record does.
+# PyTorch's @record does: without a supervisor, and with one.
 
 cluster --nodes 2 --gpus 2 --cpus 8
 
@@ -60,7 +60,7 @@ names()
 }
 
 # Ranks 0 to 3 share a node, so that no line comes from another.
-set -- srun --ddp -N1 -n4 --overcommit
+set -- srun --ddp --ddp-supervise=off -N1 -n4 --overcommit
 repeat=20
 while test "$repeat" -gt 0; do
 	try_fails error "$@"
@@ -80,7 +80,7 @@ result $? 'a rank that has ended well before has not failed'
 try_fails error env TORCHELASTIC_ERROR_FILE="$scratch/mine" "$@"
 ! grep '^slurm-ddp: ' err >why && test -s mine
 result $? "a user's own file stays, and is not read"
-try_fails error srun --ddp -N2 --ntasks-per-node=2
+try_fails error srun --ddp --ddp-supervise=off -N2 --ntasks-per-node=2
 grep -q '^slurm-ddp: rank 2 failed first on n2, .*: ValueError: bad batch$' err
 result $? 'a rank of the second node is named by its number in the step'
 
@@ -91,7 +91,8 @@ call login srun --ddp -N2 -n4 sh -c \
 	'test "$SLURM_PROCID" != 0 || scancel -s KILL "$SLURM_JOB_ID"; sleep 60'
 equal 'nothing is left of all these steps, nor of one that is killed' '' \
 	"$(left)"
-for off in --ddp=off '--ddp --ddp-gpus=off --ddp-cpus=off'; do
+for off in --ddp=off \
+	'--ddp --ddp-supervise=off --ddp-gpus=off --ddp-cpus=off'; do
 	# shellcheck disable=SC2086 # several words
 	call login srun $off -N1 -n1 \
 		sh -c 'env; ps -C ddp-agent -o uid= || :'
@@ -123,6 +124,12 @@ else
 	# Debian 13's PyTorch has no libuv, and asks for it all the same.
 	call login env USE_LIBUV=0 srun --ddp -N2 --gres=gpu:2 \
 		"$python" record.py
+	grep -q '^slurm-ddp: rank 2 failed first on n2 (GPU 0, pid [0-9]*) after [0-9.]* s: exit code 1: ValueError: bad batch$' err &&
+		grep -q '^slurm-ddp: 3 other ranks ended because' err &&
+		test "$(grep -c 'failed first' err)" = 1 && test "$status" = 1
+	result $? 'the rank whose script raised is named, once'
+	call login env USE_LIBUV=0 srun --ddp --ddp-supervise=off -N2 \
+		--gres=gpu:2 "$python" record.py
 	sed -n 's/^slurm-ddp: \(.*\), at \([^ ]*\): \(.*\)/\2 \1 \3/p' err |
 		sort | sed 's/^[^ ]* //' >why
 	test "$(head -n 1 why)" = \

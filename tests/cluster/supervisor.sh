@@ -30,7 +30,7 @@ later()
 		"$@"
 	) >later.out 2>&1 &
 }
-begin='>begun/$SLURM_PROCID; '
+begin='echo $PPID >begun/$SLURM_PROCID; '
 # For the rank that fails, just before it does
 fails='date +%s%N >since; '
 
@@ -137,8 +137,10 @@ for how in end_step 'end_step -s KILL' end_job; do
 	later $how
 	watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin exec sleep 1000"
 	ours >why
+	# By SIGKILL the agents go, too, some after they have named a rank.
+	case $how in *KILL) : >why ;; esac
 	! test -s why && test "$status" -gt 128
-	result $? "$how names nobody"
+	result $? "$how: its exit code, and nobody is named"
 	ends 10000
 	result $? 'the step ends, and nothing is left'
 done
@@ -196,7 +198,7 @@ result $? 'and names nobody'
 # A node's slurmstepd, and a node
 kill_slurmstepd()
 {
-	admin n2 sh -c 'kill -KILL $(pgrep -x slurmstepd | tail -n 1)'
+	admin n2 kill -KILL "$(cat begun/2)"	# the parent of rank 2
 }
 cut()
 {
@@ -219,13 +221,13 @@ after T: $says slurm-ddp: 2 other ranks ended because of it" \
 	ends 12000
 	result $? "$how: nothing is left"
 	admin n2 ip link set eth0 up
+	until bounded 20 srun -N3 true; do
+		sleep 0.5
+	done >wait.out 2>&1
 done <<'END'
 kill_slurmstepd|10000|its slurmstepd has ended
 cut|10000|it has not answered for 7 s
 END
-until "$sandbox" exec --dir "$dir/cluster" srun -N3 true; do
-	sleep 0.5
-done >wait.out 2>&1
 
 kill_agent()
 {
