@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tee, ddp-tee: a process of the agent's beside the tasks of a node. It
+ * copies what they print to Slurm and to logs, and keeps the last lines of each
+ * task's standard error in memory that the agent shares. All here is called by
+ * the agent, which keeps every descriptor too: if the tee is killed, another
+ * goes on; if the agent is killed, the tee goes on until the last writer ends.
+ */
+#ifndef DDP_AGENT_TEE_H
+#define DDP_AGENT_TEE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/told.h"
+#include "watch/wire.h"
+
+struct ddp_tee;
+
+/*
+ * For this many tasks. No process is started yet, as there may be nothing to
+ * copy. NULL: out of memory. destroy closes all, but does not end the process;
+ * it accepts NULL.
+ */
+struct ddp_tee *ddp_tee_create(uint32_t tasks);
+void ddp_tee_destroy(struct ddp_tee *tee);
+
+/*
+ * Take the descriptors of a DDP_TOLD_OUTPUT message over, and hand them to the
+ * process, which the first call starts. It inherits that signals are blocked.
+ */
+void ddp_tee_add(struct ddp_tee *tee, const struct ddp_told *told,
+		 const int fds[DDP_TOLD_FDS]);
+
+/* Its pid; 0: there is none. */
+pid_t ddp_tee_pid(const struct ddp_tee *tee);
+
+/*
+ * To be polled for POLLIN; -1: there is no process. When it is ready, the
+ * process has ended: revive starts another, unless finish was called.
+ */
+int ddp_tee_fd(const struct ddp_tee *tee);
+void ddp_tee_revive(struct ddp_tee *tee);
+
+/*
+ * The last lines of a task's standard error; "": none. Waits, at most 0.1 s,
+ * until what the task has written has gone through the tee. tail[] is that of
+ * struct ddp_wire.
+ */
+void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
+		  char tail[DDP_WIRE_TAIL_SIZE]);
+
+/*
+ * All tasks have ended: let the process copy what is left, and end. Waits for
+ * it, at most 0.15 s. To be called once, before DONE.
+ */
+void ddp_tee_finish(struct ddp_tee *tee);
+
+#endif
