@@ -16,6 +16,7 @@
 
 #include "keys.h"
 #include "layout/port.h"
+#include "layout/ranks.h"
 #include "layout/scan.h"
 #include "site.h"
 
@@ -25,7 +26,8 @@ struct ddp_plugin ddp_plugin = BUILT_IN;
 
 enum option {
 	OPTION_DDP, OPTION_PORT, OPTION_GPUS, OPTION_CPUS, OPTION_ENV,
-	OPTION_SUPERVISE, OPTION_REPORT, OPTION_GRACE, OPTION_COUNT
+	OPTION_SUPERVISE, OPTION_REPORT, OPTION_GRACE, OPTION_LOGS, OPTION_SHOW,
+	OPTION_COUNT
 };
 
 static const char *const option_names[OPTION_COUNT + 1] = {
@@ -37,6 +39,8 @@ static const char *const option_names[OPTION_COUNT + 1] = {
 	[OPTION_SUPERVISE] = "--ddp-supervise",
 	[OPTION_REPORT] = "--ddp-report",
 	[OPTION_GRACE] = "--ddp-grace",
+	[OPTION_LOGS] = "--ddp-logs",
+	[OPTION_SHOW] = "--ddp-show",
 };
 
 static struct {
@@ -160,6 +164,28 @@ static int parse_grace(const char *text, struct ddp_plugin *plugin,
 	return 0;
 }
 
+/* A path; each task opens what is in it. */
+static int parse_logs(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
+{
+	if (!*text || strlen(text) > DDP_LOGS_MAX)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp-logs=%.64s: not a folder's path; "
+				     "give one of up to %d bytes", text,
+				     DDP_LOGS_MAX);
+	plugin->logs = text;
+	return 0;
+}
+
+static int parse_show(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
+{
+	if (ddp_ranks_check("--ddp-show", text, 0, error) < 0)
+		return -1;
+	plugin->show = text;
+	return 0;
+}
+
 static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_plugin *,
 					  struct ddp_error *) = {
 	[OPTION_DDP] = parse_words,
@@ -170,6 +196,8 @@ static int (*const parsers[OPTION_COUNT])(const char *, struct ddp_plugin *,
 	[OPTION_SUPERVISE] = parse_supervise,
 	[OPTION_REPORT] = parse_report,
 	[OPTION_GRACE] = parse_grace,
+	[OPTION_LOGS] = parse_logs,
+	[OPTION_SHOW] = parse_show,
 };
 
 /* From weak to strong: what is set later replaces what was set before. */
@@ -259,6 +287,20 @@ static struct spank_option options[OPTION_COUNT] = {
 		.arginfo = "SECONDS",
 		.usage = "with --ddp: when a rank has failed, the others get "
 			 "SIGTERM and this much time before they are killed",
+		.has_arg = 1,
+	},
+	[OPTION_LOGS] = {
+		.arginfo = "DIR",
+		.usage = "with --ddp: a file for each rank's output and one "
+			 "for its errors, in DIR/JOB.STEP; srun prints whole "
+			 "lines, with [RANK NODE] in front",
+		.has_arg = 1,
+	},
+	[OPTION_SHOW] = {
+		.arginfo = "RANKS",
+		.usage = "with --ddp: srun prints what these ranks (0,3-5) "
+			 "print and no others, as whole lines with [RANK NODE] "
+			 "in front",
 		.has_arg = 1,
 	},
 };

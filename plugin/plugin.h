@@ -19,7 +19,8 @@
 enum {
 	DDP_ENV_MAX = 32,	/* variables of env= */
 	DDP_ENV_SIZE = 512,	/* holds each of them and its NUL */
-	DDP_SECONDS_MAX = 86400	/* of a time in an option */
+	DDP_SECONDS_MAX = 86400,	/* of a time in an option */
+	DDP_LOGS_MAX = 2048	/* bytes of the path in --ddp-logs */
 };
 
 /* What holds: the user's options over the site's defaults; see options.h. */
@@ -35,6 +36,8 @@ struct ddp_plugin {
 	bool unsupervised;	/* --ddp-supervise=off */
 	const char *report;	/* --ddp-report; NULL: not given */
 	uint32_t grace_s;	/* --ddp-grace; 0: not given */
+	const char *logs;	/* --ddp-logs; NULL: not given */
+	const char *show;	/* --ddp-show; NULL: not given */
 
 	/* The site's alone, which options do not replace */
 	bool mpi_keep;		/* plugstack: mpi=keep */

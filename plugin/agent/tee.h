@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/told.h"
+#include "agent/note.h"
 #include "watch/wire.h"
 
 struct ddp_tee;
@@ -26,11 +26,11 @@ struct ddp_tee *ddp_tee_create(uint32_t tasks);
 void ddp_tee_destroy(struct ddp_tee *tee);
 
 /*
- * Take the descriptors of a DDP_TOLD_OUTPUT message over, and hand them to the
+ * Take the descriptors of a DDP_NOTE_OUTPUT message over, and hand them to the
  * process, which the first call starts. It inherits that signals are blocked.
  */
-void ddp_tee_add(struct ddp_tee *tee, const struct ddp_told *told,
-		 const int fds[DDP_TOLD_FDS]);
+void ddp_tee_add(struct ddp_tee *tee, const struct ddp_note *note,
+		 const int fds[DDP_NOTE_FDS]);
 
 /* Its pid; 0: there is none. */
 pid_t ddp_tee_pid(const struct ddp_tee *tee);

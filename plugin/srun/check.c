@@ -31,6 +31,10 @@ bool ddp_check_options(void)
 	error = ddp_options_error();
 	if (error)
 		ddp_srun_refuse("%s", error);
+	if ((ddp_plugin.logs || ddp_plugin.show) && ddp_cli_isset("pty"))
+		ddp_srun_refuse("%s: with --pty the output is one terminal's; "
+				"leave out one of them", ddp_plugin.logs ?
+				"--ddp-logs" : "--ddp-show");
 	if (ddp_cli_get("no-allocate"))
 		ddp_srun_refuse("--no-allocate: makes a step without a job, "
 				"and --ddp needs one; leave out one of them");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "layout/launcher.h"
+#include "layout/ranks.h"
 #include "plugin.h"
 #include "srun/arguments.h"
 #include "srun/check.h"
@@ -171,6 +172,19 @@ static void read_order(spank_t spank, struct ddp_order *order)
 	tell_mapping(order->mapping);
 }
 
+/* Of a heterogeneous step the tasks alone know the size. */
+static void check_show(spank_t spank)
+{
+	struct ddp_error error;
+	uint32_t tasks;
+
+	if (ddp_plugin.show && ddp_srun.component == 1 &&
+	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) ==
+	    ESPANK_SUCCESS &&
+	    ddp_ranks_check("--ddp-show", ddp_plugin.show, tasks, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+}
+
 /* Once, for whichever component comes first. */
 void ddp_srun_launch(spank_t spank)
 {
@@ -180,6 +194,7 @@ void ddp_srun_launch(spank_t spank)
 	ddp_output_release();
 	if (!ddp_srun.was_on)
 		return;
+	check_show(spank);
 	correct_bind();
 	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
 		ddp_policy_launch(job_id, ddp_srun.component > 1);

@@ -84,6 +84,8 @@ int ddp_task_read(struct ddp_task *task, struct ddp_error *error)
 	    ddp_task_getenv_number(task, "SLURM_LOCALID", &task->local_rank,
 				   error) < 0)
 		return -1;
+	task->supervised = !ddp_plugin.unsupervised &&
+		ddp_task_getenv(task, DDP_TELL_SUPERVISOR);
 	task->heterogeneous = count != task->world_size;
 	task->launcher = ddp_task_getenv(task, DDP_TELL_LAUNCHER) != NULL;
 	if (task->launcher)

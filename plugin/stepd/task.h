@@ -25,6 +25,7 @@ struct ddp_task {
 	uint32_t world_size, rank, local_rank, local_count;
 	bool heterogeneous;		/* a component of a larger step */
 	bool alike;			/* as for all tasks of the node */
+	bool supervised;		/* the step has a supervisor */
 	bool launcher;			/* its command starts the ranks */
 	uint32_t launcher_ranks;	/* how many; 0: it does not say */
 	struct ddp_layout *layout;

@@ -16,6 +16,7 @@
 #include "options.h"
 #include "plugin.h"
 #include "stepd/apply.h"
+#include "stepd/divert.h"
 #include "stepd/node.h"
 #include "stepd/rank.h"
 #include "stepd/rendezvous.h"
@@ -143,6 +144,8 @@ void ddp_task_init(spank_t spank)
 		refuse(&task, error.text);
 	if (ddp_plugin.dry_run)
 		run_ddp_info(&task);
+	if (ddp_divert_output(&task, &error) < 0)
+		refuse(&task, error.text);
 	ddp_layout_destroy(task.layout);
 	free(task.master);
 	free(task.tf_config);

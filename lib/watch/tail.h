@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The last bytes of a stream. It lies in memory that two processes share. */
+#ifndef DDP_WATCH_TAIL_H
+#define DDP_WATCH_TAIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "watch/wire.h"
+
+/* Zeros are an empty one. */
+struct ddp_tail {
+	uint64_t total;		/* bytes that were ever added */
+	char bytes[DDP_WIRE_TAIL_SIZE];
+};
+
+void ddp_tail_add(struct ddp_tail *tail, const char *bytes, size_t size);
+
+/*
+ * The last lines as a text. It begins with a whole line where one is left, and
+ * has '?' in place of NULs.
+ */
+void ddp_tail_get(const struct ddp_tail *tail, char text[DDP_WIRE_TAIL_SIZE]);
+
+#endif

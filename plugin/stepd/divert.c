@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a task's standard output and error come to the tee: a new pipe takes the
+ * place of Slurm's, or a new terminal that of a terminal, so that the program
+ * finds what it would have found. The agent gets the other end, and Slurm's.
+ */
+#define _GNU_SOURCE
+#include "stepd/divert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "agent/note.h"
+#include "layout/ranks.h"
+#include "plugin.h"
+#include "stepd/logs.h"
+#include "stepd/root.h"
+
+enum { FDS_A_TASK = 6, FDS_OTHER = 64 };
+
+enum kind { PIPE, TERMINAL, NOTHING, PLAIN_FILE, OTHER };
+
+static const char *const stream_names[] = { "stdin", "stdout", "stderr" };
+
+static enum kind find_kind(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return OTHER;
+	if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))
+		return PIPE;
+	if (S_ISREG(status.st_mode))
+		return PLAIN_FILE;
+	if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3))
+		return NOTHING;
+	return isatty(fd) ? TERMINAL : OTHER;
+}
+
+/* A terminal with the settings of another; fds as of pipe2. */
+static int open_terminal(int like, int fds[2])
+{
+	struct termios settings;
+	char name[64];
+
+	fds[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (fds[0] < 0)
+		return -1;
+	fds[1] = -1;
+	if (unlockpt(fds[0]) == 0 &&
+	    ptsname_r(fds[0], name, sizeof(name)) == 0)
+		fds[1] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (fds[1] >= 0 && tcgetattr(like, &settings) == 0 &&
+	    tcsetattr(fds[1], TCSANOW, &settings) == 0)
+		return 0;
+	if (fds[1] >= 0)
+		close(fds[1]);
+	close(fds[0]);
+	return -1;
+}
+
+/* log < 0: none. Only what is sent is diverted. Returns 0, or -1 with errno. */
+static int hand_over(struct ddp_note *note, enum kind kind, int log)
+{
+	int stream = (int)note->stream, ends[2], fds[DDP_NOTE_FDS], rc;
+
+	rc = kind == TERMINAL ? open_terminal(stream, ends) :
+		pipe2(ends, O_CLOEXEC);
+	if (rc < 0)
+		return -1;
+	fds[0] = ends[0];
+	fds[1] = stream;
+	fds[2] = log;
+	rc = ddp_note_send(ddp_stepd.ends[1], note, fds, log < 0 ? 2 : 3);
+	if (rc == 0)
+		rc = dup2(ends[1], stream) < 0 ? -1 : 0;
+	close(ends[0]);
+	close(ends[1]);
+	return rc;
+}
+
+/*
+ * A file of --error=FILE: the agent reads its end. It is opened by its
+ * descriptor: the name may lead elsewhere by now.
+ */
+static void show_file(const struct ddp_task *task)
+{
+	const struct ddp_note note = {
+		.kind = DDP_NOTE_OUTPUT, .task = task->local_rank,
+		.stream = STDERR_FILENO, .way = DDP_NOTE_FILE,
+	};
+	int fd = open("/proc/self/fd/2", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	ddp_note_send(ddp_stepd.ends[1], &note, &fd, 1);
+	close(fd);
+}
+
+/* Whether the tee may have as many files open as it needs. */
+static bool has_room(const struct ddp_task *task)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	       limit.rlim_max >= FDS_A_TASK * (rlim_t)task->local_count +
+				 FDS_OTHER;
+}
+
+/* --ddp-logs or --ddp-show. */
+static int divert_lines(const struct ddp_task *task, int stream,
+			struct ddp_error *error)
+{
+	struct ddp_note note = {
+		.kind = DDP_NOTE_OUTPUT, .task = task->local_rank,
+		.stream = (uint32_t)stream, .way = DDP_NOTE_LINES,
+	};
+	enum kind kind = find_kind(stream);
+	int log = -1, rc;
+
+	if (kind == PLAIN_FILE || kind == OTHER)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "%s: %s goes to a file of each task or "
+				     "node already, by --output or --error; "
+				     "leave out one of them",
+				     ddp_plugin.logs ? "--ddp-logs" :
+				     "--ddp-show", stream_names[stream]);
+	if (kind == NOTHING && !ddp_plugin.logs)
+		return 0;
+	if (kind == NOTHING ||
+	    (ddp_plugin.show && !ddp_ranks_has(ddp_plugin.show, task->rank)))
+		note.way = DDP_NOTE_DROP;
+	snprintf(note.label, sizeof(note.label), "[%u %.255s] ", task->rank,
+		 task->vars.rank.host);
+	if (ddp_plugin.logs) {
+		log = ddp_logs_open(task, stream_names[stream] + strlen("std"),
+				    error);
+		if (log < 0)
+			return -1;
+	}
+	rc = hand_over(&note, kind, log);
+	if (rc < 0)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "%s of the task cannot "
+			      "be diverted: %s", stream_names[stream],
+			      strerror(errno));
+	if (log >= 0)
+		close(log);
+	return rc;
+}
+
+static int check_lines(const struct ddp_task *task, bool agent,
+		       struct ddp_error *error)
+{
+	if (!agent)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--ddp-logs and "
+				     "--ddp-show: nothing can copy the output "
+				     "here; they need Linux 5.9 and a limit of "
+				     "%u open files (ulimit -Hn)",
+				     FDS_A_TASK * task->local_count +
+				     FDS_OTHER);
+	return ddp_plugin.show ?
+		ddp_ranks_check("--ddp-show", ddp_plugin.show,
+				task->world_size, error) : 0;
+}
+
+int ddp_divert_output(const struct ddp_task *task, struct ddp_error *error)
+{
+	bool agent = ddp_stepd.siblings && has_room(task) &&
+		atomic_load(&ddp_stepd.siblings->agent) > 0;
+	struct ddp_note note = {
+		.kind = DDP_NOTE_OUTPUT, .task = task->local_rank,
+		.stream = STDERR_FILENO, .way = DDP_NOTE_COPY,
+	};
+	enum kind kind = find_kind(STDERR_FILENO);
+
+	if (ddp_plugin.logs || ddp_plugin.show) {
+		if (check_lines(task, agent, error) < 0)
+			return -1;
+		return divert_lines(task, STDOUT_FILENO, error) < 0 ? -1 :
+			divert_lines(task, STDERR_FILENO, error);
+	}
+	if (agent && task->supervised && kind == PIPE)
+		hand_over(&note, kind, -1);
+	else if (agent && task->supervised && kind == PLAIN_FILE)
+		show_file(task);
+	return 0;
+}

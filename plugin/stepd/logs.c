@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The files of --ddp-logs: DIR/JOB.STEP/rank-000012.out. The folder of the step
+ * and what is in it must be the user's own, and no link: DIR may be one in which
+ * everybody can write.
+ */
+#define _GNU_SOURCE
+#include "stepd/logs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "plugin.h"
+
+static int fail(const char *path, const char *why, struct ddp_error *error)
+{
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--ddp-logs: cannot write "
+			     "%.512s: %s; give a folder that you can write to "
+			     "on every node", path, why);
+}
+
+/* Whether what a path names is a link that somebody else has made. */
+static bool is_others_link(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && S_ISLNK(status.st_mode) &&
+	       status.st_uid != geteuid() && status.st_uid != 0;
+}
+
+/* DIR itself; a link of the user's own is followed. */
+static int open_top(const char *path, struct ddp_error *error)
+{
+	int fd;
+
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		return fail(path, strerror(errno), error);
+	if (is_others_link(path))
+		return fail(path, "it is another user's link", error);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? fail(path, strerror(errno), error) : fd;
+}
+
+/* Returns fd; -1, and closes it, if it is not the user's or of another type. */
+static int check(int fd, mode_t type, const char *path, struct ddp_error *error)
+{
+	struct stat status;
+	const char *why = NULL;
+
+	if (fd < 0)
+		why = errno == ELOOP ? "it is a link" : strerror(errno);
+	else if (fstat(fd, &status) < 0)
+		why = strerror(errno);
+	else if (status.st_uid != geteuid())
+		why = "it is another user's";
+	else if ((status.st_mode & S_IFMT) != type)
+		why = "it is no plain file";
+	if (why && fd >= 0)
+		close(fd);
+	return why ? fail(path, why, error) : fd;
+}
+
+/* A job that is requeued has the same number, and counts its steps anew. */
+static int name_step(const struct ddp_task *task, char *name, size_t size)
+{
+	const char *again = ddp_task_users(task, "SLURM_RESTART_COUNT");
+
+	if (!again || strcmp(again, "0") == 0)
+		return snprintf(name, size, "%u.%u", task->job_id,
+				task->step_id);
+	return snprintf(name, size, "%u.%u.%.10s", task->job_id, task->step_id,
+			again);
+}
+
+int ddp_logs_open(const struct ddp_task *task, const char *stream,
+		  struct ddp_error *error)
+{
+	size_t length = strlen(ddp_plugin.logs), name, file;
+	char path[PATH_MAX];
+	int top, step, fd;
+
+	while (length > 1 && ddp_plugin.logs[length - 1] == '/')
+		length--;
+	name = (size_t)snprintf(path, sizeof(path), "%.*s", (int)length,
+				ddp_plugin.logs);
+	top = open_top(path, error);
+	if (top < 0)
+		return -1;
+	path[name++] = '/';
+	file = name + (size_t)name_step(task, path + name, sizeof(path) - name);
+	if (mkdirat(top, path + name, 0777) < 0 && errno != EEXIST)
+		step = fail(path, strerror(errno), error);
+	else
+		step = check(openat(top, path + name, O_RDONLY | O_DIRECTORY |
+				    O_NOFOLLOW | O_CLOEXEC), S_IFDIR, path,
+			     error);
+	close(top);
+	if (step < 0)
+		return -1;
+	path[file++] = '/';
+	snprintf(path + file, sizeof(path) - file, "rank-%06u.%s", task->rank,
+		 stream);
+	fd = check(openat(step, path + file, O_WRONLY | O_CREAT | O_APPEND |
+			  O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666),
+		   S_IFREG, path, error);
+	close(step);
+	return fd;
+}

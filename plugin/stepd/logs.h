@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DDP_STEPD_LOGS_H
+#define DDP_STEPD_LOGS_H
+
+#include "layout/error.h"
+#include "stepd/task.h"
+
+/*
+ * --ddp-logs: open the file of a task's stream, "out" or "err", to append to
+ * it, and make its folder where that is missing. Returns a descriptor, or -1.
+ */
+int ddp_logs_open(const struct ddp_task *task, const char *stream,
+		  struct ddp_error *error);
+
+#endif
