@@ -11,7 +11,7 @@
 #include "agent/state.h"
 
 enum {
-	NOTES, LINK, TASKS,	/* in the list that is polled */
+	NOTES, LINK, TEE, TASKS,	/* in the list that is polled */
 
 	CHILDREN_MS = 1000,
 	KILL_MS = 100,		/* from one round to the next */
@@ -106,46 +106,27 @@ static void orphan(struct ddp_agent *agent)
 		ddp_agent_kill(agent);
 }
 
-/* What a note brings besides: files. */
-static void close_files(const struct msghdr *message)
-{
-	struct cmsghdr *at;
-	size_t i, count;
-	int fd;
-
-	for (at = CMSG_FIRSTHDR(message); at;
-	     at = CMSG_NXTHDR((struct msghdr *)message, at)) {
-		count = at->cmsg_level == SOL_SOCKET &&
-			at->cmsg_type == SCM_RIGHTS ?
-			(at->cmsg_len - CMSG_LEN(0)) / sizeof(fd) : 0;
-		for (i = 0; i < count; i++) {
-			memcpy(&fd, CMSG_DATA(at) + i * sizeof(fd),
-			       sizeof(fd));
-			close(fd);
-		}
-	}
-}
-
 static void read_note(struct ddp_agent *agent)
 {
-	char control[CMSG_SPACE(8 * sizeof(int))];
+	int fds[DDP_NOTE_FDS];
 	struct ddp_note note;
-	struct iovec part = { .iov_base = &note, .iov_len = sizeof(note) };
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	ssize_t got = recvmsg(DDP_AGENT_NOTES, &message,
-			      MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int rc = ddp_note_receive(DDP_AGENT_NOTES, &note, fds);
 
-	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+	if (rc == 0 || (rc < 0 && errno != EAGAIN))
 		orphan(agent);
-	if (got <= 0)
+	if (rc <= 0)
 		return;
-	if (got == sizeof(note) && note.kind == DDP_NOTE_END &&
-	    note.task < agent->count)
+	if (note.kind == DDP_NOTE_OUTPUT)
+		ddp_tee_add(agent->tee, &note, fds);
+	else if (note.kind == DDP_NOTE_END && note.task < agent->count)
 		ddp_ends_told(agent, note.task, note.status);
-	close_files(&message);
+	agent->step.tee = ddp_tee_pid(agent->tee);
+}
+
+static void revive_tee(struct ddp_agent *agent)
+{
+	ddp_tee_revive(agent->tee);
+	agent->step.tee = ddp_tee_pid(agent->tee);
 }
 
 /*
@@ -222,6 +203,10 @@ static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
 		.events = POLLIN,
 	};
 	fds[LINK].events = ddp_talk_events(agent, &fds[LINK].fd);
+	fds[TEE] = (struct pollfd){
+		.fd = ddp_tee_fd(agent->tee),
+		.events = POLLIN,
+	};
 	for (i = 0; i < agent->count; i++)
 		fds[TASKS + i] = (struct pollfd){
 			.fd = agent->tasks[i].gone_ns ? -1 :
@@ -240,6 +225,8 @@ static void serve(struct ddp_agent *agent, const struct pollfd *fds)
 	for (i = 0; i < agent->count; i++)
 		if (fds[TASKS + i].fd >= 0 && fds[TASKS + i].revents)
 			ddp_ends_gone(agent, i);
+	if (fds[TEE].revents)
+		revive_tee(agent);
 	if (fds[NOTES].revents)
 		read_note(agent);
 	ddp_talk_serve(agent);
@@ -256,6 +243,7 @@ static bool is_over(struct ddp_agent *agent)
 
 	if (agent->left > 0)
 		return false;
+	ddp_tee_finish(agent->tee);
 	if (!agent->done && agent->talk.state == DDP_TALK_ON)
 		ddp_talk_send(agent, &done);
 	agent->done |= agent->talk.state != DDP_TALK_DIALING;
@@ -269,7 +257,8 @@ void ddp_agent_run(struct ddp_agent *agent)
 
 	agent->left = agent->count;
 	agent->kill_ms = DDP_NEVER;
-	if (!fds)
+	agent->tee = ddp_tee_create(agent->count);
+	if (!fds || !agent->tee)
 		return;
 	ddp_talk_begin(agent);
 	ddp_talk_serve(agent);

@@ -8,9 +8,11 @@
  * error file, as PyTorch's @record writes it.
  *
  * start.c starts it, agent.c is its loop, talk.c the link to the supervisor,
- * ends.c the ends of tasks, cause.c and errors.c why they failed, step.c all
- * processes of the step. This header is what plugin/stepd calls; state.h is
- * what these files share.
+ * note.c what slurmstepd and the tasks tell it, ends.c the ends of tasks,
+ * cause.c and errors.c why they failed, step.c all processes of the step. tee.c
+ * and tee_process.c are the process that copies the tasks' output, and copy.c
+ * what it does with one stream. This header is what plugin/stepd calls; state.h
+ * is what the agent's own files share.
  */
 #ifndef DDP_AGENT_AGENT_H
 #define DDP_AGENT_AGENT_H
@@ -24,19 +26,6 @@
 #ifndef SYS_pidfd_open		/* libc is older than the kernel may be */
 #define SYS_pidfd_open 434
 #endif
-
-enum ddp_note_kind {
-	DDP_NOTE_END = 1,	/* from slurmstepd: a task has ended */
-	DDP_NOTE_OUTPUT		/* from a task that is being started, with
-				 * files: its output */
-};
-
-/* What is said to the agent; one message of the socket each. */
-struct ddp_note {
-	uint32_t kind;
-	uint32_t task;		/* its local rank */
-	int32_t status;		/* END: as of wait(2) */
-};
 
 /*
  * Start the agent of these tasks, whose slots say their ranks and pids; task is

@@ -73,6 +73,7 @@ static void describe(struct ddp_agent *agent, uint32_t task, int status,
 		end->at_ns = get_time(&error, end->at_ns);
 	}
 	ddp_cause_find(agent, task, status, end->cause);
+	ddp_tee_tail(agent->tee, task, end->tail);
 }
 
 static void report(struct ddp_agent *agent, uint32_t task, int status)

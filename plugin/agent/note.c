@@ -54,7 +54,7 @@ int ddp_note_receive(int from, struct ddp_note *note, int fds[DDP_NOTE_FDS])
 	for (i = 0; i < DDP_NOTE_FDS; i++)
 		fds[i] = -1;
 	do
-		got = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+		got = recvmsg(from, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	while (got < 0 && errno == EINTR);
 	if (got <= 0)
 		return (int)got;

@@ -52,7 +52,7 @@ int ddp_note_send(int to, const struct ddp_note *note, const int *fds,
 
 /*
  * Receive one, with the descriptors that came with it; -1 stands for those that
- * did not. Returns 1; 0 at the end; -1 with errno.
+ * did not. Never waits. Returns 1; 0 at the end; -1 with errno.
  */
 int ddp_note_receive(int from, struct ddp_note *note, int fds[DDP_NOTE_FDS]);
 

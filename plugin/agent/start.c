@@ -24,7 +24,10 @@
 #define SYS_close_range 436
 #endif
 
-enum { OTHER_FILES = 64 };	/* besides the tasks' */
+enum {
+	TASK_FILES = 7,		/* of each: itself, and its output */
+	OTHER_FILES = 64
+};
 
 /* Block all signals, and keep only the agent's own files open. */
 static int leave_task(void)
@@ -47,7 +50,7 @@ static int leave_task(void)
 static int allow_files(uint32_t tasks)
 {
 	struct rlimit limit;
-	rlim_t need = (rlim_t)tasks + OTHER_FILES;
+	rlim_t need = TASK_FILES * (rlim_t)tasks + OTHER_FILES;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return -1;
@@ -82,7 +85,7 @@ static void explain(const struct ddp_agent *agent)
 		dprintf(DDP_AGENT_SPEAK, "slurm-ddp: on %s: %u tasks are not "
 			"watched, because the limit of open files is too low; "
 			"raise it (ulimit -n %u)\n", agent->host, agent->count,
-			agent->count + OTHER_FILES);
+			TASK_FILES * agent->count + OTHER_FILES);
 }
 
 /* In a process between the task and the agent. */

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "agent/agent.h"
+#include "agent/tee.h"
 #include "layout/failure.h"
 #include "stepd/shared.h"
 #include "watch/cgroup.h"
@@ -199,6 +200,7 @@ struct ddp_agent {
 	struct ddp_step step;
 	struct ddp_cause cause;
 	struct ddp_talk talk;
+	struct ddp_tee *tee;
 };
 
 /* Run in the agent's process, until all is done. */

@@ -18,7 +18,7 @@
 #include "agent/copy.h"
 #include "agent/tee_process.h"
 
-enum { TAIL_MS = 100, FINISH_MS = 150 };
+enum { TAIL_MS = 100, FINISH_MS = 130 };
 
 struct stream {
 	struct ddp_note note;		/* kind 0: none */
@@ -31,6 +31,7 @@ struct ddp_tee {
 	struct stream *streams;		/* by place */
 	pid_t pid;			/* 0: none */
 	int control;			/* -1: none */
+	int patience_ms;		/* with a tail */
 	bool finished;
 };
 
@@ -48,6 +49,7 @@ struct ddp_tee *ddp_tee_create(uint32_t tasks)
 		return NULL;
 	tee->tasks = tasks;
 	tee->control = -1;
+	tee->patience_ms = TAIL_MS;
 	tee->streams = calloc(2 * (size_t)tasks, sizeof(*tee->streams));
 	tee->states = mmap(NULL, states_size(tasks), PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -188,12 +190,25 @@ static void read_file(int fd, char tail[DDP_WIRE_TAIL_SIZE])
 	ddp_tail_get(&file, tail);
 }
 
+/* One that Slurm does not read is waited for once, and not for each task. */
+static void wait_for(struct ddp_tee *tee, int place)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	while (!is_seen(&tee->streams[place], &tee->states[place])) {
+		if (tee->patience_ms <= 0)
+			return;
+		tee->patience_ms--;
+		nanosleep(&moment, NULL);
+	}
+	tee->patience_ms = TAIL_MS;
+}
+
 void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
 		  char tail[DDP_WIRE_TAIL_SIZE])
 {
-	const struct timespec moment = { .tv_nsec = 1000000 };
 	const struct ddp_note note = { .task = task, .stream = STDERR_FILENO };
-	int place = ddp_tee_place(&note, tee->tasks), left = TAIL_MS;
+	int place = ddp_tee_place(&note, tee->tasks);
 
 	tail[0] = '\0';
 	if (place < 0 || !tee->streams[place].note.kind)
@@ -202,9 +217,7 @@ void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
 		read_file(tee->streams[place].fds[0], tail);
 		return;
 	}
-	while (left-- > 0 &&
-	       !is_seen(&tee->streams[place], &tee->states[place]))
-		nanosleep(&moment, NULL);
+	wait_for(tee, place);
 	ddp_tail_get(&tee->states[place].tail, tail);
 }
 
@@ -213,8 +226,9 @@ void ddp_tee_finish(struct ddp_tee *tee)
 	const struct ddp_note note = { .kind = DDP_NOTE_FINISH };
 	struct pollfd end = { .fd = tee->control, .events = 0 };
 
-	tee->finished = true;
-	if (tee->pid == 0 || ddp_note_send(tee->control, &note, NULL, 0) < 0)
+	if (tee->finished)
 		return;
-	poll(&end, 1, FINISH_MS);
+	tee->finished = true;
+	if (tee->pid > 0 && ddp_note_send(tee->control, &note, NULL, 0) == 0)
+		poll(&end, 1, FINISH_MS);
 }

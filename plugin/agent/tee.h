@@ -52,7 +52,7 @@ void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
 
 /*
  * All tasks have ended: let the process copy what is left, and end. Waits for
- * it, at most 0.15 s. To be called once, before DONE.
+ * it, at most 0.13 s. Does nothing when it is called again.
  */
 void ddp_tee_finish(struct ddp_tee *tee);
 

@@ -24,7 +24,7 @@
 #include "stepd/logs.h"
 #include "stepd/root.h"
 
-enum { FDS_A_TASK = 6, FDS_OTHER = 64 };
+enum { FDS_A_TASK = 7, FDS_OTHER = 64 };
 
 enum kind { PIPE, TERMINAL, NOTHING, PLAIN_FILE, OTHER };
 
@@ -79,7 +79,7 @@ static int hand_over(struct ddp_note *note, enum kind kind, int log)
 	fds[0] = ends[0];
 	fds[1] = stream;
 	fds[2] = log;
-	rc = ddp_note_send(ddp_stepd.ends[1], note, fds, log < 0 ? 2 : 3);
+	rc = ddp_note_send(ddp_stepd.notes[1], note, fds, log < 0 ? 2 : 3);
 	if (rc == 0)
 		rc = dup2(ends[1], stream) < 0 ? -1 : 0;
 	close(ends[0]);
@@ -101,7 +101,7 @@ static void show_file(const struct ddp_task *task)
 
 	if (fd < 0)
 		return;
-	ddp_note_send(ddp_stepd.ends[1], &note, &fd, 1);
+	ddp_note_send(ddp_stepd.notes[1], &note, &fd, 1);
 	close(fd);
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/note.h"
 #include "layout/launcher.h"
 #include "options.h"
 #include "plugin.h"
