@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent's side of the tee: what it keeps, and the process that it starts. */
+/* The agent's side of the tee: what it keeps, and the process it starts. */
 #define _GNU_SOURCE
 #include "agent/tee.h"
 

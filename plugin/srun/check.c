@@ -19,6 +19,38 @@
 #include "srun/output.h"
 #include "srun/rerun.h"
 
+/* Whether Slurm opens a file of this name on the nodes. */
+static bool is_of_task(const char *name)
+{
+	while (name && (name = strchr(name, '%'))) {
+		name++;
+		name += strspn(name, "0123456789");
+		if (*name && strchr("tnN", *name))
+			return true;
+	}
+	return false;
+}
+
+/* What cannot be with --ddp-logs or --ddp-show. */
+static void check_logs(void)
+{
+	static const char *const files[] = { "output", "error" };
+	const char *option = ddp_plugin.logs ? "--ddp-logs" : "--ddp-show";
+	size_t i;
+
+	if (!ddp_plugin.logs && !ddp_plugin.show)
+		return;
+	if (ddp_cli_isset("pty"))
+		ddp_srun_refuse("%s: with --pty the output is one terminal's; "
+				"leave out one of them", option);
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (is_of_task(ddp_cli_get(files[i])))
+			ddp_srun_refuse("%s: the output goes to a file of each "
+					"task or node already; leave out "
+					"--%s=%.128s, or %s", option, files[i],
+					ddp_cli_get(files[i]), option);
+}
+
 bool ddp_check_options(void)
 {
 	const char *error;
@@ -31,10 +63,7 @@ bool ddp_check_options(void)
 	error = ddp_options_error();
 	if (error)
 		ddp_srun_refuse("%s", error);
-	if ((ddp_plugin.logs || ddp_plugin.show) && ddp_cli_isset("pty"))
-		ddp_srun_refuse("%s: with --pty the output is one terminal's; "
-				"leave out one of them", ddp_plugin.logs ?
-				"--ddp-logs" : "--ddp-show");
+	check_logs();
 	if (ddp_cli_get("no-allocate"))
 		ddp_srun_refuse("--no-allocate: makes a step without a job, "
 				"and --ddp needs one; leave out one of them");

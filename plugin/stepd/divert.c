@@ -128,9 +128,8 @@ static int divert_lines(const struct ddp_task *task, int stream,
 
 	if (kind == PLAIN_FILE || kind == OTHER)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "%s: %s goes to a file of each task or "
-				     "node already, by --output or --error; "
-				     "leave out one of them",
+				     "%s: %s goes to a file on this node "
+				     "already; leave out --output and --error",
 				     ddp_plugin.logs ? "--ddp-logs" :
 				     "--ddp-show", stream_names[stream]);
 	if (kind == NOTHING && !ddp_plugin.logs)

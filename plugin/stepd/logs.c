@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The files of --ddp-logs: DIR/JOB.STEP/rank-000012.out. The folder of the step
- * and what is in it must be the user's own, and no link: DIR may be one in which
- * everybody can write.
+ * and what is in it must be the user's own, and no link: DIR may be one in
+ * which everybody can write.
  */
 #define _GNU_SOURCE
 #include "stepd/logs.h"
@@ -59,53 +59,65 @@ static int check(int fd, mode_t type, const char *path, struct ddp_error *error)
 	else if (status.st_uid != geteuid())
 		why = "it is another user's";
 	else if ((status.st_mode & S_IFMT) != type)
-		why = "it is no plain file";
+		why = "something else has this name";
 	if (why && fd >= 0)
 		close(fd);
 	return why ? fail(path, why, error) : fd;
 }
 
 /* A job that is requeued has the same number, and counts its steps anew. */
-static int name_step(const struct ddp_task *task, char *name, size_t size)
+static void name_step(const struct ddp_task *task, char *name, size_t size)
 {
 	const char *again = ddp_task_users(task, "SLURM_RESTART_COUNT");
 
-	if (!again || strcmp(again, "0") == 0)
-		return snprintf(name, size, "%u.%u", task->job_id,
-				task->step_id);
-	return snprintf(name, size, "%u.%u.%.10s", task->job_id, task->step_id,
-			again);
+	if (again && strcmp(again, "0") != 0)
+		snprintf(name, size, "%u.%u.%.10s", task->job_id,
+			 task->step_id, again);
+	else
+		snprintf(name, size, "%u.%u", task->job_id, task->step_id);
+}
+
+/*
+ * The folder of the step in DIR, made if it is missing. path[PATH_MAX] is then
+ * its path. Returns a descriptor, or -1.
+ */
+static int open_step(const struct ddp_task *task, char *path,
+		     struct ddp_error *error)
+{
+	size_t length = strlen(ddp_plugin.logs);
+	int top, step;
+
+	while (length > 1 && ddp_plugin.logs[length - 1] == '/')
+		length--;
+	snprintf(path, PATH_MAX, "%.*s", (int)length, ddp_plugin.logs);
+	top = open_top(path, error);
+	if (top < 0)
+		return -1;
+	path[length++] = '/';
+	name_step(task, path + length, PATH_MAX - length);
+	if (mkdirat(top, path + length, 0777) < 0 && errno != EEXIST)
+		step = fail(path, strerror(errno), error);
+	else
+		step = check(openat(top, path + length, O_RDONLY | O_NOFOLLOW |
+				    O_NONBLOCK | O_CLOEXEC), S_IFDIR, path,
+			     error);
+	close(top);
+	return step;
 }
 
 int ddp_logs_open(const struct ddp_task *task, const char *stream,
 		  struct ddp_error *error)
 {
-	size_t length = strlen(ddp_plugin.logs), name, file;
-	char path[PATH_MAX];
-	int top, step, fd;
+	char path[PATH_MAX], *name;
+	int step = open_step(task, path, error), fd;
 
-	while (length > 1 && ddp_plugin.logs[length - 1] == '/')
-		length--;
-	name = (size_t)snprintf(path, sizeof(path), "%.*s", (int)length,
-				ddp_plugin.logs);
-	top = open_top(path, error);
-	if (top < 0)
-		return -1;
-	path[name++] = '/';
-	file = name + (size_t)name_step(task, path + name, sizeof(path) - name);
-	if (mkdirat(top, path + name, 0777) < 0 && errno != EEXIST)
-		step = fail(path, strerror(errno), error);
-	else
-		step = check(openat(top, path + name, O_RDONLY | O_DIRECTORY |
-				    O_NOFOLLOW | O_CLOEXEC), S_IFDIR, path,
-			     error);
-	close(top);
 	if (step < 0)
 		return -1;
-	path[file++] = '/';
-	snprintf(path + file, sizeof(path) - file, "rank-%06u.%s", task->rank,
-		 stream);
-	fd = check(openat(step, path + file, O_WRONLY | O_CREAT | O_APPEND |
+	name = path + strlen(path);
+	*name++ = '/';
+	snprintf(name, PATH_MAX - (size_t)(name - path), "rank-%06u.%s",
+		 task->rank, stream);
+	fd = check(openat(step, name, O_WRONLY | O_CREAT | O_APPEND |
 			  O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666),
 		   S_IFREG, path, error);
 	close(step);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzzes the --ddp options and plugstack.conf's arguments. The input is a line
- * for each: an option begins with its letter (d, p, g or c), an argument with
+ * for each: an option begins with its letter (see give_option), an argument with
  * an a, and the partition with an n. The files that read them are included,
  * because they keep what they read, and this must forget it before the next
  * input. Slurm is a stub here.
@@ -14,14 +14,14 @@
 enum { LINES_MAX = 8 };
 
 /* Slurm's part: remember the option, whose callback is called below. */
-static struct spank_option *registered[OPTION_COUNT];
+static struct spank_option *registered[DDP_OPTION_COUNT];
 static int registered_count;
 
 spank_err_t spank_option_register(spank_t spank,
 				  struct spank_option *option)
 {
 	(void)spank;
-	CHECK(registered_count < OPTION_COUNT);
+	CHECK(registered_count < DDP_OPTION_COUNT);
 	registered[registered_count++] = option;
 	return ESPANK_SUCCESS;
 }
@@ -33,7 +33,7 @@ void slurm_error(const char *format, ...)
 
 static void give_option(char letter, const char *value)
 {
-	static const char letters[] = "dpgc";
+	static const char letters[] = "dpgcesrtlw";
 	const char *found = strchr(letters, letter);
 	struct spank_option *option;
 
@@ -83,7 +83,7 @@ static void forget(void)
 {
 	int i;
 
-	for (i = 0; i < OPTION_COUNT; i++)
+	for (i = 0; i < DDP_OPTION_COUNT; i++)
 		free(said.typed[i].value);
 	memset(&said.typed, 0, sizeof(said.typed));
 	memset(&site, 0, sizeof(site));

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parses the values of the --ddp options. */
+#define _GNU_SOURCE
+#include "values.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "layout/ranks.h"
+#include "layout/scan.h"
+
+const char *const ddp_option_names[DDP_OPTION_COUNT + 1] = {
+	[DDP_OPTION_DDP] = "--ddp",
+	[DDP_OPTION_PORT] = "--ddp-port",
+	[DDP_OPTION_GPUS] = "--ddp-gpus",
+	[DDP_OPTION_CPUS] = "--ddp-cpus",
+	[DDP_OPTION_ENV] = "--ddp-env",
+	[DDP_OPTION_SUPERVISE] = "--ddp-supervise",
+	[DDP_OPTION_REPORT] = "--ddp-report",
+	[DDP_OPTION_GRACE] = "--ddp-grace",
+	[DDP_OPTION_LOGS] = "--ddp-logs",
+	[DDP_OPTION_SHOW] = "--ddp-show",
+};
+
+/* Parse words with commas in between; off must be the only one. */
+static int parse_words(const char *text, struct ddp_plugin *plugin,
+		       struct ddp_error *error)
+{
+	static const char *const words[] = {
+		"explain", "dry-run", "torchrun", "on", "off", NULL,
+	};
+	bool given[5] = { false };
+	char word[64];
+	size_t length;
+	int index;
+
+	plugin->seen = plugin->on = true;
+	if (!*text)		/* the site's default stands */
+		return 0;
+	for (; *text; text += length + (text[length] == ',')) {
+		length = strcspn(text, ",");
+		snprintf(word, sizeof(word), "%.*s", (int)length, text);
+		index = ddp_scan_word("--ddp", word, words, error);
+		if (index < 0)
+			return -1;
+		given[index] = true;
+	}
+	if (given[4] && (given[0] || given[1] || given[2] || given[3]))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp: off is given with other words; "
+				     "give it alone");
+	plugin->explain = given[0];
+	plugin->dry_run = given[1];
+	plugin->torchrun = given[2];
+	plugin->on = !given[4];
+	return 0;
+}
+
+static int parse_port(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
+{
+	uint64_t port;
+	const char *at = text;
+
+	if (ddp_scan_number(&at, 1024, 65535, &port) < 0 || *at)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp-port=%.64s: not a port; give one "
+				     "from 1024 to 65535", text);
+	plugin->port = (uint16_t)port;
+	return 0;
+}
+
+static int parse_gpus(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
+{
+	int index = ddp_scan_word("--ddp-gpus", text, ddp_gpus_words, error);
+
+	if (index >= 0)
+		plugin->gpus = (enum ddp_gpus_policy)index;
+	return index < 0 ? -1 : 0;
+}
+
+static int parse_cpus(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
+{
+	int index = ddp_scan_word("--ddp-cpus", text, ddp_cpus_words, error);
+
+	if (index >= 0)
+		plugin->cpus = (enum ddp_cpus_policy)index;
+	return index < 0 ? -1 : 0;
+}
+
+static int parse_env(const char *text, struct ddp_plugin *plugin,
+		     struct ddp_error *error)
+{
+	static const char *const words[] = { "tf", NULL };
+
+	plugin->tf = ddp_scan_word("--ddp-env", text, words, error) == 0;
+	return plugin->tf ? 0 : -1;
+}
+
+static int parse_supervise(const char *text, struct ddp_plugin *plugin,
+			   struct ddp_error *error)
+{
+	static const char *const words[] = { "on", "off", NULL };
+	int index = ddp_scan_word("--ddp-supervise", text, words, error);
+
+	plugin->unsupervised = index == 1;
+	return index < 0 ? -1 : 0;
+}
+
+/* A path; where it is opened is a matter of who opens it. */
+static int parse_report(const char *text, struct ddp_plugin *plugin,
+			struct ddp_error *error)
+{
+	if (!*text)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--ddp-report: "
+				     "names no file; give --ddp-report=FILE");
+	plugin->report = text;
+	return 0;
+}
+
+static int parse_grace(const char *text, struct ddp_plugin *plugin,
+		       struct ddp_error *error)
+{
+	const char *at = text;
+	uint64_t seconds;
+
+	if (ddp_scan_number(&at, 1, DDP_SECONDS_MAX, &seconds) < 0 || *at)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp-grace=%.64s: not a time; give "
+				     "seconds from 1 to %d", text,
+				     DDP_SECONDS_MAX);
+	plugin->grace_s = (uint32_t)seconds;
+	return 0;
+}
+
+/* A path; each task opens what is in it. */
+static int parse_logs(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
+{
+	if (!*text || strlen(text) > DDP_LOGS_MAX)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp-logs=%.64s: not a folder's path; "
+				     "give one of up to %d bytes", text,
+				     DDP_LOGS_MAX);
+	plugin->logs = text;
+	return 0;
+}
+
+static int parse_show(const char *text, struct ddp_plugin *plugin,
+		      struct ddp_error *error)
+{
+	if (ddp_ranks_check("--ddp-show", text, 0, error) < 0)
+		return -1;
+	plugin->show = text;
+	return 0;
+}
+
+static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
+					  struct ddp_error *) = {
+	[DDP_OPTION_DDP] = parse_words,
+	[DDP_OPTION_PORT] = parse_port,
+	[DDP_OPTION_GPUS] = parse_gpus,
+	[DDP_OPTION_CPUS] = parse_cpus,
+	[DDP_OPTION_ENV] = parse_env,
+	[DDP_OPTION_SUPERVISE] = parse_supervise,
+	[DDP_OPTION_REPORT] = parse_report,
+	[DDP_OPTION_GRACE] = parse_grace,
+	[DDP_OPTION_LOGS] = parse_logs,
+	[DDP_OPTION_SHOW] = parse_show,
+};
+
+int ddp_value_parse(enum ddp_option option, const char *text,
+		    struct ddp_plugin *plugin, struct ddp_error *error)
+{
+	return parsers[option](text, plugin, error);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The names of the --ddp options, and what their values say. Parsed as root in
+ * slurmstepd: words and numbers only.
+ */
+#ifndef DDP_PLUGIN_VALUES_H
+#define DDP_PLUGIN_VALUES_H
+
+#include "layout/error.h"
+#include "plugin.h"
+
+enum ddp_option {
+	DDP_OPTION_DDP, DDP_OPTION_PORT, DDP_OPTION_GPUS, DDP_OPTION_CPUS,
+	DDP_OPTION_ENV, DDP_OPTION_SUPERVISE, DDP_OPTION_REPORT,
+	DDP_OPTION_GRACE, DDP_OPTION_LOGS, DDP_OPTION_SHOW, DDP_OPTION_COUNT
+};
+
+/* With "--"; NULL after the last. */
+extern const char *const ddp_option_names[DDP_OPTION_COUNT + 1];
+
+/*
+ * Set what a value says, or return -1 with the reason. A text that the plugin
+ * holds then is the caller's, not a copy.
+ */
+int ddp_value_parse(enum ddp_option option, const char *text,
+		    struct ddp_plugin *plugin, struct ddp_error *error);
+
+#endif

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# The output of ranks: as srun's without options, and with --ddp-logs and
+# --ddp-show whole lines, each once, in logs and at srun; whoever is killed.
+
+cluster --nodes 2 --gpus 2 --cpus 4
+
+# A program for tasks: 10,000 lines on each of its streams.
+cat >prints <<'END'
+#!/bin/sh
+seq -f "line %.0f of $SLURM_PROCID" 1 10000 &
+seq -f "error %.0f of $SLURM_PROCID" 1 10000 >&2
+wait
+END
+# The same, with a pause in the middle, in which rank 0 runs its arguments.
+cat >pauses <<'END'
+#!/bin/sh
+lines()
+{
+	seq -f "line %.0f of $SLURM_PROCID" "$1" "$2"
+	seq -f "error %.0f of $SLURM_PROCID" "$1" "$2" >&2
+}
+lines 1 5000
+sleep 1
+test "$SLURM_PROCID" != 0 || "$@"
+sleep 0.5
+lines 5001 10000
+END
+# A program for tasks: all bytes, a long line, and one that is not whole.
+cat >bytes <<'END'
+#!/usr/bin/perl
+$| = 1;
+binmode STDOUT;
+binmode STDERR;
+print STDERR pack('C*', 0 .. 255), "\n";
+print pack('C*', 0 .. 255), "\n";
+print STDERR 'z' x 100000, "\nnot whole";
+print 'z' x 100000, "\nnot whole";
+END
+chmod 755 prints pauses bytes
+
+# whole FILE WORD RANK...: whether it has just the 10,000 lines of each of these
+# ranks once, each with its label
+whole()
+{
+	whole_file=$1
+	whole_word=$2
+	shift 2
+	for rank in "$@"; do
+		node=$(((rank + 2) / 2))
+		seq -f "[$rank n$node] $whole_word %.0f of $rank" 1 10000
+	done | sort >wanted
+	sort "$whole_file" | diff wanted - >why
+}
+
+# logged DIR RANK...: whether these ranks' logs, and no others, are in it, each
+# with its lines in their order
+logged()
+{
+	logged_dir=$1
+	shift
+	find "$logged_dir" -type f | wc -l >why
+	test "$(cat why)" = $((2 * $#)) || return 1
+	for rank in "$@"; do
+		file=$(find "$logged_dir" -name "rank-00000$rank.out")
+		seq -f "line %.0f of $rank" 1 10000 | diff - "$file" >why ||
+			return 1
+		seq -f "error %.0f of $rank" 1 10000 |
+			diff - "${file%.out}.err" >why || return 1
+	done
+}
+
+# Without options
+call login srun -N1 -n1 "$scratch/bytes"
+mv out plain.out
+mv err plain.err
+for how in --ddp-supervise=on --ddp-supervise=off; do
+	call login srun --ddp "$how" -N1 -n1 "$scratch/bytes"
+	cmp out plain.out >why && cmp err plain.err >why && test "$status" = 0
+	result $? "each byte of the output is as srun's: $how"
+done
+is_terminal='for fd in 0 1 2; do test -t $fd && echo $fd; done; :'
+for how in --quiet --unbuffered; do
+	call login srun "$how" -N1 -n1 sh -c "$is_terminal"
+	mv out wanted
+	call login srun --ddp "$how" -N1 -n1 sh -c "$is_terminal"
+	equal "the same streams are terminals: --ddp $how" \
+		"$(cat wanted)" "$(cat out)"
+	call login srun --ddp "$how" -N1 -n1 --ddp-logs=logs \
+		sh -c "$is_terminal"
+	equal "the same streams are terminals: --ddp $how --ddp-logs=DIR" \
+		"$(cat wanted)" "$(sed 's/^\[0 n1\] //' out)"
+done
+rm -rf logs
+
+set -- srun --ddp -N2 --ntasks-per-node=2
+call login "$@" --ddp-logs=logs "$scratch/prints"
+whole out line 0 1 2 3 && whole err error 0 1 2 3 && test "$status" = 0
+result $? 'at srun 4 ranks of 10,000 lines each are whole, and each is once'
+logged logs 0 1 2 3
+result $? 'each rank has its logs, with its bytes as they were'
+find logs -mindepth 1 -type d | grep -qx 'logs/[0-9]*\.0'
+result $? "they are in a folder with the job's and the step's number"
+rm -rf logs
+call login "$@" --ddp-show=0,2-3 "$scratch/prints"
+whole out line 0 2 3 && whole err error 0 2 3 && test "$status" = 0
+result $? '--ddp-show=0,2-3: those alone are at srun'
+call login "$@" --ddp-show=1 --ddp-logs=logs/ "$scratch/prints"
+whole out line 1 && whole err error 1 && logged logs 0 1 2 3
+result $? '--ddp-show=1 --ddp-logs=DIR/: one rank is at srun, logs have all'
+rm -rf logs
+call login "$@" --output=none --ddp-logs=logs "$scratch/prints"
+! test -s out && ! test -s err && logged logs 0 1 2 3
+result $? '--output=none --ddp-logs=DIR: srun prints none of it, logs have all'
+rm -rf logs
+call login "$@" --output=file --ddp-logs=logs "$scratch/prints"
+grep line file >lines
+grep error file >errors
+whole lines line 0 1 2 3 && whole errors error 0 1 2 3 &&
+	logged logs 0 1 2 3 && test "$(wc -l <file)" = 80000
+result $? '--output=FILE --ddp-logs=DIR: what srun prints is in the file'
+rm -rf logs
+call login "$@" -l --ddp-show=1 echo word
+equal '-l: both labels' '1: [1 n1] word' "$(cat out)"
+call login srun --ddp -N1 -n1 --ddp-logs=logs "$scratch/bytes"
+LC_ALL=C awk 'length > 999 || !/^\[0 n1\] /' out err >why
+test "$(tr -cd z <err | wc -c)" = 100001 && ! test -s why &&
+	cmp plain.out logs/*/rank-000000.out >why &&
+	cmp plain.err logs/*/rank-000000.err >why
+result $? 'a line too long for srun becomes several; the log has it whole'
+rm -rf logs
+
+call login mkdir -m 777 mine
+call login ln -s mine linked
+call login srun --ddp -N1 -n1 --chdir="$scratch/mine" --ddp-logs=logs echo a
+find mine/logs -name rank-000000.out | grep -q .
+result $? "a relative folder is in the step's"
+call login srun --ddp -N1 -n1 --ddp-logs=linked echo a
+test "$status" = 0 && find linked/ -name rank-000000.out | grep -q .
+result $? "the user's own link is followed"
+call login env SLURM_RESTART_COUNT=1 srun --ddp -N1 -n1 --ddp-logs=logs echo a
+equal 'a job that is requeued has new logs' a \
+	"$(cat logs/*.0.1/rank-000000.out)"
+rm -rf logs
+
+# denies WORDS CMD...: its only task ends with one sentence with WORDS
+denies()
+{
+	denies_words=$1
+	shift
+	call login "$@"
+	test "$status" -eq 1 && ! test -s out &&
+		grep 'slurm-ddp: rank 0 on n1: ' err >why &&
+		test "$(wc -l <why)" = 1 && grep -qF -- "$denies_words" why
+	result $? "$* is refused: $denies_words"
+}
+
+# What cannot be
+refuses 'ranks of this step are 0 to 3; leave out those from 4 on' \
+	"$@" --ddp-show=0,4 true
+refuses "--ddp-show 'a', byte 1" "$@" --ddp-show=a true
+refuses "not a folder's path" "$@" --ddp-logs= true
+refuses 'leave out one of them' "$@" --ddp-logs=logs --pty true
+refuses '--ddp-show: given without --ddp' srun -n1 --ddp-show=0 true
+for option in --output=%t.out --error=%2N.err; do
+	refuses "leave out $option, or --ddp-logs" \
+		srun --ddp -N1 -n1 --ddp-logs=logs "$option" true
+done
+denies 'cannot write /proc/logs: ' \
+	srun --ddp -N1 -n1 --ddp-logs=/proc/logs true
+mkdir -m 777 theirs
+ln -s theirs others
+chown -h 1:1 others
+denies "cannot write others: it is another user's link" \
+	srun --ddp -N1 -n1 --ddp-logs=others true
+hold -N1 -n1
+rm -rf logs
+mkdir -m 777 logs
+ln -s ../theirs "logs/$job.0"
+mkdir -m 777 "logs/$job.1"
+denies "logs/$job.0: it is a link" \
+	srun --ddp --jobid="$job" -N1 -n1 --ddp-logs=logs true
+denies "logs/$job.1: it is another user's" \
+	srun --ddp --jobid="$job" -N1 -n1 --ddp-logs=logs true
+release
+rm -rf logs
+
+# A disk that is full
+admin n1 mount -t tmpfs -o size=64k,mode=777 tmpfs "$scratch/theirs"
+call login srun --ddp -N1 -n1 --ddp-logs="$scratch/theirs" \
+	seq -f 'line %.0f of 0' 1 10000
+grep -v '^\[0 n1\] line' out >full
+grep '^\[0 n1\] line' out >lines
+whole lines line 0 && test "$status" = 0 && test "$(wc -l <full)" = 1 &&
+	grep -q 'rank-000000.out any more: No space left on device' full
+result $? 'a full disk is told once, and the lines go on at srun'
+admin n1 umount "$scratch/theirs"
+
+# Whoever is killed
+for name in ddp-tee ddp-agent; do
+	call login "$@" "$scratch/pauses" pkill -KILL -x "$name"
+	for rank in 0 1 2 3; do
+		seq -f "line %.0f of $rank" 1 10000
+		seq -f "error %.0f of $rank" 1 10000
+	done | sort >wanted
+	grep -h " of [0-3]\$" out err | sort | diff wanted - >why &&
+		test "$status" = 0
+	result $? "$name is killed: each line is there once"
+	call login "$@" --ddp-logs=logs "$scratch/pauses" \
+		pkill -KILL -x "$name"
+	whole out line 0 1 2 3 && test "$status" = 0 &&
+		grep '^\[' err >lines && whole lines error 0 1 2 3 &&
+		logged logs 0 1 2 3
+	result $? "$name is killed, with --ddp-logs=DIR: the same"
+	rm -rf logs
+done
+call login srun --ddp -N1 -n1 sh -c '
+	seq 1 1000000 >&2 &
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		sleep 0.05
+		pkill -KILL -x ddp-tee
+	done
+	wait'
+seq 1 1000000 | cmp - err >why && test "$status" = 0
+result $? 'ddp-tee is killed ten times while it copies: each byte is once'
+
+# Ranks that close their streams, and processes that stay
+call login srun --ddp -N1 -n2 sh -c 'echo a >&2; exec 2>&-; sleep 0.2; echo b'
+equal 'a rank that closes its standard error goes on' '0 a a b b' \
+	"$status $(cat err out | paste -sd' ')"
+call login srun --ddp -N1 -n2 --ddp-logs=logs sh -c '
+	(sleep 50; echo late) &
+	printf "not whole"'
+equal 'a process that outlives its rank is not waited for' \
+	'0 [0 n1] not whole,[1 n1] not whole' \
+	"$status $(sort out | paste -sd,)"
+rm -rf logs
+for how in --ddp-supervise=on --ddp-show=0; do
+	login srun --ddp "$how" -N1 -n1 sh -c 'seq 1 400000 >&2' 2>&1 |
+		{ sleep 3; sed 's/^\[0 n1\] //'; } >lines
+	seq 1 400000 | cmp - lines >why
+	result $? "a slow reader gets all of it: srun --ddp $how"
+done
+settle
+equal 'nothing is left of all these steps' '' \
+	"$("$sandbox" exec --dir "$dir/cluster" ps -C ddp-tee,ddp-agent \
+		-o pid=,args=)"
+
+# The last lines of a rank that fails
+fails='test "$SLURM_PROCID" = 2 || exec sleep 30
+	seq 1 3000 >&2; echo last >&2; kill -9 $$'
+for how in --quiet --error=last --error=last.%t --ddp-show=0; do
+	call login "$@" "$how" sh -c "$fails"
+	equal "the last lines of the rank that failed are told: $how" \
+		'2992 2993 2994 2995 2996 2997 2998 2999 3000 last' \
+		"$(sed -n 's/.*slurm-ddp: rank 2: | //p' err | paste -sd' ')"
+done
