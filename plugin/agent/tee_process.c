@@ -86,8 +86,8 @@ static void finish(struct process *process)
 
 static void listen(struct process *process)
 {
+	struct ddp_note note = { 0 };
 	int fds[DDP_NOTE_FDS];
-	struct ddp_note note;
 	int rc = ddp_note_receive(CONTROL, &note, fds);
 
 	if (rc > 0 && note.kind == DDP_NOTE_OUTPUT)

@@ -115,28 +115,36 @@ static bool has_room(const struct ddp_task *task)
 				 FDS_OTHER;
 }
 
+static int refuse_file(int stream, struct ddp_error *error)
+{
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			     "%s: %s goes to a file on this node already; "
+			     "leave out --output and --error",
+			     ddp_plugin.logs ? "--ddp-logs" : "--ddp-show",
+			     stream_names[stream]);
+}
+
+/* Whether srun prints what comes from this stream. */
+static bool is_shown(const struct ddp_task *task, enum kind kind)
+{
+	return kind != NOTHING &&
+	       (!ddp_plugin.show || ddp_ranks_has(ddp_plugin.show, task->rank));
+}
+
 /* --ddp-logs or --ddp-show. */
 static int divert_lines(const struct ddp_task *task, int stream,
 			struct ddp_error *error)
 {
+	enum kind kind = find_kind(stream);
 	struct ddp_note note = {
 		.kind = DDP_NOTE_OUTPUT, .task = task->local_rank,
-		.stream = (uint32_t)stream, .way = DDP_NOTE_LINES,
+		.stream = (uint32_t)stream,
+		.way = is_shown(task, kind) ? DDP_NOTE_LINES : DDP_NOTE_DROP,
 	};
-	enum kind kind = find_kind(stream);
 	int log = -1, rc;
 
 	if (kind == PLAIN_FILE || kind == OTHER)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "%s: %s goes to a file on this node "
-				     "already; leave out --output and --error",
-				     ddp_plugin.logs ? "--ddp-logs" :
-				     "--ddp-show", stream_names[stream]);
-	if (kind == NOTHING && !ddp_plugin.logs)
-		return 0;
-	if (kind == NOTHING ||
-	    (ddp_plugin.show && !ddp_ranks_has(ddp_plugin.show, task->rank)))
-		note.way = DDP_NOTE_DROP;
+		return refuse_file(stream, error);
 	snprintf(note.label, sizeof(note.label), "[%u %.255s] ", task->rank,
 		 task->vars.rank.host);
 	if (ddp_plugin.logs) {
