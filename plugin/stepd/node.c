@@ -174,10 +174,14 @@ static void take_slot(struct ddp_task *task, const struct ddp_slot *slot)
 	task->vars.visible = slot->visible;
 }
 
-/*
- * Where nothing is to be chosen, tasks meet only for the agent: if there is a
- * supervisor to which it can report.
- */
+/* A supervisor to which it can report, or output that it has copied. */
+static bool needs_agent(const struct ddp_task *task)
+{
+	return ddp_task_users(task, DDP_TELL_SUPERVISOR) || ddp_plugin.logs ||
+	       ddp_plugin.show;
+}
+
+/* Where nothing is to be chosen, tasks meet only for the agent. */
 int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 {
 	bool place = ddp_options_place();
@@ -185,8 +189,7 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 	struct ddp_node *node;
 	int rc;
 
-	if (!place && (!ddp_stepd.siblings ||
-		       !ddp_task_users(task, DDP_TELL_SUPERVISOR)))
+	if (!place && (!ddp_stepd.siblings || !needs_agent(task)))
 		return 0;
 	if (!ddp_stepd.siblings) {
 		task->alike = true;

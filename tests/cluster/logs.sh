@@ -156,6 +156,10 @@ denies()
 	result $? "$* is refused: $denies_words"
 }
 
+call login srun --ddp --ddp-gpus=off --ddp-cpus=off --ddp-supervise=off -N1 \
+	-n1 --ddp-show=0 echo a
+equal 'it needs no placement, and no supervisor' '[0 n1] a' "$(cat out)"
+
 # What cannot be
 refuses 'ranks of this step are 0 to 3; leave out those from 4 on' \
 	"$@" --ddp-show=0,4 true
