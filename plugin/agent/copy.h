@@ -15,7 +15,7 @@
 #include "watch/tail.h"
 
 enum {
-	DDP_COPY_IN = 16384,
+	DDP_COPY_IN = 65536,	/* what a pipe holds */
 	DDP_COPY_OUT = 16 * DDP_LINES_MAX
 };
 
