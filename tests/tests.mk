@@ -154,7 +154,7 @@ endif
 ifeq ($(HAVE_PLUGIN),yes)
 CHECKS += obj/tests/spank/spank_host
 else
-CHECKS += without-slurm-and-hwloc
+CHECKS += without-slurm-hwloc-or-gcrypt
 endif
 without-%:
 	@echo 'check: $* was not found; the tests that need it are left out'

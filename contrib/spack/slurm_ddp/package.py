@@ -35,6 +35,7 @@ class SlurmDdp(AutotoolsPackage):
     depends_on("c", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("hwloc@2:")
+    depends_on("libgcrypt")
     depends_on("pmix")
     depends_on("slurm")
     depends_on("mpi", when="+mpi")
@@ -42,6 +43,7 @@ class SlurmDdp(AutotoolsPackage):
 
     def configure_args(self):
         args = [f"--with-{name}={self.spec[name].prefix}" for name in ("slurm", "hwloc", "pmix")]
+        args.append(f"--with-gcrypt={self.spec['libgcrypt'].prefix}")
         args.append(f"--with-slurm-plugindir={self.prefix.lib.slurm}")
         for variant, option, name in (("+mpi", "mpi", "mpi"), ("+train", "blas", "openblas")):
             if self.spec.satisfies(variant):
