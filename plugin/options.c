@@ -135,6 +135,13 @@ static struct spank_option options[DDP_OPTION_COUNT] = {
 			 "in front",
 		.has_arg = 1,
 	},
+	[DDP_OPTION_SIGNAL] = {
+		.arginfo = "SIGNAL@SECONDS",
+		.usage = "with --ddp: send a signal, such as USR1@90, to the "
+			 "ranks, and to no process of theirs, this long before "
+			 "the job's end",
+		.has_arg = 1,
+	},
 };
 
 void ddp_options_read(int argc, char **argv)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "layout/placement.h"
+#include "watch/notice.h"
 
 enum {
 	DDP_ENV_MAX = 32,	/* variables of env= */
@@ -38,6 +39,7 @@ struct ddp_plugin {
 	uint32_t grace_s;	/* --ddp-grace; 0: not given */
 	const char *logs;	/* --ddp-logs; NULL: not given */
 	const char *show;	/* --ddp-show; NULL: not given */
+	struct ddp_notice notice;	/* --ddp-signal; number 0: not given */
 
 	/* The site's alone, which options do not replace */
 	bool mpi_keep;		/* plugstack: mpi=keep */

@@ -20,6 +20,7 @@ const char *const ddp_option_names[DDP_OPTION_COUNT + 1] = {
 	[DDP_OPTION_GRACE] = "--ddp-grace",
 	[DDP_OPTION_LOGS] = "--ddp-logs",
 	[DDP_OPTION_SHOW] = "--ddp-show",
+	[DDP_OPTION_SIGNAL] = "--ddp-signal",
 };
 
 /* Parse words with commas in between; off must be the only one. */
@@ -157,6 +158,12 @@ static int parse_show(const char *text, struct ddp_plugin *plugin,
 	return 0;
 }
 
+static int parse_signal(const char *text, struct ddp_plugin *plugin,
+			struct ddp_error *error)
+{
+	return ddp_notice_parse(text, &plugin->notice, error);
+}
+
 static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
 					  struct ddp_error *) = {
 	[DDP_OPTION_DDP] = parse_words,
@@ -169,6 +176,7 @@ static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
 	[DDP_OPTION_GRACE] = parse_grace,
 	[DDP_OPTION_LOGS] = parse_logs,
 	[DDP_OPTION_SHOW] = parse_show,
+	[DDP_OPTION_SIGNAL] = parse_signal,
 };
 
 int ddp_value_parse(enum ddp_option option, const char *text,

@@ -17,6 +17,7 @@ void ddp_allocator_post_opt(void)
 	if (!ddp_check_options() || !ddp_cli_available())
 		return;
 	ddp_policy_check(0);
+	ddp_check_signals();
 	if (!ddp_plugin.cpus_trust)
 		ddp_check_cpus();
 }

@@ -15,6 +15,7 @@
 #include "srun/arguments.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
+#include "srun/context.h"
 #include "srun/mpi.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
@@ -64,6 +65,10 @@ bool ddp_check_options(void)
 	if (error)
 		ddp_srun_refuse("%s", error);
 	check_logs();
+	if (ddp_plugin.notice.number && ddp_plugin.unsupervised)
+		ddp_srun_refuse("--ddp-signal: is sent by the process that "
+				"--ddp-supervise=off leaves out; leave out one "
+				"of them");
 	if (ddp_cli_get("no-allocate"))
 		ddp_srun_refuse("--no-allocate: makes a step without a job, "
 				"and --ddp needs one; leave out one of them");
@@ -100,6 +105,33 @@ void ddp_check_dry_run(void)
 		if (ddp_cli_isset(programs[i]))
 			ddp_srun_refuse("--ddp=dry-run: runs nothing of yours; "
 					"leave out --%s", programs[i]);
+}
+
+/* Slurm leaves @SECONDS out where it is the 60 that it takes by default. */
+static void check_slurms_signal(const char *signal)
+{
+	const char *colon = strchr(signal, ':');
+
+	if (colon && memchr(signal, 'B', (size_t)(colon - signal)))
+		return;
+	slurm_info("slurm-ddp: --signal=%s goes to every process of the ranks, "
+		   "data loaders too; use --ddp-signal=%s%s, which goes to the "
+		   "ranks alone", signal, colon ? colon + 1 : signal,
+		   strchr(signal, '@') ? "" : "@60");
+}
+
+void ddp_check_signals(void)
+{
+	const char *signal = ddp_cli_get("signal");
+
+	/* A step within a job does nothing with it. */
+	if (signal && !ddp_cli_isset("jobid"))
+		check_slurms_signal(signal);
+	if (ddp_plugin.notice.number && ddp_srun.launcher)
+		slurm_info("slurm-ddp: --ddp-signal goes to %s, not to the "
+			   "ranks that it starts; leave %s out, and srun "
+			   "starts one task a rank", ddp_srun.launcher,
+			   ddp_srun.launcher);
 }
 
 void ddp_check_cpus(void)

@@ -17,6 +17,12 @@ void ddp_check_tasks(void);
 /* What --ddp=dry-run needs, and what it cannot be used with. */
 void ddp_check_dry_run(void);
 
+/*
+ * Warn where a signal before the job's end goes to others than the ranks. In
+ * srun when the component's command is known.
+ */
+void ddp_check_signals(void);
+
 /* In sbatch and salloc: whether the request has CPUs enough. */
 void ddp_check_cpus(void);
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static const char *find_program(const char *name, char *path, size_t size)
 	return access(path, X_OK) == 0 ? path : name;
 }
 
-static pid_t start_program(const char *const argv[], int *out)
+static pid_t start_program(const char *const argv[], bool quiet, int *out)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -44,6 +45,9 @@ static pid_t start_program(const char *const argv[], int *out)
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
+	if (quiet)
+		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO,
+						 "/dev/null", O_WRONLY, 0);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
@@ -59,6 +63,11 @@ static pid_t start_program(const char *const argv[], int *out)
 	}
 	*out = pipes[0];
 	return pid;
+}
+
+pid_t ddp_program_start(const char *const argv[], int *out)
+{
+	return start_program(argv, true, out);
 }
 
 /* All that it prints; NULL if that is nothing. */
@@ -89,7 +98,7 @@ char *ddp_program_read(const char *const argv[])
 	pid_t pid;
 
 	sigaction(SIGCHLD, &usual, &before);
-	pid = start_program(argv, &out);
+	pid = start_program(argv, false, &out);
 	if (pid >= 0) {
 		text = read_all(out);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -2,11 +2,19 @@
 #ifndef DDP_SRUN_PROGRAM_H
 #define DDP_SRUN_PROGRAM_H
 
+#include <sys/types.h>
+
 /*
  * Run one of Slurm's programs, argv[0]: the one that was installed with this
  * srun, else the one on PATH. Returns all that it prints on stdout, the
  * caller's to free; NULL if it fails or prints nothing.
  */
 char *ddp_program_read(const char *const argv[]);
+
+/*
+ * Start one in the same way, and return its process; *out is then the read end
+ * of its stdout. What it prints on stderr is dropped. -1: it cannot start.
+ */
+pid_t ddp_program_start(const char *const argv[], int *out);
 
 #endif

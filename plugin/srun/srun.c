@@ -111,6 +111,7 @@ static void read_component(uint32_t component)
 		ddp_rerun_exec(component + 1);
 	if (ddp_plugin.dry_run && ddp_cli_available())
 		ddp_check_dry_run();
+	ddp_check_signals();
 	ddp_mpi_note();
 	tell_bind();
 	set_poison();

@@ -46,6 +46,7 @@ static struct row {
 	{ "partition", "SLURM_PARTITION", 'p', false, "" },
 	{ "prolog", "SLURM_PROLOG", 0, false, "" },
 	{ "pty", NULL, 0, false, "" },
+	{ "signal", NULL, 0, false, "" },
 	{ "task-epilog", "SLURM_TASK_EPILOG", 0, false, "" },
 };
 

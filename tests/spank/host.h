@@ -25,7 +25,7 @@ struct fake {
 	int argc;
 	char **argv;
 	char **env;			/* the task's, every string malloced */
-	struct spank_option *options[8];
+	struct spank_option *options[16];
 	unsigned int option_count;
 	unsigned int calls;		/* of all functions */
 	unsigned int items;		/* of those that tell or set */
@@ -166,6 +166,7 @@ void test_site(void);		/* test_site.c */
 void test_foreign(void);	/* test_foreign.c */
 void test_failures(void);	/* test_failures.c */
 void test_agent(void);		/* test_agent.c */
+void test_signal(void);	/* test_signal.c */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

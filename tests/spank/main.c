@@ -52,5 +52,6 @@ int main(int argc, char **argv)
 	test_foreign();
 	test_failures();
 	test_agent();
+	test_signal();
 	return cases_end();
 }
