@@ -85,6 +85,18 @@ void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
 	step->known++;
 }
 
+/* 1 is how Python and shells end by an error, so no code to agree on. */
+static bool is_answer(struct ddp_step *step, uint32_t status)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+
+	if (!step->noticed || code <= 1 ||
+	    (step->answer && step->answer != code))
+		return false;
+	step->answer = code;
+	return true;
+}
+
 void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 		      const struct ddp_wire *wire, int64_t now_ns)
 {
@@ -104,7 +116,8 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 	rank->tail = copy(wire->tail);
 	if (step->ended++ == 0)
 		step->end_ns = now_ns;
-	step->failed |= wire->status != 0;
+	rank->answered = is_answer(step, wire->status);
+	step->failed |= wire->status != 0 && !rank->answered;
 }
 
 void ddp_step_add_pong(struct ddp_step *step, uint32_t node,

@@ -22,6 +22,7 @@ struct ddp_step_node {
 
 struct ddp_step_rank {
 	bool known, ended;
+	bool answered;			/* the end is no failure: see noticed */
 	uint32_t node;			/* its index */
 	uint32_t pid, status;
 	int64_t at_ns;			/* its end, by the clock of its node */
@@ -34,6 +35,10 @@ struct ddp_step {
 	uint32_t world_size;		/* 0: no agent has connected yet */
 	uint32_t known, ended;		/* ranks */
 	bool failed;			/* one of them has, or a node is lost */
+	bool noticed;			/* they got --ddp-signal: from now on
+					 * one exit code, which is not 1, is
+					 * their answer */
+	int answer;			/* that code; 0: none yet */
 	int64_t end_ns;			/* when the first end was heard of */
 	int64_t start_ns;		/* of its first agent */
 	uint32_t node_count;

@@ -11,7 +11,7 @@ enum { TOGETHER_NS = 150000000 };
 
 static bool has_failed(const struct ddp_step_rank *rank)
 {
-	return rank->ended && rank->status != 0;
+	return rank->ended && rank->status != 0 && !rank->answered;
 }
 
 /* Of several at the same time, the lowest rank. */

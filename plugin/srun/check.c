@@ -65,10 +65,6 @@ bool ddp_check_options(void)
 	if (error)
 		ddp_srun_refuse("%s", error);
 	check_logs();
-	if (ddp_plugin.notice.number && ddp_plugin.unsupervised)
-		ddp_srun_refuse("--ddp-signal: is sent by the process that "
-				"--ddp-supervise=off leaves out; leave out one "
-				"of them");
 	if (ddp_cli_get("no-allocate"))
 		ddp_srun_refuse("--no-allocate: makes a step without a job, "
 				"and --ddp needs one; leave out one of them");

@@ -256,14 +256,15 @@ static bool add_cpus(const struct fill *fill)
 }
 
 /*
- * A supervisor that gives the others time ends them itself, even where
- * slurm.conf says that Slurm does.
+ * A supervisor that gives the others time, to end or to save, ends them itself,
+ * even where slurm.conf says that Slurm does.
  */
 static bool add_kill(void)
 {
 	if (ddp_cli_get("kill-on-bad-exit"))
 		return false;
-	ddp_rerun_add("SLURM_KILL_BAD_EXIT", ddp_plugin.grace_s ? "0" : "1");
+	ddp_rerun_add("SLURM_KILL_BAD_EXIT", ddp_plugin.grace_s ||
+		      ddp_plugin.notice.number ? "0" : "1");
 	return true;
 }
 

@@ -48,10 +48,12 @@ static void check(void)
 			  !ddp_rerun_added("SLURM_KILL_BAD_EXIT");
 
 	if (ddp_plugin.unsupervised &&
-	    (ddp_plugin.report || ddp_plugin.grace_s))
+	    (ddp_plugin.report || ddp_plugin.grace_s ||
+	     ddp_plugin.notice.number))
 		ddp_srun_refuse("%s: needs the supervisor; leave out "
 				"--ddp-supervise=off", ddp_plugin.report ?
-				"--ddp-report" : "--ddp-grace");
+				"--ddp-report" : ddp_plugin.grace_s ?
+				"--ddp-grace" : "--ddp-signal");
 	if (ddp_plugin.grace_s && kill_given)
 		ddp_srun_refuse("--ddp-grace: is given with "
 				"--kill-on-bad-exit, or SLURM_KILL_BAD_EXIT, by "
@@ -77,6 +79,7 @@ bool ddp_supervise(void)
 		.own_job = !ddp_cli_get("jobid") && !getenv("SLURM_JOB_ID"),
 		.grace_s = ddp_plugin.grace_s,
 		.report = ddp_plugin.report,
+		.notice = ddp_plugin.notice,
 	};
 	struct ddp_secret secret;
 	struct ddp_error error;

@@ -17,7 +17,7 @@
 #include "supervisor/now.h"
 
 enum {
-	SIGNALS, STDERR_IN, STDERR_OUT, AGENTS,	/* what is polled */
+	SIGNALS, STDERR_IN, STDERR_OUT, TIMER, AGENTS,	/* what is polled */
 	HOLD_MS = 800,		/* lines of Slurm's, from the first failure */
 	DECIDE_MS = 10000,	/* a node that may be lost is waited for */
 	LEFT_MS = 2000,		/* an agent left, and the step did not end */
@@ -44,8 +44,12 @@ int ddp_attempt_code(const struct ddp_attempt *attempt)
 
 static int get_timeout(const struct ddp_attempt *attempt)
 {
+	int timer_ms = ddp_timer_timeout_ms(&attempt->timer);
+
 	if (attempt->failed_ns || attempt->over_ns || attempt->ended_ns)
 		return TICK_MS;
+	if (timer_ms >= 0 && timer_ms < DDP_AGENTS_PING_MS)
+		return timer_ms;
 	return attempt->agents.count > 0 ? DDP_AGENTS_PING_MS : -1;
 }
 
@@ -61,7 +65,9 @@ static void wait_for_events(struct ddp_attempt *attempt)
 	fds[SIGNALS].fd = attempt->child.signals;
 	fds[STDERR_IN].fd = ddp_relay_reads(relay) ? relay->in : -1;
 	fds[STDERR_OUT].fd = relay->out.length > 0 ? STDERR_FILENO : -1;
+	fds[TIMER].fd = ddp_timer_fd(&attempt->timer);
 	fds[SIGNALS].events = fds[STDERR_IN].events = POLLIN;
+	fds[TIMER].events = POLLIN;
 	fds[STDERR_OUT].events = POLLOUT;
 	count = ddp_agents_fill(&attempt->agents, fds + AGENTS);
 	if (poll(fds, AGENTS + count, get_timeout(attempt)) > 0) {
@@ -209,6 +215,28 @@ static bool has_ended(const struct ddp_attempt *attempt, int64_t now_ns)
 	       now_ns - attempt->ended_ns >= ms(2 * LAST_MS);
 }
 
+/* The signal before the job's end, from when there are ranks to get it. */
+static void give_notice(struct ddp_attempt *attempt)
+{
+	struct ddp_text said = { 0 };
+	int signal;
+
+	if (!attempt->begun && attempt->step.world_size > 0) {
+		ddp_timer_begin(&attempt->timer, &attempt->wish->notice,
+				attempt->step.job_id);
+		attempt->begun = true;
+	}
+	if (attempt->failed_ns || attempt->child.ended)
+		ddp_timer_end(&attempt->timer);
+	signal = ddp_timer_run(&attempt->timer, &said);
+	if (said.length > 0)
+		ddp_relay_say(&attempt->relay, &said);
+	if (signal) {
+		ddp_agents_tell(&attempt->agents, DDP_WIRE_SIGNAL, signal);
+		attempt->step.noticed = true;
+	}
+}
+
 static void watch(struct ddp_attempt *attempt)
 {
 	int64_t now_ns = 0;
@@ -219,9 +247,10 @@ static void watch(struct ddp_attempt *attempt)
 		ddp_agents_tick(&attempt->agents, now_ns);
 		judge(attempt, now_ns);
 		ddp_ending_tick(attempt, now_ns);
+		give_notice(attempt);
 		if (attempt->child.ended)
 			end_left(attempt, now_ns);
-		else if (!attempt->step.failed)
+		else if (!attempt->step.failed && !attempt->step.noticed)
 			say_early(attempt, now_ns);
 		if (!attempt->child.ended && !attempt->failed_ns)
 			warn_of_left(attempt, now_ns);

@@ -6,6 +6,7 @@
 #include "supervisor/child.h"
 #include "supervisor/relay.h"
 #include "supervisor/supervisor.h"
+#include "supervisor/timer.h"
 #include "watch/verdict.h"
 
 /*
@@ -18,6 +19,7 @@ struct ddp_attempt {
 	struct ddp_relay relay;
 	struct ddp_step step;
 	struct ddp_agents agents;
+	struct ddp_timer timer;
 	struct ddp_verdict verdict;
 
 	/* attempt.c */
@@ -25,6 +27,7 @@ struct ddp_attempt {
 	int64_t decided_ns;	/* there is a verdict */
 	bool ended_by_user;	/* no failure: it or srun was told to end */
 	bool told_others, told_early;
+	bool begun;		/* the first agent is here */
 	int64_t ended_ns;	/* srun has ended */
 
 	/* ending.c */

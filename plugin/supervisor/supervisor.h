@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "layout/error.h"
+#include "watch/notice.h"
 #include "watch/proof.h"
 
 /* What the user wants. */
@@ -23,6 +24,7 @@ struct ddp_supervisor {
 	bool kill;		/* a failure ends the step */
 	bool own_job;		/* this srun makes its own job */
 	uint32_t grace_s;	/* time for the others to end; 0: none */
+	struct ddp_notice notice;	/* a signal before the job's end */
 	const char *report;	/* the file for a report; NULL: none */
 	uint16_t port_first, port_last;	/* to listen at; 0: any */
 

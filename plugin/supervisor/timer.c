@@ -1,169 +1,152 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asks slurmctld when the job ends, and tells when its ranks get the signal. */
+/* Asks when the job ends, and tells when its ranks get --ddp-signal. */
 #define _GNU_SOURCE
 #include "supervisor/timer.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "plugin.h"
 #include "srun/program.h"
 
 #define FORMAT "SLURM_TIME_FORMAT"
 
-static struct {
-	struct ddp_notice_plan plan;
-	char job[32];		/* as scontrol knows it; "": not begun */
-	char answer[4096];	/* its end comes early in a line */
-	size_t length;
-	pid_t pid;		/* scontrol; 0: it is not running */
-	int out;
-	bool complained, over;
-} timer;
-
-void ddp_timer_begin(uint32_t job_id)
+void ddp_timer_begin(struct ddp_timer *timer, const struct ddp_notice *notice,
+		     uint32_t job_id)
 {
 	const char *array = getenv("SLURM_ARRAY_JOB_ID");
 	const char *task = getenv("SLURM_ARRAY_TASK_ID");
 
-	if (!ddp_plugin.notice.number || timer.job[0])
-		return;
-	/* By its number, one task of an array can stand for the whole array. */
+	memset(timer, 0, sizeof(*timer));
+	timer->out = -1;
+	timer->notice = *notice;
+	timer->runs = notice->number != 0;
+	/* The number of one task of an array can stand for all of them. */
 	if (array && task)
-		snprintf(timer.job, sizeof(timer.job), "%.14s_%.14s", array,
+		snprintf(timer->job, sizeof(timer->job), "%.14s_%.14s", array,
 			 task);
 	else
-		snprintf(timer.job, sizeof(timer.job), "%u", job_id);
-	ddp_notice_begin(&timer.plan, ddp_plugin.notice.before_s, time(NULL));
+		snprintf(timer->job, sizeof(timer->job), "%u", job_id);
+	ddp_notice_begin(&timer->plan, notice->before_s, time(NULL));
 }
 
-/* With times as seconds; what srun is started with is not changed. */
-static void ask(void)
+/* An scontrol that still runs ends by itself; it is waited for elsewhere. */
+void ddp_timer_end(struct ddp_timer *timer)
 {
-	const char *argv[] = { "scontrol", "-o", "show", "job", timer.job,
+	if (ddp_timer_fd(timer) >= 0)
+		close(timer->out);
+	timer->runs = false;
+}
+
+/* With times as seconds. Our own environment is for srun, too. */
+static void ask(struct ddp_timer *timer)
+{
+	const char *argv[] = { "scontrol", "-o", "show", "job", timer->job,
 			       NULL };
 	const char *set = getenv(FORMAT);
 	char *before = set ? strdup(set) : NULL;
 
 	setenv(FORMAT, "%s", 1);
-	timer.length = 0;
-	timer.pid = ddp_program_start(argv, &timer.out);
-	if (timer.pid > 0)
-		fcntl(timer.out, F_SETFL, O_NONBLOCK);
+	timer->length = 0;
+	timer->plan.ask = time(NULL) + DDP_NOTICE_AGAIN_S;
+	if (ddp_program_start(argv, &timer->out) < 0)
+		timer->out = -1;
 	else
-		timer.pid = 0;
+		fcntl(timer->out, F_SETFL, O_NONBLOCK);
 	if (before)
 		setenv(FORMAT, before, 1);
 	else
 		unsetenv(FORMAT);
 	free(before);
-	timer.plan.ask = time(NULL) + DDP_NOTICE_AGAIN_S;
 }
 
-static void complain(const char *what)
+static void complain(struct ddp_timer *timer, struct ddp_text *said,
+		     const char *what)
 {
-	if (!timer.complained)
-		dprintf(STDERR_FILENO, "slurm-ddp: --ddp-signal: %s\n", what);
-	timer.complained = true;
+	if (!timer->complained)
+		ddp_text_add(said, "slurm-ddp: --ddp-signal: %s\n", what);
+	timer->complained = true;
 }
 
-static void take(enum ddp_notice_answer answer, time_t end)
+static void take(struct ddp_timer *timer, struct ddp_text *said)
 {
-	if (answer == DDP_NOTICE_NONE)
-		complain("slurmctld does not say when the job ends; it is "
-			 "asked again");
-	if (answer == DDP_NOTICE_UNLIMITED) {
-		timer.over = true;
-		complain("the job has no time limit, so no signal is sent; "
-			 "give it one with --time");
-	}
-	ddp_notice_answer(&timer.plan, time(NULL), answer, end);
-}
-
-/* scontrol has ended, or has had its time. */
-static void close_answer(void)
-{
-	kill(timer.pid, SIGKILL);
-	close(timer.out);
-	waitpid(timer.pid, NULL, 0);
-	timer.pid = 0;
-}
-
-/* What is longer than the room is read and dropped. */
-static void read_answer(void)
-{
-	size_t room = sizeof(timer.answer) - 1 - timer.length;
-	char rest[512];
 	time_t end = 0;
+	enum ddp_notice_answer answer;
+
+	timer->answer[timer->length] = '\0';
+	answer = ddp_notice_read(timer->answer, &end);
+	ddp_notice_answer(&timer->plan, time(NULL), answer, end);
+	if (answer == DDP_NOTICE_NONE)
+		complain(timer, said, "slurmctld does not say when the job "
+			 "ends; it is asked again");
+	if (answer != DDP_NOTICE_UNLIMITED)
+		return;
+	complain(timer, said, "no signal is sent, as the job has no time "
+		 "limit; give it one with --time");
+	ddp_timer_end(timer);
+}
+
+/* Returns whether all of the answer is there. What has no room is dropped. */
+static bool read_answer(struct ddp_timer *timer)
+{
+	char rest[512], *at;
+	size_t room;
 	ssize_t got;
 
 	do {
-		got = room ? read(timer.out, timer.answer + timer.length, room)
-			   : read(timer.out, rest, sizeof(rest));
-		if (got > 0 && room) {
-			timer.length += (size_t)got;
-			room -= (size_t)got;
-		}
+		room = sizeof(timer->answer) - 1 - timer->length;
+		at = room ? timer->answer + timer->length : rest;
+		got = read(timer->out, at, room ? room : sizeof(rest));
+		if (got > 0 && room)
+			timer->length += (size_t)got;
 	} while (got > 0 || (got < 0 && errno == EINTR));
 	if (got < 0 && errno == EAGAIN)
-		return;
-	timer.answer[timer.length] = '\0';
-	close_answer();
-	take(ddp_notice_read(timer.answer, &end), end);
+		return false;
+	close(timer->out);
+	timer->out = -1;
+	return true;
 }
 
-int ddp_timer_fd(void)
+int ddp_timer_fd(const struct ddp_timer *timer)
 {
-	return timer.pid ? timer.out : -1;
+	return timer->runs ? timer->out : -1;
 }
 
-int ddp_timer_timeout_ms(void)
+/* The next question, if none is asked already, or the signal. */
+int ddp_timer_timeout_ms(const struct ddp_timer *timer)
 {
-	time_t due = ddp_notice_due(&timer.plan), ask = timer.plan.ask;
-	time_t next = ask && (!due || ask < due) ? ask : due;
-	time_t now = time(NULL);
+	time_t next = ddp_notice_due(&timer->plan), now = time(NULL);
+	time_t ask_at = timer->out < 0 ? timer->plan.ask : 0;
 
-	if (!timer.job[0] || timer.over || !next)
+	if (ask_at && (!next || ask_at < next))
+		next = ask_at;
+	if (!timer->runs || !next)
 		return -1;
 	return next <= now ? 0 : (int)(next - now) * 1000;
 }
 
-static void send_now(void)
+static bool is_due(time_t at)
 {
-	dprintf(STDERR_FILENO, "slurm-ddp: the ranks get SIG%s, %jd s before "
-		"the job's end\n", ddp_notice_name(ddp_plugin.notice.number),
-		(intmax_t)(timer.plan.end - time(NULL)));
-	timer.over = true;
-	if (timer.pid)
-		close_answer();
+	return at && time(NULL) >= at;
 }
 
-int ddp_timer_run(void)
+int ddp_timer_run(struct ddp_timer *timer, struct ddp_text *said)
 {
-	time_t due;
-
-	if (!timer.job[0] || timer.over)
+	if (!timer->runs)
 		return 0;
-	if (timer.pid)
-		read_answer();
-	if (timer.plan.ask && time(NULL) >= timer.plan.ask) {
-		if (timer.pid) {	/* it has had its time */
-			close_answer();
-			take(DDP_NOTICE_NONE, 0);
-		} else {
-			ask();
-		}
-	}
-	due = ddp_notice_due(&timer.plan);
-	if (timer.over || !due || time(NULL) < due)
+	if (timer->out >= 0 && read_answer(timer))
+		take(timer, said);
+	else if (timer->out < 0 && is_due(timer->plan.ask))
+		ask(timer);
+	if (!timer->runs || !is_due(ddp_notice_due(&timer->plan)))
 		return 0;
-	send_now();
-	return ddp_plugin.notice.number;
+	ddp_text_add(said, "slurm-ddp: the ranks get SIG%s, as their job ends "
+		     "in %" PRIdMAX " s\n", ddp_notice_name(timer->notice.number),
+		     (intmax_t)(timer->plan.end - time(NULL)));
+	ddp_timer_end(timer);
+	return timer->notice.number;
 }

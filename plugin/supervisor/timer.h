@@ -1,24 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * --ddp-signal: tells the supervisor when to send the signal. It asks
- * slurmctld for the job's end through scontrol, and never waits for the answer.
+ * --ddp-signal: when the ranks get it. The job's end is asked of slurmctld
+ * through scontrol, for whose answer nothing here ever waits.
  */
 #ifndef DDP_SUPERVISOR_TIMER_H
 #define DDP_SUPERVISOR_TIMER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* The job is known: begin to ask. Does nothing without --ddp-signal. */
-void ddp_timer_begin(uint32_t job_id);
+#include "layout/text.h"
+#include "watch/notice.h"
+
+struct ddp_timer {
+	struct ddp_notice notice;
+	struct ddp_notice_plan plan;
+	char job[32];			/* as scontrol knows it */
+	int out;			/* scontrol's answer; -1: not asked */
+	char answer[4096];		/* its first part, which has the end */
+	size_t length;
+	bool complained;
+	bool runs;			/* it has begun, and is not over */
+};
+
+/* The step runs: begin to ask, if there is a notice to give. */
+void ddp_timer_begin(struct ddp_timer *timer, const struct ddp_notice *notice,
+		     uint32_t job_id);
+void ddp_timer_end(struct ddp_timer *timer);
 
 /* What poll(2) should wait for: input of this, -1 for none; and a timeout. */
-int ddp_timer_fd(void);
-int ddp_timer_timeout_ms(void);
+int ddp_timer_fd(const struct ddp_timer *timer);
+int ddp_timer_timeout_ms(const struct ddp_timer *timer);
 
 /*
- * Read and ask what is to be read and asked. Returns the signal that the ranks
- * should get now, once; 0: none yet.
+ * Ask and read what is due. Returns the signal if the ranks should get it now,
+ * once; 0: not now. What the user should know is added to said.
  */
-int ddp_timer_run(void);
+int ddp_timer_run(struct ddp_timer *timer, struct ddp_text *said);
 
 #endif

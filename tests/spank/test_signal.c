@@ -56,8 +56,8 @@ static const struct spank_case cases[] = {
 	  .refusal = "--ddp-signal: given without --ddp; add --ddp" },
 	{ .name = "--ddp-signal without who sends it",
 	  .command = "srun --ddp --ddp-signal=USR1@90 --ddp-supervise=off "
-	  STEP, .refusal = "--ddp-signal: is sent by the process that "
-	  "--ddp-supervise=off leaves out; leave out one of them" },
+	  STEP, .refusal = "--ddp-signal: needs the supervisor; leave "
+	  "out --ddp-supervise=off" },
 };
 
 void test_signal(void)
