@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# The signal before a job's end: --ddp-signal reaches the ranks alone, at its
+# time; what they save then is complete; the template puts the job into the
+# queue again.
+
+cluster --nodes 2 --gpus 2 --cpus 8
+
+as_root()
+{
+	"$sandbox" exec --dir "$dir/cluster" --root "$@"
+}
+
+# A program for tasks: rank and child each leave a file where they get USR1.
+# The rank ends with 75, and says after how long.
+cat >told <<'END'
+#!/bin/sh
+sh -c 'trap "echo >\"$0\"" USR1; while sleep 0.2; do :; done' "$1/$RANK.child" &
+begin=$(date +%s)
+trap 'echo >>"$1/$RANK"; echo $(($(date +%s) - begin)); sleep 1; exit 75' USR1
+while sleep 0.2; do :; done
+END
+chmod 755 told
+
+# told OPTION...: put the ranks' times into out, and the names of those that
+# were told into why
+told()
+{
+	rm -rf met
+	mkdir -m 777 met
+	call login srun --ddp -N2 --ntasks-per-node=2 "$@" ./told met
+	ls met >why
+}
+
+# A minute has 60 s, so this comes 5 s after the job's start. The shells start
+# at most some seconds later.
+told --time=1 --ddp-signal=USR1@55
+equal 'each rank is told, and none of its children' '0 1 2 3' \
+	"$(paste -sd' ' why)"
+test "$(sort -n out | awk 'NR == 1 && $1 >= 1 { good = 1 }
+	END { print good && $1 <= 15 && NR == 4 }')" = 1 &&
+	test "$(cat met/* | wc -l)" = 4
+result $? 'once, about 55 s before the end of a job of one minute'
+equal 'the exit code is what the ranks agreed on' 75 "$status"
+equal 'the user reads why, and of no failure' \
+	'slurm-ddp: the ranks get SIGUSR1, as their job ends in 55 s' \
+	"$(grep '^slurm-ddp' err)"
+
+cat >crash <<'END'
+#!/bin/sh
+trap 'test "$RANK" = 2 && kill -SEGV $$; sleep 30; exit 75' USR1
+while sleep 0.2; do :; done
+END
+chmod 755 crash
+call login srun --ddp -N2 --ntasks-per-node=2 --time=1 --ddp-signal=USR1@55 \
+	./crash
+grep -q '^slurm-ddp: rank 2 failed first on n2 .*SIGSEGV' err &&
+	test "$status" = 139
+result $? 'a rank that crashes while it saves is named'
+
+call login srun --ddp -N1 -n1 --ddp-signal=USR1@90 sleep 3
+test "$status" = 0 && test "$(grep -c . err)" = 1 &&
+	grep -q '^slurm-ddp: --ddp-signal: no signal .* no time limit' err
+result $? 'a job without a limit gets one sentence, and no signal'
+
+# The question 5 s before the signal, which was due 15 s after the start.
+rm -rf met
+mkdir -m 777 met
+bounded 20 srun --ddp -n2 -N2 --time=1 --ddp-signal=USR1@45 -J longer \
+	./told met >out 2>err &
+until job=$(bounded 9 squeue -h -n longer -t R -o %A) && test -n "$job"; do
+	sleep 0.1
+done
+as_root scontrol update "jobid=$job" timelimit=5
+wait $!
+test -z "$(ls met)" && ! grep 'get SIGUSR1' err >why
+result $? 'a job whose end is moved away is not told at the old time'
+
+call login sbatch -W --ddp --signal=USR1@90 -n1 -o /dev/null --wrap true
+grep -q 'slurm-ddp: --signal=USR1@90 goes to every process.*--ddp-signal=USR1@90' \
+	err
+result $? "sbatch --signal is told what it does to a rank's children"
+call login sbatch -W --ddp --signal=B:USR1@90 -n1 -o /dev/null --wrap true
+! grep slurm-ddp err >why
+result $? 'but not --signal=B:'
+
+# The template, with shells for ranks: the first attempt is told, the second
+# fails, and the third is the end, by each of the codes that can be one.
+requeue=$templates/pytorch_requeue
+cat >attempt <<'END'
+#!/bin/sh
+test "$RANK" != 0 || echo "attempt ${SLURM_RESTART_COUNT:-0}"
+case ${SLURM_RESTART_COUNT:-0} in
+0) trap 'exit 75' USR1; while sleep 0.2; do :; done ;;
+1) exit 7 ;;
+*) exit "$1" ;;
+esac
+END
+chmod 755 attempt
+for code in 0 65 75; do
+	sed "s,^srun .*,srun $scratch/attempt $code,; s/^requeues=20/requeues=2/
+		s/^#SBATCH --time=.*/#SBATCH --time=1/; s/USR1@90/USR1@55/
+		/--gres/d" "$requeue.sbatch" >job.sh
+	call login sbatch --parsable -o requeue.out job.sh
+	job=$(cat out)
+	# Slurm waits for two minutes, because it would take the end of the
+	# first attempt for that of the second.
+	while state=$(bounded 9 squeue -h -j "$job" -o %T 2>/dev/null) &&
+		test -n "$state"; do
+		sleep 1
+		test "$state" != PENDING ||
+			as_root scontrol update "jobid=$job" \
+				eligibletime=now 2>/dev/null
+	done
+	equal "the template with $code at the end: what it says" \
+		"attempt 0,exit code 75: requeued,attempt 1,exit code 7: requeued,attempt 2" \
+		"$(grep -E '^(attempt|exit code .*: requeued)' requeue.out |
+			paste -sd,)"
+	rm requeue.out
+done
+
+python=/usr/bin/python3
+if ! $python -c 'import torch.distributed' 2>why; then
+	skip 'PyTorch saves' "no torch for $python"
+	return
+fi
+# Debian 13's PyTorch has no libuv, and asks for it all the same.
+saves()
+{
+	call bounded 120 env USE_LIBUV=0 srun --ddp -N2 --ntasks-per-node=2 \
+		-c2 "$@"
+}
+# is_whole STEP: whether the checkpoint can be read and is of this step
+is_whole()
+{
+	$python -c 'import sys, torch
+state = torch.load(sys.argv[1])
+assert state["step"] == int(sys.argv[2]), state["step"]
+assert len(state["model"]) == 4 and len(state["optimizer"]["state"]) == 4
+assert all(v["step"] == state["step"]
+           for v in state["optimizer"]["state"].values())' \
+		checkpoint.pt "$1"
+}
+step=0
+for try in 1 2 3 4 5; do
+	saves --time=1 --ddp-signal=USR1@5$((try - 1)) \
+		$python "$requeue.py" 100000
+	from=$(sed -n 's/^from step //p' out)
+	saved=$(sed -n 's/^saved at step \([0-9]*\),.*/\1/p' out)
+	if test "$status" != 75 || test "$from" != "$step" ||
+		test "$saved" -le "$from" || test -e checkpoint.pt.new ||
+		! is_whole "$saved" >why 2>&1 ||
+		grep -E 'failed|Traceback|killed' err >why; then
+		break
+	fi
+	step=$saved
+done
+test "$try$saved" = "5$step"
+result $? 'PyTorch with data loaders saves 5 times of 5, and goes on from there'
