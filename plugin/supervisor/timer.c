@@ -93,14 +93,14 @@ static void take(struct ddp_timer *timer, struct ddp_text *said)
 /* Returns whether all of the answer is there. What has no room is dropped. */
 static bool read_answer(struct ddp_timer *timer)
 {
-	char rest[512], *at;
+	char rest[512];
 	size_t room;
 	ssize_t got;
 
 	do {
 		room = sizeof(timer->answer) - 1 - timer->length;
-		at = room ? timer->answer + timer->length : rest;
-		got = read(timer->out, at, room ? room : sizeof(rest));
+		got = room ? read(timer->out, timer->answer + timer->length,
+				  room) : read(timer->out, rest, sizeof(rest));
 		if (got > 0 && room)
 			timer->length += (size_t)got;
 	} while (got > 0 || (got < 0 && errno == EINTR));
