@@ -18,7 +18,7 @@ enum {
 	DDP_NOTICE_SECONDS_MAX = 65535,	/* as Slurm's --signal */
 	DDP_NOTICE_ASK_S = 300,		/* the longest time between questions */
 	DDP_NOTICE_AGAIN_S = 10,	/* when there was no answer */
-	DDP_NOTICE_LAST_S = 5		/* the last question before the signal */
+	DDP_NOTICE_LAST_S = 5		/* the last one before the signal */
 };
 
 struct ddp_notice {

@@ -145,7 +145,8 @@ int ddp_timer_run(struct ddp_timer *timer, struct ddp_text *said)
 	if (!timer->runs || !is_due(ddp_notice_due(&timer->plan)))
 		return 0;
 	ddp_text_add(said, "slurm-ddp: the ranks get SIG%s, as their job ends "
-		     "in %" PRIdMAX " s\n", ddp_notice_name(timer->notice.number),
+		     "in %" PRIdMAX " s\n",
+		     ddp_notice_name(timer->notice.number),
 		     (intmax_t)(timer->plan.end - time(NULL)));
 	ddp_timer_end(timer);
 	return timer->notice.number;

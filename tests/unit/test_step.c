@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is known of a step: the exit code that answers --ddp-signal. */
+#include <criterion/criterion.h>
+
+#include <signal.h>
+
+#include "watch/step.h"
+#include "watch/verdict.h"
+
+enum { CODE = 256 };	/* in a status, an exit code of 1 */
+
+/* Four ranks on a node; nobody has ended yet. */
+static struct ddp_step begin(bool noticed)
+{
+	const struct ddp_wire hello = {
+		.node = "n1", .job_id = 7, .world_size = 4, .count = 4,
+	};
+	struct ddp_wire rank = { .pid = 100 };
+	struct ddp_step step = { .world_size = 0 };
+	int node = ddp_step_add_node(&step, &hello, 1000);
+
+	cr_assert_eq(node, 0);
+	for (rank.rank = 0; rank.rank < 4; rank.rank++)
+		ddp_step_add_rank(&step, 0, &rank);
+	step.noticed = noticed;
+	return step;
+}
+
+static void end(struct ddp_step *step, uint32_t rank, uint32_t status)
+{
+	const struct ddp_wire wire = { .rank = rank, .status = status };
+
+	ddp_step_add_end(step, 0, &wire, 2000 + rank);
+}
+
+/* Whether it has failed, and who was first. */
+static void expect(struct ddp_step *step, bool failed, uint32_t rank)
+{
+	struct ddp_verdict verdict = ddp_verdict_find(step);
+
+	cr_expect_eq(step->failed, failed);
+	cr_expect_eq(verdict.kind,
+		     failed ? DDP_VERDICT_RANK : DDP_VERDICT_NONE);
+	cr_expect(!failed || verdict.rank == rank);
+	ddp_step_clear(step);
+}
+
+Test(step, one_code_after_the_notice_is_no_failure)
+{
+	struct ddp_step step = begin(true);
+
+	end(&step, 0, 75 * CODE);
+	end(&step, 1, 75 * CODE);
+	end(&step, 2, 0);
+	expect(&step, false, 0);
+}
+
+Test(step, without_a_notice_it_is_one)
+{
+	struct ddp_step step = begin(false);
+
+	end(&step, 1, 75 * CODE);
+	expect(&step, true, 1);
+}
+
+Test(step, a_second_code_is_a_failure)
+{
+	struct ddp_step step = begin(true);
+
+	end(&step, 0, 75 * CODE);
+	end(&step, 2, 3 * CODE);
+	end(&step, 1, 75 * CODE);
+	expect(&step, true, 2);
+}
+
+Test(step, an_uncaught_exception_is_a_failure)
+{
+	struct ddp_step step = begin(true);
+
+	end(&step, 1, CODE);
+	expect(&step, true, 1);
+}
+
+Test(step, a_signal_is_a_failure)
+{
+	struct ddp_step step = begin(true);
+
+	end(&step, 0, 75 * CODE);
+	end(&step, 3, SIGSEGV);
+	expect(&step, true, 3);
+}
