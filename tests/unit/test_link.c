@@ -199,12 +199,12 @@ static int get(int level, int name)
 	return value;
 }
 
-/* tcp(7): a question each second, and 8 s until the link is broken. */
+/* tcp(7): a question each second, and 7 s until the link is broken. */
 Test(link, notices_silence)
 {
 	cr_expect_eq(get(SOL_SOCKET, SO_KEEPALIVE), 1);
 	cr_expect_eq(get(IPPROTO_TCP, TCP_KEEPIDLE), 1);
 	cr_expect_eq(get(IPPROTO_TCP, TCP_KEEPINTVL), 1);
-	cr_expect_eq(get(IPPROTO_TCP, TCP_USER_TIMEOUT), 8000);
+	cr_expect_eq(get(IPPROTO_TCP, TCP_USER_TIMEOUT), 7000);
 	cr_expect_eq(get(IPPROTO_TCP, TCP_NODELAY) != 0, 1);
 }
