@@ -109,7 +109,7 @@ static void orphan(struct ddp_agent *agent)
 static void read_note(struct ddp_agent *agent)
 {
 	int fds[DDP_NOTE_FDS];
-	struct ddp_note note;
+	struct ddp_note note = { 0 };
 	int rc = ddp_note_receive(DDP_AGENT_NOTES, &note, fds);
 
 	if (rc == 0 || (rc < 0 && errno != EAGAIN))
