@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All that runs as root, in slurmstepd itself: memory is mapped that the tasks
- * share, there is a pause when a task has failed, and the node's agent is
- * waited for. The only other code of the plugin that runs as root is the
- * parsing of its options and arguments, in options.c, values.c, site.c and
- * keys.c. None of it reads an environment or a file; of what tasks write it
- * reads a pid.
+ * share, there is a pause when a task has failed, and the node's agent is told
+ * how tasks end, and waited for. The only other code of the plugin that runs as
+ * root is the parsing of its options and arguments, in options.c, values.c,
+ * site.c and keys.c. None of it reads an environment or a file; of what tasks
+ * write it reads a pid.
  */
 #define _GNU_SOURCE
 #include "stepd/root.h"
