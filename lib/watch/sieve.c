@@ -45,17 +45,16 @@ static void add_part(struct ddp_sieve *sieve, const char *bytes, size_t length,
 		     size_t before, struct ddp_text *out)
 {
 	enum word word = is_slurms(sieve);
-	struct ddp_text *to = out;
+	bool decides = sieve->now == DDP_SIEVE_DECIDE;
+	struct ddp_text *to;
 
-	if (sieve->now == DDP_SIEVE_DECIDE && word == PERHAPS)
+	if (decides && word == PERHAPS)
 		return;
-	if (sieve->now == DDP_SIEVE_DECIDE) {
+	if (decides)
 		sieve->now = word == YES ? DDP_SIEVE_KEEP : DDP_SIEVE_PASS;
-		if (word == YES)
-			to = &sieve->kept;
-		ddp_text_add_bytes(to, sieve->line, before);
-	}
 	to = sieve->now == DDP_SIEVE_KEEP ? &sieve->kept : out;
+	if (decides)
+		ddp_text_add_bytes(to, sieve->line, before);
 	ddp_text_add_bytes(to, bytes, length);
 }
 

@@ -53,7 +53,7 @@ static void find_node(const struct ddp_step *step, struct ddp_verdict *first,
 	}
 }
 
-/* A signal that is sent to a program; others it raises by a fault of its own. */
+/* A signal that is sent to a program. Others it raises by its own fault. */
 static bool is_sent(int signal)
 {
 	switch (signal) {

@@ -56,9 +56,9 @@ static void check(void)
 				"--ddp-grace" : "--ddp-signal");
 	if (ddp_plugin.grace_s && kill_given)
 		ddp_srun_refuse("--ddp-grace: is given with "
-				"--kill-on-bad-exit, or SLURM_KILL_BAD_EXIT, by "
-				"which Slurm ends all at once, or nobody does; "
-				"leave out one of them");
+				"--kill-on-bad-exit, or SLURM_KILL_BAD_EXIT, "
+				"by which Slurm ends all at once, or nobody "
+				"does; leave out one of them");
 }
 
 static void tell_tasks(const struct ddp_supervisor *supervisor,

@@ -13,7 +13,11 @@
 
 #include "supervisor/now.h"
 
-enum { PROOF_MS = 10000, SILENT_MS = 2500 };
+enum {
+	PROOF_MS = 10000,
+	SILENT_MS = 2500,
+	STRANGERS_MAX = 1024	/* who have not proven themselves yet */
+};
 
 void ddp_agents_clear(struct ddp_agents *agents)
 {
@@ -26,7 +30,7 @@ void ddp_agents_clear(struct ddp_agents *agents)
 	agents->count = 0;
 }
 
-static void close_link(struct ddp_agent *agent)
+static void close_link(struct ddp_peer *agent)
 {
 	ddp_link_destroy(agent->link);
 	agent->link = NULL;
@@ -36,7 +40,7 @@ static void close_link(struct ddp_agent *agent)
  * A node is lost where nothing answers for its machine. Where the kernel there
  * says that the connection is no more, the agent alone has ended.
  */
-static void lose(struct ddp_agents *agents, struct ddp_agent *agent, int why)
+static void lose(struct ddp_agents *agents, struct ddp_peer *agent, int why)
 {
 	struct ddp_step_node *node;
 
@@ -55,14 +59,14 @@ static void lose(struct ddp_agents *agents, struct ddp_agent *agent, int why)
 	}
 }
 
-static void send_to(struct ddp_agents *agents, struct ddp_agent *agent,
-		    const struct ddp_wire *wire)
+void ddp_agents_send(struct ddp_agents *agents, struct ddp_peer *agent,
+		     const struct ddp_wire *wire)
 {
 	if (agent->link && ddp_link_send(agent->link, wire) < 0)
 		lose(agents, agent, errno);
 }
 
-static void ping(struct ddp_agents *agents, struct ddp_agent *agent)
+void ddp_agents_ping(struct ddp_agents *agents, struct ddp_peer *agent)
 {
 	const struct ddp_wire wire = {
 		.kind = DDP_WIRE_PING, .at_ns = (uint64_t)ddp_now_ns(),
@@ -71,18 +75,27 @@ static void ping(struct ddp_agents *agents, struct ddp_agent *agent)
 	if (agent->asked)
 		return;
 	agent->asked = true;
-	send_to(agents, agent, &wire);
+	ddp_agents_send(agents, agent, &wire);
 }
 
-/* A place for one more agent; that of one that never proved itself is free. */
-static struct ddp_agent *add_agent(struct ddp_agents *agents)
+/*
+ * A place for one more agent; that of one that never proved itself is free.
+ * NULL: there are too many of these. An agent then tries again.
+ */
+static struct ddp_peer *add_agent(struct ddp_agents *agents)
 {
-	struct ddp_agent *all;
-	size_t i;
+	size_t i, strangers = 0;
+	struct ddp_peer *all;
 
-	for (i = 0; i < agents->count; i++)
-		if (!agents->all[i].link && agents->all[i].node < 0)
+	for (i = 0; i < agents->count; i++) {
+		if (agents->all[i].node >= 0)
+			continue;
+		if (!agents->all[i].link)
 			return &agents->all[i];
+		strangers++;
+	}
+	if (strangers >= STRANGERS_MAX)
+		return NULL;
 	all = realloc(agents->all, (i + 1) * sizeof(*all));
 	if (!all)
 		return NULL;
@@ -94,13 +107,13 @@ static struct ddp_agent *add_agent(struct ddp_agents *agents)
 static void begin(struct ddp_agents *agents, int fd)
 {
 	struct ddp_wire wire = { .kind = DDP_WIRE_CHALLENGE };
-	struct ddp_agent *agent = add_agent(agents);
+	struct ddp_peer *agent = add_agent(agents);
 
 	if (!agent) {
 		close(fd);
 		return;
 	}
-	*agent = (struct ddp_agent){ .node = -1, .since_ns = ddp_now_ns() };
+	*agent = (struct ddp_peer){ .node = -1, .since_ns = ddp_now_ns() };
 	agent->link = ddp_link_create(fd);
 	if (!agent->link)
 		return;
@@ -109,7 +122,7 @@ static void begin(struct ddp_agents *agents, int fd)
 		return;
 	}
 	memcpy(wire.nonce, agent->nonce, sizeof(wire.nonce));
-	send_to(agents, agent, &wire);
+	ddp_agents_send(agents, agent, &wire);
 }
 
 static void accept_all(struct ddp_agents *agents)
@@ -128,99 +141,7 @@ static void accept_all(struct ddp_agents *agents)
 	ddp_relay_say(agents->relay, &text);
 }
 
-static void kill_late(struct ddp_agents *agents, struct ddp_agent *agent)
-{
-	const struct ddp_wire wire = { .kind = DDP_WIRE_KILL };
-
-	if (agents->ends)
-		send_to(agents, agent, &wire);
-}
-
-/* Returns whether this is an agent of the step. */
-static bool welcome(struct ddp_agents *agents, struct ddp_agent *agent,
-		    const struct ddp_wire *hello)
-{
-	struct ddp_wire wire = { .kind = DDP_WIRE_WELCOME };
-
-	if (!ddp_proof_check(agents->secret, "agent", hello->node,
-			     agent->nonce, hello->proof) ||
-	    ddp_proof_make(agents->secret, "supervisor", hello->node,
-			   hello->nonce, wire.proof) < 0)
-		return false;
-	agent->heard_ns = ddp_now_ns();
-	agent->node = ddp_step_add_node(agents->step, hello, agent->heard_ns);
-	if (agent->node < 0)
-		return false;
-	send_to(agents, agent, &wire);
-	ping(agents, agent);
-	kill_late(agents, agent);
-	return true;
-}
-
-static void say_stays(struct ddp_agents *agents, const struct ddp_agent *agent,
-		      const struct ddp_wire *wire)
-{
-	struct ddp_text text = { 0 };
-
-	ddp_text_add(&text, "slurm-ddp: ");
-	if (wire->rank != DDP_WIRE_NO_RANK)
-		ddp_text_add(&text, "rank %u", wire->rank);
-	else
-		ddp_text_add(&text, "a process");
-	ddp_text_add_quoted(&text, " on %s (pid %u) stays: %s",
-			    agents->step->nodes[agent->node].name, wire->pid,
-			    wire->message);
-	ddp_text_add(&text, "\n");
-	ddp_relay_say(agents->relay, &text);
-}
-
-static void orphan(struct ddp_step *step, struct ddp_step_node *node,
-		   const struct ddp_wire *wire)
-{
-	step->failed = true;
-	node->orphaned = true;
-	node->lost_ns = ddp_now_ns();
-	if (node->trip_ns != INT64_MAX)
-		node->lost_ns = (int64_t)wire->at_ns + node->offset_ns;
-}
-
-/* Returns whether the message may come from an agent. */
-static bool take(struct ddp_agents *agents, struct ddp_agent *agent,
-		 const struct ddp_wire *wire)
-{
-	struct ddp_step *step = agents->step;
-	uint32_t node = (uint32_t)agent->node;
-
-	if (agent->node < 0)
-		return wire->kind == DDP_WIRE_HELLO &&
-		       welcome(agents, agent, wire);
-	agent->heard_ns = ddp_now_ns();
-	switch (wire->kind) {
-	case DDP_WIRE_RANK:
-		ddp_step_add_rank(step, node, wire);
-		return true;
-	case DDP_WIRE_END:
-		ddp_step_add_end(step, node, wire, agent->heard_ns);
-		return true;
-	case DDP_WIRE_PONG:
-		agent->asked = false;
-		ddp_step_add_pong(step, node, wire, agent->heard_ns);
-		return true;
-	case DDP_WIRE_ORPHANED:
-		orphan(step, &step->nodes[node], wire);
-		return true;
-	case DDP_WIRE_STAYS:
-		say_stays(agents, agent, wire);
-		return true;
-	case DDP_WIRE_DONE:
-		agent->done = true;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void read_agent(struct ddp_agents *agents, struct ddp_agent *agent)
+static void read_agent(struct ddp_agents *agents, struct ddp_peer *agent)
 {
 	struct ddp_wire wire;
 	int rc;
@@ -232,7 +153,7 @@ static void read_agent(struct ddp_agents *agents, struct ddp_agent *agent)
 			break;
 		if (rc < 0)
 			lose(agents, agent, errno);
-		else if (!take(agents, agent, &wire))
+		else if (!ddp_agents_hear(agents, agent, &wire))
 			lose(agents, agent, EPROTO);
 	}
 }
@@ -258,7 +179,7 @@ size_t ddp_agents_fill(const struct ddp_agents *agents, struct pollfd *fds)
 void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds)
 {
 	size_t i, count = agents->count;
-	struct ddp_agent *agent;
+	struct ddp_peer *agent;
 
 	for (i = 0; i < count; i++) {
 		agent = &agents->all[i];
@@ -275,7 +196,7 @@ void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds)
 void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 {
 	bool pings = now_ns - agents->pinged_ns >= ms(DDP_AGENTS_PING_MS);
-	struct ddp_agent *agent;
+	struct ddp_peer *agent;
 	size_t i;
 
 	if (pings)
@@ -286,7 +207,7 @@ void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 		    now_ns - agent->since_ns > ms(PROOF_MS))
 			close_link(agent);
 		else if (agent->link && agent->node >= 0 && pings)
-			ping(agents, agent);
+			ddp_agents_ping(agents, agent);
 	}
 }
 
@@ -301,7 +222,7 @@ void ddp_agents_tell(struct ddp_agents *agents, enum ddp_wire_kind kind,
 	agents->ends |= kind == DDP_WIRE_KILL;
 	for (i = 0; i < agents->count; i++)
 		if (agents->all[i].node >= 0)
-			send_to(agents, &agents->all[i], &wire);
+			ddp_agents_send(agents, &agents->all[i], &wire);
 }
 
 size_t ddp_agents_open(const struct ddp_agents *agents)
@@ -317,7 +238,7 @@ size_t ddp_agents_open(const struct ddp_agents *agents)
  * The kernels ask each other each second, and answer for an agent that is
  * stopped or suspended.
  */
-static bool is_silent(const struct ddp_agent *agent)
+static bool is_silent(const struct ddp_peer *agent)
 {
 	struct tcp_info info;
 	socklen_t size = sizeof(info);

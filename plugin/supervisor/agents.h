@@ -15,7 +15,7 @@
 #include "watch/proof.h"
 #include "watch/step.h"
 
-struct ddp_agent {
+struct ddp_peer {
 	struct ddp_link *link;		/* NULL: it is gone */
 	unsigned char nonce[DDP_WIRE_NONCE];
 	int node;			/* of the step; -1: not proven yet */
@@ -36,12 +36,21 @@ struct ddp_agents {
 	bool full;			/* a connection could not be accepted */
 	int64_t pinged_ns;
 	size_t count;
-	struct ddp_agent *all;
+	struct ddp_peer *all;
 };
 
 enum { DDP_AGENTS_PING_MS = 1000 };
 
 void ddp_agents_clear(struct ddp_agents *agents);
+
+/* For agents.c and hear.c: send; PING, unless one is on its way. */
+void ddp_agents_send(struct ddp_agents *agents, struct ddp_peer *agent,
+		     const struct ddp_wire *wire);
+void ddp_agents_ping(struct ddp_agents *agents, struct ddp_peer *agent);
+
+/* Returns whether the message may come from an agent. */
+bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
+		     const struct ddp_wire *wire);
 
 /* The descriptors to poll: the listener's first; and what was found there. */
 size_t ddp_agents_fill(const struct ddp_agents *agents, struct pollfd *fds);

@@ -120,6 +120,13 @@ static void say_others(struct ddp_attempt *attempt)
 	attempt->told_others = true;
 }
 
+/* srun, by others: then what the ranks do follows from that. */
+static bool was_killed(const struct ddp_attempt *attempt)
+{
+	return attempt->child.ended && !attempt->struck &&
+	       WIFSIGNALED(attempt->child.status);
+}
+
 static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	bool all = attempt->step.ended == attempt->step.world_size ||
@@ -130,7 +137,7 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 	if (!attempt->failed_ns) {
 		attempt->failed_ns = now_ns;
 		attempt->ended_by_user = attempt->child.told ||
-					 attempt->child.ended ||
+					 was_killed(attempt) ||
 					 attempt->relay.sieve.cancelled;
 		ddp_relay_hold(&attempt->relay);
 	}
@@ -147,7 +154,7 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 static void warn_of_left(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_agents *agents = &attempt->agents;
-	struct ddp_agent *agent;
+	struct ddp_peer *agent;
 	struct ddp_text text = { 0 };
 	size_t i;
 
@@ -185,7 +192,7 @@ static void say_killed(struct ddp_attempt *attempt)
 {
 	struct ddp_text text = { 0 };
 
-	if (attempt->struck || !WIFSIGNALED(attempt->child.status))
+	if (!was_killed(attempt))
 		return;
 	ddp_text_add(&text, "slurm-ddp: srun itself was killed by signal %d, "
 		     "and so the step ends\n", WTERMSIG(attempt->child.status));
@@ -260,7 +267,7 @@ static void watch(struct ddp_attempt *attempt)
 	ddp_relay_finish(&attempt->relay);
 }
 
-/* There is a connection to each node. srun's own limit is for its tasks, too. */
+/* Each node has a connection. srun's own limit is that of its tasks, too. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
