@@ -25,7 +25,7 @@ later()
 	rm -rf begun
 	mkdir -m 777 begun
 	(
-		until test "$(ls begun | wc -l)" = 4; do sleep 0.05; done
+		until test "$(find begun -type f | wc -l)" = 4; do sleep 0.05; done
 		date +%s%N >since
 		"$@"
 	) >later.out 2>&1 &
@@ -316,7 +316,7 @@ say("srun --ddp --pty -n1 bash --norc --noprofile\n")
 say("PS1='inside> '\n")
 wait("inside> ")
 say("tty; echo rank=$RANK=\n")
-wait("/dev/pts/.*rank=0=")
+wait(r"/dev/pts/\S+\s+rank=0=")
 say("sleep 1000\n")
 time.sleep(0.5)
 say("\x03")
