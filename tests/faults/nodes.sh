@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # see run
+# What a node is made of breaks: slurmd, slurmstepd, the agent, the link.
+
+# healthy NAME: whether the step has ended well, without a line of ours
+healthy()
+{
+	echo "code $status" >why
+	test "$status" -eq 0 && ! grep '^slurm-ddp: ' err >>why &&
+		left >>why && ! test -s left.out
+	result $? "$1"
+}
+
+# lost NODE REASON NAME: whether the step has ended because of that node. What is
+# left there is looked at first, while Slurm cannot reach a node that is cut off.
+lost()
+{
+	{
+		left
+		admin "$1" ip link set eth0 up
+		says "node $1 was lost first, after [0-9.]+ s: $2" 1 10000 &&
+			! test -s left.out
+	} >why 2>&1
+	result $? "$3"
+}
+
+# kill_on NODE COMM: with SIGKILL
+kill_on()
+{
+	begin_fault
+	# shellcheck disable=SC2046 # several numbers
+	root kill -KILL $(of "$1" "$2")
+}
+
+# ready NODE: wait until it can run a step again
+ready()
+{
+	test -n "$(of "$1" slurmd)" || admin "$1" slurmd
+	root scontrol update nodename="$1" state=resume 2>>why
+	deadline=$(($(now) + 20000))
+	until test "$(root sinfo -hN -n "$1" -o %t)" = idle ||
+		test "$(now)" -gt "$deadline"
+	do
+		sleep 0.05
+	done
+}
+
+FAULT_SECONDS=4
+export FAULT_SECONDS
+begin_step sh none none 0
+kill_on n2 slurmd
+end_step
+healthy 'a step goes on without slurmd, and ends well'
+ready n2
+
+begin_step sh none none 0
+kill_on n2 ddp-agent
+end_step
+test "$status" -eq 0 && test "$(grep -c '^slurm-ddp: ' err)" = 1 &&
+	grep -q '^slurm-ddp: .*n2' err && left >why && ! test -s left.out
+result $? 'a step goes on without an agent, is warned, and ends well'
+
+FAULT_SECONDS=60
+begin_step sh none none 0
+kill_on n2 slurmstepd
+end_step
+lost n2 'its slurmstepd has ended' 'slurmstepd is killed'
+
+begin_step sh none none 0
+begin_fault
+admin n3 ip link set eth0 down
+end_step
+lost n3 'it has not answered for [0-9]+ s' 'a link is cut'
+ready n3
+
+if ! admin n3 tc qdisc add dev eth0 root tbf rate 1mbit burst 16kb \
+	latency 400ms 2>why
+then
+	skip 'a slow link' 'tc has no tbf here'
+else
+	tidy
+	# shellcheck disable=SC2016 # for the tasks' shells
+	call bounded 60 srun --ddp -N3 --gres=gpu:2 sh -c 'case $SLURM_PROCID in
+		4) head -c 1200000 /dev/zero | tr "\\0" "x" ;;
+		*) sleep 10 ;;
+		esac'
+	admin n3 tc qdisc del dev eth0 root
+	healthy 'a link that is full for 10 s is no loss'
+fi

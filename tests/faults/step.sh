@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of run, which sources this
+# What the themes share: programs that break, steps with one of them, and what
+# must be true when such a step has ended. Times are in ms.
+
+python=/usr/bin/python3
+text=/usr/share/common-licenses/GPL-3
+
+# programs: compile those that are needed; $have lists what can break
+programs()
+{
+	have='sh'
+	cc=$(sed -n 's/^CC = //p' "$build/config.mak")
+	"${cc:-cc}" -std=c11 -shared -fPIC -o clock.so "$here/clock.c" || exit 1
+	train=$(find "$dir/root" -name ddp-train -perm -u+x)
+	if test -n "$train" && grep -q '^#define HAVE_MPI' "$build/config.h"; then
+		# shellcheck disable=SC2046 # several options
+		"${cc:-cc}" -std=c11 -shared -fPIC $(sed -n \
+			's/^\(MPI\|PMIX\)_CFLAGS = //p' "$build/config.mak") \
+			-o fault.so "$here/fault.c" -ldl -pthread || exit 1
+		make -s -C "$build" obj/tests/boot/job >make.out 2>&1 || {
+			cat make.out >&2
+			exit 1
+		}
+		cp "$build/obj/tests/boot/job" .
+		have="$have train job"
+	fi
+	! "$python" -c 'import torch' 2>why || have="$have torch"
+}
+
+# now: the time
+now()
+{
+	echo $(($(date +%s%N) / 1000000))
+}
+
+# root CMD...: on the login node
+root()
+{
+	"$sandbox" exec --dir "$dir/cluster" --root "$@"
+}
+
+# measure: how long plain steps take; $slowest is that of the slowest
+slowest=0
+measure()
+{
+	# shellcheck disable=SC2034 # three times
+	for try in 1 2 3; do
+		settle
+		begin=$(now)
+		bounded 60 srun -N3 --ntasks-per-node=2 --gres=gpu:2 true
+		took=$(($(now) - begin))
+		test "$took" -lt "$slowest" || slowest=$took
+	done
+}
+
+# in_time LIMIT: whether the last step ended so many ms after the fault
+in_time()
+{
+	late=$((ended - $(cat fault.end) / 1000000))
+	test "$late" -gt $(($1 + slowest)) || return 0
+	measure
+	echo "ended after $late ms, not $1 ms; a plain srun takes $slowest ms"
+	test "$late" -le $(($1 + slowest))
+}
+
+# watch: write into fault.end when the process ended whose pid a rank wrote into
+# the file fault before it broke. It may take a while to end.
+watch()
+{
+	touch watching
+	# shellcheck disable=SC2016 # for the inner shell
+	root sh -c 'until test -s fault; do
+			test -e watching || exit
+			sleep 0.05
+		done
+		tail --pid="$(cat fault)" -s 0.02 -f /dev/null
+		date +%s%N >fault.end' &
+}
+
+# begin_fault: what is about to break is broken from outside
+begin_fault()
+{
+	date +%s%N >fault.end
+}
+
+# tidy: end what a step before has left, so that the next one is not to blame
+tidy()
+{
+	if test -n "$(jobs)" || test -s left.out; then
+		root scancel -u ddp
+		root pkill -KILL -u 61000
+		find_left -delete >why
+		: >left.out
+	fi
+	settle
+}
+
+# find_left [ACTION]: files of the user's in /dev/shm of any node and in the
+# folders for temporary files; slurmstepd's is not the plugin's to remove.
+find_left()
+{
+	# shellcheck disable=SC2016 # for the inner shell; $1 may be nothing
+	root sh -c 'for pid in $(pgrep -x munged); do
+			find "/proc/$pid/root/dev/shm" -user 61000 $1
+		done
+		find "$0/tmp" "$0/home" -mindepth 1 -user 61000 \
+			! -path "*/spmix_appdir_*" $1' "$dir/cluster" "${1-}"
+}
+
+# left: print what is left of the user's: processes and files. After 2 s nothing
+# may be.
+left()
+{
+	deadline=$(($(now) + 2000))
+	while :; do
+		root ps -U 61000 -o pid=,stat=,args= >left.out
+		find_left >>left.out
+		test -s left.out || break
+		test "$(now)" -lt "$deadline" || break
+		sleep 0.1
+	done
+	cat left.out
+}
+
+# step PROGRAM WHEN HOW RANK [OPTION...]: run a step of 2 ranks a node, on 3 nodes
+# (PyTorch, whose start is slow: on 2), in which that rank breaks; its end is in
+# $ended
+step()
+{
+	rm -f fault fault.part fault.end log
+	program=$1 file=$scratch/fault
+	fault="$2 $3 $4 $file"
+	how=$3
+	shift 4
+	tidy
+	watch
+	case $how in
+	oom) set -- --mem=600 "$@" ;;
+	esac
+	case $program in
+	torch) set -- srun --ddp -N2 --gres=gpu:2 "$@" ;;
+	*) set -- srun --ddp -N3 --gres=gpu:2 "$@" ;;
+	esac
+	# shellcheck disable=SC2086 # several words
+	case $program in
+	sh) call bounded 60 "$@" "$here/rank.sh" $fault ;;
+	torch) call bounded 60 env USE_LIBUV=0 "$@" "$python" -u \
+		"$here/rank.py" $fault ;;
+	train) call bounded 60 env FAULT="$fault" FAULT_LOG="$scratch/log" "$@" \
+		--export="ALL,LD_PRELOAD=$scratch/fault.so" "$train" \
+		--data $text --steps 100000 --batch 1 --log log ;;
+	job) call bounded 60 env FAULT="$fault" "$@" \
+		--export="ALL,LD_PRELOAD=$scratch/fault.so" ./job create \
+		barrier barrier sleep=60000 ;;
+	esac
+	ended=$(now)
+	rm -f watching
+	wait
+}
+
+# begin_step PROGRAM ...: the same in the background, until all ranks are there
+begin_step()
+{
+	rm -f err step.end
+	{
+		step "$@"
+		echo "$status $ended" >step.end
+	} &
+	step_pid=$!
+	until test "$(grep -c '^rank ' err 2>>why)" = 6 || test -e step.end
+	do
+		sleep 0.05
+	done
+}
+
+# end_step: wait for its end
+end_step()
+{
+	wait "$step_pid"
+	read -r status ended <step.end
+}
+
+# of NODE COMM: the pids of such processes there
+of()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	admin "$1" sh -c 'pgrep --ns $$ --nslist uts -x "$0"' "$2"
+}
+
+# says LINE CODE LIMIT: whether srun's code is this, its first line of ours this
+# regular expression, before any of Slurm's, the only one that names a culprit,
+# and whether it came in time
+says()
+{
+	grep -nE '^(slurm-ddp: (rank .* failed|node .* was lost) first|srun: |slurmstepd)' err |
+		head -n 30
+	echo "code $status, wanted $2 and: $1"
+	test "$status" = "$2" &&
+		grep -E '^(slurm-ddp|srun|slurmstepd)' err | head -n 1 |
+			grep -qE "^slurm-ddp: $1\$" &&
+		test "$(grep -cE '^slurm-ddp: (rank .* failed|node .* was lost) first' err)" = 1 &&
+		in_time "$3"
+}
+
+# cause PROGRAM HOW: the words for it, as a regular expression, and the code
+cause()
+{
+	case $1:$2 in
+	*:KILL) echo 'killed by signal 9 \(SIGKILL\)' 137 ;;
+	*:SEGV) echo 'killed by signal 11 \(SIGSEGV\)' 139 ;;
+	*:TERM) echo 'killed by signal 15 \(SIGTERM\)' 143 ;;
+	*:oom) echo 'out of memory, killed by signal 9 \(SIGKILL\)' 137 ;;
+	torch:limit) echo 'exit code 1: MemoryError.*' 1 ;;
+	sh:limit) echo 'exit code 1' 1 ;;
+	*:limit) echo 'killed by signal 6 \(SIGABRT\)' 134 ;;
+	torch:error) echo 'exit code 1: ValueError: bad batch' 1 ;;
+	*:exit*) echo "exit code ${2#exit}" "${2#exit}" ;;
+	esac
+}
+
+# is_told PROGRAM HOW RANK: whether the last step has named it, in time, and has
+# left nothing
+is_told()
+{
+	words=$(cause "$1" "$2")
+	node="n$(($3 / 2 + 1)) \\(GPU $(($3 % 2)), pid $(cat fault)\\)"
+	says "rank $3 failed first on $node after [0-9.]+ s: ${words% *}" \
+		"${words##* }" 2000
+	told=$?
+	left
+	test "$told" -eq 0 && ! test -s left.out
+}
+
+# ends PROGRAM WHEN HOW RANK [OPTION...]: such a step names the rank and ends
+ends()
+{
+	step "$@"
+	is_told "$1" "$3" "$4" >why 2>&1
+	result $? "$1: rank $4 breaks: $2, $3"
+}
