@@ -17,10 +17,12 @@
 #include <unistd.h>
 
 #include "layout/error.h"
+#include "layout/private.h"
+#include "layout/scan.h"
 
 enum {
 	FILE_BYTES = 4 << 20,		/* that Open MPI's files have */
-	PATH = 32,
+	PATH = DDP_PRIVATE_SIZE,
 	NAMES = 8,			/* Open MPI makes one file a rank */
 	WAITS = 1000			/* of a millisecond */
 };
@@ -38,15 +40,40 @@ static struct folder {
 	int ranks;
 } folder;
 
-/* In memory if possible, as Open MPI would. */
+static bool read_number(const char *variable, uint32_t *number)
+{
+	const char *at = getenv(variable);
+	uint64_t value;
+
+	if (!at || ddp_scan_number(&at, 0, UINT32_MAX, &value) < 0 || *at)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+/* Without Slurm nobody would look for the name. */
+static void begin_name(char name[DDP_PRIVATE_SIZE])
+{
+	uint32_t job, step, rank;
+
+	if (read_number("SLURM_JOB_ID", &job) &&
+	    read_number("SLURM_STEP_ID", &step) &&
+	    read_number("SLURM_PROCID", &rank))
+		ddp_private_format(job, step, rank, name);
+	else
+		strcpy(name, "slurm-ddp.");
+}
+
 static int make_folder(struct ddp_error *error)
 {
-	static const char *const templates[] = {
-		"/dev/shm/slurm-ddp.XXXXXX", "/tmp/slurm-ddp.XXXXXX"
-	};
+	const char *const *parent = ddp_private_parents;
+	char name[DDP_PRIVATE_SIZE];
 
-	for (size_t i = 0; i < sizeof(templates) / sizeof(*templates); i++) {
-		strcpy(folder.path, templates[i]);
+	begin_name(name);
+	for (; *parent; parent++) {
+		if (snprintf(folder.path, PATH, "%s/%sXXXXXX", *parent, name) >=
+		    PATH)
+			continue;
 		folder.exists = mkdtemp(folder.path) != NULL;
 		if (folder.exists)
 			return 0;

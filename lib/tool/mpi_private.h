@@ -5,9 +5,9 @@
  * under /dev/shm whose names can be guessed, and uses a file of that name that
  * somebody else has made. Here they lie in a folder of a random name that only
  * the user may enter, and once all ranks of a node have opened them they have
- * no name any more: a rank that is killed leaves none. (One that is killed
- * while MPI starts or ends, or that MPI ends while it starts, can leave the
- * empty folder.)
+ * no name any more: a rank that is killed leaves none. One that is killed while
+ * MPI starts or ends, or that MPI ends while it starts, can leave the folder,
+ * which the agent of a --ddp step removes (layout/private.h).
  */
 #ifndef DDP_TOOL_MPI_PRIVATE_H
 #define DDP_TOOL_MPI_PRIVATE_H

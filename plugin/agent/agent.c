@@ -268,6 +268,8 @@ void ddp_agent_run(struct ddp_agent *agent)
 		wait_for(agent, fds);
 		serve(agent, fds);
 	}
+	if (agent->failed)
+		ddp_folders_remove(agent);
 	ddp_ends_tell(agent);
 	ddp_talk_end(agent);
 }

@@ -182,6 +182,9 @@ void ddp_ends_orphan(struct ddp_agent *agent);
 void ddp_ends_send(struct ddp_agent *agent);
 void ddp_ends_tell(struct ddp_agent *agent);
 
+/* folders.c: at the end, what killed ranks of ddp-train have left. */
+void ddp_folders_remove(const struct ddp_agent *agent);
+
 /* agent.c */
 struct ddp_agent {
 	const struct ddp_node *node;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The name of the folder that a rank of ddp-train makes for MPI's shared
+ * memory. Its end is random, so that nobody can take it first; before that
+ * stands whose it is, so that what a killed rank leaves can be removed.
+ */
+#ifndef DDP_LAYOUT_PRIVATE_H
+#define DDP_LAYOUT_PRIVATE_H
+
+#include <stdint.h>
+
+enum { DDP_PRIVATE_SIZE = 64 };	/* holds a folder's path and its NUL */
+
+/* Where it may be: in memory if possible, as Open MPI would. Ends with NULL. */
+extern const char *const ddp_private_parents[];
+
+/* "slurm-ddp.JOB.STEP.RANK.", as Slurm's variables of a task have them. */
+void ddp_private_format(uint32_t job_id, uint32_t step_id, uint32_t rank,
+			char name[DDP_PRIVATE_SIZE]);
+
+#endif
