@@ -33,7 +33,7 @@ obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'
 obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) -rdynamic -ldl -pthread $(LIBS)
 
-# The real supervisor over a fake srun: a program needs what the plugin has.
+# A fake srun and fake agents, with the real supervisor in the same program
 obj/tests/supervisor/%.o: PART_CFLAGS = -I$(srcdir)/plugin
 obj/tests/supervisor/fake_step: obj/tests/supervisor/fake_step.o \
 		$(filter obj/plugin/supervisor/%,$(PLUGIN_OBJ)) \

@@ -25,7 +25,11 @@ later()
 	rm -rf begun
 	mkdir -m 777 begun
 	(
-		until test "$(find begun -type f | wc -l)" = 4; do sleep 0.05; done
+		tries=1200	# a minute
+		until test "$(find begun -type f | wc -l)" = 4; do
+			sleep 0.05
+			test $((tries -= 1)) -gt 0 || exit
+		done
 		date +%s%N >since
 		"$@"
 	) >later.out 2>&1 &
