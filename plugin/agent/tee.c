@@ -229,6 +229,10 @@ void ddp_tee_finish(struct ddp_tee *tee)
 	if (tee->finished)
 		return;
 	tee->finished = true;
-	if (tee->pid > 0 && ddp_note_send(tee->control, &note, NULL, 0) == 0)
-		poll(&end, 1, FINISH_MS);
+	/* slurmstepd must not find a process that has not quite ended. */
+	if (tee->pid > 0 &&
+	    ddp_note_send(tee->control, &note, NULL, 0) == 0 &&
+	    poll(&end, 1, FINISH_MS) > 0 &&
+	    waitpid(tee->pid, NULL, 0) == tee->pid)
+		tee->pid = 0;
 }
