@@ -17,7 +17,7 @@ enum {
 	KILL_MS = 100,		/* from one round to the next */
 	STAYS_MS = 2000,	/* what is left then cannot be killed */
 	SLOW_KILL_MS = 1000,	/* from one round to the next from then on */
-	OVER_MS = 150		/* less than slurmstepd waits for the agent */
+	OVER_MS = 800		/* less than slurmstepd waits for the agent */
 };
 
 uint64_t ddp_now_ns(void)

@@ -30,7 +30,7 @@
 enum {
 	SPECIAL_STEPS = 0xfffffffa,	/* batch, interactive, extern, ... */
 	PAUSE_NS = 200000000,
-	AGENT_MS = 200,			/* it needs less than one */
+	AGENT_MS = 1000,		/* as long as Slurm would sleep */
 	NOTE_ROOM = 2048		/* bytes of a note in the kernel */
 };
 
@@ -163,7 +163,7 @@ static void pause_once(void)
 /*
  * The agent ends with the last task. If slurmstepd still finds it, it kills it
  * and sleeps for a whole second. The pid is whatever the user's processes have
- * written; it decides about no more than this short wait.
+ * written; it decides about no more than this wait.
  */
 static void wait_for_agent(void)
 {
