@@ -121,7 +121,8 @@ obj/tests/fuzz/kernel: obj/fuzz/lib/watch/kernel.o obj/fuzz/lib/watch/cgroup.o
 obj/fuzz/tests/fuzz/plugin.o obj/fuzz/plugin/keys.o \
 	obj/fuzz/plugin/values.o: PART_CFLAGS = \
 	-I$(srcdir)/plugin $(SLURM_CFLAGS)
-obj/tests/fuzz/plugin: obj/fuzz/plugin/keys.o obj/fuzz/plugin/values.o
+obj/tests/fuzz/plugin: obj/fuzz/plugin/keys.o obj/fuzz/plugin/values.o \
+	obj/fuzz/lib/watch/notice.o
 
 obj/fuzz/lib/topo/%.o: PART_CFLAGS = $(HWLOC_CFLAGS) \
 	-Dsetrlimit=fuzz_setrlimit

@@ -17,6 +17,7 @@ struct ddp_step_node {
 	int64_t offset_ns;		/* add it to the node's own times */
 	int64_t trip_ns;		/* round trip by which it is known */
 	bool lost, orphaned;		/* it does not answer; no slurmstepd */
+	bool left;			/* its agent has: no more is told */
 	int64_t lost_ns;		/* when that began */
 };
 

@@ -85,6 +85,27 @@ static bool was_signalled(const struct ddp_step *step, int64_t first_ns)
 	return true;
 }
 
+/* Whether there are ranks whose end nobody would tell. */
+static bool has_unwatched(const struct ddp_step *step)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->node_count; i++)
+		if (step->nodes[i].left)
+			return true;
+	return step->known < step->world_size;
+}
+
+/* Whether one of those may have failed, and Slurm have killed this one. */
+static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+	int signal = WIFSIGNALED(of->status) ? WTERMSIG(of->status) : 0;
+
+	return (signal == SIGTERM || signal == SIGKILL) && !of->cause &&
+	       !of->message && has_unwatched(step);
+}
+
 struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 {
 	struct ddp_verdict first = { .kind = DDP_VERDICT_NONE };
@@ -93,6 +114,9 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 	find_rank(step, &first, &first_ns);
 	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first_ns))
 		first.kind = DDP_VERDICT_SIGNAL;
+	else if (first.kind == DDP_VERDICT_RANK &&
+		 is_doubtful(step, first.rank))
+		first.kind = DDP_VERDICT_NONE;
 	find_node(step, &first, &first_ns);
 	if (first.kind != DDP_VERDICT_NONE && first_ns > step->start_ns)
 		first.after_ns = first_ns - step->start_ns;

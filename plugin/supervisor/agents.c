@@ -16,7 +16,8 @@
 enum {
 	PROOF_MS = 10000,
 	SILENT_MS = 2500,
-	STRANGERS_MAX = 1024	/* who have not proven themselves yet */
+	STRANGERS_MAX = 1024,	/* who have not proven themselves yet */
+	ACCEPT_MAX = 64		/* at once */
 };
 
 void ddp_agents_clear(struct ddp_agents *agents)
@@ -50,7 +51,7 @@ static void lose(struct ddp_agents *agents, struct ddp_peer *agent, int why)
 	node = &agents->step->nodes[agent->node];
 	if (why == 0 || why == EPROTO || why == ECONNRESET || why == EPIPE ||
 	    why == ENOBUFS) {
-		agent->left = true;
+		agent->left = node->left = true;
 		agent->since_ns = ddp_now_ns();
 	} else if (!node->orphaned) {
 		node->lost = true;
@@ -78,24 +79,42 @@ void ddp_agents_ping(struct ddp_agents *agents, struct ddp_peer *agent)
 	ddp_agents_send(agents, agent, &wire);
 }
 
+/* Of those who have not proven themselves yet, who came first; or NULL. */
+static struct ddp_peer *find_stranger(struct ddp_agents *agents, size_t *count)
+{
+	struct ddp_peer *oldest = NULL, *agent;
+	size_t i;
+
+	*count = 0;
+	for (i = 0; i < agents->count; i++) {
+		agent = &agents->all[i];
+		if (agent->node >= 0 || !agent->link)
+			continue;
+		++*count;
+		if (!oldest || agent->since_ns < oldest->since_ns)
+			oldest = agent;
+	}
+	return oldest;
+}
+
 /*
- * A place for one more agent; that of one that never proved itself is free.
- * NULL: there are too many of these. An agent then tries again.
+ * A place for one more agent: that of a stranger who is gone, or has had the
+ * longest time to prove itself where there are too many. An agent that loses
+ * its place tries again.
  */
 static struct ddp_peer *add_agent(struct ddp_agents *agents)
 {
-	size_t i, strangers = 0;
-	struct ddp_peer *all;
+	struct ddp_peer *all, *oldest;
+	size_t i, strangers;
 
-	for (i = 0; i < agents->count; i++) {
-		if (agents->all[i].node >= 0)
-			continue;
-		if (!agents->all[i].link)
+	for (i = 0; i < agents->count; i++)
+		if (agents->all[i].node < 0 && !agents->all[i].link)
 			return &agents->all[i];
-		strangers++;
+	oldest = find_stranger(agents, &strangers);
+	if (strangers >= STRANGERS_MAX) {
+		close_link(oldest);
+		return oldest;
 	}
-	if (strangers >= STRANGERS_MAX)
-		return NULL;
 	all = realloc(agents->all, (i + 1) * sizeof(*all));
 	if (!all)
 		return NULL;
@@ -125,20 +144,37 @@ static void begin(struct ddp_agents *agents, int fd)
 	ddp_agents_send(agents, agent, &wire);
 }
 
-static void accept_all(struct ddp_agents *agents)
+/* Where no more can be open: by a stranger less, else nodes go unwatched. */
+static void make_room(struct ddp_agents *agents, int error)
 {
 	struct ddp_text text = { 0 };
-	int fd;
+	size_t strangers;
+	struct ddp_peer *oldest = find_stranger(agents, &strangers);
 
-	while ((fd = accept4(agents->listener, NULL, NULL,
-			     SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		begin(agents, fd);
-	if (agents->full || (errno != EMFILE && errno != ENFILE))
+	if (oldest) {
+		close_link(oldest);
 		return;
+	}
 	agents->full = true;
 	ddp_text_add(&text, "slurm-ddp: only %zu nodes are watched: %s; raise "
-		     "ulimit -n\n", ddp_agents_open(agents), strerror(errno));
+		     "ulimit -n\n", ddp_agents_open(agents), strerror(error));
 	ddp_relay_say(agents->relay, &text);
+}
+
+/* Not without end: whoever connects on and on must not hold up the rest. */
+static void accept_some(struct ddp_agents *agents)
+{
+	int i, fd;
+
+	for (i = 0; i < ACCEPT_MAX; i++) {
+		fd = accept4(agents->listener, NULL, NULL,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			break;
+		begin(agents, fd);
+	}
+	if (i < ACCEPT_MAX && (errno == EMFILE || errno == ENFILE))
+		make_room(agents, errno);
 }
 
 static void read_agent(struct ddp_agents *agents, struct ddp_peer *agent)
@@ -190,7 +226,7 @@ void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds)
 			read_agent(agents, agent);
 	}
 	if (fds[0].revents)
-		accept_all(agents);
+		accept_some(agents);
 }
 
 void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)

@@ -131,10 +131,10 @@ test "$(tr -cd z <err | wc -c)" = 100001 && ! test -s why &&
 result $? 'a line too long for srun becomes several; the log has it whole'
 rm -rf logs
 
-call login mkdir -m 777 mine
-call login ln -s mine linked
-call login srun --ddp -N1 -n1 --chdir="$scratch/mine" --ddp-logs=logs echo a
-find mine/logs -name rank-000000.out | grep -q .
+call login mkdir -m 777 own
+call login ln -s own linked
+call login srun --ddp -N1 -n1 --chdir="$scratch/own" --ddp-logs=logs echo a
+find own/logs -name rank-000000.out | grep -q .
 result $? "a relative folder is in the step's"
 call login srun --ddp -N1 -n1 --ddp-logs=linked echo a
 test "$status" = 0 && find linked/ -name rank-000000.out | grep -q .

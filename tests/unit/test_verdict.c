@@ -160,6 +160,33 @@ Test(verdict, of_a_single_rank)
 	}
 }
 
+/* Node 1's agent is gone; then Slurm kills what it does not watch, and this. */
+Test(verdict, of_what_an_unwatched_node_may_have_caused)
+{
+	static const struct {
+		struct end end;
+		enum ddp_verdict_kind kind;
+	} cases[] = {
+		{ { 0, SIGTERM, 11000, NULL, NULL }, DDP_VERDICT_NONE },
+		{ { 0, SIGKILL, 11000, NULL, NULL }, DDP_VERDICT_NONE },
+		{ { 0, SIGKILL, 11000, "out of memory", NULL },
+		  DDP_VERDICT_RANK },
+		{ { 0, SIGSEGV, 11000, NULL, NULL }, DDP_VERDICT_RANK },
+		{ { 0, 3 << 8, 11000, NULL, NULL }, DDP_VERDICT_RANK },
+	};
+	struct ddp_step step;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&step);
+		step.nodes[1].left = true;
+		add(&step, &cases[i].end);
+		cr_expect_eq(ddp_verdict_find(&step).kind, cases[i].kind,
+			     "case %zu", i);
+		ddp_step_clear(&step);
+	}
+}
+
 /* A node that is lost is the cause of what its peers then do. */
 Test(verdict, of_a_lost_node)
 {
