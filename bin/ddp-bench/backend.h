@@ -77,9 +77,4 @@ struct backend {
 /* In a build without the library, open fails and the rest is NULL. */
 extern const struct backend backend_mpi, backend_nccl;
 
-/* Before backend_nccl opens: the job to work in, which it destroys at the end;
- * a process has one. Not in a build without PMIx. */
-struct ddp_job;
-void backend_nccl_use(struct ddp_job *job);
-
 #endif

@@ -19,7 +19,7 @@ struct bench {
 	const struct options *options;
 	unsigned char *memory;		/* of the device; begins with send */
 	unsigned char *send, *receive;
-	unsigned char *stage;		/* of the host, 1 MiB */
+	unsigned char *stage;		/* of the host */
 	struct pattern pattern;
 	uint64_t seed;			/* of the values; new for each call */
 };

@@ -45,7 +45,6 @@ static int mpi_prepare(int local_rank, int local_size, bool share,
 static int mpi_connect(struct ddp_error *error)
 {
 	(void)error;
-	tool_mpi_hide();
 	return 0;
 }
 

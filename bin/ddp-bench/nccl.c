@@ -64,15 +64,9 @@ static int refuse(struct ddp_error *error)
 	return -1;
 }
 
-void backend_nccl_use(struct ddp_job *of_caller)
-{
-	job = of_caller;
-}
-
 static int nccl_open(int *rank, int *size, struct ddp_error *error)
 {
-	if (!job)
-		job = ddp_job_create(NULL, error);
+	job = ddp_job_create(NULL, error);
 	if (!job)
 		return refuse(error);
 	*rank = (int)ddp_job_rank(job);

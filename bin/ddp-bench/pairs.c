@@ -61,10 +61,8 @@ static void keep(struct pairs *pairs, struct match match,
 
 static void gather(struct tournament *t, int columns)
 {
-	const struct backend *backend = t->player.bench.world->backend;
-
-	backend->gather(t->mine, t->all,
-			(size_t)columns * sizeof(struct result));
+	t->player.bench.world->backend->gather(t->mine, t->all, (size_t)columns *
+					sizeof(struct result));
 }
 
 static void play_rounds(struct tournament *t, struct pairs *pairs)
@@ -146,8 +144,7 @@ static void measure(struct bench *bench, struct pairs *pairs)
 			      sizeof(struct result))
 	};
 
-	if (!t.player.calls || !t.mine || !t.all || !pairs->times ||
-	    !pairs->wrong)
+	if (!t.player.calls || !t.mine || !t.all || !pairs->times || !pairs->wrong)
 		world->backend->abort("out of memory for the pairs of nodes");
 	play_rounds(&t, pairs);
 	find_slow(&t, pairs);
