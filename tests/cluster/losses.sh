@@ -41,14 +41,15 @@ same_bits()
 	END
 }
 
-# complains WORDS CMD...: it ends, and its ranks print one sentence with WORDS
+# complains WORDS CMD...: it ends, and its ranks print one sentence with WORDS;
+# the supervisor says which rank it was
 complains()
 {
 	complains_words=$1
 	shift
 	call login "$@"
 	test "$status" -eq 1 && ! test -s out &&
-		test "$(grep -vcE '^(srun: |slurmstepd-[^:]*: |\[[-0-9T:.]+\] )' err)" = 1 &&
+		test "$(grep -vcE '^(srun: |slurm-ddp: |slurmstepd-[^:]*: |\[[-0-9T:.]+\] )' err)" = 1 &&
 		grep '^ddp-train: ' err | grep -qF -- "$complains_words"
 	result $? "$* ends with one sentence: $complains_words"
 }

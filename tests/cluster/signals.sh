@@ -85,41 +85,6 @@ call login sbatch -W --ddp --signal=B:USR1@90 -n1 -o /dev/null --wrap true
 ! grep slurm-ddp err >why
 result $? 'but not --signal=B:'
 
-# The template, with shells for ranks: the first attempt is told, the second
-# fails, and the third is the end, by each of the codes that can be one.
-requeue=$templates/pytorch_requeue
-cat >attempt <<'END'
-#!/bin/sh
-test "$RANK" != 0 || echo "attempt ${SLURM_RESTART_COUNT:-0}"
-case ${SLURM_RESTART_COUNT:-0} in
-0) trap 'exit 75' USR1; while sleep 0.2; do :; done ;;
-1) exit 7 ;;
-*) exit "$1" ;;
-esac
-END
-chmod 755 attempt
-for code in 0 65 75; do
-	sed "s,^srun .*,srun $scratch/attempt $code,; s/^requeues=20/requeues=2/
-		s/^#SBATCH --time=.*/#SBATCH --time=1/; s/USR1@90/USR1@55/
-		/--gres/d" "$requeue.sbatch" >job.sh
-	call login sbatch --parsable -o requeue.out job.sh
-	job=$(cat out)
-	# Slurm waits for two minutes, because it would take the end of the
-	# first attempt for that of the second.
-	while state=$(bounded 9 squeue -h -j "$job" -o %T 2>/dev/null) &&
-		test -n "$state"; do
-		sleep 1
-		test "$state" != PENDING ||
-			as_root scontrol update "jobid=$job" \
-				eligibletime=now 2>/dev/null
-	done
-	equal "the template with $code at the end: what it says" \
-		"attempt 0,exit code 75: requeued,attempt 1,exit code 7: requeued,attempt 2" \
-		"$(grep -E '^(attempt|exit code .*: requeued)' requeue.out |
-			paste -sd,)"
-	rm requeue.out
-done
-
 python=/usr/bin/python3
 if ! $python -c 'import torch.distributed' 2>why; then
 	skip 'PyTorch saves' "no torch for $python"
