@@ -86,6 +86,7 @@ call login sbatch -W --ddp --signal=B:USR1@90 -n1 -o /dev/null --wrap true
 result $? 'but not --signal=B:'
 
 python=/usr/bin/python3
+requeue=$templates/pytorch_requeue
 if ! $python -c 'import torch.distributed' 2>why; then
 	skip 'PyTorch saves' "no torch for $python"
 	return
