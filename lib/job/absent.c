@@ -21,10 +21,10 @@ static bool is_on_this_node(const struct ddp_job *job, uint32_t rank)
 
 /* Ask for a key of all ranks at once, or of those on other nodes alone. */
 static void ask_all(const struct ddp_job *job, const uint32_t *ranks,
-		    uint32_t count, bool all, const char *key, int64_t ms,
+		    uint32_t count, bool all, const char *key,
 		    struct ddp_wait **answers)
 {
-	int64_t deadline = ddp_clock_ms() + ms;
+	int64_t deadline = ddp_clock_ms() + ASK_MS / 2;
 	uint32_t i;
 
 	for (i = 0; i < count; i++)
@@ -57,8 +57,8 @@ static bool take_answer(const struct ddp_job *job, uint32_t rank,
  * node, whose values it has itself: since PMIx 5 it would keep that question,
  * and all others about the rank, until the rank publishes again.
  */
-void ddp_absent_ask(const struct ddp_job *job, const uint32_t *ranks,
-		    uint32_t count, int64_t ms, bool *here)
+static void call_roll(const struct ddp_job *job, const uint32_t *ranks,
+		      uint32_t count, bool *here)
 {
 	struct ddp_wait **answers = calloc(count, sizeof(*answers));
 	struct ddp_record_id id = ddp_job_record_id(job, job->self.rank);
@@ -67,12 +67,12 @@ void ddp_absent_ask(const struct ddp_job *job, const uint32_t *ranks,
 
 	if (!answers)
 		return;
-	ask_all(job, ranks, count, false, "ddp.none", ms / 2, answers);
+	ask_all(job, ranks, count, false, "ddp.none", answers);
 	for (i = 0; i < count; i++)
 		if (answers[i])
 			ddp_wait_drop(answers[i]);
 	ddp_record_key(&id, 0, key);
-	ask_all(job, ranks, count, true, key, ms / 2, answers);
+	ask_all(job, ranks, count, true, key, answers);
 	for (i = 0; i < count; i++)
 		here[ranks[i]] = take_answer(job, ranks[i], answers[i]);
 	free(answers);
@@ -135,7 +135,7 @@ static char *find_absent(const struct ddp_job *job, bool all)
 		return NULL;
 	}
 	count = list_roll(job, all, ranks);
-	ddp_absent_ask(job, ranks, count, ASK_MS, here);
+	call_roll(job, ranks, count, here);
 	format_absent(job, ranks, count, here, &text);
 	free(ranks);
 	free(here);

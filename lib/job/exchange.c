@@ -70,7 +70,7 @@ int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
 	if (put_own(job, deadline, &why) == 0) {
 		if (ddp_client_fence(job->client, deadline, &why) == 0)
 			return 0;
-		if (why.code == DDP_ERROR_TIMEOUT && job->asks)
+		if (why.code == DDP_ERROR_TIMEOUT)
 			ddp_absent_explain(job, ddp_clock_ms() - begin, &why);
 	}
 	return ddp_job_fail(job, &why, error);

@@ -207,7 +207,6 @@ struct ddp_job *ddp_job_create(const struct ddp_job_options *given,
 	pthread_mutex_init(&job->lock, NULL);
 	ddp_wait_create_cond(&job->idle);
 	job->timeout_ms = options.timeout_ms;
-	job->asks = true;
 	if (pmix ? join_pmix(job, error) : join_single(job, error)) {
 		ddp_job_destroy(job);
 		return NULL;
@@ -331,11 +330,6 @@ void ddp_job_end(struct ddp_job *job)
 	job->busy = false;
 	pthread_cond_signal(&job->idle);
 	pthread_mutex_unlock(&job->lock);
-}
-
-void ddp_job_ask_nobody(struct ddp_job *job)
-{
-	job->asks = false;
 }
 
 int ddp_job_fail(struct ddp_job *job, const struct ddp_error *why,

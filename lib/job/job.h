@@ -45,8 +45,4 @@ int ddp_job_begin(struct ddp_job *job, int64_t deadline,
 		  struct ddp_error *error);
 void ddp_job_end(struct ddp_job *job);
 
-/* When an exchange fails, do not find out who is absent: the caller does, by
- * ddp_absent_ask(). */
-void ddp_job_ask_nobody(struct ddp_job *job);
-
 #endif

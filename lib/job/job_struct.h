@@ -21,8 +21,6 @@ struct ddp_job {
 	struct ddp_rank self;
 	uint32_t size;
 	int32_t timeout_ms;		/* below 0: none */
-	bool asks;			/* who is absent, when an exchange
-					 * fails; else the caller does */
 
 	pthread_mutex_t lock;		/* of what is below */
 	pthread_cond_t idle;
