@@ -35,7 +35,9 @@ double median(double *values, size_t count)
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-struct bounds outliers_bounds(const double *values, size_t count, double *work)
+/* work has room for count values. */
+static struct bounds find_bounds(const double *values, size_t count,
+				 double *work)
 {
 	struct bounds bounds;
 	double by_deviation, by_ratio;
@@ -100,8 +102,8 @@ int outliers_find(struct outliers *slow, const double *times, int nodes)
 	}
 	find_node_times(slow, times, nodes);
 	find_ratios(slow, times, nodes, ratios);
-	slow->node_bounds = outliers_bounds(slow->node_times, n, work);
-	slow->pair_bounds = outliers_bounds(ratios, pairs, work);
+	slow->node_bounds = find_bounds(slow->node_times, n, work);
+	slow->pair_bounds = find_bounds(ratios, pairs, work);
 	for (size_t i = 0; i < n; i++)
 		slow->node_count += slow->nodes[i] =
 			slow->node_times[i] > slow->node_bounds.above;

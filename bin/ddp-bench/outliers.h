@@ -45,9 +45,6 @@ struct bounds {
 	double median, mad, above;	/* above: the outliers */
 };
 
-/* Of count values, at least 1. work has room for count values. */
-struct bounds outliers_bounds(const double *values, size_t count, double *work);
-
 struct outliers {
 	double *node_times;	/* [nodes] */
 	int *partners;		/* [nodes]: the other one of the fastest pair */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measures every pair of nodes, in a tournament. */
+#include "layout/clock.h"
 #include "pairs.h"
 
 #include <stdlib.h>
@@ -7,31 +8,99 @@
 #include "bench.h"
 #include "outliers.h"
 #include "pairs_print.h"
-#include "player.h"
 
 /* Two nodes that make a pair; the same node twice: no pair. */
 struct match {
 	int a, b;
 };
 
+/* What one rank found in one match. */
+struct result {
+	double seconds;		/* median of the calls; 0: took no part */
+	uint64_t wrong;
+};
+
 struct tournament {
-	struct player player;
+	struct bench bench;
+	double *calls;		/* [iters] */
+	int peer;		/* of this rank in the match; -1: none */
 	struct result *mine;	/* [matches] */
 	struct result *all;	/* [size][matches] */
 };
 
+/* The rank on another node with this rank's local rank; -1: none. */
+static int find_peer(const struct world *world, int node)
+{
+	const struct member *own = &world->members[world->rank];
+
+	if (node == own->node)
+		return -1;
+	for (int rank = 0; rank < world->size; rank++)
+		if (world->members[rank].node == node &&
+		    world->members[rank].local_rank == own->local_rank)
+			return rank;
+	return -1;
+}
+
+static void exchange(struct tournament *t)
+{
+	const struct bench *bench = &t->bench;
+
+	bench->world->backend->exchange(t->peer, bench->send, bench->receive,
+					bench->options->min_bytes);
+	bench->world->backend->wait();
+}
+
+static double time_exchanges(struct tournament *t)
+{
+	const struct options *options = t->bench.options;
+	size_t count = (size_t)options->iters;
+
+	for (uint64_t i = 0; i < options->warmup_iters + 1; i++)
+		exchange(t);
+	for (size_t i = 0; i < count; i++) {
+		double begin = ddp_clock_seconds();
+
+		exchange(t);
+		t->calls[i] = ddp_clock_seconds() - begin;
+	}
+	return median(t->calls, count);
+}
+
+static uint64_t check_exchange(struct tournament *t)
+{
+	struct bench *bench = &t->bench;
+	size_t count = (size_t)bench->options->min_bytes;
+	int rank = bench->world->rank, size = bench->world->size;
+
+	pattern_make(&bench->pattern, UINT8, MAX, rank, rank, size, 1);
+	bench_fill(bench, bench->send, count);
+	bench_clear(bench, bench->receive, count);
+	exchange(t);
+	pattern_make(&bench->pattern, UINT8, MAX, t->peer, t->peer, size, 1);
+	return bench_wrong(bench, bench->receive, 0, count);
+}
+
 /* Collective: all ranks play their matches, of disjoint nodes, at once. */
 static void play(struct tournament *t, int partner, struct result *result)
 {
-	t->player.bench.world->backend->barrier();
-	player_play(&t->player, partner, result);
+	struct world *world = t->bench.world;
+
+	*result = (struct result){ 0 };
+	t->peer = find_peer(world, partner);
+	world->backend->barrier();
+	if (t->peer < 0)
+		return;
+	result->seconds = time_exchanges(t);
+	for (uint64_t i = 0; i < t->bench.options->check; i++)
+		result->wrong += check_exchange(t);
 }
 
 /* A match took as long as its slowest rank, and has the errors of all. */
 static struct result collect(const struct tournament *t, struct match match,
 			     int column, int columns)
 {
-	const struct world *world = t->player.bench.world;
+	const struct world *world = t->bench.world;
 	struct result result = { 0 };
 
 	for (int rank = 0; rank < world->size; rank++) {
@@ -61,13 +130,13 @@ static void keep(struct pairs *pairs, struct match match,
 
 static void gather(struct tournament *t, int columns)
 {
-	t->player.bench.world->backend->gather(t->mine, t->all, (size_t)columns *
+	t->bench.world->backend->gather(t->mine, t->all, (size_t)columns *
 					sizeof(struct result));
 }
 
 static void play_rounds(struct tournament *t, struct pairs *pairs)
 {
-	const struct world *world = t->player.bench.world;
+	const struct world *world = t->bench.world;
 	int nodes = world->node_count;
 	int own = world->members[world->rank].node;
 	int rounds = nodes % 2 == 0 ? nodes - 1 : nodes;
@@ -93,7 +162,7 @@ static void play_rounds(struct tournament *t, struct pairs *pairs)
 static void play_alone(struct tournament *t, struct pairs *pairs,
 		       struct match match)
 {
-	const struct world *world = t->player.bench.world;
+	const struct world *world = t->bench.world;
 	int own = world->members[world->rank].node;
 	struct result result;
 
@@ -108,7 +177,7 @@ static void play_alone(struct tournament *t, struct pairs *pairs,
 static void play_suspects(struct tournament *t, struct pairs *pairs)
 {
 	const struct outliers *slow = &pairs->slow;
-	int nodes = t->player.bench.world->node_count;
+	int nodes = t->bench.world->node_count;
 
 	for (int b = 0; b < nodes; b++) {
 		if (slow->nodes[b])
@@ -122,7 +191,7 @@ static void play_suspects(struct tournament *t, struct pairs *pairs)
 
 static void find_slow(struct tournament *t, struct pairs *pairs)
 {
-	const struct world *world = t->player.bench.world;
+	const struct world *world = t->bench.world;
 
 	outliers_clear(&pairs->slow);
 	if (outliers_find(&pairs->slow, pairs->times, world->node_count) < 0)
@@ -134,23 +203,20 @@ static void measure(struct bench *bench, struct pairs *pairs)
 	const struct world *world = bench->world;
 	size_t nodes = (size_t)world->node_count;
 	struct tournament t = {
-		.player = {
-			.bench = *bench,
-			.calls = calloc((size_t)bench->options->iters,
-					sizeof(double))
-		},
+		.bench = *bench,
+		.calls = calloc((size_t)bench->options->iters, sizeof(double)),
 		.mine = calloc(nodes, sizeof(struct result)),
 		.all = calloc((size_t)world->size * nodes,
 			      sizeof(struct result))
 	};
 
-	if (!t.player.calls || !t.mine || !t.all || !pairs->times || !pairs->wrong)
+	if (!t.calls || !t.mine || !t.all || !pairs->times || !pairs->wrong)
 		world->backend->abort("out of memory for the pairs of nodes");
 	play_rounds(&t, pairs);
 	find_slow(&t, pairs);
 	play_suspects(&t, pairs);
 	find_slow(&t, pairs);
-	free(t.player.calls);
+	free(t.calls);
 	free(t.mine);
 	free(t.all);
 }
