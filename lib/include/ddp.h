@@ -127,9 +127,9 @@ void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4), noreturn));
 
 /*
- * This rank makes progress: call it once a step. It adds 1 to a counter that
- * the process beside the ranks of a node reads, which then knows a rank that
- * hangs from one that is quiet. No job is needed. Collectives, communicators
+ * This rank makes progress: call it once a step. It adds 1 to a counter by which
+ * whoever watches the rank knows one that hangs from one that is quiet; srun
+ * --ddp does not watch it yet. No job is needed. Collectives, communicators
  * and waits of libddp that succeed count by themselves.
  *
  * The first call opens the file that DDP_HEARTBEAT_FILE names. Without that

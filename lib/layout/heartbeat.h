@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The heartbeat file: how a task tells the process beside it that it makes
- * progress (ddp_heartbeat in ddp.h). Who starts the task chooses a name that
- * nobody can guess, in a folder of the user's, and removes the file at the end.
+ * The heartbeat file: how a task tells whoever watches it that it makes progress
+ * (ddp_heartbeat in ddp.h). Who starts the task chooses a name that nobody can
+ * guess, in a folder of the user's, and removes the file at the end.
  * The task's first beat makes the file. From then on it is mapped, so that a
  * beat is one addition in memory. Whoever reads the counter by pread(2) sees
  * it; the time of a beat is not recorded.

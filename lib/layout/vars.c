@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/heartbeat.h"
 #include "layout/text.h"
 
 enum field {
@@ -37,7 +36,6 @@ enum field {
 	FIELD_PET_ENDPOINT,
 	FIELD_PET_ID,
 	FIELD_ERROR_FILE,
-	FIELD_HEARTBEAT_FILE,
 	FIELD_PLACEMENT,
 	FIELD_RECORD
 };
@@ -131,10 +129,6 @@ static const struct row {
 	    "where GPUs or CPUs are placed",
 	    "where PyTorch's @record writes the error that ends the task" },
 	  FIELD_ERROR_FILE },
-	{ { DDP_HEARTBEAT_VARIABLE, DDP_VAR_OURS, "slurm-ddp",
-	    "with --ddp-watchdog",
-	    "the file in which ddp_heartbeat counts the task's progress" },
-	  FIELD_HEARTBEAT_FILE },
 	{ { "DDP_PLACEMENT", DDP_VAR_HANDED, "slurm-ddp",
 	    "where GPUs or CPUs are placed",
 	    "the task's placement, for ddp-info" }, FIELD_PLACEMENT },
@@ -296,8 +290,6 @@ static const char *find_value(const struct row *row,
 		return find_pet(row->field, vars, buffer);
 	case FIELD_ERROR_FILE:
 		return vars->error_file;
-	case FIELD_HEARTBEAT_FILE:
-		return vars->heartbeat_file;
 	case FIELD_PLACEMENT:
 		return vars->placement;
 	case FIELD_RECORD:

@@ -59,7 +59,6 @@ struct ddp_vars {
 					 * "" or NULL: none does */
 	bool no_device;			/* ACCELERATE_USE_CPU */
 	const char *error_file;		/* NULL: not set */
-	const char *heartbeat_file;	/* NULL: not set */
 	const char *placement;		/* DDP_PLACEMENT; NULL: not set */
 	const char *record;		/* DDP_SET; NULL: not set */
 };
