@@ -5,18 +5,20 @@
 
 #include <time.h>
 
-int64_t ddp_clock_ms(void)
+int64_t ddp_clock_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t ddp_clock_ms(void)
+{
+	return ddp_clock_ns() / 1000000;
 }
 
 double ddp_clock_seconds(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+	return 1e-9 * (double)ddp_clock_ns();
 }

@@ -7,7 +7,8 @@
 
 #define DDP_CLOCK_NEVER INT64_MAX	/* the deadline that never passes */
 
-/* Milliseconds of CLOCK_MONOTONIC. */
+/* Nanoseconds of CLOCK_MONOTONIC, and milliseconds. */
+int64_t ddp_clock_ns(void);
 int64_t ddp_clock_ms(void);
 
 /* Seconds of the same clock, to its full resolution: for measuring. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/state.h"
@@ -20,20 +19,6 @@ enum {
 	OVER_MS = 800		/* less than slurmstepd waits for the agent */
 };
 
-uint64_t ddp_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) +
-		(uint64_t)now.tv_nsec;
-}
-
-int64_t ddp_now_ms(void)
-{
-	return (int64_t)(ddp_now_ns() / 1000000);
-}
-
 void ddp_agent_signal(const struct ddp_agent *agent, int number)
 {
 	uint32_t i;
@@ -46,9 +31,9 @@ void ddp_agent_signal(const struct ddp_agent *agent, int number)
 
 void ddp_agent_kill(struct ddp_agent *agent)
 {
-	if (agent->kill_ms != DDP_NEVER)
+	if (agent->kill_ms != DDP_CLOCK_NEVER)
 		return;
-	agent->kill_ms = ddp_now_ms();
+	agent->kill_ms = ddp_clock_ms();
 	agent->next_kill_ms = agent->kill_ms;
 }
 
@@ -78,14 +63,14 @@ static void tell_stays(struct ddp_agent *agent, struct ddp_process *process)
 static void kill_all(struct ddp_agent *agent)
 {
 	size_t left = ddp_step_kill(agent), i;
-	int64_t now = ddp_now_ms();
+	int64_t now = ddp_clock_ms();
 	bool late = now - agent->kill_ms >= STAYS_MS;
 
 	for (i = 0; late && i < left; i++)
 		tell_stays(agent, &agent->step.found.data[i]);
 	agent->next_kill_ms = now + (late ? SLOW_KILL_MS : KILL_MS);
 	if (left == 0)
-		agent->kill_ms = DDP_NEVER;
+		agent->kill_ms = DDP_CLOCK_NEVER;
 	if (agent->orphaned && agent->left > 0 && (left == 0 || late))
 		ddp_ends_orphan(agent);
 }
@@ -95,7 +80,7 @@ static void orphan(struct ddp_agent *agent)
 {
 	const struct ddp_wire orphaned = {
 		.kind = DDP_WIRE_ORPHANED,
-		.at_ns = ddp_now_ns(),
+		.at_ns = (uint64_t)ddp_clock_ns(),
 	};
 
 	agent->orphaned = true;
@@ -142,12 +127,12 @@ static int64_t get_children_deadline(const struct ddp_agent *agent)
 	uint32_t i;
 
 	if (agent->left == 0 || agent->orphaned)
-		return DDP_NEVER;
+		return DDP_CLOCK_NEVER;
 	for (i = 0; i < agent->count; i++) {
 		if (agent->tasks[i].ended)
 			continue;
 		if (!agent->tasks[i].gone_ns)
-			return DDP_NEVER;
+			return DDP_CLOCK_NEVER;
 		if (agent->tasks[i].gone_ns > last)
 			last = agent->tasks[i].gone_ns;
 	}
@@ -182,7 +167,7 @@ static int64_t get_deadline(const struct ddp_agent *agent)
 	int64_t at = earlier(ddp_talk_deadline(agent),
 			     get_children_deadline(agent));
 
-	if (agent->kill_ms != DDP_NEVER)
+	if (agent->kill_ms != DDP_CLOCK_NEVER)
 		at = earlier(at, agent->next_kill_ms);
 	if (agent->left == 0)
 		at = earlier(at, agent->over_ms + OVER_MS);
@@ -191,7 +176,7 @@ static int64_t get_deadline(const struct ddp_agent *agent)
 
 static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
 {
-	int64_t left = get_deadline(agent) - ddp_now_ms();
+	int64_t left = get_deadline(agent) - ddp_clock_ms();
 	struct timespec time = {
 		.tv_sec = left > 0 ? left / 1000 : 0,
 		.tv_nsec = left > 0 ? left % 1000 * 1000000 : 0,
@@ -219,7 +204,7 @@ static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
 
 static void serve(struct ddp_agent *agent, const struct pollfd *fds)
 {
-	int64_t now = ddp_now_ms();
+	int64_t now = ddp_clock_ms();
 	uint32_t i;
 
 	for (i = 0; i < agent->count; i++)
@@ -230,7 +215,7 @@ static void serve(struct ddp_agent *agent, const struct pollfd *fds)
 	if (fds[NOTES].revents)
 		read_note(agent);
 	ddp_talk_serve(agent);
-	if (agent->kill_ms != DDP_NEVER && now >= agent->next_kill_ms)
+	if (agent->kill_ms != DDP_CLOCK_NEVER && now >= agent->next_kill_ms)
 		kill_all(agent);
 	if (now >= get_children_deadline(agent))
 		leave_children(agent);
@@ -248,7 +233,7 @@ static bool is_over(struct ddp_agent *agent)
 		ddp_talk_send(agent, &done);
 	agent->done |= agent->talk.state != DDP_TALK_DIALING;
 	return (agent->done && ddp_talk_sent(agent)) ||
-	       ddp_now_ms() >= agent->over_ms + OVER_MS;
+	       ddp_clock_ms() >= agent->over_ms + OVER_MS;
 }
 
 void ddp_agent_run(struct ddp_agent *agent)
@@ -256,7 +241,7 @@ void ddp_agent_run(struct ddp_agent *agent)
 	struct pollfd *fds = calloc(TASKS + agent->count, sizeof(*fds));
 
 	agent->left = agent->count;
-	agent->kill_ms = DDP_NEVER;
+	agent->kill_ms = DDP_CLOCK_NEVER;
 	agent->tee = ddp_tee_create(agent->count);
 	if (!fds || !agent->tee)
 		return;

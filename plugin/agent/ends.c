@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/state.h"
@@ -43,16 +44,17 @@ void ddp_ends_tell(struct ddp_agent *agent)
 /* The time of the error file, by the clock of the messages. */
 static uint64_t get_time(const struct ddp_error_file *error, uint64_t ended_ns)
 {
+	int64_t clock_ns = ddp_clock_ns(), age;
 	struct timespec now;
-	int64_t age;
+	uint64_t at_ns;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	age = (now.tv_sec - error->at.tv_sec) * (int64_t)NS_PER_S +
 		now.tv_nsec - error->at.tv_nsec;
-	if (age < 0 || (uint64_t)age > ddp_now_ns())
+	if (age < 0 || age > clock_ns)
 		return ended_ns;
-	return ddp_now_ns() - (uint64_t)age < ended_ns ?
-		ddp_now_ns() - (uint64_t)age : ended_ns;
+	at_ns = (uint64_t)(clock_ns - age);
+	return at_ns < ended_ns ? at_ns : ended_ns;
 }
 
 static void describe(struct ddp_agent *agent, uint32_t task, int status,
@@ -64,7 +66,8 @@ static void describe(struct ddp_agent *agent, uint32_t task, int status,
 	end->kind = DDP_WIRE_END;
 	end->rank = agent->node->slots[task].rank;
 	end->status = (uint32_t)status;
-	end->at_ns = watched->gone_ns ? watched->gone_ns : ddp_now_ns();
+	end->at_ns = watched->gone_ns ? watched->gone_ns :
+		(uint64_t)ddp_clock_ns();
 	if (status == 0)
 		return;
 	if (ddp_errors_read(&agent->node->slots[task], &error)) {
@@ -93,7 +96,7 @@ static void report(struct ddp_agent *agent, uint32_t task, int status)
 
 void ddp_ends_gone(struct ddp_agent *agent, uint32_t task)
 {
-	agent->tasks[task].gone_ns = ddp_now_ns();
+	agent->tasks[task].gone_ns = (uint64_t)ddp_clock_ns();
 }
 
 void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status)
@@ -110,7 +113,7 @@ void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status)
 	watched->pidfd = -1;
 	watched->ended = true;
 	if (--agent->left == 0)
-		agent->over_ms = ddp_now_ms();
+		agent->over_ms = ddp_clock_ms();
 }
 
 void ddp_ends_orphan(struct ddp_agent *agent)

@@ -60,7 +60,7 @@ static int allow_files(uint32_t tasks)
 	return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* What must be open before the tasks' programs start, so that none is missed. */
+/* What must be open before the tasks' programs start, or some is missed. */
 static int open_files(struct ddp_agent *agent)
 {
 	uint32_t i;

@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/tee.h"
+#include "layout/clock.h"
 #include "layout/failure.h"
 #include "stepd/shared.h"
 #include "watch/cgroup.h"
@@ -32,8 +33,6 @@ enum {
 	DDP_AGENT_SPEAK = 2	/* standard error of the task that started it;
 				 * /dev/null when a supervisor speaks */
 };
-
-#define DDP_NEVER INT64_MAX	/* a time, in ms, that does not come */
 
 /* An error, and when it was written. */
 struct ddp_error_file {
@@ -81,7 +80,7 @@ struct ddp_processes {
 };
 
 /* step.c: which processes are the step's. */
-struct ddp_step {
+struct ddp_container {
 	const char *controller;	/* of its cgroups; NULL: it has none */
 	char path[DDP_CGROUP_SIZE], folder[DDP_CGROUP_SIZE];
 	pid_t session;		/* of slurmstepd and its tasks */
@@ -198,9 +197,9 @@ struct ddp_agent {
 	bool orphaned;
 	bool done;		/* DONE is sent */
 	int64_t over_ms;	/* since when no task is left */
-	int64_t kill_ms;	/* since when all are to be killed; DDP_NEVER */
+	int64_t kill_ms;	/* since when all are to be killed; DDP_CLOCK_NEVER */
 	int64_t next_kill_ms;
-	struct ddp_step step;
+	struct ddp_container step;
 	struct ddp_cause cause;
 	struct ddp_talk talk;
 	struct ddp_tee *tee;
@@ -211,9 +210,5 @@ void ddp_agent_run(struct ddp_agent *agent);
 
 void ddp_agent_signal(const struct ddp_agent *agent, int number);
 void ddp_agent_kill(struct ddp_agent *agent);
-
-/* CLOCK_MONOTONIC. */
-uint64_t ddp_now_ns(void);
-int64_t ddp_now_ms(void);
 
 #endif

@@ -154,7 +154,7 @@ static void note_ranks(const struct ddp_agent *agent, struct ddp_processes *now)
 }
 
 /* Whether a process is still the one that was found. */
-static bool is_same(const struct ddp_step *step,
+static bool is_same(const struct ddp_container *step,
 		    const struct ddp_process *process)
 {
 	char *text = ddp_file_read_of(process->pid, step->controller ?
@@ -175,7 +175,7 @@ static bool is_same(const struct ddp_step *step,
 }
 
 /* Returns whether it was there to be killed. */
-static bool kill_one(const struct ddp_step *step,
+static bool kill_one(const struct ddp_container *step,
 		     const struct ddp_process *process)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
@@ -191,7 +191,7 @@ static bool kill_one(const struct ddp_step *step,
 
 size_t ddp_step_kill(struct ddp_agent *agent)
 {
-	struct ddp_step *step = &agent->step;
+	struct ddp_container *step = &agent->step;
 	struct ddp_processes now = { 0 };
 	size_t i, kept = 0;
 
@@ -212,7 +212,7 @@ size_t ddp_step_kill(struct ddp_agent *agent)
 }
 
 /* Whether the agent itself is where it looks for others. */
-static bool is_right(const struct ddp_step *step)
+static bool is_right(const struct ddp_container *step)
 {
 	struct ddp_processes list = { 0 };
 	bool right;
@@ -231,7 +231,7 @@ void ddp_step_begin(struct ddp_agent *agent)
 	};
 	char *text = ddp_file_read("/proc/self/cgroup");
 	char *mounts = ddp_file_read("/proc/self/mountinfo");
-	struct ddp_step *step = &agent->step;
+	struct ddp_container *step = &agent->step;
 	const char *const *at = controllers;
 
 	while (*at && (!text || !mounts ||

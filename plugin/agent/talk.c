@@ -57,7 +57,7 @@ void ddp_talk_find(struct ddp_talk *talk, const struct ddp_task *task)
 void ddp_talk_begin(struct ddp_agent *agent)
 {
 	if (agent->talk.until_ms == 0)
-		agent->talk.until_ms = ddp_now_ms() + PATIENCE_MS;
+		agent->talk.until_ms = ddp_clock_ms() + PATIENCE_MS;
 }
 
 static void dial(struct ddp_talk *talk)
@@ -66,7 +66,7 @@ static void dial(struct ddp_talk *talk)
 			SOCK_NONBLOCK, 0);
 
 	talk->greeted = false;
-	talk->again_ms = ddp_now_ms() + AGAIN_MS;
+	talk->again_ms = ddp_clock_ms() + AGAIN_MS;
 	if (fd < 0)
 		return;
 	if (connect(fd, (struct sockaddr *)&talk->address,
@@ -162,7 +162,7 @@ static void answer(struct ddp_agent *agent, const struct ddp_wire *ping)
 	struct ddp_wire pong = {
 		.kind = DDP_WIRE_PONG,
 		.ping_ns = ping->at_ns,
-		.at_ns = ddp_now_ns(),
+		.at_ns = (uint64_t)ddp_clock_ns(),
 	};
 
 	ddp_talk_send(agent, &pong);
@@ -219,7 +219,7 @@ int64_t ddp_talk_deadline(const struct ddp_agent *agent)
 	const struct ddp_talk *talk = &agent->talk;
 
 	if (talk->state != DDP_TALK_DIALING)
-		return DDP_NEVER;
+		return DDP_CLOCK_NEVER;
 	return talk->link || talk->until_ms < talk->again_ms ?
 		talk->until_ms : talk->again_ms;
 }
@@ -227,7 +227,7 @@ int64_t ddp_talk_deadline(const struct ddp_agent *agent)
 void ddp_talk_serve(struct ddp_agent *agent)
 {
 	struct ddp_talk *talk = &agent->talk;
-	int64_t now = ddp_now_ms();
+	int64_t now = ddp_clock_ms();
 
 	if (talk->state == DDP_TALK_DIALING && now >= talk->until_ms)
 		give_up(agent);

@@ -14,8 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "layout/clock.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -44,14 +45,6 @@ int ddp_tee_place(const struct ddp_note *note, uint32_t tasks)
 	return (int)(2 * note->task + note->stream - STDOUT_FILENO);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool is_open(const struct ddp_copy *copy)
 {
 	return copy->state && !(copy->ended && !copy->blocked);
@@ -78,7 +71,7 @@ static void finish(struct process *process)
 	uint32_t i;
 
 	process->finish = true;
-	process->deadline_ms = now_ms() + FINISH_MS;
+	process->deadline_ms = ddp_clock_ms() + FINISH_MS;
 	for (i = 0; i < 2 * process->tasks; i++)
 		if (is_open(&process->copies[i]))
 			ddp_copy_widen(&process->copies[i]);
@@ -140,7 +133,7 @@ static void serve(struct process *process)
 /* When all tasks have ended, only a stream that is blocked is waited for. */
 static int patience(const struct process *process)
 {
-	int64_t left = process->deadline_ms - now_ms();
+	int64_t left = process->deadline_ms - ddp_clock_ms();
 	uint32_t i;
 
 	if (!process->finish)
@@ -161,7 +154,7 @@ static void work(struct process *process)
 			return;
 		rc = poll(process->fds, count, patience(process));
 		if (process->finish &&
-		    (rc == 0 || now_ms() > process->deadline_ms))
+		    (rc == 0 || ddp_clock_ms() > process->deadline_ms))
 			return;
 		if (rc <= 0)
 			continue;

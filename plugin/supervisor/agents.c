@@ -52,7 +52,7 @@ static void lose(struct ddp_agents *agents, struct ddp_peer *agent, int why)
 	if (why == 0 || why == EPROTO || why == ECONNRESET || why == EPIPE ||
 	    why == ENOBUFS) {
 		agent->left = node->left = true;
-		agent->since_ns = ddp_now_ns();
+		agent->since_ns = ddp_clock_ns();
 	} else if (!node->orphaned) {
 		node->lost = true;
 		node->lost_ns = agent->heard_ns;
@@ -70,7 +70,7 @@ void ddp_agents_send(struct ddp_agents *agents, struct ddp_peer *agent,
 void ddp_agents_ping(struct ddp_agents *agents, struct ddp_peer *agent)
 {
 	const struct ddp_wire wire = {
-		.kind = DDP_WIRE_PING, .at_ns = (uint64_t)ddp_now_ns(),
+		.kind = DDP_WIRE_PING, .at_ns = (uint64_t)ddp_clock_ns(),
 	};
 
 	if (agent->asked)
@@ -132,7 +132,7 @@ static void begin(struct ddp_agents *agents, int fd)
 		close(fd);
 		return;
 	}
-	*agent = (struct ddp_peer){ .node = -1, .since_ns = ddp_now_ns() };
+	*agent = (struct ddp_peer){ .node = -1, .since_ns = ddp_clock_ns() };
 	agent->link = ddp_link_create(fd);
 	if (!agent->link)
 		return;

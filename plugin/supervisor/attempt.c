@@ -250,7 +250,7 @@ static void watch(struct ddp_attempt *attempt)
 
 	while (!has_ended(attempt, now_ns)) {
 		wait_for_events(attempt);
-		now_ns = ddp_now_ns();
+		now_ns = ddp_clock_ns();
 		ddp_agents_tick(&attempt->agents, now_ns);
 		judge(attempt, now_ns);
 		ddp_ending_tick(attempt, now_ns);

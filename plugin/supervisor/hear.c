@@ -23,7 +23,7 @@ static bool welcome(struct ddp_agents *agents, struct ddp_peer *agent,
 	    ddp_proof_make(agents->secret, "supervisor", hello->node,
 			   hello->nonce, wire.proof) < 0)
 		return false;
-	agent->heard_ns = ddp_now_ns();
+	agent->heard_ns = ddp_clock_ns();
 	agent->node = ddp_step_add_node(agents->step, hello, agent->heard_ns);
 	if (agent->node < 0)
 		return false;
@@ -55,7 +55,7 @@ static void orphan(struct ddp_step *step, struct ddp_step_node *node,
 {
 	step->failed = true;
 	node->orphaned = true;
-	node->lost_ns = ddp_now_ns();
+	node->lost_ns = ddp_clock_ns();
 	if (node->trip_ns != INT64_MAX)
 		node->lost_ns = (int64_t)wire->at_ns + node->offset_ns;
 }
@@ -69,7 +69,7 @@ bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
 	if (agent->node < 0)
 		return wire->kind == DDP_WIRE_HELLO &&
 		       welcome(agents, agent, wire);
-	agent->heard_ns = ddp_now_ns();
+	agent->heard_ns = ddp_clock_ns();
 	switch (wire->kind) {
 	case DDP_WIRE_RANK:
 		ddp_step_add_rank(step, node, wire);

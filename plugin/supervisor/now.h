@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The supervisor's clock: nanoseconds of CLOCK_MONOTONIC, as the wire has. */
+/* The supervisor's times: nanoseconds of ddp_clock_ns, as the wire has them. */
 #ifndef DDP_SUPERVISOR_NOW_H
 #define DDP_SUPERVISOR_NOW_H
 
 #include <stdint.h>
-#include <time.h>
 
-static inline int64_t ddp_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+#include "layout/clock.h"
 
 static inline int64_t ms(int64_t count)
 {

@@ -57,7 +57,7 @@ static void send_wire(struct ddp_wire *wire)
 
 static uint64_t clock_ns(void)
 {
-	return (uint64_t)(ddp_now_ns() + me.ahead_ns);
+	return (uint64_t)(ddp_clock_ns() + me.ahead_ns);
 }
 
 static void end(unsigned int rank, int status, const char *message,
@@ -135,7 +135,7 @@ static int answer(unsigned int world)
 /* Answer for so long, or until a message of this kind. */
 static void attend(int64_t for_ms, int kind, unsigned int world)
 {
-	int64_t until_ns = ddp_now_ns() + ms(for_ms), left_ns;
+	int64_t until_ns = ddp_clock_ns() + ms(for_ms), left_ns;
 	struct pollfd fd = { .fd = ddp_link_fd(me.link), .events = POLLIN };
 
 	for (;;) {
@@ -143,7 +143,7 @@ static void attend(int64_t for_ms, int kind, unsigned int world)
 
 		if (got && got == kind)
 			return;
-		left_ns = until_ns - ddp_now_ns();
+		left_ns = until_ns - ddp_clock_ns();
 		if (left_ns <= 0)
 			return;
 		if (!got)
