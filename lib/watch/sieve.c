@@ -26,18 +26,23 @@ static enum word is_slurms(const struct ddp_sieve *sieve)
 	return NO;
 }
 
-/* What slurmstepd says to the tasks, and srun where Slurm tells it to end. */
+static bool has(const struct ddp_sieve *sieve, const char *words)
+{
+	return memmem(sieve->line, sieve->length, words, strlen(words));
+}
+
+/*
+ * What slurmstepd says to the tasks, and srun where Slurm tells it to end; and
+ * what srun says to SIGINT.
+ */
 static void notice(struct ddp_sieve *sieve)
 {
-	static const char *const words[] = {
-		"CANCELLED AT ", "Job step aborted",
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		sieve->cancelled |= is_slurms(sieve) == YES &&
-				    memmem(sieve->line, sieve->length,
-					   words[i], strlen(words[i]));
+	if (is_slurms(sieve) != YES)
+		return;
+	sieve->cancelled |= has(sieve, "CANCELLED AT ") ||
+			    has(sieve, "Job step aborted");
+	sieve->interrupts += has(sieve, "interrupt (one more") ||
+			     has(sieve, "sending Ctrl-C to");
 }
 
 /* Bytes of one line. before: those of it that have not been decided about. */

@@ -15,6 +15,7 @@ struct ddp_sieve {
 	bool holds;
 	bool cancelled;			/* Slurm has said that the step or its
 					 * job is cancelled */
+	unsigned int interrupts;	/* that srun has said it got */
 	char line[200];			/* the beginning of this line */
 	size_t length;			/* bytes of it; 0: a new line begins */
 	enum { DDP_SIEVE_PASS, DDP_SIEVE_DECIDE, DDP_SIEVE_KEEP } now;

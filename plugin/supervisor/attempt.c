@@ -23,6 +23,7 @@ enum {
 	LEFT_MS = 2000,		/* an agent left, and the step did not end */
 	EARLY_MS = 30000,	/* ranks have ended well, and others run */
 	LAST_MS = 1000,		/* srun has ended, and ranks have not */
+	TOLD_MS = 10000,	/* a signal to srun explains what ranks do */
 	TICK_MS = 20
 };
 
@@ -46,7 +47,8 @@ static int get_timeout(const struct ddp_attempt *attempt)
 {
 	int timer_ms = ddp_timer_timeout_ms(&attempt->timer);
 
-	if (attempt->failed_ns || attempt->over_ns || attempt->ended_ns)
+	if (attempt->failed_ns || attempt->over_ns || attempt->ended_ns ||
+	    attempt->child.waits)
 		return TICK_MS;
 	if (timer_ms >= 0 && timer_ms < DDP_AGENTS_PING_MS)
 		return timer_ms;
@@ -77,8 +79,9 @@ static void wait_for_events(struct ddp_attempt *attempt)
 		if (fds[STDERR_OUT].revents)
 			ddp_relay_flush(relay);
 		if (fds[SIGNALS].revents)
-			ddp_child_read(&attempt->child);
+			ddp_child_read(&attempt->child, relay->in >= 0);
 	}
+	ddp_child_pass_interrupt(&attempt->child, relay->sieve.interrupts);
 	free(fds);
 }
 
@@ -112,7 +115,8 @@ static void say_others(struct ddp_attempt *attempt)
 {
 	struct ddp_text text = { 0 };
 
-	if (attempt->told_others || !attempt->killed_ns)
+	if (attempt->told_others || !attempt->killed_ns ||
+	    !ddp_attempt_named(attempt))
 		return;
 	ddp_verdict_add_others(&text, ddp_verdict_others(&attempt->verdict,
 							 &attempt->step));
@@ -127,6 +131,13 @@ static bool was_killed(const struct ddp_attempt *attempt)
 	       WIFSIGNALED(attempt->child.status);
 }
 
+static bool was_told(const struct ddp_attempt *attempt, int64_t now_ns)
+{
+	int64_t told_ms = attempt->child.told_ms;
+
+	return told_ms && now_ns - ms(told_ms) < ms(TOLD_MS);
+}
+
 static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	bool all = attempt->step.ended == attempt->step.world_size ||
@@ -136,7 +147,8 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 		return;
 	if (!attempt->failed_ns) {
 		attempt->failed_ns = now_ns;
-		attempt->ended_by_user = attempt->child.told ||
+		attempt->told = was_told(attempt, now_ns);
+		attempt->ended_by_user = attempt->told ||
 					 was_killed(attempt) ||
 					 attempt->relay.sieve.cancelled;
 		ddp_relay_hold(&attempt->relay);
@@ -262,8 +274,7 @@ static void watch(struct ddp_attempt *attempt)
 		if (!attempt->child.ended && !attempt->failed_ns)
 			warn_of_left(attempt, now_ns);
 	}
-	if (ddp_attempt_named(attempt))
-		say_others(attempt);
+	say_others(attempt);
 	ddp_relay_finish(&attempt->relay);
 }
 

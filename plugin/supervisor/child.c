@@ -17,7 +17,10 @@
 #define SYS_close_range 436
 #endif
 
-enum { TWICE_MS = 1500 };	/* srun counts interrupts in one second */
+enum {
+	TWICE_MS = 1500,	/* srun counts interrupts in one second */
+	ANSWER_MS = 300		/* it answers them at once */
+};
 
 static void fill_signals(sigset_t *set)
 {
@@ -126,19 +129,50 @@ static bool is_end(struct ddp_child *child, uint32_t signal)
 	return before_ms && child->interrupted_ms - before_ms < TWICE_MS;
 }
 
-void ddp_child_read(struct ddp_child *child)
+static void pass(struct ddp_child *child, int signal)
+{
+	child->explained += signal == SIGINT;
+	if (!child->ended)
+		kill(child->pid, signal);
+}
+
+static void take_signal(struct ddp_child *child,
+			const struct signalfd_siginfo *info, bool heard)
+{
+	bool interrupt = info->ssi_signo == SIGINT;
+
+	if (is_end(child, info->ssi_signo))
+		child->told_ms = ddp_clock_ms();
+	/* What the kernel sends, a terminal has sent to both. */
+	if (info->ssi_code > 0)
+		child->explained += interrupt;
+	else if (interrupt && heard && !child->waits)
+		child->waits = true;
+	else
+		pass(child, (int)info->ssi_signo);
+}
+
+void ddp_child_read(struct ddp_child *child, bool heard)
 {
 	struct signalfd_siginfo info;
 
-	while (read(child->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			continue;
-		child->told |= is_end(child, info.ssi_signo);
-		/* What the kernel sends, a terminal has sent to both. */
-		if (info.ssi_code <= 0 && !child->ended)
-			kill(child->pid, (int)info.ssi_signo);
-	}
+	while (read(child->signals, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			take_signal(child, &info, heard);
 	wait_for_all(child);
+}
+
+void ddp_child_pass_interrupt(struct ddp_child *child, unsigned int answered)
+{
+	if (!child->waits)
+		return;
+	if (answered > child->explained) {
+		child->explained++;
+		child->waits = false;
+	} else if (ddp_clock_ms() - child->interrupted_ms >= ANSWER_MS) {
+		child->waits = false;
+		pass(child, SIGINT);
+	}
 }
 
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),

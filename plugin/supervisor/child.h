@@ -17,8 +17,10 @@ struct ddp_child {
 	int signals;		/* a signalfd */
 	bool ended;
 	int status;		/* as of wait(2) */
-	bool told;		/* a signal was sent that ends a step */
+	int64_t told_ms;	/* the last signal that ends a step; 0: none */
 	int64_t interrupted_ms;	/* the last SIGINT; 0: none */
+	bool waits;		/* it may have to be passed on */
+	unsigned int explained;	/* answers of srun's to earlier SIGINTs */
 	pid_t helper;		/* another child; 0: none */
 	int answer;		/* its exit code; -1: none yet */
 };
@@ -29,8 +31,14 @@ struct ddp_child {
  */
 int ddp_child_start(struct ddp_child *child, int *piped);
 
-/* The signalfd can be read: pass signals on, see who has ended or stopped. */
-void ddp_child_read(struct ddp_child *child);
+/*
+ * The signalfd can be read: pass signals on, see who has ended or stopped. A
+ * SIGINT that was sent to the whole process group srun gets by itself, and two
+ * within a second make it end the step. So where srun's answers are heard, one
+ * is passed on only if srun does not answer it. answered is how many it has.
+ */
+void ddp_child_read(struct ddp_child *child, bool heard);
+void ddp_child_pass_interrupt(struct ddp_child *child, unsigned int answered);
 
 /*
  * Start a helper, a fork in which run's result becomes the exit code. It does

@@ -138,9 +138,21 @@ static bool is_over(const struct ddp_attempt *attempt, int64_t now_ns)
 	       now_ns - attempt->killed_ns >= ms(AGENTS_MS);
 }
 
+/*
+ * Also where a signal to srun explains the failure and nobody is named: srun
+ * may have taken the signal for a question, and go on. Where Slurm itself
+ * cancels the step, it gives the ranks a time of its own.
+ */
+static bool must_end(const struct ddp_attempt *attempt)
+{
+	return attempt->wish->kill &&
+	       (ddp_attempt_named(attempt) ||
+		(attempt->decided_ns && attempt->told));
+}
+
 void ddp_ending_tick(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	if (attempt->wish->kill && ddp_attempt_named(attempt))
+	if (must_end(attempt))
 		end_ranks(attempt, now_ns);
 	if (attempt->child.ended || !is_over(attempt, now_ns))
 		return;

@@ -261,6 +261,35 @@ call login srun --ddp --ddp-report=/nowhere/a -n1 echo runs
 ! test -s out && test "$status" = 1 && grep -q 'cannot write it' err
 result $? 'a report that cannot be written is refused'
 
+# SIGINT by kill(1): srun asks for a second one, and gets just what was sent.
+cat >interrupt <<'END'
+#!/bin/bash
+# interrupt GROUP SECONDS... -- CMD...: with job control, so that CMD has a
+# process group of its own; wait so long after each SIGINT to it, or to its
+# first process
+set -m
+group=$1 waits=()
+shift
+while test "$1" != --; do waits+=("$1"); shift; done
+shift
+"$@" >interrupted 2>&1 &
+until test "$(grep -c begun interrupted)" = 2; do sleep 0.05; done
+for wait in "${waits[@]}"; do
+	kill -INT -- "$group$!"
+	sleep "$wait"
+done
+wait $!
+END
+chmod 755 interrupt
+call login "$scratch/interrupt" - 0 -- srun --ddp -N2 -n2 \
+	sh -c 'echo begun; sleep 3'
+equal 'one SIGINT to the process group leaves a step alone' '0 1' \
+	"$status $(grep -c 'one more' interrupted)"
+watched "$scratch/interrupt" '' 1.3 0 -- srun --ddp -N2 -n2 --ddp-grace=2 \
+	sh -c 'echo begun; test $RANK = 1 || { sleep 3; exit 3; }; sleep 60'
+test "$status" -ne 0 && test "$took" -lt 40000
+result $? 'a failure after two slow ones ends the step all the same'
+
 # srun listens where slurm.conf says, and stdin, a terminal and its job control
 # are as without.
 later "$sandbox" exec --dir "$dir/cluster" ss -Hltnp

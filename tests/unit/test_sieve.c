@@ -119,3 +119,16 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 		free(out);
 	}
 }
+
+Test(sieve, counts_the_interrupts_that_srun_answers)
+{
+	static const char text[] =
+		"srun: interrupt (one more within 1 sec to abort)\n"
+		"srun: StepId=1.0 tasks 0-3: running\n"
+		"srun: sending Ctrl-C to StepId=1.0\n"
+		"interrupt (one more, says a task\n";
+	struct ddp_sieve sieve = { 0 };
+
+	free(pass(&sieve, text, 9));
+	cr_expect_eq(sieve.interrupts, 2);
+}
