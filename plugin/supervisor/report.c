@@ -36,14 +36,33 @@ static int open_beside(const char *path, char **name)
 	return fd;
 }
 
+/*
+ * Whether a new file may take this name. In a folder such as /tmp only who owns
+ * the old file may replace it, or who owns the folder. If not, errno says why.
+ */
+static bool is_replaceable(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash + 1 - path)) :
+			       strdup(".");
+	struct stat file, parent;
+	bool others;
+
+	others = folder && lstat(path, &file) == 0 &&
+		 file.st_uid != geteuid() && geteuid() != 0 &&
+		 stat(folder, &parent) == 0 && (parent.st_mode & S_ISVTX) &&
+		 parent.st_uid != geteuid();
+	free(folder);
+	errno = others ? EPERM : EISDIR;
+	return !others && (stat(path, &file) < 0 || !S_ISDIR(file.st_mode));
+}
+
 int ddp_report_check(const char *path, struct ddp_error *error)
 {
-	struct stat status;
 	char *name = NULL;
 	int fd = -1;
 
-	errno = EISDIR;
-	if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode))
+	if (is_replaceable(path))
 		fd = open_beside(path, &name);
 	if (fd >= 0) {
 		unlink(name);

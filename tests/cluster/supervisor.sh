@@ -260,6 +260,11 @@ check 'a report' python3 check.py
 call login srun --ddp --ddp-report=/nowhere/a -n1 echo runs
 ! test -s out && test "$status" = 1 && grep -q 'cannot write it' err
 result $? 'a report that cannot be written is refused'
+mkdir -m 1777 sticky
+touch sticky/theirs
+call login srun --ddp --ddp-report="$scratch/sticky/theirs" -n1 echo runs
+! test -s out && test "$status" = 1 && grep -q 'cannot write it' err
+result $? 'so is one in the place of another user'\''s file'
 
 # SIGINT by kill(1): srun asks for a second one, and gets just what was sent.
 cat >interrupt <<'END'
