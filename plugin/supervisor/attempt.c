@@ -310,9 +310,3 @@ int ddp_attempt_run(struct ddp_attempt *attempt,
 	}
 	return rc;
 }
-
-void ddp_attempt_clear(struct ddp_attempt *attempt)
-{
-	ddp_agents_clear(&attempt->agents);
-	ddp_step_clear(&attempt->step);
-}

@@ -42,12 +42,11 @@ struct ddp_attempt {
 /*
  * Start srun and watch it to its end. Returns 0 in the child, which must run
  * srun again, and 1 in the parent at the end of the step; -1 if there can be no
- * child. clear frees all.
+ * child. What it has taken is never freed: the process ends with it.
  */
 int ddp_attempt_run(struct ddp_attempt *attempt,
 		    const struct ddp_supervisor *wish,
 		    const struct ddp_secret *secret);
-void ddp_attempt_clear(struct ddp_attempt *attempt);
 
 /* Its exit code. */
 int ddp_attempt_code(const struct ddp_attempt *attempt);

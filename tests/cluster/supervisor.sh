@@ -52,6 +52,15 @@ left()
 		grep -v -e ' ps -u' -e timeout
 }
 
+# empties MS: wait so long, at most, until nothing is left; took counts on
+empties()
+{
+	until test "$took" -ge "$1" || test -z "$(left)"; do
+		sleep 0.1
+		took=$((($(date +%s%N) - $(cat since)) / 1000000))
+	done
+}
+
 # ends MS: whether the last step took no longer, with nothing left
 ends()
 {
@@ -180,10 +189,7 @@ for how in kill_supervisor kill_srun kill_both kill_all; do
 	watched srun --ddp -N2 --gres=gpu:2 \
 		sh -c "$begin trap '' TERM; while :; do sleep 1; done"
 	equal "$how: its exit code" 137 "$status"
-	until test "$took" -ge 10000 || test -z "$(left)"; do
-		sleep 0.1
-		took=$((($(date +%s%N) - $(cat since)) / 1000000))
-	done
+	empties 10000
 	ends 5000
 	result $? "$how: the step ends, and nothing is left"
 	# Where nothing is left of srun, Slurm still has the job.
@@ -218,10 +224,7 @@ after T: $says slurm-ddp: 2 other ranks ended because of it" \
 			paste -sd' ')"
 	test "$took" -le "$limit"
 	result $? "$how: srun ends within $((limit / 1000)) s"
-	until test "$took" -ge 15000 || test -z "$(left)"; do
-		sleep 0.1
-		took=$((($(date +%s%N) - $(cat since)) / 1000000))
-	done
+	empties 15000
 	ends 12000
 	result $? "$how: nothing is left"
 	admin n2 ip link set eth0 up
