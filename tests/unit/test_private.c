@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The name of the folder that a rank of ddp-train makes for itself. */
 #include <criterion/criterion.h>
 
 #include <string.h>
