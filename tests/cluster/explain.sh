@@ -197,13 +197,14 @@ else
 fi
 
 # What ddp-info --gather prints where it cannot work
+# Each task must be left the time to say it.
 while IFS='|' read -r words command; do
 	# shellcheck disable=SC2086 # several words
 	call login $command ddp-info --gather
 	equal "$command ddp-info --gather: $words" '1 2 0' \
 		"$status $(grep -c "^ddp-info: .*$words" err) $(wc -l <out)"
 done <<END
-no launcher offers PMIx to this process: start it with srun --mpi=pmix|srun --ddp --mpi=none -N2
+no launcher offers PMIx to this process: start it with srun --mpi=pmix|srun --ddp --mpi=none --kill-on-bad-exit=0 -N2
 no placement is in DDP_PLACEMENT|srun --mpi=pmix -N2
 no placement is in DDP_PLACEMENT|srun --mpi=none -n2
 END

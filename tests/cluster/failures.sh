@@ -84,8 +84,9 @@ try_fails error srun --ddp --ddp-supervise=off -N2 --ntasks-per-node=2
 grep -q '^slurm-ddp: rank 2 failed first on n2, .*: ValueError: bad batch$' err
 result $? 'a rank of the second node is named by its number in the step'
 
+# What it has forked and not yet renamed has its name for a moment.
 call login srun --ddp -N1 -n2 sh -c \
-	'test "$SLURM_PROCID" = 1 || ps -C ddp-agent -o uid='
+	'test "$SLURM_PROCID" = 1 || { sleep 1; ps -C ddp-agent -o uid=; }'
 equal 'there is one agent, of the user' 61000 "$(tr -d ' ' <out)"
 call login srun --ddp -N2 -n4 sh -c \
 	'test "$SLURM_PROCID" != 0 || scancel -s KILL "$SLURM_JOB_ID"; sleep 60'
