@@ -67,15 +67,19 @@ static void run_step(struct doctor_nodes *nodes,
 		"srun", number, tasks, "--ntasks-per-node=1", "--overlap",
 		with_ddp ? "--kill-on-bad-exit=1" : "--kill-on-bad-exit=0",
 		"--input=none",
-		with_ddp ? "--mpi=pmix" : "--mpi=none", NULL, NULL, NULL, NULL
+		with_ddp ? "--mpi=pmix" : "--mpi=none",
+		NULL, NULL, NULL, NULL, NULL
 	};
 	size_t last = 8;
 
 	path[length > 0 ? length : 0] = '\0';
 	snprintf(number, sizeof(number), "--nodes=%zu", count);
 	snprintf(tasks, sizeof(tasks), "--ntasks=%zu", count);
-	if (with_ddp)
+	if (with_ddp) {
+		/* A supervisor's report would look like a refusal. */
 		argv[last++] = "--ddp";
+		argv[last++] = "--ddp-supervise=off";
+	}
 	argv[last++] = path;
 	argv[last] = "--doctor";
 	doctor_program_run(program, argv, STEP_MS, read_fact, nodes);

@@ -18,9 +18,9 @@ finds()
 	printf '%s\n' "$1" | sed 's/^/^/' >patterns
 	grep '^WRONG' out >wrong
 	test "$status" -eq 1 && ! grep -vf patterns wrong >why &&
-		while read -r pattern; do
+		(while read -r pattern; do
 			grep -q "$pattern" wrong || exit 1
-		done <patterns && grep -qF -- "$2" wrong
+		done <patterns) && grep -qF -- "$2" wrong
 	result $? "it finds: $(printf %s "$1" | sed 1q)"
 }
 
