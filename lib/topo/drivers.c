@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the GPUs' drivers say of them, and which of them a process may use. */
+/*
+ * What the kernel and the GPUs' drivers say of them, and which of them a
+ * process may use.
+ */
 #define _GNU_SOURCE
 #include "topo/topo.h"
 
@@ -9,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "topo/hwloc_topo.h"
 
 /* Copy the value of a line "name: value", unless it is another or too long. */
 static bool read_value(const char *line, const char *name, char *value,
@@ -80,6 +85,41 @@ void ddp_topo_reach(struct ddp_machine *machine, const char *root)
 		gpu->reachable = gpu->device[0] != '\0' &&
 				 access(path, R_OK | W_OK) == 0;
 	}
+}
+
+/* The number in a file of a PCI device; 0: none. */
+static unsigned int read_number(const char *device, const char *name)
+{
+	char path[PATH_MAX];
+	unsigned int number = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", device, name);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%x", &number) != 1)
+		number = 0;
+	fclose(file);
+	return number;
+}
+
+bool ddp_topo_has_gpu(const char *root)
+{
+	char pattern[PATH_MAX];
+	glob_t found;
+	bool any = false;
+	size_t i;
+
+	snprintf(pattern, sizeof(pattern), "%s/sys/bus/pci/devices/*", root);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return false;
+	for (i = 0; i < found.gl_pathc && !any; i++)
+		any = ddp_topo_is_gpu(read_number(found.gl_pathv[i], "vendor"),
+				      read_number(found.gl_pathv[i], "class") >>
+				      8);
+	globfree(&found);
+	return any;
 }
 
 /* Whether one of the files that a pattern names may be opened. */

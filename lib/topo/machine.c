@@ -17,16 +17,14 @@ void ddp_topo_bus_id(hwloc_obj_t pci, char *out, size_t size)
 		 pci->attr->pcidev.func);
 }
 
-static bool is_gpu(hwloc_obj_t pci)
+bool ddp_topo_is_gpu(unsigned int vendor, unsigned int class_id)
 {
-	unsigned int class = pci->attr->pcidev.class_id;
-
-	switch (pci->attr->pcidev.vendor_id) {
+	switch (vendor) {
 	case PCI_NVIDIA:
-		return class == 0x0300 || class == 0x0302;
+		return class_id == 0x0300 || class_id == 0x0302;
 	case PCI_AMD:
-		return class == 0x0300 || class == 0x0302 ||
-		       class == 0x0380 || class == 0x1200;
+		return class_id == 0x0300 || class_id == 0x0302 ||
+		       class_id == 0x0380 || class_id == 0x1200;
 	}
 	return false;
 }
@@ -59,7 +57,8 @@ static hwloc_obj_t *find_gpus(hwloc_topology_t hwloc, uint32_t *count,
 		return NULL;
 	}
 	while ((pci = hwloc_get_next_pcidev(hwloc, pci)) != NULL) {
-		if (!is_gpu(pci))
+		if (!ddp_topo_is_gpu(pci->attr->pcidev.vendor_id,
+				     pci->attr->pcidev.class_id))
 			continue;
 		if (*count == DDP_GPU_MAX) {
 			ddp_error_set(error, DDP_ERROR_ARGUMENT,

@@ -109,12 +109,18 @@ static int check_xml(const char *file, const char *text, size_t size,
 	return 0;
 }
 
-/* text NULL: this machine. */
-static int load(struct ddp_topo *topo, const char *text, size_t size)
+/*
+ * Without the vendors' back ends; and without "x86", which runs on each CPU in
+ * turn, waiting where it is busy, and adds nothing that is needed here.
+ */
+static const char *const left_out[] = {
+	"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86",
+};
+
+/* text NULL: this machine; then lean: no more of it than ddp_topo_find says. */
+static int load(struct ddp_topo *topo, const char *text, size_t size,
+		bool lean)
 {
-	static const char *const vendors[] = {
-		"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl",
-	};
 	size_t i;
 
 	/* hwloc would print its own messages; we return an error. */
@@ -124,13 +130,20 @@ static int load(struct ddp_topo *topo, const char *text, size_t size)
 	if (text &&
 	    hwloc_topology_set_xmlbuffer(topo->hwloc, text, (int)size) < 0)
 		return -1;
-	for (i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
+	for (i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
 		hwloc_topology_set_components(topo->hwloc,
-			HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, vendors[i]);
+			HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, left_out[i]);
 	hwloc_topology_set_flags(topo->hwloc,
 				 HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-	hwloc_topology_set_io_types_filter(topo->hwloc,
-					   HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+	if (!lean || ddp_topo_has_gpu(""))
+		hwloc_topology_set_io_types_filter(topo->hwloc,
+				HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+	if (lean) {
+		hwloc_topology_set_cache_types_filter(topo->hwloc,
+				HWLOC_TYPE_FILTER_KEEP_NONE);
+		hwloc_topology_set_icache_types_filter(topo->hwloc,
+				HWLOC_TYPE_FILTER_KEEP_NONE);
+	}
 	hwloc_topology_set_type_filter(topo->hwloc, HWLOC_OBJ_MISC,
 				       HWLOC_TYPE_FILTER_KEEP_ALL);
 	return hwloc_topology_load(topo->hwloc);
@@ -157,7 +170,7 @@ __attribute__((noreturn)) static void run_trial(const char *text, size_t size,
 		dup2(null, STDOUT_FILENO);
 		dup2(null, STDERR_FILENO);
 	}
-	loads = load(&topo, text, size) == 0;
+	loads = load(&topo, text, size, false) == 0;
 	if (loads)
 		ddp_machine_destroy(ddp_topo_machine(&topo, NULL));
 	_exit(write(answer, loads ? "y" : "n", 1) != 1);
@@ -212,7 +225,7 @@ static int load_file(struct ddp_topo *topo, const char *file,
 		return -1;
 	if (check_xml(file, text, size, error) == 0 &&
 	    try_file(file, text, size, error) == 0) {
-		rc = load(topo, text, size);
+		rc = load(topo, text, size, false);
 		if (rc < 0)
 			ddp_error_set(error, DDP_ERROR_SYSTEM,
 				      "hwloc has no memory for the topology "
@@ -222,7 +235,8 @@ static int load_file(struct ddp_topo *topo, const char *file,
 	return rc;
 }
 
-struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
+static struct ddp_topo *create(const char *file, bool lean,
+			       struct ddp_error *error)
 {
 	struct ddp_topo *topo = calloc(1, sizeof(*topo));
 	int rc;
@@ -238,7 +252,7 @@ struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
 				   HWLOC_API_VERSION, hwloc_get_api_version());
 	else if (file)
 		rc = load_file(topo, file, error);
-	else if (load(topo, NULL, 0) == 0)
+	else if (load(topo, NULL, 0, lean) == 0)
 		rc = 0;
 	else
 		rc = ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot read "
@@ -247,6 +261,16 @@ struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
 		return topo;
 	ddp_topo_destroy(topo);
 	return NULL;
+}
+
+struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error)
+{
+	return create(file, false, error);
+}
+
+struct ddp_topo *ddp_topo_find(struct ddp_error *error)
+{
+	return create(NULL, true, error);
 }
 
 void ddp_topo_destroy(struct ddp_topo *topo)

@@ -14,8 +14,7 @@
  * not count.
  *
  * In slurmstepd: in task_init only, where the process is the user's. hwloc
- * opens its plugins and reads sysfs, about 14 ms; a file is read with the
- * user's rights.
+ * opens its plugins and reads sysfs; a file is read with the user's rights.
  */
 #ifndef DDP_TOPO_TOPO_H
 #define DDP_TOPO_TOPO_H
@@ -39,6 +38,13 @@ struct ddp_topo;
  * memory or takes too long in a trial that a child process makes of it first.
  */
 struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error);
+
+/*
+ * Of this machine's topology what ddp_topo_machine needs, in less time: no
+ * caches, and no devices where none of them is a GPU. The caller destroys it.
+ * NULL if hwloc fails.
+ */
+struct ddp_topo *ddp_topo_find(struct ddp_error *error);
 void ddp_topo_destroy(struct ddp_topo *topo);		/* NULL: nothing */
 
 /*
@@ -69,6 +75,9 @@ void ddp_topo_drivers(struct ddp_machine *machine, const char *root);
  * which would wake the devices.
  */
 void ddp_topo_reach(struct ddp_machine *machine, const char *root);
+
+/* Whether a PCI device below root, in sysfs, counts as a GPU. */
+bool ddp_topo_has_gpu(const char *root);
 
 /*
  * Whether this process may open a device file of some GPU or other accelerator,

@@ -52,7 +52,8 @@ static struct ddp_machine *discover_machine(const struct ddp_task *task,
 	if (ddp_plugin.topology && !file)
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	else
-		topo = ddp_topo_create(file, error);
+		topo = file ? ddp_topo_create(file, error) :
+			ddp_topo_find(error);
 	if (topo)
 		machine = ddp_topo_machine(topo, error);
 	if (machine && !file)

@@ -237,6 +237,42 @@ Test(topo, this_machine)
 	ddp_topo_destroy(topo);
 }
 
+/* In less time, the same machine. */
+Test(topo, finds_the_same)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_topo *whole = ddp_topo_create(NULL, &error);
+	struct ddp_topo *found = ddp_topo_find(&error);
+	struct ddp_machine *a = whole ? ddp_topo_machine(whole, &error) : NULL;
+	struct ddp_machine *b = found ? ddp_topo_machine(found, &error) : NULL;
+
+	cr_assert(a && b, "%s", error.text);
+	cr_assert_eq(a->cpu_count, b->cpu_count);
+	cr_expect_arr_eq(a->cpus, b->cpus, a->cpu_count * sizeof(*a->cpus));
+	cr_assert_eq(a->gpu_count, b->gpu_count);
+	cr_expect_arr_eq(a->gpus, b->gpus, a->gpu_count * sizeof(*a->gpus));
+	ddp_machine_destroy(a);
+	ddp_machine_destroy(b);
+	ddp_topo_destroy(whole);
+	ddp_topo_destroy(found);
+}
+
+/* A bridge, a management display, an NVIDIA bridge, and then a GPU. */
+Test(topo, has_gpu)
+{
+	cr_expect_not(ddp_topo_has_gpu(directory));
+	write_file("sys/bus/pci/devices/0000:00:00.0/vendor", "0x8086\n");
+	write_file("sys/bus/pci/devices/0000:00:00.0/class", "0x060000\n");
+	write_file("sys/bus/pci/devices/0000:03:00.0/vendor", "0x1a03\n");
+	write_file("sys/bus/pci/devices/0000:03:00.0/class", "0x030000\n");
+	write_file("sys/bus/pci/devices/0000:04:00.0/vendor", "0x10de\n");
+	write_file("sys/bus/pci/devices/0000:04:00.0/class", "0x068000\n");
+	write_file("sys/bus/pci/devices/0000:05:00.0/vendor", "0x10de\n");
+	cr_expect_not(ddp_topo_has_gpu(directory));
+	write_file("sys/bus/pci/devices/0000:05:00.0/class", "0x030200\n");
+	cr_expect(ddp_topo_has_gpu(directory));
+}
+
 /* Device files of each vendor, and those of drivers without a device. */
 Test(topo, has_device)
 {
