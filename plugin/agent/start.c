@@ -88,7 +88,7 @@ static void explain(const struct ddp_agent *agent)
 			TASK_FILES * agent->count + OTHER_FILES);
 }
 
-/* In a process between the task and the agent. */
+/* In a process between the task and the agent; its memory is the task's. */
 __attribute__((noreturn)) static void fork_agent(const struct ddp_task *task,
 						 struct ddp_siblings *siblings)
 {
@@ -122,9 +122,10 @@ void ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings)
 	struct ddp_node *node = (void *)siblings->memory;
 	pid_t pid = -1;
 
+	/* Until it ends, the task waits: to copy slurmstepd twice takes long. */
 	if (ddp_stepd.notes[0] >= 0 &&
 	    ddp_errors_name(task, node->slots, siblings->count) == 0)
-		pid = fork();
+		pid = vfork();
 	if (pid == 0)
 		fork_agent(task, siblings);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
