@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether a step that has failed is started again, and on which nodes. Pure:
+ * the supervisor tells what has happened, and starts srun.
+ *
+ * A process that fails is no fault of its node: the same nodes are used. A node
+ * that is lost is left out for good, and a spare takes its place. The world
+ * never gets smaller.
+ */
+#ifndef DDP_WATCH_RESTART_H
+#define DDP_WATCH_RESTART_H
+
+#include "layout/error.h"
+#include "layout/hostlist.h"
+#include "watch/verdict.h"
+
+enum {
+	DDP_RESTART_MAX = 1000,		/* of --ddp-restarts */
+	DDP_RESTART_QUICK_S = 10,	/* a failure so soon is a quick one */
+	DDP_RESTART_QUICK_MAX = 3	/* of them in a row, and it is a bug */
+};
+
+/* Begin with { .max, .lists }. */
+struct ddp_restart {
+	uint32_t max;		/* --ddp-restarts */
+	uint32_t done;		/* restarts so far */
+	uint32_t quick;		/* quick failures in a row */
+	bool lists;		/* srun may be given a list of nodes */
+	bool overlap;		/* an earlier attempt still holds what it had */
+	uint32_t count;		/* nodes of the step; 0: srun's own choice */
+	uint32_t spares;	/* nodes that are kept back */
+	const char **names;	/* count of the step, then the spares */
+	struct ddp_hostlist *hosts;	/* whose names these are */
+};
+
+void ddp_restart_clear(struct ddp_restart *restart);
+
+/* What the nodes of a step are chosen from; lists as Slurm writes them. */
+struct ddp_restart_job {
+	const char *nodes;	/* those of the job */
+	const char *wanted;	/* --nodelist; NULL: not given */
+	const char *excluded;	/* --exclude; the same */
+	uint32_t count;		/* --nodes; 0: all but the spares */
+	uint32_t spares;	/* --ddp-spares */
+};
+
+/* Choose nodes and spares. Returns 0, or -1 if the job has too few. */
+int ddp_restart_choose(struct ddp_restart *restart,
+		       const struct ddp_restart_job *job,
+		       struct ddp_error *error);
+
+/* The nodes of the step with commas between, the caller's; NULL on error. */
+char *ddp_restart_format(const struct ddp_restart *restart);
+
+/*
+ * Leave a node of the step out for good. Returns the name of the spare that
+ * takes its place, borrowed; NULL: none is left, and nothing changes.
+ */
+const char *ddp_restart_replace(struct ddp_restart *restart, const char *node);
+
+/*
+ * An attempt is over. Returns whether there is another, for which restart is
+ * then ready. gone: none of its processes can still run, but for those on nodes
+ * that are lost. Adds to text what the user is told; nothing where nobody
+ * expects a restart.
+ */
+bool ddp_restart_next(struct ddp_restart *restart,
+		      const struct ddp_verdict *verdict,
+		      const struct ddp_step *step, bool gone,
+		      struct ddp_text *text);
+
+#endif
