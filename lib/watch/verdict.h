@@ -60,6 +60,8 @@ void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step);
 struct ddp_verdict_times {
 	const char *start, *end;	/* in UTC, as "2026-11-23T08:10:40Z" */
 	int exit_code;			/* of srun */
+	const char *attempts;		/* the JSON of each, commas between;
+					 * NULL: there is one only */
 };
 
 /* All of it, as JSON. */

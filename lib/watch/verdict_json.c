@@ -136,5 +136,11 @@ void ddp_verdict_add_json(struct ddp_text *text,
 	add_ranks(text, step);
 	ddp_text_add(text, "\n  ],\n  \"nodes_lost\": [");
 	add_lost(text, step);
-	ddp_text_add(text, "]\n}\n");
+	ddp_text_add(text, "]");
+	if (times->attempts) {
+		ddp_text_add(text, ",\n  \"attempts\": [\n");
+		ddp_text_add_fixed(text, times->attempts);
+		ddp_text_add(text, "]");
+	}
+	ddp_text_add(text, "\n}\n");
 }

@@ -91,12 +91,10 @@ bool ddp_supervise(void)
 	read_ports(&supervisor);
 	if (ddp_supervisor_open(&supervisor, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
-	if (ddp_proof_random(secret.bytes) < 0)
-		ddp_srun_refuse("no random numbers: %s", strerror(errno));
-	tell_tasks(&supervisor, &secret);
 	ddp_output_drop();
 	if (ddp_supervisor_run(&supervisor, &secret) < 0)
 		ddp_srun_refuse("cannot start srun: %s", strerror(errno));
+	tell_tasks(&supervisor, &secret);
 	ddp_srun.supervised = true;
 	return true;
 }

@@ -20,6 +20,15 @@ enum {
 	ACCEPT_MAX = 64		/* at once */
 };
 
+void ddp_agents_clear(struct ddp_agents *agents)
+{
+	size_t i;
+
+	for (i = 0; i < agents->count; i++)
+		ddp_link_destroy(agents->all[i].link);
+	free(agents->all);
+}
+
 static void close_link(struct ddp_peer *agent)
 {
 	ddp_link_destroy(agent->link);

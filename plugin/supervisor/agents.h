@@ -41,6 +41,9 @@ struct ddp_agents {
 
 enum { DDP_AGENTS_PING_MS = 1000 };
 
+/* Close all, but for the listener. */
+void ddp_agents_clear(struct ddp_agents *agents);
+
 /* For agents.c and hear.c: send; PING, unless one is on its way. */
 void ddp_agents_send(struct ddp_agents *agents, struct ddp_peer *agent,
 		     const struct ddp_wire *wire);

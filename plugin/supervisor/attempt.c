@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +40,30 @@ int ddp_attempt_code(const struct ddp_attempt *attempt)
 	if (attempt->struck)
 		return ddp_step_worst(&attempt->step);
 	return ddp_child_code(&attempt->child);
+}
+
+bool ddp_attempt_unwanted(const struct ddp_attempt *attempt)
+{
+	return attempt->ended_by_user || ddp_child_was_told(&attempt->child) ||
+	       ms(attempt->child.interrupted_ms) > attempt->failed_ns;
+}
+
+bool ddp_attempt_gone(const struct ddp_attempt *attempt)
+{
+	const struct ddp_step *step = &attempt->step;
+	const struct ddp_step_node *node;
+	uint32_t i;
+
+	if (ddp_agents_open(&attempt->agents) > 0)
+		return false;
+	/* srun ends by itself when all of its tasks have. */
+	for (i = 0; attempt->struck && i < step->world_size; i++) {
+		node = &step->nodes[step->ranks[i].node];
+		if (!step->ranks[i].known ||
+		    (!step->ranks[i].ended && !node->lost && !node->orphaned))
+			return false;
+	}
+	return true;
 }
 
 static int get_timeout(const struct ddp_attempt *attempt)
@@ -279,14 +302,10 @@ static void watch(struct ddp_attempt *attempt)
 }
 
 /* Each node has a connection. srun's own limit is that of its tasks, too. */
-static void raise_limit(void)
+static void raise_limit(struct rlimit limit)
 {
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int ddp_attempt_run(struct ddp_attempt *attempt,
@@ -302,11 +321,22 @@ int ddp_attempt_run(struct ddp_attempt *attempt,
 	attempt->agents.secret = secret;
 	attempt->agents.step = &attempt->step;
 	attempt->agents.relay = &attempt->relay;
+	getrlimit(RLIMIT_NOFILE, &attempt->files);
 	rc = ddp_child_start(&attempt->child,
 			     wish->pty ? NULL : &attempt->relay.in);
 	if (rc > 0) {
-		raise_limit();
+		raise_limit(attempt->files);
 		watch(attempt);
 	}
 	return rc;
+}
+
+void ddp_attempt_clear(struct ddp_attempt *attempt)
+{
+	setrlimit(RLIMIT_NOFILE, &attempt->files);
+	ddp_timer_end(&attempt->timer);
+	ddp_relay_clear(&attempt->relay);
+	ddp_child_clear(&attempt->child);
+	ddp_agents_clear(&attempt->agents);
+	ddp_step_clear(&attempt->step);
 }

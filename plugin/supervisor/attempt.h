@@ -2,6 +2,8 @@
 #ifndef DDP_SUPERVISOR_ATTEMPT_H
 #define DDP_SUPERVISOR_ATTEMPT_H
 
+#include <sys/resource.h>
+
 #include "supervisor/agents.h"
 #include "supervisor/child.h"
 #include "supervisor/relay.h"
@@ -23,6 +25,7 @@ struct ddp_attempt {
 	struct ddp_verdict verdict;
 
 	/* attempt.c */
+	struct rlimit files;	/* our limit before: that of the tasks */
 	int64_t failed_ns;	/* the first failure was heard of */
 	int64_t decided_ns;	/* there is a verdict */
 	bool ended_by_user;	/* no failure: it or srun was told to end */
@@ -42,16 +45,23 @@ struct ddp_attempt {
 /*
  * Start srun and watch it to its end. Returns 0 in the child, which must run
  * srun again, and 1 in the parent at the end of the step; -1 if there can be no
- * child. What it has taken is never freed: the process ends with it.
+ * child. clear gives all back, for the next attempt.
  */
 int ddp_attempt_run(struct ddp_attempt *attempt,
 		    const struct ddp_supervisor *wish,
 		    const struct ddp_secret *secret);
+void ddp_attempt_clear(struct ddp_attempt *attempt);
 
 /* Its exit code. */
 int ddp_attempt_code(const struct ddp_attempt *attempt);
 
 /* Whether a rank or a node was named. */
 bool ddp_attempt_named(const struct ddp_attempt *attempt);
+
+/* Whether a user has ended it, or has pressed Ctrl-C since it failed. */
+bool ddp_attempt_unwanted(const struct ddp_attempt *attempt);
+
+/* Whether no process of it can still run on a node that is not lost. */
+bool ddp_attempt_gone(const struct ddp_attempt *attempt);
 
 #endif

@@ -34,36 +34,56 @@ static void fill_signals(sigset_t *set)
 		sigaddset(set, signals[i]);
 }
 
+/* What a supervisor does with signals, until its srun is over. */
+static const struct {
+	int signal;
+	void (*handler)(int);
+} handled[DDP_CHILD_HANDLED] = {
+	/* The terminal stops the child, whose stop then is ours. */
+	{ SIGTSTP, SIG_IGN },
+	{ SIGTTIN, SIG_IGN },
+	{ SIGTTOU, SIG_IGN },
+	{ SIGPIPE, SIG_IGN },
+	/* Where it is ignored, no child has a status. */
+	{ SIGCHLD, SIG_DFL },
+};
+
+static void handle_signals(struct ddp_child *child)
+{
+	struct sigaction ours = { .sa_flags = 0 };
+	size_t i;
+
+	for (i = 0; i < DDP_CHILD_HANDLED; i++) {
+		ours.sa_handler = handled[i].handler;
+		sigaction(handled[i].signal, &ours, &child->before[i]);
+	}
+}
+
+static void restore_signals(const struct ddp_child *child)
+{
+	size_t i;
+
+	for (i = 0; i < DDP_CHILD_HANDLED; i++)
+		sigaction(handled[i].signal, &child->before[i], NULL);
+}
+
 /*
  * A supervisor that dies takes srun with it, which then ends the step, and
  * where it has none yet, takes its request back.
  */
 static void become_child(pid_t parent, const int pipes[2],
-			 const struct sigaction *before)
+			 const struct ddp_child *child)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	sigaction(SIGCHLD, before, NULL);
+	restore_signals(child);
 	if (getppid() != parent)
 		_exit(1);
 	if (pipes[1] >= 0)
 		dup2(pipes[1], STDERR_FILENO);
 }
 
-/* The terminal stops the child, whose stop then is ours. */
-static void become_parent(void)
-{
-	signal(SIGTSTP, SIG_IGN);
-	signal(SIGTTIN, SIG_IGN);
-	signal(SIGTTOU, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	prctl(PR_SET_NAME, "ddp-supervisor");
-}
-
 int ddp_child_start(struct ddp_child *child, int *piped)
 {
-	/* Where srun was started to ignore it, no child has a status. */
-	const struct sigaction usual = { .sa_handler = SIG_DFL };
-	struct sigaction before;
 	pid_t parent = getpid();
 	int pipes[2] = { -1, -1 };
 	sigset_t set;
@@ -76,15 +96,15 @@ int ddp_child_start(struct ddp_child *child, int *piped)
 		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
 		.answer = -1,
 	};
-	sigaction(SIGCHLD, &usual, &before);
+	handle_signals(child);
 	child->pid = child->signals < 0 ? -1 : fork();
 	if (child->pid < 0)
 		return -1;
 	if (child->pid == 0) {
-		become_child(parent, pipes, &before);
+		become_child(parent, pipes, child);
 		return 0;
 	}
-	become_parent();
+	prctl(PR_SET_NAME, "ddp-supervisor");
 	if (piped) {
 		close(pipes[1]);
 		fcntl(pipes[0], F_SETFL, O_NONBLOCK);
@@ -189,6 +209,22 @@ void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 	}
 	if (child->helper < 0)
 		child->helper = 0;
+}
+
+bool ddp_child_was_told(const struct ddp_child *child)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return child->told_ms || sigismember(&pending, SIGINT) ||
+	       sigismember(&pending, SIGTERM) ||
+	       sigismember(&pending, SIGHUP) || sigismember(&pending, SIGQUIT);
+}
+
+void ddp_child_clear(struct ddp_child *child)
+{
+	restore_signals(child);
+	close(child->signals);
 }
 
 int ddp_child_code(const struct ddp_child *child)

@@ -8,9 +8,12 @@
 #ifndef DDP_SUPERVISOR_CHILD_H
 #define DDP_SUPERVISOR_CHILD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+enum { DDP_CHILD_HANDLED = 5 };
 
 struct ddp_child {
 	pid_t pid;
@@ -23,6 +26,7 @@ struct ddp_child {
 	unsigned int explained;	/* answers of srun's to earlier SIGINTs */
 	pid_t helper;		/* another child; 0: none */
 	int answer;		/* its exit code; -1: none yet */
+	struct sigaction before[DDP_CHILD_HANDLED];
 };
 
 /*
@@ -46,6 +50,15 @@ void ddp_child_pass_interrupt(struct ddp_child *child, unsigned int answered);
  */
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 		    const void *argument);
+
+/* Whether a signal that ends a step has come, also since srun ended. */
+bool ddp_child_was_told(const struct ddp_child *child);
+
+/*
+ * srun has ended: give back what start has taken. Signals stay blocked, for the
+ * next one.
+ */
+void ddp_child_clear(struct ddp_child *child);
 
 /* Its exit code as a shell has it. */
 int ddp_child_code(const struct ddp_child *child);

@@ -118,3 +118,10 @@ void ddp_relay_finish(struct ddp_relay *relay)
 			ddp_relay_read(relay);
 	}
 }
+
+void ddp_relay_clear(struct ddp_relay *relay)
+{
+	if (relay->in >= 0)
+		close_in(relay);
+	free(relay->out.data);
+}

@@ -32,4 +32,7 @@ void ddp_relay_say(struct ddp_relay *relay, struct ddp_text *text);
 /* At the end: wait until all is written. */
 void ddp_relay_finish(struct ddp_relay *relay);
 
+/* After that: close srun's, and forget all. */
+void ddp_relay_clear(struct ddp_relay *relay);
+
 #endif

@@ -80,12 +80,13 @@ static void format_time(time_t when, char text[32])
 	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-static char *format(const struct ddp_attempt *attempt, time_t start,
-		    int exit_code)
+char *ddp_report_format(const struct ddp_attempt *attempt, time_t start,
+			const char *attempts)
 {
 	char begun[32], ended[32];
 	const struct ddp_verdict_times times = {
-		.start = begun, .end = ended, .exit_code = exit_code,
+		.start = begun, .end = ended,
+		.exit_code = ddp_attempt_code(attempt), .attempts = attempts,
 	};
 	struct ddp_text text = { 0 };
 
@@ -95,10 +96,10 @@ static char *format(const struct ddp_attempt *attempt, time_t start,
 	return ddp_text_finish(&text);
 }
 
-int ddp_report_write(const char *path, const struct ddp_attempt *attempt,
-		     time_t start, int exit_code, struct ddp_error *error)
+int ddp_report_write(const char *path, const char *text,
+		     struct ddp_error *error)
 {
-	char *text = format(attempt, start, exit_code), *name = NULL;
+	char *name = NULL;
 	int fd = text ? open_beside(path, &name) : -1;
 	size_t length = text ? strlen(text) : 0;
 	bool done = fd >= 0 && write(fd, text, length) == (ssize_t)length;
@@ -112,6 +113,5 @@ int ddp_report_write(const char *path, const struct ddp_attempt *attempt,
 		refuse(path, error);
 	}
 	free(name);
-	free(text);
 	return done ? 0 : -1;
 }

@@ -10,8 +10,15 @@
 /* Whether a file of this name can be written; -1 with an error. */
 int ddp_report_check(const char *path, struct ddp_error *error);
 
-/* Write the report of an attempt, all at once, over what was there before. */
-int ddp_report_write(const char *path, const struct ddp_attempt *attempt,
-		     time_t start, int exit_code, struct ddp_error *error);
+/*
+ * The report of an attempt that began at start, as text, which is the caller's.
+ * attempts: those of all attempts, with commas between; NULL: there is one.
+ */
+char *ddp_report_format(const struct ddp_attempt *attempt, time_t start,
+			const char *attempts);
+
+/* Write it, all at once, over what was there before. NULL: memory is short. */
+int ddp_report_write(const char *path, const char *text,
+		     struct ddp_error *error);
 
 #endif

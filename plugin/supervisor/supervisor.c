@@ -3,6 +3,10 @@
 #define _GNU_SOURCE
 #include "supervisor/supervisor.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,6 +14,15 @@
 #include "supervisor/attempt.h"
 #include "supervisor/listen.h"
 #include "supervisor/report.h"
+
+/* What goes from one attempt to the next. */
+struct course {
+	struct ddp_supervisor *wish;
+	struct termios terminal;	/* as it was before */
+	bool has_terminal;
+	char *reports;			/* of all, commas between; NULL: none */
+	int code;			/* of the last; -1: there was none */
+};
 
 int ddp_supervisor_open(struct ddp_supervisor *supervisor,
 			struct ddp_error *error)
@@ -23,36 +36,95 @@ int ddp_supervisor_open(struct ddp_supervisor *supervisor,
 	return supervisor->listener < 0 ? -1 : 0;
 }
 
-static void write_report(const struct ddp_supervisor *supervisor,
-			 struct ddp_attempt *attempt, time_t start)
+static void write_report(const char *path, const char *report,
+			 struct ddp_relay *relay)
 {
 	struct ddp_text text = { 0 };
 	struct ddp_error error;
 
-	if (!supervisor->report ||
-	    ddp_report_write(supervisor->report, attempt, start,
-			     ddp_attempt_code(attempt), &error) == 0)
+	if (ddp_report_write(path, report, &error) == 0)
 		return;
 	ddp_text_add_quoted(&text, "slurm-ddp: %s", error.text);
 	ddp_text_add(&text, "\n");
-	ddp_relay_say(&attempt->relay, &text);
-	ddp_relay_finish(&attempt->relay);
+	ddp_relay_say(relay, &text);
+	ddp_relay_finish(relay);
 }
 
-int ddp_supervisor_run(const struct ddp_supervisor *supervisor,
-		       const struct ddp_secret *secret)
+/* After each attempt, as nobody knows whether there will be a last one. */
+static void report(struct course *course, struct ddp_attempt *attempt,
+		   time_t start)
+{
+	char *text = ddp_report_format(attempt, start, NULL), *all = NULL;
+
+	if (course->wish->restart.max &&
+	    asprintf(&all, "%s%s%s", course->reports ? course->reports : "",
+		     course->reports ? ",\n" : "", text ? text : "null") >= 0) {
+		free(course->reports);
+		free(text);
+		course->reports = all;
+		text = ddp_report_format(attempt, start, all);
+	}
+	write_report(course->wish->report, text, &attempt->relay);
+	free(text);
+}
+
+/* Whether the step is to start again. */
+static bool is_next(struct ddp_restart *restart, struct ddp_attempt *attempt)
+{
+	struct ddp_text text = { 0 };
+	bool again;
+
+	if (ddp_attempt_unwanted(attempt))
+		return false;
+	again = ddp_restart_next(restart, &attempt->verdict, &attempt->step,
+				 ddp_attempt_gone(attempt), &text);
+	ddp_relay_say(&attempt->relay, &text);
+	ddp_relay_finish(&attempt->relay);
+	return again && !ddp_attempt_unwanted(attempt);
+}
+
+/*
+ * One attempt. Returns 0 in its child, 1 if another one follows; the last does
+ * not return. -1: there is no child.
+ */
+static int try(struct course *course, struct ddp_secret *secret)
 {
 	static struct ddp_attempt attempt;
 	time_t start = time(NULL);
-	struct termios before;
-	bool terminal = tcgetattr(STDIN_FILENO, &before) == 0;
-	int rc = ddp_attempt_run(&attempt, supervisor, secret);
+	int rc;
 
+	/* What an earlier attempt has left cannot join this one. */
+	if (ddp_proof_random(secret->bytes) < 0)
+		return -1;
+	rc = ddp_attempt_run(&attempt, course->wish, secret);
 	if (rc <= 0)
 		return rc;
-	write_report(supervisor, &attempt, start);
 	/* An srun --pty that is killed leaves the terminal raw. */
-	if (terminal && attempt.struck)
-		tcsetattr(STDIN_FILENO, TCSANOW, &before);
-	_exit(ddp_attempt_code(&attempt));
+	if (course->has_terminal && attempt.struck)
+		tcsetattr(STDIN_FILENO, TCSANOW, &course->terminal);
+	course->code = ddp_attempt_code(&attempt);
+	if (course->wish->report)
+		report(course, &attempt, start);
+	if (!is_next(&course->wish->restart, &attempt))
+		_exit(course->code);
+	ddp_attempt_clear(&attempt);
+	return 1;
+}
+
+int ddp_supervisor_run(struct ddp_supervisor *supervisor,
+		       struct ddp_secret *secret)
+{
+	struct course course = { .wish = supervisor, .code = -1 };
+	int rc;
+
+	course.has_terminal = tcgetattr(STDIN_FILENO, &course.terminal) == 0;
+	do
+		rc = try(&course, secret);
+	while (rc > 0);
+	if (rc < 0 && course.code >= 0) {
+		dprintf(STDERR_FILENO, "slurm-ddp: cannot start srun again: "
+			"%s\n", strerror(errno));
+		_exit(course.code);
+	}
+	return rc;
 }

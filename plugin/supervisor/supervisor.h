@@ -5,8 +5,9 @@
  * step, from the start of srun to its end. child.c has that process and its
  * signals, relay.c its stderr, agents.c the connections to the nodes, hear.c
  * what comes over them, ending.c the end of a step that has failed, and
- * report.c the report. What is known of the step, and what follows from it, is
- * in lib/watch. This header is what plugin/srun calls.
+ * report.c the report; supervisor.c goes from one attempt to the next. What is
+ * known of the step, and what follows from it, is in lib/watch. This header is
+ * what plugin/srun calls.
  */
 #ifndef DDP_SUPERVISOR_H
 #define DDP_SUPERVISOR_H
@@ -17,6 +18,7 @@
 #include "layout/error.h"
 #include "watch/notice.h"
 #include "watch/proof.h"
+#include "watch/restart.h"
 
 /* What the user wants. */
 struct ddp_supervisor {
@@ -25,6 +27,7 @@ struct ddp_supervisor {
 	bool own_job;		/* this srun makes its own job */
 	uint32_t grace_s;	/* time for the others to end; 0: none */
 	struct ddp_notice notice;	/* a signal before the job's end */
+	struct ddp_restart restart;	/* max 0: there is one attempt */
 	const char *report;	/* the file for a report; NULL: none */
 	uint16_t port_first, port_last;	/* to listen at; 0: any */
 
@@ -40,11 +43,12 @@ int ddp_supervisor_open(struct ddp_supervisor *supervisor,
 			struct ddp_error *error);
 
 /*
- * Fork. Returns 0 in the child, which must run srun again; the parent watches,
- * and exits with the code of the step. -1 if there can be no child. secret is
- * that in the environment.
+ * Fork, for each attempt at the step. Returns 0 in the child, which must run
+ * srun again, as supervisor->restart says and with the secret that is filled
+ * in; the parent watches, and exits with the code of the last attempt. -1 if
+ * there can be no child.
  */
-int ddp_supervisor_run(const struct ddp_supervisor *supervisor,
-		       const struct ddp_secret *secret);
+int ddp_supervisor_run(struct ddp_supervisor *supervisor,
+		       struct ddp_secret *secret);
 
 #endif

@@ -2,8 +2,11 @@
 /*
  * A fake srun with fake agents under the real supervisor, without Slurm:
  *
- *	fake_step [grace=S] [kill=0] [report=FILE] WORLD AGENT... srun:WORDS
+ *	fake_step [grace=S] [kill=0] [report=FILE] [restarts=N] [spare=NODES]
+ *		WORLD AGENT... srun:WORDS [AGENT... srun:WORDS]...
  *
+ * Each attempt has agents and an srun of its own. NODES are those of the job;
+ * the last is kept back.
  * AGENT is NODE:FIRST-LAST:WORDS. Words have a comma between; an agent's are
  *
  *	w100	wait 100 ms (pings are answered in every wait)
@@ -19,7 +22,8 @@
  *	forge	prove with a wrong secret; the first word
  *
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
- * s9 (end by signal 9), hang, all (wait until all agents have gone).
+ * s9 (end by signal 9), hang, all (wait until all agents have gone), nodes
+ * (print the step's nodes, and whether it overlaps).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -231,7 +235,15 @@ static void play_agent(char *text, unsigned int world, uint16_t port)
 	_exit(0);
 }
 
-__attribute__((noreturn)) static void play_srun(char *text)
+static void print_nodes(const struct ddp_restart *restart)
+{
+	dprintf(STDERR_FILENO, "on %s%s\n", restart->count ?
+		ddp_restart_format(restart) : "any",
+		restart->overlap ? ", overlapping" : "");
+}
+
+__attribute__((noreturn)) static void
+play_srun(char *text, const struct ddp_restart *restart)
 {
 	char *save, *word, *at;
 	int number;
@@ -249,6 +261,8 @@ __attribute__((noreturn)) static void play_srun(char *text)
 			_exit(number);
 		if (sscanf(word, "s%d", &number) == 1)
 			kill(getpid(), number);
+		if (strcmp(word, "nodes") == 0)
+			print_nodes(restart);
 		while (strcmp(word, "hang") == 0)
 			pause();
 		while (strcmp(word, "all") == 0 && wait(NULL) > 0)
@@ -257,33 +271,56 @@ __attribute__((noreturn)) static void play_srun(char *text)
 	_exit(0);
 }
 
+/* Returns how many options there are. */
+static int read_options(char **argv, struct ddp_supervisor *wish)
+{
+	struct ddp_restart_job job = { .spares = 1 };
+	int i;
+
+	wish->restart.lists = true;
+	for (i = 0; argv[i] && strchr(argv[i], '='); i++) {
+		if (strncmp(argv[i], "report=", 7) == 0)
+			wish->report = argv[i] + 7;
+		else if (strcmp(argv[i], "kill=0") == 0)
+			wish->kill = false;
+		else if (strncmp(argv[i], "spare=", 6) == 0)
+			job.nodes = argv[i] + 6;
+		else if (sscanf(argv[i], "grace=%u", &wish->grace_s) != 1)
+			sscanf(argv[i], "restarts=%u", &wish->restart.max);
+	}
+	if (job.nodes)
+		ddp_restart_choose(&wish->restart, &job, NULL);
+	return i;
+}
+
+/* The agents and the srun of an attempt, of the arguments of all. */
+__attribute__((noreturn)) static void
+play_attempt(char **argv, const struct ddp_supervisor *wish)
+{
+	unsigned int world = (unsigned int)atoi(*argv++), passed = 0;
+
+	for (; passed < wish->restart.done; argv++)
+		passed += strncmp(*argv, "srun:", 5) == 0;
+	for (; strncmp(*argv, "srun:", 5) != 0; argv++)
+		if (fork() == 0)
+			play_agent(*argv, world, wish->port);
+	play_srun(*argv + 5, &wish->restart);
+}
+
 int main(int argc, char **argv)
 {
 	struct ddp_supervisor wish = { .kill = true };
 	struct ddp_error error;
-	unsigned int world;
 	sigset_t none;
-	int i;
+	int i = 1 + read_options(argv + 1, &wish);
 
-	for (i = 1; i < argc && strchr(argv[i], '='); i++)
-		if (strncmp(argv[i], "report=", 7) == 0)
-			wish.report = argv[i] + 7;
-		else if (strcmp(argv[i], "kill=0") == 0)
-			wish.kill = false;
-		else
-			sscanf(argv[i], "grace=%u", &wish.grace_s);
 	if (ddp_supervisor_open(&wish, &error) < 0) {
 		fprintf(stderr, "%s\n", error.text);
 		return 98;
 	}
-	ddp_proof_random(me.secret.bytes);
 	if (i + 1 >= argc || ddp_supervisor_run(&wish, &me.secret) < 0)
 		return 97;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	world = (unsigned int)atoi(argv[i]);
-	for (i++; i < argc && strncmp(argv[i], "srun:", 5) != 0; i++)
-		if (fork() == 0)
-			play_agent(argv[i], world, wish.port);
-	play_srun(argv[i] + 5);
+	play_attempt(argv + i, &wish);
 }
