@@ -8,18 +8,23 @@
 
 #include "layout/text.h"
 
+enum { STATUS_FIELD = 52 };	/* exit_code; the state is field 3 */
+
 int ddp_kernel_read_process(const char *text,
 			    struct ddp_kernel_process *process)
 {
 	/* The program's name before it can have parentheses, too. */
 	const char *rest = strrchr(text, ')');
-	int parent, session;
+	int parent, session, i;
 
 	if (!rest || sscanf(rest, ") %c %d %*d %d", &process->state, &parent,
 			    &session) != 3)
 		return -1;
 	process->parent = parent;
 	process->session = session;
+	for (i = 2; rest && i < STATUS_FIELD; i++)
+		rest = strchr(rest + 1, ' ');
+	process->status = rest ? atoi(rest + 1) : 0;
 	return 0;
 }
 

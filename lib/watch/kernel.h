@@ -12,6 +12,8 @@
 struct ddp_kernel_process {
 	char state;		/* R, S, D, T, Z, ... */
 	pid_t parent, session;
+	int status;		/* of Z, as of wait(2); 0: also where the
+				 * kernel does not say it to this user */
 };
 
 /* Read the text of /proc/PID/stat. Returns 0, or -1. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ends of tasks. That a process has ended is seen at once, so that the
- * order is right; how it ended is slurmstepd's to say.
+ * order is right. How it ended slurmstepd says; but it may be slow to, and
+ * mpi/pmix may have Slurm kill the step, and this agent with it, before.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -94,9 +95,29 @@ static void report(struct ddp_agent *agent, uint32_t task, int status)
 	free(end);
 }
 
+/* What slurmstepd has not read yet; 0: it has, or the kernel does not say. */
+static int read_status(const struct ddp_watched *watched, pid_t pid)
+{
+	struct ddp_kernel_process process = { .status = 0 };
+	char *text = ddp_file_read_of(pid, "stat");
+	bool read = text && ddp_kernel_read_process(text, &process) == 0 &&
+		    process.state == 'Z' &&
+		    syscall(SYS_pidfd_send_signal, watched->pidfd, 0, NULL,
+			    0) == 0;
+
+	free(text);
+	return read ? process.status : 0;
+}
+
 void ddp_ends_gone(struct ddp_agent *agent, uint32_t task)
 {
-	agent->tasks[task].gone_ns = (uint64_t)ddp_clock_ns();
+	struct ddp_watched *watched = &agent->tasks[task];
+	int status;
+
+	watched->gone_ns = (uint64_t)ddp_clock_ns();
+	status = read_status(watched, agent->node->slots[task].pid);
+	if (status != 0)
+		ddp_ends_told(agent, task, status);
 }
 
 void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status)

@@ -170,7 +170,7 @@ void ddp_talk_end(struct ddp_agent *agent);
 
 /* ends.c */
 
-/* A task's process has ended; slurmstepd will say how. */
+/* A task's process has ended; and slurmstepd says how. */
 void ddp_ends_gone(struct ddp_agent *agent, uint32_t task);
 void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status);
 

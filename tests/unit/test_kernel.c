@@ -20,6 +20,14 @@ Test(kernel, process)
 					     &process), 0);
 	cr_expect_eq(process.state, 'D');
 	cr_expect_eq(process.parent, 8);
+	cr_expect_eq(process.status, 0);
+	cr_expect_eq(ddp_kernel_read_process("43 (a) Z 8 43 43 7 8 9 10 11 12 "
+					     "13 14 15 16 17 18 19 20 21 22 23 "
+					     "24 25 26 27 28 29 30 31 32 33 34 "
+					     "35 36 37 38 39 40 41 42 43 44 45 "
+					     "46 47 48 49 50 51 768\n",
+					     &process), 0);
+	cr_expect_eq(process.status, 768);
 	cr_expect_eq(ddp_kernel_read_process("", &process), -1);
 	cr_expect_eq(ddp_kernel_read_process("43 (a) R 1", &process), -1);
 }
