@@ -36,4 +36,11 @@
 void ddp_agent_start(const struct ddp_task *task,
 		     struct ddp_siblings *siblings);
 
+/*
+ * Remove what its tasks have left in folders for temporary files, as the agent
+ * itself would; for where that was killed. To be called as the user.
+ */
+void ddp_agent_tidy(uint32_t job_id, uint32_t step_id,
+		    const struct ddp_siblings *siblings);
+
 #endif

@@ -67,3 +67,18 @@ void ddp_folders_remove(const struct ddp_agent *agent)
 			closedir(parent);
 	}
 }
+
+void ddp_agent_tidy(uint32_t job_id, uint32_t step_id,
+		    const struct ddp_siblings *siblings)
+{
+	const struct ddp_agent agent = {
+		.node = (const void *)siblings->memory,
+		.count = siblings->count,
+		.job_id = job_id, .step_id = step_id,
+	};
+	uint32_t i;
+
+	for (i = 0; i < agent.count; i++)
+		unlink(agent.node->slots[i].error_file);
+	ddp_folders_remove(&agent);
+}

@@ -110,10 +110,12 @@ __attribute__((noreturn)) static void fork_agent(const struct ddp_task *task,
 		else
 			explain(&agent);
 	}
-	if (pid == 0)
+	if (pid == 0) {
 		ddp_agent_run(&agent);
-	else
+		atomic_store(&siblings->agent_done, true);
+	} else {
 		atomic_store(&siblings->agent, pid);
+	}
 	_exit(0);
 }
 

@@ -2,20 +2,24 @@
 /*
  * All that runs as root, in slurmstepd itself: memory is mapped that the tasks
  * share, there is a pause when a task has failed, and the node's agent is told
- * how tasks end, and waited for. The only other code of the plugin that runs as
- * root is the parsing of its options and arguments, in options.c, values.c,
- * site.c and keys.c. None of it reads an environment or a file; of what tasks
- * write it reads a pid.
+ * how tasks end, and waited for. Where that was killed, a process that becomes
+ * the user tidies up. The only other code of the plugin that runs as root is the
+ * parsing of its options and arguments, in options.c, values.c, site.c and
+ * keys.c. None of it reads an environment or a file; of what tasks write it
+ * reads a pid, and whether the agent has ended by itself.
  */
 #define _GNU_SOURCE
 #include "stepd/root.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -170,13 +174,63 @@ static void wait_for_agent(void)
 	pid_t pid = atomic_load(&ddp_stepd.siblings->agent);
 	struct pollfd agent = { .events = POLLIN };
 
-	if (pid <= 0)
-		return;
 	agent.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (agent.fd < 0)
 		return;
 	poll(&agent, 1, AGENT_MS);
 	close(agent.fd);
+}
+
+static int become_user(uid_t uid, gid_t gid)
+{
+	return uid == 0 || (setgroups(0, NULL) == 0 &&
+			    setresgid(gid, gid, gid) == 0 &&
+			    setresuid(uid, uid, uid) == 0) ? 0 : -1;
+}
+
+/*
+ * Where Slurm kills a step with SIGKILL, as scancel has it do, and mpi/pmix for
+ * MPI_Abort, the agent goes with it, and what tasks leave would stay.
+ */
+static void tidy(spank_t spank)
+{
+	struct pollfd done = { .events = POLLIN };
+	uint32_t job_id, step_id;
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+
+	if (spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_GID, &gid) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_ID, &job_id) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS)
+		return;
+	pid = fork();
+	if (pid == 0) {
+		if (become_user(uid, gid) == 0)
+			ddp_agent_tidy(job_id, step_id, ddp_stepd.siblings);
+		_exit(0);
+	}
+	done.fd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	if (done.fd < 0)
+		return;
+	if (poll(&done, 1, AGENT_MS) == 0)
+		kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(done.fd);
+}
+
+/* All tasks have ended. */
+static void end_agent(spank_t spank, bool told)
+{
+	struct ddp_siblings *siblings = ddp_stepd.siblings;
+
+	if (!siblings || atomic_load(&siblings->agent) <= 0)
+		return;
+	if (told)
+		wait_for_agent();
+	if (!atomic_load(&siblings->agent_done))
+		tidy(spank);
 }
 
 void ddp_root_task_exit(spank_t spank)
@@ -190,6 +244,6 @@ void ddp_root_task_exit(spank_t spank)
 	told = tell_agent(spank, status);
 	if (status != 0)
 		pause_once();
-	if (told == 0 && --ddp_stepd.tasks == 0)
-		wait_for_agent();
+	if (--ddp_stepd.tasks == 0)
+		end_agent(spank, told == 0);
 }
