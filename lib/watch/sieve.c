@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "watch/sieve.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,16 +32,27 @@ static bool has(const struct ddp_sieve *sieve, const char *words)
 	return memmem(sieve->line, sieve->length, words, strlen(words));
 }
 
-/*
- * What slurmstepd says to the tasks, and srun where Slurm tells it to end; and
- * what srun says to SIGINT.
- */
+/* "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-23T..." */
+static bool is_cancelled(const struct ddp_sieve *sieve)
+{
+	char text[sizeof(sieve->line) + 1];
+	unsigned int job_id, step_id;
+	const char *at;
+
+	memcpy(text, sieve->line, sieve->length);
+	text[sieve->length] = '\0';
+	at = strstr(text, "*** STEP ");
+	return at && sscanf(at, "*** STEP %u.%u", &job_id, &step_id) == 2 &&
+	       job_id == sieve->job_id && step_id == sieve->step_id &&
+	       strstr(at, " CANCELLED AT ");
+}
+
 static void notice(struct ddp_sieve *sieve)
 {
 	if (is_slurms(sieve) != YES)
 		return;
-	sieve->cancelled |= has(sieve, "CANCELLED AT ") ||
-			    has(sieve, "Job step aborted");
+	sieve->cancelled |= is_cancelled(sieve);
+	sieve->aborted |= has(sieve, "srun: Job step aborted");
 	sieve->interrupts += has(sieve, "interrupt (one more") ||
 			     has(sieve, "sending Ctrl-C to");
 }

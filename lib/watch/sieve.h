@@ -7,14 +7,19 @@
 #define DDP_WATCH_SIEVE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "layout/text.h"
 
-/* Begin with { 0 }. */
+/*
+ * Begin with { 0 }. That a step is cancelled a rank may print, too, of another
+ * step, which it has started itself: slurmstepd says the number, srun does not.
+ */
 struct ddp_sieve {
 	bool holds;
-	bool cancelled;			/* Slurm has said that the step or its
-					 * job is cancelled */
+	uint32_t job_id, step_id;	/* the step's own; 0: not known yet */
+	bool cancelled;			/* slurmstepd has said that it is */
+	bool aborted;			/* srun has, perhaps of another step */
 	unsigned int interrupts;	/* that srun has said it got */
 	char line[200];			/* the beginning of this line */
 	size_t length;			/* bytes of it; 0: a new line begins */

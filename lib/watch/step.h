@@ -18,7 +18,8 @@ struct ddp_step_node {
 	int64_t trip_ns;		/* round trip by which it is known */
 	bool lost, orphaned;		/* it does not answer; no slurmstepd */
 	bool left;			/* its agent has: no more is told */
-	int64_t lost_ns;		/* when that began */
+	int64_t left_ns;		/* since then */
+	int64_t lost_ns;		/* when it was lost or orphaned */
 };
 
 struct ddp_step_rank {

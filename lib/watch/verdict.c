@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 
 /* Slurm ends others at the earliest 200 ms after a rank: root.c holds it up. */
-enum { TOGETHER_NS = 150000000 };
+enum {
+	TOGETHER_NS = 150000000,
+	AT_ONCE_NS = 2000000	/* in which Slurm kills all of a node */
+};
 
 static bool has_failed(const struct ddp_step_rank *rank)
 {
@@ -85,14 +88,20 @@ static bool was_signalled(const struct ddp_step *step, int64_t first_ns)
 	return true;
 }
 
-/* Whether there are ranks whose end nobody would tell. */
-static bool has_unwatched(const struct ddp_step *step)
+/*
+ * Whether there were ranks whose end nobody would have told. Where Slurm kills
+ * a step with its agents, one of them may just have told of a rank before.
+ */
+static bool has_unwatched(const struct ddp_step *step, int64_t seen_ns)
 {
+	const struct ddp_step_node *node;
 	uint32_t i;
 
-	for (i = 0; i < step->node_count; i++)
-		if (step->nodes[i].left)
+	for (i = 0; i < step->node_count; i++) {
+		node = &step->nodes[i];
+		if (node->left && node->left_ns - seen_ns < AT_ONCE_NS)
 			return true;
+	}
 	return step->known < step->world_size;
 }
 
@@ -103,7 +112,7 @@ static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 	int signal = WIFSIGNALED(of->status) ? WTERMSIG(of->status) : 0;
 
 	return (signal == SIGTERM || signal == SIGKILL) && !of->cause &&
-	       !of->message && has_unwatched(step);
+	       !of->message && has_unwatched(step, of->seen_ns);
 }
 
 struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
@@ -123,14 +132,32 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 	return first;
 }
 
+bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
+			 const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
+
+	return verdict->kind == DDP_VERDICT_RANK && WIFSIGNALED(rank->status) &&
+	       is_sent(WTERMSIG(rank->status)) && !rank->cause &&
+	       !rank->message;
+}
+
+bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
+			const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
+
+	return verdict->kind == DDP_VERDICT_RANK &&
+	       (rank->cause || (WIFSIGNALED(rank->status) &&
+				!is_sent(WTERMSIG(rank->status))));
+}
+
 int64_t ddp_verdict_wait_ms(const struct ddp_step *step)
 {
 	struct ddp_verdict first = ddp_verdict_find(step);
-	const struct ddp_step_rank *rank = &step->ranks[first.rank];
 
-	return first.kind == DDP_VERDICT_RANK && WIFSIGNALED(rank->status) &&
-	       is_sent(WTERMSIG(rank->status)) && !rank->cause &&
-	       !rank->message ? DDP_VERDICT_SENT_MS : DDP_VERDICT_WAIT_MS;
+	return ddp_verdict_is_sent(&first, step) ? DDP_VERDICT_SENT_MS :
+		DDP_VERDICT_WAIT_MS;
 }
 
 int ddp_verdict_code(const struct ddp_verdict *verdict,

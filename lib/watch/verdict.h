@@ -31,6 +31,14 @@ struct ddp_verdict {
 /* The verdict by what is known of a step now. */
 struct ddp_verdict ddp_verdict_find(const struct ddp_step *step);
 
+/* Whether a signal has ended that rank which others send, as far as is known. */
+bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
+			 const struct ddp_step *step);
+
+/* Whether it has failed by itself, whatever else has happened. */
+bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
+			const struct ddp_step *step);
+
 /*
  * How long to wait for more before there is a verdict. Of a rank that a signal
  * has killed it is open for longer whether it was the only one.

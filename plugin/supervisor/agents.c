@@ -50,7 +50,7 @@ static void lose(struct ddp_agents *agents, struct ddp_peer *agent, int why)
 	if (why == 0 || why == EPROTO || why == ECONNRESET || why == EPIPE ||
 	    why == ENOBUFS) {
 		agent->left = node->left = true;
-		agent->since_ns = ddp_clock_ns();
+		agent->since_ns = node->left_ns = ddp_clock_ns();
 	} else if (!node->orphaned) {
 		node->lost = true;
 		node->lost_ns = agent->heard_ns;

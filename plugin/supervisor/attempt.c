@@ -23,6 +23,7 @@ enum {
 	EARLY_MS = 30000,	/* ranks have ended well, and others run */
 	LAST_MS = 1000,		/* srun has ended, and ranks have not */
 	TOLD_MS = 10000,	/* a signal to srun explains what ranks do */
+	CANCELLED_MS = 40000,	/* so does Slurm: more than KillWait usually is */
 	TICK_MS = 20
 };
 
@@ -97,6 +98,8 @@ static void wait_for_events(struct ddp_attempt *attempt)
 	count = ddp_agents_fill(&attempt->agents, fds + AGENTS);
 	if (poll(fds, AGENTS + count, get_timeout(attempt)) > 0) {
 		ddp_agents_read(&attempt->agents, fds + AGENTS);
+		relay->sieve.job_id = attempt->step.job_id;
+		relay->sieve.step_id = attempt->step.step_id;
 		if (fds[STDERR_IN].revents)
 			ddp_relay_read(relay);
 		if (fds[STDERR_OUT].revents)
@@ -121,11 +124,23 @@ static bool is_clear(const struct ddp_attempt *attempt, int64_t now_ns)
 	return waited_ns >= ms(ddp_verdict_wait_ms(&attempt->step));
 }
 
+/* Whether what Slurm has said before explains the failure. */
+static bool was_cancelled(const struct ddp_attempt *attempt)
+{
+	const struct ddp_verdict *verdict = &attempt->verdict;
+
+	return (attempt->cancelled &&
+		!ddp_verdict_is_own(verdict, &attempt->step)) ||
+	       (attempt->aborted &&
+		ddp_verdict_is_sent(verdict, &attempt->step));
+}
+
 static void decide(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_text text = { 0 };
 
 	attempt->verdict = ddp_verdict_find(&attempt->step);
+	attempt->ended_by_user |= was_cancelled(attempt);
 	if (attempt->ended_by_user)
 		attempt->verdict.kind = DDP_VERDICT_SIGNAL;
 	attempt->decided_ns = now_ns;
@@ -161,8 +176,14 @@ static bool was_told(const struct ddp_attempt *attempt, int64_t now_ns)
 	return told_ms && now_ns - ms(told_ms) < ms(TOLD_MS);
 }
 
+static bool was_said(int64_t said_ns, int64_t now_ns)
+{
+	return said_ns && now_ns - said_ns < ms(CANCELLED_MS);
+}
+
 static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 {
+	const struct ddp_relay *relay = &attempt->relay;
 	bool all = attempt->step.ended == attempt->step.world_size ||
 		   ddp_agents_open(&attempt->agents) == 0;
 
@@ -172,8 +193,9 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 		attempt->failed_ns = now_ns;
 		attempt->told = was_told(attempt, now_ns);
 		attempt->ended_by_user = attempt->told ||
-					 was_killed(attempt) ||
-					 attempt->relay.sieve.cancelled;
+					 was_killed(attempt);
+		attempt->cancelled = was_said(relay->cancelled_ns, now_ns);
+		attempt->aborted = was_said(relay->aborted_ns, now_ns);
 		ddp_relay_hold(&attempt->relay);
 	}
 	if (!attempt->decided_ns && is_clear(attempt, now_ns))

@@ -30,6 +30,8 @@ struct ddp_attempt {
 	int64_t decided_ns;	/* there is a verdict */
 	bool ended_by_user;	/* no failure: it or srun was told to end */
 	bool told;		/* srun was, by a signal */
+	bool cancelled;		/* slurmstepd has said that the step is */
+	bool aborted;		/* an srun has said that its step is */
 	bool told_others, told_early;
 	bool begun;		/* the first agent is here */
 	int64_t ended_ns;	/* srun has ended */

@@ -11,6 +11,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "layout/clock.h"
+
 enum { OUT_MAX = 1 << 16 };
 
 bool ddp_relay_reads(const struct ddp_relay *relay)
@@ -22,6 +24,15 @@ static void close_in(struct ddp_relay *relay)
 {
 	close(relay->in);
 	relay->in = -1;
+}
+
+static void take_time(struct ddp_relay *relay)
+{
+	if (relay->sieve.cancelled)
+		relay->cancelled_ns = ddp_clock_ns();
+	if (relay->sieve.aborted)
+		relay->aborted_ns = ddp_clock_ns();
+	relay->sieve.cancelled = relay->sieve.aborted = false;
 }
 
 void ddp_relay_read(struct ddp_relay *relay)
@@ -37,6 +48,7 @@ void ddp_relay_read(struct ddp_relay *relay)
 		else if (got == 0 || (errno != EAGAIN && errno != EINTR))
 			close_in(relay);
 	}
+	take_time(relay);
 	ddp_relay_flush(relay);
 }
 

@@ -12,6 +12,8 @@
 struct ddp_relay {
 	int in;				/* srun's stderr; -1: not here */
 	struct ddp_sieve sieve;
+	int64_t cancelled_ns;		/* when the sieve saw that last; 0 */
+	int64_t aborted_ns;
 	struct ddp_text out;		/* on its way to ours */
 };
 

@@ -96,26 +96,32 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 {
 	static const struct {
 		const char *text;
-		bool cancelled;
+		bool cancelled, aborted;
 	} lines[] = {
-		{ "slurmstepd-n1: error: *** STEP 1.0 ON n1 CANCELLED AT "
-		  "2026-11-23T08:57:39 ***\n", true },
-		{ "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2026 DUE TO "
-		  "TIME LIMIT ***\n", true },
+		{ "slurmstepd-n1: error: *** STEP 71.2 ON n1 CANCELLED AT "
+		  "2026-11-23T08:57:39 ***\n", true, false },
+		{ "slurmstepd: error: *** STEP 71.2+1 ON n1 CANCELLED AT 2026 "
+		  "DUE TO TIME LIMIT ***\n", true, false },
+		{ "slurmstepd-n1: error: *** STEP 71.3 ON n1 CANCELLED AT "
+		  "2026-11-23T08:57:39 ***\n", false, false },
+		{ "slurmstepd-n1: error: *** STEP 71.20 ON n1 CANCELLED AT "
+		  "2026-11-23T08:57:39 ***\n", false, false },
 		{ "srun: Job step aborted: Waiting up to 7 seconds for job "
-		  "step to finish.\n", true },
-		{ "srun: error: n1: task 0: Killed\n", false },
-		{ "my job was CANCELLED AT noon\n", false },
+		  "step to finish.\n", false, true },
+		{ "srun: error: n1: task 0: Killed\n", false, false },
+		{ "my *** STEP 71.2 ON n1 was CANCELLED AT noon\n", false,
+		  false },
 	};
 	size_t i;
 	char *out;
 
 	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		struct ddp_sieve sieve = { 0 };
+		struct ddp_sieve sieve = { .job_id = 71, .step_id = 2 };
 
 		out = pass(&sieve, lines[i].text, 7);
 		cr_expect_str_eq(out, lines[i].text);
 		cr_expect_eq(sieve.cancelled, lines[i].cancelled);
+		cr_expect_eq(sieve.aborted, lines[i].aborted);
 		free(out);
 	}
 }

@@ -165,14 +165,17 @@ Test(verdict, of_what_an_unwatched_node_may_have_caused)
 {
 	static const struct {
 		struct end end;
+		int64_t left_ms;	/* the end is seen at 20000 */
 		enum ddp_verdict_kind kind;
 	} cases[] = {
-		{ { 0, SIGTERM, 11000, NULL, NULL }, DDP_VERDICT_NONE },
-		{ { 0, SIGKILL, 11000, NULL, NULL }, DDP_VERDICT_NONE },
-		{ { 0, SIGKILL, 11000, "out of memory", NULL },
+		{ { 0, SIGTERM, 11000, NULL, NULL }, 9000, DDP_VERDICT_NONE },
+		{ { 0, SIGKILL, 11000, NULL, NULL }, 9000, DDP_VERDICT_NONE },
+		{ { 0, SIGKILL, 11000, NULL, NULL }, 20001, DDP_VERDICT_NONE },
+		{ { 0, SIGKILL, 11000, NULL, NULL }, 20003, DDP_VERDICT_RANK },
+		{ { 0, SIGKILL, 11000, "out of memory", NULL }, 9000,
 		  DDP_VERDICT_RANK },
-		{ { 0, SIGSEGV, 11000, NULL, NULL }, DDP_VERDICT_RANK },
-		{ { 0, 3 << 8, 11000, NULL, NULL }, DDP_VERDICT_RANK },
+		{ { 0, SIGSEGV, 11000, NULL, NULL }, 9000, DDP_VERDICT_RANK },
+		{ { 0, 3 << 8, 11000, NULL, NULL }, 9000, DDP_VERDICT_RANK },
 	};
 	struct ddp_step step;
 	size_t i;
@@ -180,6 +183,7 @@ Test(verdict, of_what_an_unwatched_node_may_have_caused)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(&step);
 		step.nodes[1].left = true;
+		step.nodes[1].left_ns = MS(cases[i].left_ms);
 		add(&step, &cases[i].end);
 		cr_expect_eq(ddp_verdict_find(&step).kind, cases[i].kind,
 			     "case %zu", i);
