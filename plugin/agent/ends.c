@@ -115,6 +115,9 @@ void ddp_ends_gone(struct ddp_agent *agent, uint32_t task)
 	int status;
 
 	watched->gone_ns = (uint64_t)ddp_clock_ns();
+	/* Without a supervisor, slurmstepd's delay shows who else failed. */
+	if (agent->talk.state == DDP_TALK_OFF)
+		return;
 	status = read_status(watched, agent->node->slots[task].pid);
 	if (status != 0)
 		ddp_ends_told(agent, task, status);
