@@ -99,6 +99,12 @@ void ddp_sieve_add(struct ddp_sieve *sieve, const char *bytes, size_t length,
 	}
 }
 
+bool ddp_sieve_keeps(const struct ddp_sieve *sieve)
+{
+	return sieve->kept.length > 0 ||
+	       (sieve->now == DDP_SIEVE_DECIDE && sieve->length > 0);
+}
+
 void ddp_sieve_release(struct ddp_sieve *sieve, struct ddp_text *out)
 {
 	sieve->holds = false;

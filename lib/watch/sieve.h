@@ -31,6 +31,9 @@ struct ddp_sieve {
 void ddp_sieve_add(struct ddp_sieve *sieve, const char *bytes, size_t length,
 		   struct ddp_text *out);
 
+/* Whether something is held back, if only the beginning of a line. */
+bool ddp_sieve_keeps(const struct ddp_sieve *sieve);
+
 /* Hold no more, and add what was kept to out. */
 void ddp_sieve_release(struct ddp_sieve *sieve, struct ddp_text *out);
 

@@ -72,7 +72,7 @@ static int get_timeout(const struct ddp_attempt *attempt)
 	int timer_ms = ddp_timer_timeout_ms(&attempt->timer);
 
 	if (attempt->failed_ns || attempt->over_ns || attempt->ended_ns ||
-	    attempt->child.waits)
+	    attempt->child.waits || attempt->relay.kept_ns)
 		return TICK_MS;
 	if (timer_ms >= 0 && timer_ms < DDP_AGENTS_PING_MS)
 		return timer_ms;
@@ -310,6 +310,8 @@ static void watch(struct ddp_attempt *attempt)
 		now_ns = ddp_clock_ns();
 		ddp_agents_tick(&attempt->agents, now_ns);
 		judge(attempt, now_ns);
+		if (!attempt->failed_ns && attempt->step.known > 0)
+			ddp_relay_delay(&attempt->relay, now_ns);
 		ddp_ending_tick(attempt, now_ns);
 		give_notice(attempt);
 		if (attempt->child.ended)

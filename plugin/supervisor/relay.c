@@ -11,9 +11,12 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
+#include "supervisor/now.h"
 
-enum { OUT_MAX = 1 << 16 };
+enum {
+	OUT_MAX = 1 << 16,
+	DELAY_MS = 200
+};
 
 bool ddp_relay_reads(const struct ddp_relay *relay)
 {
@@ -80,6 +83,17 @@ void ddp_relay_flush(struct ddp_relay *relay)
 	out->length -= done;
 }
 
+void ddp_relay_delay(struct ddp_relay *relay, int64_t now_ns)
+{
+	if (!ddp_sieve_keeps(&relay->sieve))
+		relay->kept_ns = 0;
+	else if (!relay->kept_ns)
+		relay->kept_ns = now_ns;
+	else if (now_ns - relay->kept_ns >= ms(DELAY_MS))
+		ddp_relay_release(relay);
+	relay->sieve.holds = true;
+}
+
 void ddp_relay_hold(struct ddp_relay *relay)
 {
 	relay->sieve.holds = true;
@@ -89,6 +103,7 @@ void ddp_relay_release(struct ddp_relay *relay)
 {
 	if (relay->sieve.holds)
 		ddp_sieve_release(&relay->sieve, &relay->out);
+	relay->kept_ns = 0;
 	ddp_relay_flush(relay);
 }
 

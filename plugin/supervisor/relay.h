@@ -14,6 +14,7 @@ struct ddp_relay {
 	struct ddp_sieve sieve;
 	int64_t cancelled_ns;		/* when the sieve saw that last; 0 */
 	int64_t aborted_ns;
+	int64_t kept_ns;		/* since when it holds some; 0 */
 	struct ddp_text out;		/* on its way to ours */
 };
 
@@ -23,6 +24,12 @@ bool ddp_relay_reads(const struct ddp_relay *relay);
 /* Take what has come; write what has room. */
 void ddp_relay_read(struct ddp_relay *relay);
 void ddp_relay_flush(struct ddp_relay *relay);
+
+/*
+ * Until a failure is known: hold lines of Slurm's for a moment, as they may be
+ * what comes of one. Call it again and again while kept_ns is not 0.
+ */
+void ddp_relay_delay(struct ddp_relay *relay, int64_t now_ns);
 
 /* Hold lines of Slurm's from now on; print them and hold none. */
 void ddp_relay_hold(struct ddp_relay *relay);

@@ -51,6 +51,8 @@ Test(sieve, holds_lines_of_slurms)
 		for (piece = 1; piece < 12; piece++) {
 			sieve = (struct ddp_sieve){ .holds = true };
 			passes = pass(&sieve, cases[i].text, piece);
+			cr_expect_eq(ddp_sieve_keeps(&sieve),
+				     *cases[i].kept != '\0');
 			kept = release(&sieve);
 			cr_expect_str_eq(passes, cases[i].passes);
 			cr_expect_str_eq(kept, cases[i].kept);
