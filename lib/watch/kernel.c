@@ -2,29 +2,102 @@
 /* Reads /proc/PID/stat (proc(5)) and the kernel's messages. */
 #include "watch/kernel.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "layout/text.h"
 
-enum { STATUS_FIELD = 52 };	/* exit_code; the state is field 3 */
+/* Fields of /proc/PID/stat: state, startstack, exit_code */
+enum { STATE_FIELD = 3, STACK_FIELD = 28, STATUS_FIELD = 52 };
+
+/* A field by its number in proc(5), after the second; NULL: it is not there. */
+static const char *find_field(const char *text, int number)
+{
+	/* The program's name before it can have parentheses, too. */
+	const char *rest = strrchr(text, ')');
+
+	for (; rest && number > 2; number--)
+		rest = strchr(rest + 1, ' ');
+	return rest ? rest + 1 : NULL;
+}
 
 int ddp_kernel_read_process(const char *text,
 			    struct ddp_kernel_process *process)
 {
-	/* The program's name before it can have parentheses, too. */
-	const char *rest = strrchr(text, ')');
-	int parent, session, i;
+	const char *state = find_field(text, STATE_FIELD);
+	const char *status = find_field(text, STATUS_FIELD);
+	uint64_t own = 0, in_kernel = 0, of_children = 0, theirs_in_kernel = 0;
+	int parent, session;
 
-	if (!rest || sscanf(rest, ") %c %d %*d %d", &process->state, &parent,
-			    &session) != 3)
+	if (!state || sscanf(state, "%c %d %*d %d %*d %*d %*u %*u %*u %*u %*u "
+			     "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+			     &process->state, &parent, &session, &own,
+			     &in_kernel, &of_children, &theirs_in_kernel) < 3)
 		return -1;
 	process->parent = parent;
 	process->session = session;
-	for (i = 2; rest && i < STATUS_FIELD; i++)
-		rest = strchr(rest + 1, ' ');
-	process->status = rest ? atoi(rest + 1) : 0;
+	process->status = status ? atoi(status) : 0;
+	process->cpu = own + in_kernel + of_children + theirs_in_kernel;
+	return 0;
+}
+
+void ddp_kernel_read_place(const char *wchan, const char *syscall,
+			   char place[DDP_KERNEL_PLACE_SIZE])
+{
+	size_t length = wchan ? strcspn(wchan, "\n") : 0;
+	long number;
+	char *end;
+
+	place[0] = '\0';
+	if (length > 0 && !(length == 1 && wchan[0] == '0')) {
+		snprintf(place, DDP_KERNEL_PLACE_SIZE, "%.*s", (int)length,
+			 wchan);
+		ddp_text_quote(place);
+		return;
+	}
+	number = syscall ? strtol(syscall, &end, 10) : -1;
+	if (number >= 0 && end != syscall)
+		snprintf(place, DDP_KERNEL_PLACE_SIZE, "system call %ld",
+			 number);
+}
+
+uint32_t ddp_kernel_read_depth(const char *stat, const char *syscall)
+{
+	const char *field = stat ? find_field(stat, STACK_FIELD) : NULL;
+	uint64_t begin = field ? strtoull(field, NULL, 10) : 0, now = 0;
+
+	/* The call's number and six arguments, then the stack's pointer */
+	if (syscall)
+		sscanf(syscall, "%*d %*x %*x %*x %*x %*x %*x %" SCNx64, &now);
+	return now == 0 || begin < now || begin - now > UINT32_MAX ? 0 :
+		(uint32_t)(begin - now);
+}
+
+bool ddp_kernel_polls(const char *maps)
+{
+	static const char *const names[] = {
+		"/libmpi", "/libcuda.so", "/libhsa-runtime64.so",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strstr(maps, names[i]))
+			return true;
+	return false;
+}
+
+uint64_t ddp_kernel_read_io(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (text && *text) {
+		if (strncmp(text, name, length) == 0 && text[length] == ':')
+			return strtoull(text + length + 1, NULL, 10);
+		text = strchr(text, '\n');
+		text += text != NULL;
+	}
 	return 0;
 }
 

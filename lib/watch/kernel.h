@@ -6,6 +6,7 @@
 #ifndef DDP_WATCH_KERNEL_H
 #define DDP_WATCH_KERNEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,11 +15,38 @@ struct ddp_kernel_process {
 	pid_t parent, session;
 	int status;		/* of Z, as of wait(2); 0: also where the
 				 * kernel does not say it to this user */
+	uint64_t cpu;		/* clock ticks that it has used, and its
+				 * children for which it has waited */
 };
 
 /* Read the text of /proc/PID/stat. Returns 0, or -1. */
 int ddp_kernel_read_process(const char *text,
 			    struct ddp_kernel_process *process);
+
+enum { DDP_KERNEL_PLACE_SIZE = 64 };
+
+/*
+ * What a process waits in, of the texts of /proc/PID/wchan and, where that does
+ * not tell, /proc/PID/syscall: a function of the kernel's, or "system call 7";
+ * "" if it runs, or neither tells. Both may be NULL.
+ */
+void ddp_kernel_read_place(const char *wchan, const char *syscall,
+			   char place[DDP_KERNEL_PLACE_SIZE]);
+
+/*
+ * How many bytes of its stack a process that waits has in use, of the texts of
+ * /proc/PID/stat and /proc/PID/syscall; 0: they do not tell. Both may be NULL.
+ */
+uint32_t ddp_kernel_read_depth(const char *stat, const char *syscall);
+
+/*
+ * Whether a process has a library, by the text of its /proc/PID/maps, that
+ * waits by looking again and again: MPI's, or a GPU driver's.
+ */
+bool ddp_kernel_polls(const char *maps);
+
+/* The number behind a name in the text of /proc/PID/io; 0: there is none. */
+uint64_t ddp_kernel_read_io(const char *text, const char *name);
 
 enum ddp_kernel_what {
 	DDP_KERNEL_OTHER,

@@ -8,11 +8,13 @@
 #include <sys/wait.h>
 
 #include "layout/tasks.h"
+#include "watch/hang.h"
 
 void ddp_step_clear(struct ddp_step *step)
 {
 	uint32_t i;
 
+	ddp_hang_clear(step);
 	for (i = 0; i < step->world_size; i++) {
 		free(step->ranks[i].gpus);
 		free(step->ranks[i].message);

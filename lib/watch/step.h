@@ -20,6 +20,8 @@ struct ddp_step_node {
 	bool left;			/* its agent has: no more is told */
 	int64_t left_ns;		/* since then */
 	int64_t lost_ns;		/* when it was lost or orphaned */
+	uint32_t idle_ms;		/* since a rank of it made progress, as
+					 * far as that is told */
 };
 
 struct ddp_step_rank {
@@ -46,6 +48,7 @@ struct ddp_step {
 	uint32_t node_count;
 	struct ddp_step_node *nodes;
 	struct ddp_step_rank *ranks;	/* world_size of them */
+	struct ddp_hang *hang;		/* see hang.h; NULL: nobody asked */
 };
 
 void ddp_step_clear(struct ddp_step *step);

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "watch/hang.h"
+
 /* Slurm ends others at the earliest 200 ms after a rank: root.c holds it up. */
 enum {
 	TOGETHER_NS = 150000000,
@@ -120,6 +122,10 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 	struct ddp_verdict first = { .kind = DDP_VERDICT_NONE };
 	int64_t first_ns = 0;
 
+	if (step->hang && step->hang->judged) {
+		first.kind = DDP_VERDICT_HANG;
+		return first;
+	}
 	find_rank(step, &first, &first_ns);
 	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first_ns))
 		first.kind = DDP_VERDICT_SIGNAL;
@@ -163,6 +169,8 @@ int64_t ddp_verdict_wait_ms(const struct ddp_step *step)
 int ddp_verdict_code(const struct ddp_verdict *verdict,
 		     const struct ddp_step *step)
 {
+	if (verdict->kind == DDP_VERDICT_HANG)
+		return DDP_HANG_CODE;
 	return verdict->kind == DDP_VERDICT_RANK ?
 		ddp_step_code(step->ranks[verdict->rank].status) : 1;
 }
@@ -180,6 +188,8 @@ uint32_t ddp_verdict_others(const struct ddp_verdict *verdict,
 	const struct ddp_step_rank *rank;
 	uint32_t i, count = 0;
 
+	if (verdict->kind == DDP_VERDICT_HANG)
+		return 0;
 	for (i = 0; i < step->world_size; i++) {
 		rank = &step->ranks[i];
 		if (rank->known && !is_of(verdict, i, rank->node))

@@ -19,7 +19,8 @@ enum ddp_verdict_kind {
 	DDP_VERDICT_NONE,	/* nothing has failed */
 	DDP_VERDICT_RANK,	/* this rank did, first */
 	DDP_VERDICT_NODE,	/* this node was lost first */
-	DDP_VERDICT_SIGNAL	/* somebody has ended the step by a signal */
+	DDP_VERDICT_SIGNAL,	/* somebody has ended the step by a signal */
+	DDP_VERDICT_HANG	/* no rank makes progress: see hang.h */
 };
 
 struct ddp_verdict {
@@ -45,7 +46,7 @@ bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
  */
 int64_t ddp_verdict_wait_ms(const struct ddp_step *step);
 
-/* The exit code of a step that failed so, of RANK and NODE. */
+/* The exit code of a step that failed so, of RANK, NODE and HANG. */
 int ddp_verdict_code(const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);
 
@@ -56,7 +57,7 @@ int ddp_verdict_code(const struct ddp_verdict *verdict,
 uint32_t ddp_verdict_others(const struct ddp_verdict *verdict,
 			    const struct ddp_step *step);
 
-/* What is said of it, in lines: of RANK and NODE; and of those others. */
+/* What is said of RANK, NODE and HANG, in lines; and of those others. */
 void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);
 void ddp_verdict_add_others(struct ddp_text *text, uint32_t others);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "watch/hang.h"
+
 static void add_text(struct ddp_text *text, const char *name,
 		     const char *value)
 {
@@ -53,6 +55,7 @@ static void add_verdict(struct ddp_text *text,
 	static const char *const kinds[] = {
 		[DDP_VERDICT_NONE] = "none", [DDP_VERDICT_RANK] = "rank",
 		[DDP_VERDICT_NODE] = "node", [DDP_VERDICT_SIGNAL] = "signal",
+		[DDP_VERDICT_HANG] = "hang",
 	};
 	const struct ddp_step_rank *rank;
 
@@ -77,6 +80,8 @@ static void add_verdict(struct ddp_text *text,
 		add_text(text, "message", rank->message);
 		add_lines(text, rank->tail);
 	}
+	if (verdict->kind == DDP_VERDICT_HANG)
+		ddp_hang_add_json(text, step);
 	ddp_text_add(text, "}");
 }
 
@@ -98,6 +103,7 @@ static void add_ranks(struct ddp_text *text, const struct ddp_step *step)
 		else
 			ddp_text_add(text, ", \"exit_code\": null, "
 				     "\"signal\": null");
+		ddp_hang_add_rank_json(text, step, i);
 		ddp_text_add(text, "}");
 		comma = ",";
 	}

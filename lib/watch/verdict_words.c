@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "watch/hang.h"
 #include "watch/link.h"
-
-enum { EARLY_MAX = 16 };	/* ranks that a line names */
+#include "watch/who.h"
 
 static void add_status(struct ddp_text *text, uint32_t status)
 {
@@ -110,6 +110,8 @@ void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		add_rank(text, verdict, step);
 	else if (verdict->kind == DDP_VERDICT_NODE)
 		add_node(text, verdict, step);
+	else if (verdict->kind == DDP_VERDICT_HANG)
+		ddp_hang_add_words(text, step);
 }
 
 void ddp_verdict_add_others(struct ddp_text *text, uint32_t others)
@@ -119,36 +121,20 @@ void ddp_verdict_add_others(struct ddp_text *text, uint32_t others)
 			     "of it\n", others, others == 1 ? "" : "s");
 }
 
-/* "rank 3", "ranks 0-2,5", "ranks 0,2,4 and 12 more" */
-static void add_ranks(struct ddp_text *text, const struct ddp_step *step,
-		      bool ended)
+static bool has_ended(const struct ddp_step *step, uint32_t rank,
+		      const void *context)
 {
-	uint32_t i, last, shown = 0, count = 0, world = step->world_size;
-
-	for (i = 0; i < world; i++)
-		count += step->ranks[i].ended == ended;
-	ddp_text_add(text, count == 1 ? "rank " : "ranks ");
-	for (i = 0; i < world && shown < EARLY_MAX; i = last + 1) {
-		for (last = i; last + 1 < world && step->ranks[i].ended ==
-		     ended && step->ranks[last + 1].ended == ended; last++)
-			;
-		if (step->ranks[i].ended != ended)
-			continue;
-		ddp_text_add(text, "%s%u", shown++ ? "," : "", i);
-		if (last > i)
-			ddp_text_add(text, "-%u", last);
-		count -= last - i + 1;
-	}
-	if (count > 0)
-		ddp_text_add(text, " and %u more", count);
+	return step->ranks[rank].ended == *(const bool *)context;
 }
 
 void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step)
 {
+	static const bool yes = true, no = false;
+
 	ddp_text_add(text, "slurm-ddp: ");
-	add_ranks(text, step, true);
+	ddp_who_add(text, step, has_ended, &yes);
 	ddp_text_add(text, " ended with exit code 0 a while ago, and ");
-	add_ranks(text, step, false);
+	ddp_who_add(text, step, has_ended, &no);
 	ddp_text_add(text, " still run%s; do they wait for each other?\n",
 		     step->world_size - step->ended == 1 ? "s" : "");
 }

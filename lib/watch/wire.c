@@ -41,6 +41,12 @@ static const struct field kinds[DDP_WIRE_KINDS][FIELDS_MAX] = {
 	[DDP_WIRE_PING] = { FIELD(TIME, at_ns) },
 	[DDP_WIRE_PONG] = { FIELD(TIME, ping_ns), FIELD(TIME, at_ns) },
 	[DDP_WIRE_SIGNAL] = { FIELD(NUMBER, status) },
+	[DDP_WIRE_PULSE] = { FIELD(NUMBER, idle_ms) },
+	[DDP_WIRE_DETAIL] = {
+		FIELD(NUMBER, rank), FIELD(NUMBER, status),
+		FIELD(NUMBER, idle_ms), FIELD(TIME, beats),
+		FIELD(NUMBER, depth), FIELD(TEXT, message), FIELD(TEXT, tail),
+	},
 };
 
 static void put_number(unsigned char *to, uint64_t value, size_t bytes)

@@ -48,6 +48,14 @@ enum ddp_wire_kind {
 				 * tasks' own processes, and to no other */
 	DDP_WIRE_KILL,		/* supervisor: SIGKILL to all that is left of
 				 * the step on the node but the agent */
+	DDP_WIRE_PULSE,		/* agent, each second with --ddp-watchdog:
+				 * idle_ms of the rank of its node that made
+				 * progress last */
+	DDP_WIRE_EXPLAIN,	/* supervisor: a DETAIL of each rank, please */
+	DDP_WIRE_DETAIL,	/* agent: what a rank does: rank, status (its
+				 * state, a letter), idle_ms, beats, depth,
+				 * message (what it waits in), tail (its
+				 * stack) */
 	DDP_WIRE_KINDS
 };
 
@@ -65,6 +73,9 @@ struct ddp_wire {
 	uint32_t rank, pid;		/* STAYS: rank may be DDP_WIRE_NO_RANK */
 	uint32_t status;		/* as of wait(2); or a signal */
 	uint64_t at_ns, ping_ns;
+	uint32_t idle_ms;		/* without progress */
+	uint64_t beats;			/* heartbeats */
+	uint32_t depth;			/* bytes of its stack; 0: not known */
 	char gpus[DDP_WIRE_GPUS_SIZE];	/* as "0,1"; "": none */
 	char message[DDP_FAILURE_SIZE];	/* one line; "": none */
 	char cause[DDP_FAILURE_SIZE];	/* in words, such as "out of memory";

@@ -7,6 +7,7 @@
 #include "fuzz.h"
 #include "watch/cgroup.h"
 #include "watch/kernel.h"
+#include "watch/stack.h"
 
 static void check_path(const char *path)
 {
@@ -31,12 +32,32 @@ static void check_cgroup(const char *path, const char *text,
 	ddp_cgroup_count(text, "oom_kill");
 }
 
+static void check_stack(const char *text)
+{
+	char stack[DDP_WIRE_TAIL_SIZE], name[DDP_STACK_NAME_SIZE];
+
+	memset(stack, 0xa5, sizeof(stack));
+	ddp_stack_read(text, stack);
+	CHECK(memchr(stack, '\0', sizeof(stack)) != NULL);
+	ddp_stack_find(stack, name);
+	CHECK(memchr(name, '\0', sizeof(name)) != NULL);
+}
+
 static void check_kernel(const char *text)
 {
 	struct ddp_kernel_process process;
 	struct ddp_kernel_record record;
 
+	char place[DDP_KERNEL_PLACE_SIZE];
+
 	ddp_kernel_read_process(text, &process);
+	ddp_kernel_read_depth(text, text);
+	ddp_kernel_read_io(text, "read_bytes");
+	ddp_kernel_read_place(text, text, place);
+	CHECK(memchr(place, '\0', sizeof(place)) != NULL);
+	ddp_kernel_read_place(NULL, text, place);
+	CHECK(memchr(place, '\0', sizeof(place)) != NULL);
+	check_stack(text);
 	memset(&record, 0xa5, sizeof(record));
 	ddp_kernel_read_record(text, &record);
 	CHECK(memchr(record.bus, '\0', sizeof(record.bus)) != NULL);

@@ -32,6 +32,75 @@ Test(kernel, process)
 	cr_expect_eq(ddp_kernel_read_process("43 (a) R 1", &process), -1);
 }
 
+/* Fields 14 to 17 of proc(5): 500, 60, 7 and 8 ticks; 28 is the stack's. */
+#define STAT "42 (a ) b) S 7 42 40 34816 42 4194304 1 2 3 4 500 60 7 8 20 0 " \
+	"1 0 999 1000 50 18446744073709551615 1 2 140736000006064 0 0"
+
+Test(kernel, cpu_time)
+{
+	struct ddp_kernel_process process;
+
+	cr_expect_eq(ddp_kernel_read_process(STAT, &process), 0);
+	cr_expect_eq(process.cpu, 575);
+	cr_expect_eq(ddp_kernel_read_process("42 (sh) S 7 42 40", &process), 0);
+	cr_expect_eq(process.cpu, 0);
+}
+
+Test(kernel, place)
+{
+	static const struct {
+		const char *wchan, *syscall, *place;
+	} table[] = {
+		{ "futex_do_wait", "202 0x1", "futex_do_wait" },
+		{ "pipe_read\n", NULL, "pipe_read" },
+		{ "0", "202 0x1 0x2", "system call 202" },
+		{ "", "running\n", "" }, { "0", "-1 0x1 0x2", "" },
+		{ NULL, NULL, "" },
+	};
+	char place[DDP_KERNEL_PLACE_SIZE];
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		ddp_kernel_read_place(table[i].wchan, table[i].syscall, place);
+		cr_expect_str_eq(place, table[i].place, "%zu: %s", i, place);
+	}
+}
+
+/* 140736000006064 is 0x7fffa74997b0; at 0x7fffa7498800 4016 bytes are used. */
+Test(kernel, depth)
+{
+	static const char call[] =
+		"202 0x1 0x189 0x0 0x0 0x0 0xffffffff 0x7fffa7498800 0x7f6a\n";
+
+	cr_expect_eq(ddp_kernel_read_depth(STAT, call), 4016);
+	cr_expect_eq(ddp_kernel_read_depth(STAT, "running\n"), 0);
+	cr_expect_eq(ddp_kernel_read_depth(STAT, NULL), 0);
+	cr_expect_eq(ddp_kernel_read_depth(NULL, call), 0);
+	cr_expect_eq(ddp_kernel_read_depth("42 (a) S 7", call), 0);
+}
+
+Test(kernel, polls)
+{
+	cr_expect(ddp_kernel_polls("7f-8f r-xp 0 08:01 9  /usr/lib/libmpi.so.40"
+				   "\n"));
+	cr_expect(ddp_kernel_polls("7f-8f r-xp 0 08:01 9  /a/libcuda.so.535.1"));
+	cr_expect_not(ddp_kernel_polls("7f-8f r-xp 0 08:01 9  /usr/lib/"
+				       "libicudata.so.72\n7f-8f r-xp 0 08:01 "
+				       "9  /usr/lib/libgloo.so\n"));
+}
+
+Test(kernel, io)
+{
+	static const char io[] = "rchar: 7\nwchar: 8\nread_bytes: 4096\n"
+		"write_bytes: 12\ncancelled_write_bytes: 5\n";
+
+	cr_expect_eq(ddp_kernel_read_io(io, "read_bytes"), 4096);
+	cr_expect_eq(ddp_kernel_read_io(io, "write_bytes"), 12);
+	cr_expect_eq(ddp_kernel_read_io(io, "rchar"), 7);
+	cr_expect_eq(ddp_kernel_read_io(io, "char"), 0);
+	cr_expect_eq(ddp_kernel_read_io(NULL, "rchar"), 0);
+}
+
 static struct ddp_kernel_record read(const char *text)
 {
 	struct ddp_kernel_record record;

@@ -16,6 +16,8 @@ static struct ddp_wire make(enum ddp_wire_kind kind)
 		.step_id = 5, .world_size = 6, .count = 7, .rank = 8,
 		.pid = 9, .status = 0x0a0b, .gpus = "0,1",
 		.at_ns = UINT64_C(0x1112131415161718), .ping_ns = 12,
+		.idle_ms = 13,
+		.beats = UINT64_C(0x2122232425262728), .depth = 14,
 		.message = "E: a", .cause = "out of memory", .tail = "b\nc\n",
 	};
 
@@ -61,6 +63,13 @@ static struct ddp_wire keep(const struct ddp_wire *wire)
 	case DDP_WIRE_SIGNAL:
 		KEEP(status);
 		break;
+	case DDP_WIRE_PULSE:
+		KEEP(idle_ms);
+		break;
+	case DDP_WIRE_DETAIL:
+		KEEP(rank), KEEP(status), KEEP(idle_ms), KEEP(beats);
+		KEEP(depth), KEEP(message), KEEP(tail);
+		break;
 	default:
 		break;
 	}
@@ -93,6 +102,11 @@ Test(wire, bytes)
 	       "\21\22\23\24\25\26\27\30");
 	EXPECT(DDP_WIRE_RANK, "\0\0\0\21\4\0\0\0\10\0\0\0\11" "0,1\0");
 	EXPECT(DDP_WIRE_STAYS, "\0\0\0\22\10\0\0\0\10\0\0\0\11" "E: a\0");
+	EXPECT(DDP_WIRE_EXPLAIN, "\0\0\0\5\16");
+	EXPECT(DDP_WIRE_PULSE, "\0\0\0\11\15\0\0\0\15");
+	EXPECT(DDP_WIRE_DETAIL, "\0\0\0\47\17\0\0\0\10\0\0\12\13"
+	       "\0\0\0\15\41\42\43\44\45\46\47\50\0\0\0\16"
+	       "E: a\0b\nc\n\0");
 	EXPECT(DDP_WIRE_END, "\0\0\0\55\5\0\0\0\10\0\0\12\13"
 	       "\21\22\23\24\25\26\27\30" "E: a\0out of memory\0b\nc\n\0");
 }

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether a step hangs, who holds it up, and how that is said. */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "watch/hang.h"
+#include "watch/verdict.h"
+
+enum { WORLD = 4 };
+
+/* Two nodes with two ranks each. */
+static void begin(struct ddp_step *step)
+{
+	struct ddp_wire wire = {
+		.kind = DDP_WIRE_HELLO, .job_id = 7, .step_id = 1,
+		.world_size = WORLD, .count = 2, .node = "n1",
+	};
+	uint32_t i;
+
+	memset(step, 0, sizeof(*step));
+	cr_assert_eq(ddp_step_add_node(step, &wire, 0), 0);
+	strcpy(wire.node, "n2");
+	cr_assert_eq(ddp_step_add_node(step, &wire, 0), 1);
+	for (i = 0; i < WORLD; i++) {
+		wire.rank = i;
+		wire.pid = 100 + i;
+		ddp_step_add_rank(step, i / 2, &wire);
+	}
+}
+
+static void pulse(struct ddp_step *step, uint32_t node, uint32_t idle_ms)
+{
+	struct ddp_wire wire = { .kind = DDP_WIRE_PULSE, .idle_ms = idle_ms };
+
+	ddp_hang_add_pulse(step, node, &wire);
+}
+
+static void end(struct ddp_step *step, uint32_t rank)
+{
+	struct ddp_wire wire = { .kind = DDP_WIRE_END, .rank = rank };
+
+	ddp_step_add_end(step, rank / 2, &wire, 0);
+}
+
+Test(hang, time_of_a_step)
+{
+	struct ddp_wire hello = {
+		.kind = DDP_WIRE_HELLO, .world_size = 2, .count = 1,
+	}, rank = { .kind = DDP_WIRE_RANK };
+	struct ddp_step step = { 0 };
+
+	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "nobody is there");
+	ddp_step_add_node(&step, &hello, 0);
+	ddp_step_add_rank(&step, 0, &rank);
+	pulse(&step, 0, 9000);
+	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "a rank is still missing");
+	ddp_step_clear(&step);
+
+	begin(&step);
+	pulse(&step, 0, 9000);
+	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "a node has said nothing");
+	pulse(&step, 1, 5000);
+	cr_expect_eq(ddp_hang_idle_ms(&step), 5000, "the last to move counts");
+	end(&step, 2);
+	cr_expect_eq(ddp_hang_idle_ms(&step), 5000);
+	end(&step, 3);
+	cr_expect_eq(ddp_hang_idle_ms(&step), 9000, "who has ended does not");
+	step.nodes[0].left = true;
+	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "an agent is gone");
+	ddp_step_clear(&step);
+}
+
+struct does {
+	char state;		/* 0: it has ended; '-': it does not say */
+	const char *where;
+	uint32_t depth, beats, idle_s;
+};
+
+#define FUTEX(depth, beats, idle) { 'S', "futex", depth, beats, idle }
+#define ENDED { .state = 0 }
+
+static const struct {
+	const char *name;
+	struct does ranks[WORLD];
+	enum ddp_hang_why why;
+	const char *lags;
+} rules[] = {
+	{ "all alike", { FUTEX(600, 0, 9), FUTEX(600, 0, 9), FUTEX(600, 0, 9),
+			 FUTEX(600, 0, 9) }, DDP_HANG_NOBODY, "" },
+	{ "one stopped, and another waits elsewhere",
+	  { FUTEX(600, 0, 9), { 'S', "poll", 600, 0, 9 },
+	    { 'T', "do_signal_stop", 600, 0, 9 }, FUTEX(600, 0, 9) },
+	  DDP_HANG_STOPPED, "2" },
+	{ "two of four are stopped, one by a debugger",
+	  { FUTEX(600, 0, 9), { 'T', "a", 1, 0, 9 }, { 't', "b", 2, 0, 9 },
+	    FUTEX(600, 0, 9) }, DDP_HANG_STOPPED, "12" },
+	{ "all are stopped", { { 'T', "a", 6, 0, 9 }, { 'T', "a", 6, 0, 9 },
+			       { 'T', "a", 6, 0, 9 }, { 'T', "a", 6, 0, 9 } },
+	  DDP_HANG_NOBODY, "" },
+	{ "one in the kernel", { FUTEX(600, 0, 9), { 'D', "nfs", 6, 0, 9 },
+				 FUTEX(600, 0, 9), ENDED },
+	  DDP_HANG_BLOCKED, "1" },
+	{ "one has ended", { FUTEX(600, 0, 9), FUTEX(600, 0, 9), ENDED,
+			     { 'S', "poll", 6, 0, 9 } },
+	  DDP_HANG_ENDED, "2" },
+	{ "half have ended", { FUTEX(600, 0, 9), FUTEX(600, 0, 9), ENDED,
+			       ENDED }, DDP_HANG_ENDED, "23" },
+	{ "most have ended", { ENDED, FUTEX(600, 0, 9), ENDED, ENDED },
+	  DDP_HANG_LEFT, "1" },
+	{ "one has fewer heartbeats, another waits elsewhere",
+	  { FUTEX(600, 4, 9), FUTEX(600, 4, 9), { 'S', "poll", 6, 4, 9 },
+	    FUTEX(600, 3, 9) }, DDP_HANG_BEATS, "3" },
+	{ "only rank 0 has heartbeats at all",
+	  { FUTEX(600, 4, 9), FUTEX(600, 0, 9), FUTEX(600, 0, 9),
+	    FUTEX(600, 0, 9) }, DDP_HANG_NOBODY, "" },
+	{ "heartbeats without a majority",
+	  { FUTEX(600, 4, 9), FUTEX(600, 4, 9), FUTEX(600, 3, 9),
+	    FUTEX(600, 3, 9) }, DDP_HANG_NOBODY, "" },
+	{ "one waits elsewhere, which is not idle for longest",
+	  { FUTEX(600, 0, 30), FUTEX(600, 0, 9), { 'S', "nap", 600, 0, 15 },
+	    FUTEX(600, 0, 9) }, DDP_HANG_PLACE, "2" },
+	{ "the same wait, called from elsewhere",
+	  { FUTEX(6064, 0, 9), FUTEX(6064, 0, 9), FUTEX(2656, 0, 9),
+	    FUTEX(6064, 0, 9) }, DDP_HANG_PLACE, "2" },
+	{ "the same call, but for alignment and one that is not known",
+	  { FUTEX(6064, 0, 9), FUTEX(6128, 0, 9), FUTEX(0, 0, 9),
+	    FUTEX(5936, 0, 9) }, DDP_HANG_NOBODY, "" },
+	{ "two waits, two ranks each",
+	  { FUTEX(600, 0, 9), FUTEX(600, 0, 9), { 'S', "nap", 600, 0, 9 },
+	    { 'S', "nap", 600, 0, 9 } }, DDP_HANG_NOBODY, "" },
+	{ "one runs, and the others wait",
+	  { FUTEX(600, 0, 9), { 'R', "", 0, 0, 9 }, FUTEX(600, 0, 9),
+	    FUTEX(600, 0, 9) }, DDP_HANG_PLACE, "1" },
+	{ "one of three waits elsewhere, and one says nothing",
+	  { FUTEX(600, 0, 9), { '-', "", 0, 0, 0 }, FUTEX(600, 0, 9),
+	    { 'S', "nap", 600, 0, 9 } }, DDP_HANG_PLACE, "3" },
+	{ "one is idle for longer",
+	  { FUTEX(600, 0, 9), FUTEX(600, 0, 20), FUTEX(600, 0, 9),
+	    FUTEX(600, 0, 13) }, DDP_HANG_IDLE, "1" },
+	{ "all but one are idle for longer: they wait for it",
+	  { FUTEX(600, 0, 30), FUTEX(600, 0, 9), FUTEX(600, 0, 30),
+	    FUTEX(600, 0, 30) }, DDP_HANG_NOBODY, "" },
+};
+
+static void fill(struct ddp_step *step, const struct does *ranks)
+{
+	uint32_t i;
+
+	begin(step);
+	cr_assert_eq(ddp_hang_begin(step, 9), 0);
+	for (i = 0; i < WORLD; i++) {
+		struct ddp_wire wire = {
+			.kind = DDP_WIRE_DETAIL, .rank = i,
+			.status = (uint32_t)ranks[i].state,
+			.depth = ranks[i].depth, .beats = ranks[i].beats,
+			.idle_ms = 1000 * ranks[i].idle_s,
+		};
+
+		if (!ranks[i].state)
+			end(step, i);
+		if (!ranks[i].state || ranks[i].state == '-')
+			continue;
+		strcpy(wire.message, ranks[i].where);
+		ddp_hang_add_detail(step, i / 2, &wire);
+	}
+	ddp_hang_judge(step);
+}
+
+Test(hang, who_lags)
+{
+	struct ddp_step step;
+	char lags[WORLD + 1];
+	size_t row;
+	uint32_t i;
+
+	for (row = 0; row < sizeof(rules) / sizeof(rules[0]); row++) {
+		fill(&step, rules[row].ranks);
+		lags[0] = '\0';
+		for (i = 0; i < WORLD; i++)
+			if (step.hang->ranks[i].lags)
+				sprintf(lags + strlen(lags), "%u", i);
+		cr_expect_eq(step.hang->why, rules[row].why, "%s: %d",
+			     rules[row].name, step.hang->why);
+		cr_expect_str_eq(lags, rules[row].lags, "%s",
+				 rules[row].name);
+		ddp_step_clear(&step);
+	}
+}
+
+Test(hang, details)
+{
+	struct ddp_wire wire = {
+		.kind = DDP_WIRE_DETAIL, .rank = 1, .status = 'S',
+	};
+	struct ddp_step step;
+	uint32_t i;
+
+	begin(&step);
+	ddp_hang_add_detail(&step, 0, &wire);	/* nobody has asked */
+	cr_expect_null(step.hang);
+	cr_assert_eq(ddp_hang_begin(&step, 9), 0);
+	ddp_hang_add_detail(&step, 1, &wire);	/* another node's rank */
+	wire.rank = WORLD;
+	ddp_hang_add_detail(&step, 0, &wire);
+	end(&step, 3);
+	for (i = 0; i < 3; i++) {
+		cr_expect_not(ddp_hang_complete(&step), "%u", i);
+		wire.rank = i;
+		ddp_hang_add_detail(&step, i / 2, &wire);
+	}
+	cr_expect(ddp_hang_complete(&step), "who has ended need not tell");
+	wire.status = 'T';
+	wire.rank = 0;
+	ddp_hang_add_detail(&step, 0, &wire);
+	cr_expect_eq(step.hang->ranks[0].state, 'S', "the first counts");
+	cr_expect_eq(ddp_verdict_find(&step).kind, DDP_VERDICT_NONE);
+	ddp_hang_clear(&step);
+	cr_expect_null(step.hang);
+	ddp_step_clear(&step);
+}
+
+static void expect_text(struct ddp_text *text, const char *wanted)
+{
+	char *all = ddp_text_finish(text);
+
+	cr_expect_str_eq(all, wanted);
+	free(all);
+}
+
+Test(hang, words)
+{
+	struct ddp_wire wire = {
+		.kind = DDP_WIRE_DETAIL, .rank = 2, .status = 'T',
+		.idle_ms = 61900, .beats = 12, .message = "do_signal_stop",
+		.tail = "barrier (a.py:3)\nmain\n",
+	};
+	struct ddp_text text = { 0 };
+	struct ddp_verdict verdict;
+	struct ddp_step step;
+	uint32_t i;
+
+	begin(&step);
+	cr_assert_eq(ddp_hang_begin(&step, 60), 0);
+	ddp_hang_add_detail(&step, 1, &wire);
+	wire.status = 'S';
+	strcpy(wire.message, "futex_wait");
+	strcpy(wire.tail, "?? ()\nall_reduce (b.py:1)\n");
+	for (i = 0; i < 2; i++) {
+		wire.rank = i;
+		ddp_hang_add_detail(&step, 0, &wire);
+	}
+	ddp_hang_judge(&step);
+	verdict = ddp_verdict_find(&step);
+	cr_expect_eq(verdict.kind, DDP_VERDICT_HANG);
+	cr_expect_eq(ddp_verdict_code(&verdict, &step), 124);
+	cr_expect_eq(ddp_verdict_others(&verdict, &step), 0);
+	ddp_verdict_add(&text, &verdict, &step);
+	expect_text(&text,
+		    "slurm-ddp: no rank has made progress for 60 s, and so the "
+		    "step ends; rank 2 holds the others up: stopped\n"
+		    "slurm-ddp: rank 2 on n2 (pid 102): stopped in "
+		    "do_signal_stop; last progress 61 s ago, 12 heartbeats\n"
+		    "slurm-ddp: rank 2: | barrier (a.py:3)\n"
+		    "slurm-ddp: rank 2: | main\n"
+		    "slurm-ddp: ranks 0-1: sleeping in futex_wait, all_reduce\n"
+		    "slurm-ddp: rank 3: not known\n");
+	memset(&text, 0, sizeof(text));
+	ddp_hang_add_json(&text, &step);
+	ddp_hang_add_rank_json(&text, &step, 2);
+	ddp_hang_add_rank_json(&text, &step, 3);
+	expect_text(&text, ", \"seconds\": 60, \"why\": \"stopped\", "
+		    "\"lagging\": [2], \"state\": \"T\", \"waits_in\": "
+		    "\"do_signal_stop\", \"idle_s\": 61.900, \"heartbeats\": "
+		    "12, \"stack\": [\"barrier (a.py:3)\", \"main\"]");
+	ddp_step_clear(&step);
+}
+
+Test(hang, words_of_a_large_world_are_few)
+{
+	struct ddp_wire wire = {
+		.kind = DDP_WIRE_HELLO, .world_size = 3000, .count = 3000,
+		.node = "n1",
+	};
+	struct ddp_text text = { 0 };
+	struct ddp_step step = { 0 };
+	char *all, *at;
+	int lines = 0;
+	uint32_t i;
+
+	cr_assert_eq(ddp_step_add_node(&step, &wire, 0), 0);
+	for (i = 0; i < 3000; i++) {
+		wire.rank = i;
+		ddp_step_add_rank(&step, 0, &wire);
+	}
+	cr_assert_eq(ddp_hang_begin(&step, 60), 0);
+	wire.kind = DDP_WIRE_DETAIL;
+	for (i = 0; i < 3000; i++) {
+		wire.rank = i;
+		wire.status = i % 3 ? 'S' : 'T';
+		sprintf(wire.message, "place %u", i % 40);
+		ddp_hang_add_detail(&step, 0, &wire);
+	}
+	ddp_hang_judge(&step);
+	ddp_hang_add_words(&text, &step);
+	all = ddp_text_finish(&text);
+	for (at = all; (at = strchr(at, '\n')); at++)
+		lines++;
+	cr_expect_eq(lines, 1 + 8 + 8 + 1, "%d", lines);
+	cr_expect_lt(strlen(all), 4096);
+	free(all);
+	ddp_step_clear(&step);
+}
