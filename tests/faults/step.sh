@@ -204,6 +204,26 @@ says()
 		in_time "$3"
 }
 
+# combinations: lines as in ranks.sh, of all that a rank can break by and is told
+# of at once: each way, at each point, in each program, for rank 0 and another
+combinations()
+{
+	for program in $have; do
+		points='start init after collective step' more=
+		case $program in
+		sh) points='start step' ;;
+		job) points='start init collective' ;;
+		torch) more=error ;;
+		esac
+		for point in $points; do
+			for way in KILL SEGV TERM exit3 limit oom $more; do
+				echo "$program $point $way 0"
+				echo "$program $point $way 3"
+			done
+		done
+	done
+}
+
 # cause PROGRAM HOW: the words for it, as a regular expression, and the code
 cause()
 {
