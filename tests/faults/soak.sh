@@ -41,8 +41,11 @@ soak()
 			head -n 5 soak.err
 		} >>soak.bad
 	done
-	settle
-	sleep 2
+	# slurmstepd itself takes some seconds after tasks that were killed.
+	deadline=$(($(now) + 30000))
+	while root pgrep -x slurmstepd >why && test "$(now)" -lt "$deadline"; do
+		sleep 0.1
+	done
 }
 
 tidy
