@@ -65,6 +65,9 @@ void ddp_verdict_add_others(struct ddp_text *text, uint32_t others);
 /* Ranks that ended well long ago, while others still run: who they are. */
 void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step);
 
+/* Those that had ended well when the step was killed, if others had not. */
+void ddp_verdict_add_gone(struct ddp_text *text, const struct ddp_step *step);
+
 /* What a report has beside the verdict. */
 struct ddp_verdict_times {
 	const char *start, *end;	/* in UTC, as "2026-11-23T08:10:40Z" */

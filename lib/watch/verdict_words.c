@@ -138,3 +138,28 @@ void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step)
 	ddp_text_add(text, " still run%s; do they wait for each other?\n",
 		     step->world_size - step->ended == 1 ? "s" : "");
 }
+
+static bool is_well(const struct ddp_step *step, uint32_t rank,
+		    const void *context)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	return (of->ended && of->status == 0) == *(const bool *)context;
+}
+
+void ddp_verdict_add_gone(struct ddp_text *text, const struct ddp_step *step)
+{
+	static const bool yes = true, no = false;
+	uint32_t i, well = 0;
+
+	for (i = 0; i < step->world_size; i++)
+		well += is_well(step, i, &yes);
+	if (well == 0 || well == step->world_size)
+		return;
+	ddp_text_add(text, "slurm-ddp: ");
+	ddp_who_add(text, step, is_well, &yes);
+	ddp_text_add(text, " had ended with exit code 0 when the step was "
+		     "killed; did ");
+	ddp_who_add(text, step, is_well, &no);
+	ddp_text_add(text, " wait?\n");
+}

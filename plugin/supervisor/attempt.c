@@ -244,6 +244,23 @@ static void say_early(struct ddp_attempt *attempt, int64_t now_ns)
 	ddp_relay_say(&attempt->relay, &text);
 }
 
+/*
+ * A rank that ends before it leaves MPI or PMIx makes Slurm's mpi/pmix kill the
+ * step, and by its exit code nobody has failed.
+ */
+static void say_gone(struct ddp_attempt *attempt)
+{
+	struct ddp_text text = { 0 };
+
+	if (ddp_attempt_named(attempt) || attempt->told_early ||
+	    attempt->told || attempt->step.noticed ||
+	    ddp_child_code(&attempt->child) == 0)
+		return;
+	ddp_verdict_add_gone(&text, &attempt->step);
+	if (text.length > 0)
+		ddp_relay_say(&attempt->relay, &text);
+}
+
 /* Nobody else says so; Slurm's shepherd of srun then ends the step. */
 static void say_killed(struct ddp_attempt *attempt)
 {
@@ -322,6 +339,7 @@ static void watch(struct ddp_attempt *attempt)
 			warn_of_left(attempt, now_ns);
 	}
 	say_others(attempt);
+	say_gone(attempt);
 	ddp_relay_finish(&attempt->relay);
 }
 

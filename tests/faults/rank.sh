@@ -3,7 +3,8 @@
 # A rank that is a shell: rank.sh WHEN HOW RANK FILE, as fault.c has them. WHEN
 # is start, step (after 0.5 s), told (when FILE.go is there) or none. A rank that
 # does not break prints a line, ignores SIGTERM, and ends well after
-# $FAULT_SECONDS; $FAULT_FOLLOWER is one that fails 0.1 s after the first.
+# $FAULT_SECONDS; $FAULT_FOLLOWER is one that fails 0.1 s after the first, and
+# $FAULT_STOPPED one that stops before.
 when=$1 how=$2 rank=$3 file=$4
 
 # shellcheck disable=SC3045 # dash and bash have ulimit -v
@@ -33,6 +34,7 @@ else
 	trap '' TERM
 	echo "rank $SLURM_PROCID" >&2
 fi
+test "$SLURM_PROCID" != "${FAULT_STOPPED-}" || kill -STOP $$
 if test "$SLURM_PROCID" = "${FAULT_FOLLOWER-}"; then
 	until test -e "$file"; do sleep 0.01; done
 	sleep 0.1

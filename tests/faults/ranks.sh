@@ -32,3 +32,30 @@ while read -r program point way rank <&3; do
 	*) skip "$program: $point, $way" "$program is not here" ;;
 	esac
 done 3<cases
+
+step sh step exit3 2 --export=ALL,FAULT_STOPPED=4
+is_told sh exit3 2 >why 2>&1
+result $? 'sh: rank 2 breaks, and rank 4 is stopped'
+
+# Slurm's mpi/pmix kills a step one of whose ranks ends without its farewell.
+for case in 'train step' 'job collective'; do
+	program=${case% *}
+	case " $have " in
+	*" $program "*) ;;
+	*) skip "$case: exit 0" "$program is not here"
+		continue ;;
+	esac
+	step "$program" "${case#* }" exit0 2
+	{
+		in_time 2000
+		ended_status=$?
+		echo "code $status"
+		grep '^slurm-ddp: ' err
+		left
+		test "$ended_status" -eq 0 && test "$status" -ne 0 &&
+			test "$(grep -c '^slurm-ddp: ' err)" = 1 &&
+			grep -q '^slurm-ddp: rank 2 had ended with exit code 0 .* ranks 0-1,3-5 ' err &&
+			! test -s left.out
+	} >why 2>&1
+	result $? "$program: rank 2 ends with exit code 0: ${case#* }"
+done

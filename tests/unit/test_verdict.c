@@ -270,3 +270,26 @@ Test(verdict, ranks_that_ended_early)
 	free(line);
 	ddp_step_clear(&step);
 }
+
+/* In a step that was killed: rank 2 before, rank 1 by that. */
+Test(verdict, ranks_that_had_ended)
+{
+	const struct end ends[] = {
+		{ 2, 0, 5500, NULL, NULL }, { 1, 9, 5600, NULL, NULL },
+	};
+	struct ddp_text text = { 0 };
+	struct ddp_step step;
+	char *line;
+
+	begin(&step);
+	ddp_verdict_add_gone(&text, &step);
+	cr_expect_eq(text.length, 0);
+	add(&step, &ends[0]);
+	add(&step, &ends[1]);
+	ddp_verdict_add_gone(&text, &step);
+	line = ddp_text_finish(&text);
+	cr_expect_str_eq(line, "slurm-ddp: rank 2 had ended with exit code 0 "
+			 "when the step was killed; did ranks 0-1,3 wait?\n");
+	free(line);
+	ddp_step_clear(&step);
+}
