@@ -142,6 +142,18 @@ static struct spank_option options[DDP_OPTION_COUNT] = {
 			 "the job's end",
 		.has_arg = 1,
 	},
+	[DDP_OPTION_RESTARTS] = {
+		.arginfo = "N",
+		.usage = "with --ddp, in sbatch or salloc: start a step that "
+			 "has failed again, up to N times",
+		.has_arg = 1,
+	},
+	[DDP_OPTION_SPARES] = {
+		.arginfo = "K",
+		.usage = "with --ddp-restarts: keep K nodes of the job back, to "
+			 "take the place of those that are lost",
+		.has_arg = 1,
+	},
 };
 
 void ddp_options_read(int argc, char **argv)

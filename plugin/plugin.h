@@ -40,6 +40,8 @@ struct ddp_plugin {
 	const char *logs;	/* --ddp-logs; NULL: not given */
 	const char *show;	/* --ddp-show; NULL: not given */
 	struct ddp_notice notice;	/* --ddp-signal; number 0: not given */
+	uint32_t restarts;	/* --ddp-restarts; 0: not given */
+	uint32_t spares;	/* --ddp-spares; 0: not given */
 
 	/* The site's alone, which options do not replace */
 	bool mpi_keep;		/* plugstack: mpi=keep */
@@ -89,6 +91,12 @@ extern struct ddp_plugin ddp_plugin;
  * has no supervisor.
  */
 #define DDP_TELL_SUPERVISOR "SLURM_DDP_SUPERVISOR"
+
+/*
+ * "DONE:MAX": how often the step was started again, and how often it may be.
+ * Not set: there are no restarts.
+ */
+#define DDP_TELL_RESTARTS "SLURM_DDP_RESTARTS"
 
 /* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
 #define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"

@@ -8,6 +8,7 @@
 
 #include "layout/ranks.h"
 #include "layout/scan.h"
+#include "watch/restart.h"
 
 const char *const ddp_option_names[DDP_OPTION_COUNT + 1] = {
 	[DDP_OPTION_DDP] = "--ddp",
@@ -21,6 +22,8 @@ const char *const ddp_option_names[DDP_OPTION_COUNT + 1] = {
 	[DDP_OPTION_LOGS] = "--ddp-logs",
 	[DDP_OPTION_SHOW] = "--ddp-show",
 	[DDP_OPTION_SIGNAL] = "--ddp-signal",
+	[DDP_OPTION_RESTARTS] = "--ddp-restarts",
+	[DDP_OPTION_SPARES] = "--ddp-spares",
 };
 
 /* Parse words with commas in between; off must be the only one. */
@@ -164,6 +167,32 @@ static int parse_signal(const char *text, struct ddp_plugin *plugin,
 	return ddp_notice_parse(text, &plugin->notice, error);
 }
 
+static int parse_count(const char *name, const char *text, uint32_t *count,
+		       struct ddp_error *error)
+{
+	const char *at = text;
+	uint64_t number;
+
+	if (ddp_scan_number(&at, 0, DDP_RESTART_MAX, &number) < 0 || *at)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "%s=%.64s: not a number from 0 to %d", name,
+				     text, DDP_RESTART_MAX);
+	*count = (uint32_t)number;
+	return 0;
+}
+
+static int parse_restarts(const char *text, struct ddp_plugin *plugin,
+			  struct ddp_error *error)
+{
+	return parse_count("--ddp-restarts", text, &plugin->restarts, error);
+}
+
+static int parse_spares(const char *text, struct ddp_plugin *plugin,
+			struct ddp_error *error)
+{
+	return parse_count("--ddp-spares", text, &plugin->spares, error);
+}
+
 static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
 					  struct ddp_error *) = {
 	[DDP_OPTION_DDP] = parse_words,
@@ -177,6 +206,8 @@ static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
 	[DDP_OPTION_LOGS] = parse_logs,
 	[DDP_OPTION_SHOW] = parse_show,
 	[DDP_OPTION_SIGNAL] = parse_signal,
+	[DDP_OPTION_RESTARTS] = parse_restarts,
+	[DDP_OPTION_SPARES] = parse_spares,
 };
 
 int ddp_value_parse(enum ddp_option option, const char *text,

@@ -36,6 +36,8 @@ enum field {
 	FIELD_PET_ENDPOINT,
 	FIELD_PET_ID,
 	FIELD_ERROR_FILE,
+	FIELD_RESTARTS,
+	FIELD_RESTARTS_MAX,
 	FIELD_PLACEMENT,
 	FIELD_RECORD
 };
@@ -44,7 +46,9 @@ enum field {
 #define WORLD_MEANING "the number of ranks"
 #define NODE_MEANING \
 	"the number of the task's node, by lowest rank: rank 0 is on node 0"
-#define ONE_A_NODE "where each node has one rank"
+#define ONE_A_NODE "with one rank a node"
+#define RESTARTS "with --ddp-restarts"
+#define RESTARTS_MEANING "how often the step was started again, from 0"
 #define VISIBLE_MEANING "the GPUs that the task sees, in the chosen order"
 
 static const struct row {
@@ -115,7 +119,7 @@ static const struct row {
 	{ { "PET_NODE_RANK", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
 	    NODE_MEANING }, FIELD_PET_NODE_RANK },
 	{ { "PET_NPROC_PER_NODE", DDP_VAR_USERS, "torchrun",
-	    "where each node has one rank, with GPUs",
+	    "with one rank a node, with GPUs",
 	    "the number of GPUs that the task sees" }, FIELD_PET_WORKERS },
 	{ { "PET_MASTER_ADDR", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
 	    "as MASTER_ADDR" }, FIELD_PET_ADDR },
@@ -129,6 +133,12 @@ static const struct row {
 	    "where GPUs or CPUs are placed",
 	    "where PyTorch's @record writes the error that ends the task" },
 	  FIELD_ERROR_FILE },
+	{ { "RESTART_COUNT", DDP_VAR_OURS, "slurm-ddp", RESTARTS,
+	    RESTARTS_MEANING }, FIELD_RESTARTS },
+	{ { "TORCHELASTIC_RESTART_COUNT", DDP_VAR_OURS, "torchrun", RESTARTS,
+	    RESTARTS_MEANING }, FIELD_RESTARTS },
+	{ { "TORCHELASTIC_MAX_RESTARTS", DDP_VAR_OURS, "torchrun", RESTARTS,
+	    "how often it may be" }, FIELD_RESTARTS_MAX },
 	{ { "DDP_PLACEMENT", DDP_VAR_HANDED, "slurm-ddp",
 	    "where GPUs or CPUs are placed",
 	    "the task's placement, for ddp-info" }, FIELD_PLACEMENT },
@@ -290,6 +300,11 @@ static const char *find_value(const struct row *row,
 		return find_pet(row->field, vars, buffer);
 	case FIELD_ERROR_FILE:
 		return vars->error_file;
+	case FIELD_RESTARTS:
+		return vars->restarts_max == 0 ? NULL :
+			format_number(vars->restarts, buffer);
+	case FIELD_RESTARTS_MAX:
+		return format_count(vars->restarts_max, buffer);
 	case FIELD_PLACEMENT:
 		return vars->placement;
 	case FIELD_RECORD:

@@ -59,6 +59,8 @@ struct ddp_vars {
 					 * "" or NULL: none does */
 	bool no_device;			/* ACCELERATE_USE_CPU */
 	const char *error_file;		/* NULL: not set */
+	uint32_t restarts;		/* RESTART_COUNT */
+	uint32_t restarts_max;		/* 0: neither is set */
 	const char *placement;		/* DDP_PLACEMENT; NULL: not set */
 	const char *record;		/* DDP_SET; NULL: not set */
 };

@@ -7,6 +7,7 @@
 #define DDP_SRUN_CONTEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ddp_srun {
@@ -29,6 +30,9 @@ struct ddp_srun {
 	uint32_t done;		/* components that earlier runs filled in */
 	uint32_t expected;	/* components, as far as arguments show */
 	bool supervised;	/* this run is a supervisor's child */
+	bool placed;		/* the arguments have the nodes of the step */
+	char *extra[4];		/* arguments for the next run */
+	size_t extra_count;
 
 	/* output.c */
 	int held;		/* what stderr goes to meanwhile; -1 */

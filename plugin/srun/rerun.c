@@ -36,19 +36,23 @@ bool ddp_rerun_on(void)
 static void read_mark(void)
 {
 	const char *mark = getenv(MARK);
-	unsigned int pid, count, supervised;
+	unsigned int pid, count, supervised, placed;
 
-	if (mark && sscanf(mark, "%u:%u:%u", &pid, &count, &supervised) == 3 &&
+	if (mark && sscanf(mark, "%u:%u:%u:%u", &pid, &count, &supervised,
+			   &placed) == 4 &&
 	    pid == (unsigned int)getpid()) {
 		ddp_srun.again = true;
 		ddp_srun.done = count;
 		ddp_srun.supervised = supervised;
+		ddp_srun.placed = placed;
 	}
 	unsetenv(MARK);
 	if (!ddp_srun.again)
 		unsetenv(DDP_TELL_HIDDEN);
-	if (!ddp_srun.supervised)
+	if (!ddp_srun.supervised) {
 		unsetenv(DDP_TELL_SUPERVISOR);
+		unsetenv(DDP_TELL_RESTARTS);
+	}
 }
 
 /*
@@ -119,14 +123,46 @@ void ddp_rerun_add(const char *name, const char *value)
 		ddp_srun_refuse("out of memory");
 }
 
+void ddp_rerun_insert(const char *argument)
+{
+	char *copy = strdup(argument);
+
+	if (!copy)
+		ddp_srun_refuse("out of memory");
+	ddp_srun.extra[ddp_srun.extra_count++] = copy;
+}
+
+/* The arguments with ours after the user's options; NULL on error. */
+static char **read_arguments(void)
+{
+	size_t count = ddp_srun.extra_count, length = 0, at;
+	char **argv = ddp_arguments_read(), **more;
+
+	if (!argv || !count)
+		return argv;
+	while (argv[length])
+		length++;
+	at = (size_t)ddp_arguments_parsed();
+	if (at > length)
+		at = length;
+	at -= at > 1 && strcmp(argv[at - 1], "--") == 0;
+	more = calloc(length + count + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	memcpy(more, argv, at * sizeof(*more));
+	memcpy(more + at, ddp_srun.extra, count * sizeof(*more));
+	memcpy(more + at + count, argv + at, (length - at) * sizeof(*more));
+	return more;
+}
+
 void ddp_rerun_exec(uint32_t component)
 {
-	char **argv = ddp_arguments_read(), path[PATH_MAX], mark[48];
+	char **argv = read_arguments(), path[PATH_MAX], mark[64];
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	sigset_t none;
 
-	snprintf(mark, sizeof(mark), "%u:%u:%u", (unsigned int)getpid(),
-		 component, ddp_srun.supervised);
+	snprintf(mark, sizeof(mark), "%u:%u:%u:%u", (unsigned int)getpid(),
+		 component, ddp_srun.supervised, ddp_srun.placed);
 	if (!argv || length < 0 || setenv(MARK, mark, 1) < 0)
 		ddp_srun_refuse("cannot read srun's arguments: %s",
 				strerror(errno));

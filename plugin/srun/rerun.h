@@ -28,6 +28,9 @@ void ddp_rerun_component_read(uint32_t component);
 /* Add an input variable of srun's for the next run; tasks do not see it. */
 void ddp_rerun_add(const char *name, const char *value);
 
+/* Add an argument for the next run, which holds over those before it. */
+void ddp_rerun_insert(const char *argument);
+
 /* Hide a variable from the tasks. */
 void ddp_rerun_hide(const char *name);
 

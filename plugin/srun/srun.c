@@ -10,6 +10,7 @@
 #include "layout/launcher.h"
 #include "layout/ranks.h"
 #include "plugin.h"
+#include "srun/again.h"
 #include "srun/arguments.h"
 #include "srun/check.h"
 #include "srun/cli.h"
@@ -102,6 +103,9 @@ static void read_component(uint32_t component)
 	ddp_srun.was_on = true;
 	if (component >= ddp_rerun_done())
 		ddp_policy_check(component);
+	ddp_again_check(ddp_supervise_ends());
+	if (ddp_again_place())
+		ddp_rerun_exec(component);
 	ddp_launch_read(component);
 	if (!ddp_cli_available())
 		ddp_check_tasks();

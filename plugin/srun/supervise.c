@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "plugin.h"
+#include "srun/again.h"
 #include "srun/cli.h"
 #include "srun/context.h"
 #include "srun/output.h"
@@ -33,7 +34,7 @@ static void read_ports(struct ddp_supervisor *supervisor)
 }
 
 /* Where --ddp has filled it in, the user left it open. */
-static bool ends_step(void)
+bool ddp_supervise_ends(void)
 {
 	const char *kill = ddp_cli_get("kill-on-bad-exit");
 
@@ -75,7 +76,7 @@ bool ddp_supervise(void)
 {
 	struct ddp_supervisor supervisor = {
 		.pty = ddp_cli_isset("pty"),
-		.kill = ends_step(),
+		.kill = ddp_supervise_ends(),
 		.own_job = !ddp_cli_get("jobid") && !getenv("SLURM_JOB_ID"),
 		.grace_s = ddp_plugin.grace_s,
 		.report = ddp_plugin.report,
@@ -92,9 +93,11 @@ bool ddp_supervise(void)
 	if (ddp_supervisor_open(&supervisor, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
 	ddp_output_drop();
+	ddp_again_read(&supervisor.restart);
 	if (ddp_supervisor_run(&supervisor, &secret) < 0)
 		ddp_srun_refuse("cannot start srun: %s", strerror(errno));
 	tell_tasks(&supervisor, &secret);
+	ddp_again_tell(&supervisor.restart);
 	ddp_srun.supervised = true;
 	return true;
 }

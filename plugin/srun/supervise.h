@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+/* Whether a failure ends the step. */
+bool ddp_supervise_ends(void);
+
 /*
  * All components are read: where a supervisor is wanted and there is none yet,
  * fork. Returns whether this is the child, which must run srun again. The

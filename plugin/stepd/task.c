@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,15 @@ int ddp_task_getenv_number(const struct ddp_task *task, const char *name,
 	return 0;
 }
 
+static void read_restarts(struct ddp_task *task)
+{
+	const char *told = ddp_task_getenv(task, DDP_TELL_RESTARTS);
+
+	if (told)
+		sscanf(told, "%u:%u", &task->vars.restarts,
+		       &task->vars.restarts_max);
+}
+
 /*
  * In a heterogeneous step some items of spank.h are those of the component.
  * They are used as such; what is of the whole step is read from the
@@ -84,6 +94,7 @@ int ddp_task_read(struct ddp_task *task, struct ddp_error *error)
 	    ddp_task_getenv_number(task, "SLURM_LOCALID", &task->local_rank,
 				   error) < 0)
 		return -1;
+	read_restarts(task);
 	task->supervised = !ddp_plugin.unsupervised &&
 		ddp_task_getenv(task, DDP_TELL_SUPERVISOR);
 	task->heterogeneous = count != task->world_size;

@@ -11,6 +11,7 @@
 #define TOLD "SLURM_DDP_SUPERVISOR=0:5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a" \
 	"5a5a5a5a5a5a5a5a5a5a5a5a"
 #define KILL "SLURM_KILL_BAD_EXIT"
+#define JOB "SLURM_JOB_ID=7"
 #define DDP "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp="
 
 static const struct spank_case cases[] = {
@@ -61,6 +62,43 @@ static const struct spank_case cases[] = {
 	{ .name = "an unknown --ddp-supervise", .refusal = "--ddp-supervise "
 	  "'of' is not one of on, off; did you mean o",
 	  .command = "srun --ddp --ddp-supervise=of " STEP },
+	{ .name = "restarts are told to the tasks", .env = JOB,
+	  .command = "srun --ddp --ddp-restarts=3 " STEP,
+	  .want = TOLD "|SLURM_DDP_RESTARTS=0:3" },
+	{ .name = "not what somebody has exported", .env = JOB
+	  "|SLURM_DDP_RESTARTS=1:2", .want = TOLD "|-SLURM_DDP_RESTARTS",
+	  .command = "srun --ddp --ddp-restarts=0 " STEP },
+	{ .name = "restarts without a job", .refusal = "--ddp-restarts: srun "
+	  "gives its nodes back when a step fails, so this works within a job "
+	  "only; use sbatch or salloc",
+	  .command = "srun --ddp --ddp-restarts=3 " STEP },
+	{ .name = "of a heterogeneous step", .env = JOB, .refusal =
+	  "--ddp-restarts: is not for heterogeneous steps; leave it out",
+	  .command = "srun --ddp --ddp-restarts=3 " STEP " : " STEP },
+	{ .name = "without a supervisor", .env = JOB, .refusal =
+	  "--ddp-restarts: needs the supervisor; leave out --ddp-supervise=off",
+	  .command = "srun --ddp --ddp-restarts=3 --ddp-supervise=off " STEP },
+	{ .name = "of a step that a failure does not end", .env = JOB,
+	  .refusal = "--ddp-restarts: a step that a failure does not end, by "
+	  "--kill-on-bad-exit=0, cannot be started again; leave out one",
+	  .command = "srun --ddp --ddp-restarts=3 -K0 " STEP },
+	{ .name = "too many of them", .env = JOB,
+	  .refusal = "--ddp-restarts=1001: not a number from 0 to 1000",
+	  .command = "srun --ddp --ddp-restarts=1001 " STEP },
+	{ .name = "a number of them that is none", .env = JOB,
+	  .refusal = "--ddp-restarts=: not a number from 0 to 1000",
+	  .command = "srun --ddp --ddp-restarts= " STEP },
+	{ .name = "spares without restarts", .env = JOB, .refusal =
+	  "--ddp-spares: keeps nodes back for a restart; give "
+	  "--ddp-restarts=N, too",
+	  .command = "srun --ddp --ddp-spares=1 " STEP },
+	{ .name = "spares where the user names the nodes", .env = JOB,
+	  .refusal = "--ddp-spares: chooses the nodes of the step, as "
+	  "--relative does; leave out one of them", .command =
+	  "srun --ddp --ddp-restarts=1 --ddp-spares=1 --relative=1 " STEP },
+	{ .name = "spares of which there are -1", .env = JOB,
+	  .refusal = "--ddp-spares=-1: not a number from 0 to 1000",
+	  .command = "srun --ddp --ddp-restarts=1 --ddp-spares=-1 " STEP },
 	{ .name = "--ddp-grace without --ddp", .refusal = "--ddp-grace: given "
 	  "without --ddp; add --ddp", .command = "srun --ddp-grace=5 " STEP },
 };

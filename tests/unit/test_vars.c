@@ -16,7 +16,8 @@ static const struct ddp_vars vars = {
 	.positions = "0,2", .tf_config = "{}", .interface = "eth0",
 	.nccl_interface = "=eth0", .visible = "CUDA_VISIBLE_DEVICES=1,0",
 	.no_device = true,
-	.error_file = "/tmp/a.5", .placement = "5\t2",
+	.error_file = "/tmp/a.5", .restarts = 0, .restarts_max = 4,
+	.placement = "5\t2",
 	.record = "job=12.3 RANK=5",
 };
 
@@ -54,6 +55,9 @@ static const struct {
 	{ "PET_RDZV_ENDPOINT", NULL, DDP_VAR_USERS },
 	{ "PET_RDZV_ID", NULL, DDP_VAR_USERS },
 	{ "TORCHELASTIC_ERROR_FILE", "/tmp/a.5", DDP_VAR_USERS },
+	{ "RESTART_COUNT", "0", DDP_VAR_OURS },
+	{ "TORCHELASTIC_RESTART_COUNT", "0", DDP_VAR_OURS },
+	{ "TORCHELASTIC_MAX_RESTARTS", "4", DDP_VAR_OURS },
 	{ "DDP_PLACEMENT", "5\t2", DDP_VAR_HANDED },
 	{ "DDP_SET", "job=12.3 RANK=5", DDP_VAR_HANDED },
 };

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --ddp-restarts and --ddp-spares: which nodes, and how srun is told. */
+#define _GNU_SOURCE
+#include "srun/again.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <slurm/spank.h>
+
+#include "layout/request.h"
+#include "plugin.h"
+#include "srun/asked.h"
+#include "srun/cli.h"
+#include "srun/context.h"
+#include "srun/output.h"
+#include "srun/program.h"
+#include "srun/rerun.h"
+#include "srun/scontrol.h"
+
+/* What else names the nodes, which a list of ours would contradict; or NULL. */
+static const char *find_rival(void)
+{
+	struct ddp_request request;
+
+	ddp_asked_read(&request);
+	if (request.arbitrary)
+		return "--distribution=arbitrary";
+	if (ddp_cli_isset("relative"))
+		return "--relative";
+	return ddp_cli_isset("nodefile") ? "--nodefile" : NULL;
+}
+
+static void check_spares(void)
+{
+	const char *rival = find_rival();
+
+	if (!ddp_plugin.restarts)
+		ddp_srun_refuse("--ddp-spares: keeps nodes back for a restart; "
+				"give --ddp-restarts=N, too");
+	if (rival)
+		ddp_srun_refuse("--ddp-spares: chooses the nodes of the step, "
+				"as %s does; leave out one of them", rival);
+	if (getenv("SLURM_HET_SIZE"))
+		ddp_srun_refuse("--ddp-spares: is not for heterogeneous jobs; "
+				"leave it out");
+}
+
+void ddp_again_check(bool ends_step)
+{
+	const char *name = ddp_plugin.restarts ? "--ddp-restarts" :
+			   "--ddp-spares";
+
+	if (!ddp_plugin.restarts && !ddp_plugin.spares)
+		return;
+	if (ddp_plugin.unsupervised)
+		ddp_srun_refuse("%s: needs the supervisor; leave out "
+				"--ddp-supervise=off", name);
+	if (!ddp_cli_available())
+		ddp_srun_refuse("%s: this srun does not show its options to "
+				"plugins; leave it out", name);
+	if (ddp_srun.component > 0 || ddp_srun.expected > 1)
+		ddp_srun_refuse("%s: is not for heterogeneous steps; leave it "
+				"out", name);
+	if (!ends_step)
+		ddp_srun_refuse("%s: a step that a failure does not end, by "
+				"--kill-on-bad-exit=0, cannot be started "
+				"again; leave out one of them", name);
+	if (!ddp_cli_get("jobid"))
+		ddp_srun_refuse("%s: srun gives its nodes back when a step "
+				"fails, so this works within a job only; use "
+				"sbatch or salloc", name);
+	if (ddp_plugin.spares)
+		check_spares();
+}
+
+/* The job's nodes now: those that it has lost are out of the list. */
+static char *ask_nodes(const char *job_id)
+{
+	char *text = ddp_scontrol_show("job", job_id), *nodes = NULL;
+	int length;
+	const char *at = ddp_scontrol_find_word(text, "NodeList", &length);
+
+	if (length > 0)
+		nodes = strndup(at, (size_t)length);
+	free(text);
+	if (!nodes)
+		ddp_srun_refuse("--ddp-spares: scontrol does not tell the "
+				"nodes of job %.64s", job_id);
+	return nodes;
+}
+
+static void choose(struct ddp_restart *restart, uint32_t count)
+{
+	char *nodes = ask_nodes(ddp_cli_get("jobid"));
+	const struct ddp_restart_job job = {
+		.nodes = nodes,
+		.wanted = ddp_cli_get("nodelist"),
+		.excluded = ddp_cli_get("exclude"),
+		.count = count,
+		.spares = ddp_plugin.spares,
+	};
+	struct ddp_error error;
+
+	if (ddp_restart_choose(restart, &job, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
+	free(nodes);
+}
+
+static void add_argument(const char *name, const char *value)
+{
+	char *argument;
+
+	if (asprintf(&argument, "--%s=%s", name, value) < 0)
+		ddp_srun_refuse("out of memory");
+	ddp_rerun_insert(argument);
+	free(argument);
+}
+
+static void add_nodes(const struct ddp_restart *restart)
+{
+	char count[16], *list = ddp_restart_format(restart);
+
+	if (!list)
+		ddp_srun_refuse("out of memory");
+	snprintf(count, sizeof(count), "%u", restart->count);
+	add_argument("nodes", count);
+	add_argument("nodelist", list);
+	free(list);
+}
+
+/* The step's part of a number that Slurm repeats for each step of the job. */
+static void scale(const char *option, const char *name, uint32_t nodes,
+		  uint32_t of)
+{
+	const char *value = getenv(name), *used = ddp_cli_get(option), *digits;
+	char text[64];
+	unsigned long number;
+
+	if (!value || !used || strcmp(value, used) != 0 || !of)
+		return;
+	digits = strrchr(value, ':');
+	digits = digits ? digits + 1 : value;
+	number = strtoul(digits, NULL, 10);
+	if (number % of != 0 || strchr(value, ','))
+		ddp_srun_refuse("--ddp-spares: %s=%.64s of the job is not the "
+				"same for each of its %u nodes; ask for tasks "
+				"and GPUs by node", name, value, of);
+	snprintf(text, sizeof(text), "%.*s%lu", (int)(digits - value), value,
+		 number / of * nodes);
+	setenv(name, text, 1);
+}
+
+bool ddp_again_place(void)
+{
+	const char *size = getenv("SLURM_JOB_NUM_NODES");
+	uint32_t all = size ? (uint32_t)atol(size) : 0;
+	struct ddp_restart restart = { .max = 0 };
+	struct ddp_request request;
+
+	if (!ddp_plugin.spares || ddp_srun.placed)
+		return false;
+	ddp_asked_read(&request);
+	choose(&restart, request.nodes_typed ? ddp_request_nodes(&request) : 0);
+	add_nodes(&restart);
+	scale("ntasks", "SLURM_NTASKS", restart.count, all);
+	scale("ntasks", "SLURM_NPROCS", restart.count, all);
+	scale("gpus", "SLURM_GPUS", restart.count, all);
+	ddp_restart_clear(&restart);
+	ddp_srun.placed = true;
+	return true;
+}
+
+/* Whether the job has --no-kill, by the script of a batch job alone. */
+static bool is_kept(const char *job_id)
+{
+	const char *argv[] = {
+		"scontrol", "write", "batch_script", job_id, "-", NULL,
+	};
+	char *text = ddp_scontrol_show("job", job_id), *line, *save;
+	bool kept = false;
+	bool batch = text && strstr(text, " BatchFlag=1");
+
+	free(text);
+	text = batch ? ddp_program_read(argv) : NULL;
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		kept |= strncmp(line, "#SBATCH", 7) == 0 &&
+			(strstr(line, " --no-kill") || strstr(line, " -k"));
+	free(text);
+	return kept;
+}
+
+void ddp_again_read(struct ddp_restart *restart)
+{
+	memset(restart, 0, sizeof(*restart));
+	restart->max = ddp_plugin.restarts;
+	restart->lists = restart->max && !find_rival();
+	if (!ddp_plugin.spares)
+		return;
+	choose(restart, 0);
+	if (!is_kept(ddp_cli_get("jobid")))
+		slurm_info("slurm-ddp: --ddp-spares: when Slurm gives a lost "
+			   "node up, it ends the job unless sbatch or salloc "
+			   "was given --no-kill, of which it does not tell; "
+			   "an #SBATCH line can be read");
+}
+
+void ddp_again_tell(const struct ddp_restart *restart)
+{
+	char text[32];
+
+	if (!restart->max)
+		return;
+	snprintf(text, sizeof(text), "%u:%u", restart->done, restart->max);
+	ddp_rerun_add(DDP_TELL_RESTARTS, text);
+	if (restart->done == 0)
+		return;
+	if (restart->count)
+		add_nodes(restart);
+	if (restart->overlap)
+		ddp_rerun_insert("--overlap");
+	/* A file of output is begun once. */
+	if (!ddp_cli_isset("open-mode"))
+		add_argument("open-mode", "append");
+}

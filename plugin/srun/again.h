@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --ddp-restarts and --ddp-spares in srun: what they need, which nodes of the
+ * job the step gets, and how srun is told. Nodes are given to it as options
+ * after the user's own, of which the last one holds.
+ */
+#ifndef DDP_SRUN_AGAIN_H
+#define DDP_SRUN_AGAIN_H
+
+#include <stdbool.h>
+
+#include "watch/restart.h"
+
+/* End srun where they cannot work; ends_step: a failure ends the step. */
+void ddp_again_check(bool ends_step);
+
+/*
+ * Where nodes are kept back and srun does not know it yet, add its arguments.
+ * Returns whether srun must run again.
+ */
+bool ddp_again_place(void);
+
+/* What the supervisor needs; all 0 where there are no restarts. */
+void ddp_again_read(struct ddp_restart *restart);
+
+/* In the srun of an attempt: its arguments, and what its tasks are told. */
+void ddp_again_tell(const struct ddp_restart *restart);
+
+#endif

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# A step that has failed starts again: --ddp-restarts, --ddp-spares.
+
+cluster --nodes 8 --gpus 2 --cpus 4
+
+# Each rank leaves a file when it begins. FAILS is the number of attempts in
+# which rank 1 fails, by a code that tells the attempt.
+cat >again <<'END'
+#!/bin/sh
+date +%s%N >"begun/$RESTART_COUNT.$RANK"
+echo "attempt $RESTART_COUNT $TORCHELASTIC_RESTART_COUNT" \
+	"of $TORCHELASTIC_MAX_RESTARTS: rank $RANK of $WORLD_SIZE on" \
+	"$SLURMD_NODENAME, step $SLURM_STEP_ID"
+! env | grep SLURM_DDP || exit 99
+test "$RESTART_COUNT" -lt "${FAILS-0}" || exit 0
+until test "$(ls begun | grep -c "^$RESTART_COUNT\.")" = "$WORLD_SIZE"; do
+	sleep 0.02
+done
+test "$RANK" = 1 || exec sleep 60
+date +%s%N >"begun/failed"
+exit "7$RESTART_COUNT"
+END
+chmod 755 again
+
+# within ALLOCATION... -- SRUN...: a step in a job of its own
+within()
+{
+	rm -rf begun
+	mkdir -m 777 begun
+	words=
+	while test "$1" != --; do
+		words="$words $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # words
+	call login salloc -Q $words srun --ddp "$@"
+}
+
+# ours: what the supervisor has said of restarts
+ours()
+{
+	grep -e '^slurm-ddp: restart' -e '^slurm-ddp: the step is not' err
+}
+
+# attempts NUMBER RANKS: whether out has so many, with all ranks in each
+attempts()
+{
+	for attempt in $(seq 0 $(($1 - 1))); do
+		test "$(grep -c "^attempt $attempt $attempt of " out)" \
+			= "$2" || return
+	done
+	test "$(wc -l <out)" = $(($1 * $2))
+}
+
+export FAILS=2
+within -N2 --ntasks-per-node=2 -- --ddp-restarts=3 --ddp-report=begun/report \
+	./again
+cat >wanted <<'END'
+slurm-ddp: restart 1 of 3: on the same nodes
+slurm-ddp: restart 2 of 3: on the same nodes
+END
+ours | diff - wanted >why && test "$status" = 0 && attempts 3 4
+result $? 'a step that fails twice ends well in its third attempt'
+/usr/bin/python3 - >why 2>&1 <<'END'
+import json
+report = json.load(open("begun/report"))
+assert [(a["step"], a["exit_code"], a["verdict"]["kind"], len(a["ranks"]))
+        for a in report["attempts"]] == [
+    (0, 70, "rank", 4), (1, 71, "rank", 4), (2, 0, "none", 4)], report
+assert report["exit_code"] == 0 and report["step"] == 2, report
+END
+result $? 'its report has each attempt'
+
+export FAILS=9
+within -N3 --ntasks-per-node=1 -- --ddp-restarts=1 -N2 -n2 ./again
+cat >wanted <<'END'
+slurm-ddp: restart 1 of 1: on the same nodes
+slurm-ddp: the step is not started again: all its restarts are used up
+END
+ours | diff - wanted >why && test "$status" = 71 && attempts 2 2 &&
+	! grep ' on n3' out
+result $? 'a step that always fails ends with the code of its last attempt'
+within -N2 --ntasks-per-node=1 -- --ddp-restarts=9 ./again
+ours >why
+test "$status" = 72 && attempts 3 2 && test "$(wc -l <why)" = 3 &&
+	grep -q 'within 10 s of its start three times in a row' why
+result $? 'one that fails at once three times in a row is not started again'
+
+export FAILS=1
+within -N8 --ntasks-per-node=2 -- --ddp-restarts=1 ./again
+took=$((($(cat begun/1.* | sort -n | tail -n 1) - $(cat begun/failed)) /
+	1000000))
+cp err why
+test "$status" = 0 && attempts 2 16 && test "$took" -le 5000
+result $? "on 8 nodes all new ranks run $took ms after the failure"
+echo "# on 8 nodes: $took ms"
+
+within -N1 -n2 -- --ddp-restarts=1 --output=begun/text ./again
+cp begun/text why
+test "$status" = 0 && grep -q '^attempt 0' why && grep -q '^attempt 1' why
+result $? 'a file of --output has both attempts'
+
+# refused SENTENCE WORDS...
+refused()
+{
+	sentence=$1
+	shift
+	call login "$@"
+	grep -v '^salloc: ' err >why
+	test "$status" = 1 && test "$(wc -l <why)" = 1 &&
+		grep -qF "slurm-ddp: $sentence" why && ! test -s out
+	result $? "refused: $*"
+}
+refused '--ddp-restarts: srun gives its' srun --ddp --ddp-restarts=1 true
+set -- salloc -Q -N2 srun --ddp
+refused '--ddp-restarts: is not for heterogeneous steps; leave it out' \
+	"$@" --ddp-restarts=1 -n1 true : -n1 true
+refused '--ddp-restarts: needs the supervisor; leave out --ddp-supervise=off' \
+	"$@" --ddp-restarts=1 --ddp-supervise=off true
+refused '--ddp-restarts: a step that a fail' "$@" --ddp-restarts=1 -K0 true
+refused '--ddp-restarts=-1: not a number from 0 to 1000' "$@" --ddp-restarts=-1 true
+refused '--ddp-spares: keeps nodes back for a re' "$@" --ddp-spares=1 true
+refused '--ddp-spares=2: too few' "$@" --ddp-restarts=1 --ddp-spares=2 true
+refused '--ddp-spares: chooses the nodes of the step, as --relative does' \
+	"$@" --ddp-restarts=1 --ddp-spares=1 -r1 true
+
+# in_cluster COMMAND...: as the user
+in_cluster()
+{
+	"$sandbox" exec --dir "$dir/cluster" "$@"
+}
+
+# begun NUMBER: wait until so many ranks have begun, for 30 s at most
+begun()
+{
+	deadline=$(($(date +%s) + 30))
+	until test "$(ls begun | wc -l)" = "$1" ||
+		test "$(date +%s)" -gt "$deadline"
+	do
+		sleep 0.05
+	done
+}
+
+# ended_by NAME COMMAND...: a step that this ends is not started again
+ended_by()
+{
+	ended_name=$1
+	shift
+	rm -rf begun
+	mkdir begun
+	(
+		begun 2
+		sleep 0.3
+		"$@"
+	) >later.out 2>&1 &
+	within -N2 --ntasks-per-node=1 -- --ddp-restarts=3 sh -c \
+		'date >begun/$RANK; exec sleep 60'
+	wait $!
+	ours >why
+	test "$status" != 0 && ! test -s why && test "$(ls begun | wc -l)" = 2
+	result $? "a step is not started again after $ended_name"
+}
+ended_by scancel in_cluster sh -c \
+	'scancel "$(squeue -hs -o %i | grep "\.0$")"'
+ended_by 'SIGTERM to srun' in_cluster sh -c \
+	'kill -TERM "$(ps -C ddp-supervisor -o pid=)"'
+ended_by 'the end of its job' in_cluster scancel -u ddp
+
+cat >waits <<'END'
+#!/bin/sh
+date +%s%N >"begun/$RESTART_COUNT.$RANK"
+echo "attempt $RESTART_COUNT $RESTART_COUNT of 1: $RANK of $WORLD_SIZE on" \
+	"$SLURMD_NODENAME, GPUs $CUDA_VISIBLE_DEVICES"
+test "$RESTART_COUNT" -gt 0 || exec sleep 60
+END
+chmod 755 waits
+
+# loses WITHIN...: the same, and the link of n2 is cut when 4 ranks have begun
+loses()
+{
+	rm -rf begun
+	mkdir begun
+	(
+		begun 4
+		date +%s%N >cut.at
+		"$sandbox" exec --dir "$dir/cluster" --root --node n2 \
+			ip link set eth0 down
+	) >later.out 2>&1 &
+	within "$@"
+	wait $!
+	"$sandbox" exec --dir "$dir/cluster" --root --node n2 \
+		ip link set eth0 up
+}
+
+loses -N3 --no-kill --ntasks-per-node=2 --gres=gpu:2 -- --ddp-restarts=1 \
+	--ddp-spares=1 ./waits
+took=$((($(cat begun/1.* | sort -n | tail -n 1) - $(cat cut.at)) / 1000000))
+cat >wanted <<'END'
+slurm-ddp: restart 1 of 1: n3 in place of n2, which was lost
+END
+ours | diff - wanted >why && test "$status" = 0 && attempts 2 4 &&
+	test "$took" -le 15000 &&
+	test "$(grep -c '^attempt 0.* on n[12], GPUs 0,1' out)" = 4 &&
+	test "$(grep -c '^attempt 1.* on n[13], GPUs 0,1' out)" = 4
+result $? "the place of a lost node is taken by a spare"
+echo "# a lost node: $took ms"
+
+loses -N2 --no-kill --ntasks-per-node=2 -- --ddp-restarts=1 ./waits
+ours >why
+test "$status" = 1 && test "$(wc -l <out)" = 4 && test "$(wc -l <why)" = 1 &&
+	grep -q 'not started again: a node was lost, and no spare' why
+result $? 'without a spare the loss of a node is the end'
