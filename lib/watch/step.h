@@ -19,6 +19,7 @@ struct ddp_step_node {
 	bool lost, orphaned;		/* it does not answer; no slurmstepd */
 	bool left;			/* its agent has: no more is told */
 	int64_t left_ns;		/* since then */
+	bool silent;			/* it does not answer, or did not then */
 	int64_t lost_ns;		/* when it was lost or orphaned */
 	uint32_t idle_ms;		/* since a rank of it made progress, as
 					 * far as that is told */

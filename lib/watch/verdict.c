@@ -101,7 +101,8 @@ static bool has_unwatched(const struct ddp_step *step, int64_t seen_ns)
 
 	for (i = 0; i < step->node_count; i++) {
 		node = &step->nodes[i];
-		if (node->left && node->left_ns - seen_ns < AT_ONCE_NS)
+		if (node->silent ||
+		    (node->left && node->left_ns - seen_ns < AT_ONCE_NS))
 			return true;
 	}
 	return step->known < step->world_size;

@@ -62,6 +62,13 @@ void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);
 void ddp_verdict_add_others(struct ddp_text *text, uint32_t others);
 
+/*
+ * Where nobody is named, and agents have gone before their ranks: what can be
+ * known all the same. Nothing if there are no such agents.
+ */
+void ddp_verdict_add_unknown(struct ddp_text *text,
+			     const struct ddp_step *step);
+
 /* Ranks that ended well long ago, while others still run: who they are. */
 void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step);
 

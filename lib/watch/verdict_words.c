@@ -13,6 +13,8 @@
 #include "watch/link.h"
 #include "watch/who.h"
 
+enum { AT_ONCE_NS = 500000000 };	/* Slurm kills all nodes of a step */
+
 static void add_status(struct ddp_text *text, uint32_t status)
 {
 	static const char *const names[] = {
@@ -119,6 +121,45 @@ void ddp_verdict_add_others(struct ddp_text *text, uint32_t others)
 	if (others > 0)
 		ddp_text_add(text, "slurm-ddp: %u other rank%s ended because "
 			     "of it\n", others, others == 1 ? "" : "s");
+}
+
+/* Whether all agents were killed at once; and one that has left; or NULL. */
+static const struct ddp_step_node *find_left(const struct ddp_step *step,
+					     bool *at_once)
+{
+	const struct ddp_step_node *left = NULL, *node;
+	uint32_t i;
+
+	*at_once = true;
+	for (i = 0; i < step->node_count; i++) {
+		node = &step->nodes[i];
+		if (!node->left || node->silent || (left &&
+		    llabs(node->left_ns - left->left_ns) > AT_ONCE_NS))
+			*at_once = false;
+		if (node->left && (!left || node->silent))
+			left = node;
+	}
+	return left;
+}
+
+void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step)
+{
+	bool at_once;
+	const struct ddp_step_node *left = find_left(step, &at_once);
+
+	if (!left)
+		return;
+	ddp_text_add(text, "slurm-ddp: which rank failed first, if any, is not "
+		     "known: ");
+	if (at_once) {
+		ddp_text_add(text, "the whole step was killed at once, as "
+			     "scancel and MPI_Abort have it done\n");
+		return;
+	}
+	ddp_text_add_quoted(text, "the ddp-agent of node %s %s", left->name,
+			    left->silent ? "had stopped to answer" :
+			    "ended before its ranks did");
+	ddp_text_add(text, "\n");
 }
 
 static bool has_ended(const struct ddp_step *step, uint32_t rank,

@@ -15,7 +15,8 @@
 
 enum {
 	PROOF_MS = 10000,
-	SILENT_MS = 2500,
+	SILENT_MS = 2500,	/* a machine */
+	UNHEARD_MS = 3000,	/* an agent, which is asked each second */
 	STRANGERS_MAX = 1024,	/* who have not proven themselves yet */
 	ACCEPT_MAX = 64		/* at once */
 };
@@ -240,8 +241,12 @@ void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 		if (agent->link && agent->node < 0 &&
 		    now_ns - agent->since_ns > ms(PROOF_MS))
 			close_link(agent);
-		else if (agent->link && agent->node >= 0 && pings)
+		if (!agent->link || agent->node < 0)
+			continue;
+		if (pings)
 			ddp_agents_ping(agents, agent);
+		agents->step->nodes[agent->node].silent = agent->asked &&
+			now_ns - agent->heard_ns > ms(UNHEARD_MS);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "supervisor/cancel.h"
 #include "supervisor/ending.h"
 #include "supervisor/now.h"
 
@@ -23,7 +24,6 @@ enum {
 	EARLY_MS = 30000,	/* ranks have ended well, and others run */
 	LAST_MS = 1000,		/* srun has ended, and ranks have not */
 	TOLD_MS = 10000,	/* a signal to srun explains what ranks do */
-	CANCELLED_MS = 40000,	/* so does Slurm: more than KillWait usually is */
 	TICK_MS = 20
 };
 
@@ -124,23 +124,13 @@ static bool is_clear(const struct ddp_attempt *attempt, int64_t now_ns)
 	return waited_ns >= ms(ddp_verdict_wait_ms(&attempt->step));
 }
 
-/* Whether what Slurm has said before explains the failure. */
-static bool was_cancelled(const struct ddp_attempt *attempt)
-{
-	const struct ddp_verdict *verdict = &attempt->verdict;
-
-	return (attempt->cancelled &&
-		!ddp_verdict_is_own(verdict, &attempt->step)) ||
-	       (attempt->aborted &&
-		ddp_verdict_is_sent(verdict, &attempt->step));
-}
-
 static void decide(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_text text = { 0 };
 
 	attempt->verdict = ddp_verdict_find(&attempt->step);
-	attempt->ended_by_user |= was_cancelled(attempt);
+	attempt->ended_by_user |= ddp_cancel_explains(attempt,
+						      &attempt->verdict);
 	if (attempt->ended_by_user)
 		attempt->verdict.kind = DDP_VERDICT_SIGNAL;
 	attempt->decided_ns = now_ns;
@@ -176,14 +166,8 @@ static bool was_told(const struct ddp_attempt *attempt, int64_t now_ns)
 	return told_ms && now_ns - ms(told_ms) < ms(TOLD_MS);
 }
 
-static bool was_said(int64_t said_ns, int64_t now_ns)
-{
-	return said_ns && now_ns - said_ns < ms(CANCELLED_MS);
-}
-
 static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	const struct ddp_relay *relay = &attempt->relay;
 	bool all = attempt->step.ended == attempt->step.world_size ||
 		   ddp_agents_open(&attempt->agents) == 0;
 
@@ -194,11 +178,11 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 		attempt->told = was_told(attempt, now_ns);
 		attempt->ended_by_user = attempt->told ||
 					 was_killed(attempt);
-		attempt->cancelled = was_said(relay->cancelled_ns, now_ns);
-		attempt->aborted = was_said(relay->aborted_ns, now_ns);
+		ddp_cancel_note(attempt, now_ns);
 		ddp_relay_hold(&attempt->relay);
 	}
-	if (!attempt->decided_ns && is_clear(attempt, now_ns))
+	if (!attempt->decided_ns && is_clear(attempt, now_ns) &&
+	    ddp_cancel_is_clear(attempt, now_ns))
 		decide(attempt, now_ns);
 	if (attempt->decided_ns && all)
 		say_others(attempt);
@@ -246,19 +230,21 @@ static void say_early(struct ddp_attempt *attempt, int64_t now_ns)
 
 /*
  * A rank that ends before it leaves MPI or PMIx makes Slurm's mpi/pmix kill the
- * step, and by its exit code nobody has failed.
+ * step, and by its exit code nobody has failed. Returns whether that is so.
  */
-static void say_gone(struct ddp_attempt *attempt)
+static bool say_gone(struct ddp_attempt *attempt)
 {
 	struct ddp_text text = { 0 };
 
 	if (ddp_attempt_named(attempt) || attempt->told_early ||
 	    attempt->told || attempt->step.noticed ||
 	    ddp_child_code(&attempt->child) == 0)
-		return;
+		return false;
 	ddp_verdict_add_gone(&text, &attempt->step);
-	if (text.length > 0)
-		ddp_relay_say(&attempt->relay, &text);
+	if (text.length == 0)
+		return false;
+	ddp_relay_say(&attempt->relay, &text);
+	return true;
 }
 
 /* Nobody else says so; Slurm's shepherd of srun then ends the step. */
@@ -318,6 +304,19 @@ static void give_notice(struct ddp_attempt *attempt)
 	}
 }
 
+/* Where neither Slurm nor a user has said why the step ends. */
+static void say_unknown(struct ddp_attempt *attempt)
+{
+	struct ddp_text text = { 0 };
+
+	if (ddp_attempt_named(attempt) || ddp_attempt_unwanted(attempt) ||
+	    attempt->child.told_ms || attempt->relay.cancelled_ns ||
+	    !WIFEXITED(attempt->child.status) || ddp_attempt_code(attempt) == 0)
+		return;
+	ddp_verdict_add_unknown(&text, &attempt->step);
+	ddp_relay_say(&attempt->relay, &text);
+}
+
 static void watch(struct ddp_attempt *attempt)
 {
 	int64_t now_ns = 0;
@@ -339,7 +338,8 @@ static void watch(struct ddp_attempt *attempt)
 			warn_of_left(attempt, now_ns);
 	}
 	say_others(attempt);
-	say_gone(attempt);
+	if (!say_gone(attempt))
+		say_unknown(attempt);
 	ddp_relay_finish(&attempt->relay);
 }
 

@@ -30,11 +30,14 @@ struct ddp_attempt {
 	int64_t decided_ns;	/* there is a verdict */
 	bool ended_by_user;	/* no failure: it or srun was told to end */
 	bool told;		/* srun was, by a signal */
-	bool cancelled;		/* slurmstepd has said that the step is */
-	bool aborted;		/* an srun has said that its step is */
 	bool told_others, told_early;
 	bool begun;		/* the first agent is here */
 	int64_t ended_ns;	/* srun has ended */
+
+	/* cancel.c */
+	bool cancelled;		/* slurmstepd has said that the step is */
+	bool aborted;		/* an srun has said that its step is */
+	int64_t doubted_ns;	/* slurmctld was asked about the job */
 
 	/* ending.c */
 	int64_t signalled_ns;	/* SIGTERM was sent to the others */

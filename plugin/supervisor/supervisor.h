@@ -4,10 +4,10 @@
  * real srun as its child and watches. Read attempt.c first: one attempt at the
  * step, from the start of srun to its end. child.c has that process and its
  * signals, relay.c its stderr, agents.c the connections to the nodes, hear.c
- * what comes over them, ending.c the end of a step that has failed, and
- * report.c the report; supervisor.c goes from one attempt to the next. What is
- * known of the step, and what follows from it, is in lib/watch. This header is
- * what plugin/srun calls.
+ * what comes over them, ending.c the end of a step that has failed, cancel.c
+ * whether that was cancelled, and report.c the report; supervisor.c goes from
+ * one attempt to the next. What is known of the step, and what follows from it,
+ * is in lib/watch. This header is what plugin/srun calls.
  */
 #ifndef DDP_SUPERVISOR_H
 #define DDP_SUPERVISOR_H

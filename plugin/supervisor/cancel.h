@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DDP_SUPERVISOR_CANCEL_H
+#define DDP_SUPERVISOR_CANCEL_H
+
+#include "supervisor/attempt.h"
+
+/* The first failure is heard of: note what Slurm has said before. */
+void ddp_cancel_note(struct ddp_attempt *attempt, int64_t now_ns);
+
+/*
+ * Whether it is clear if that explains the failure, as far as that is known by
+ * now. Where slurmctld has to be asked, this asks it, and waits for nothing.
+ */
+bool ddp_cancel_is_clear(struct ddp_attempt *attempt, int64_t now_ns);
+
+/* Whether it explains this verdict. */
+bool ddp_cancel_explains(const struct ddp_attempt *attempt,
+			 const struct ddp_verdict *verdict);
+
+#endif
