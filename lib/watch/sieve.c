@@ -32,8 +32,8 @@ static bool has(const struct ddp_sieve *sieve, const char *words)
 	return memmem(sieve->line, sieve->length, words, strlen(words));
 }
 
-/* "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-23T..." */
-static bool is_cancelled(const struct ddp_sieve *sieve)
+/* Whether the line has these words, and behind them the step's own number. */
+static bool names_step(const struct ddp_sieve *sieve, const char *words)
 {
 	char text[sizeof(sieve->line) + 1];
 	unsigned int job_id, step_id;
@@ -41,17 +41,20 @@ static bool is_cancelled(const struct ddp_sieve *sieve)
 
 	memcpy(text, sieve->line, sieve->length);
 	text[sieve->length] = '\0';
-	at = strstr(text, "*** STEP ");
-	return at && sscanf(at, "*** STEP %u.%u", &job_id, &step_id) == 2 &&
-	       job_id == sieve->job_id && step_id == sieve->step_id &&
-	       strstr(at, " CANCELLED AT ");
+	at = strstr(text, words);
+	return at && sscanf(at + strlen(words), "%u.%u", &job_id,
+			    &step_id) == 2 &&
+	       job_id == sieve->job_id && step_id == sieve->step_id;
 }
 
 static void notice(struct ddp_sieve *sieve)
 {
 	if (is_slurms(sieve) != YES)
 		return;
-	sieve->cancelled |= is_cancelled(sieve);
+	/* "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11..." */
+	sieve->cancelled |= has(sieve, " CANCELLED AT ") &&
+			    names_step(sieve, "*** STEP ");
+	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
 	sieve->interrupts += has(sieve, "interrupt (one more") ||
 			     has(sieve, "sending Ctrl-C to");

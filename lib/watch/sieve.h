@@ -20,6 +20,7 @@ struct ddp_sieve {
 	uint32_t job_id, step_id;	/* the step's own; 0: not known yet */
 	bool cancelled;			/* slurmstepd has said that it is */
 	bool aborted;			/* srun has, perhaps of another step */
+	bool interrupted;		/* srun sends SIGINT to its ranks */
 	unsigned int interrupts;	/* that srun has said it got */
 	char line[200];			/* the beginning of this line */
 	size_t length;			/* bytes of it; 0: a new line begins */

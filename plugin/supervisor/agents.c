@@ -155,6 +155,9 @@ static void make_room(struct ddp_agents *agents, int error)
 		return;
 	}
 	agents->full = true;
+	if (agents->told_full)
+		return;
+	agents->told_full = true;
 	ddp_text_add(&text, "slurm-ddp: only %zu nodes are watched: %s; raise "
 		     "ulimit -n\n", ddp_agents_open(agents), strerror(error));
 	ddp_relay_say(agents->relay, &text);
@@ -234,8 +237,10 @@ void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 	struct ddp_peer *agent;
 	size_t i;
 
-	if (pings)
+	if (pings) {
 		agents->pinged_ns = now_ns;
+		agents->full = false;
+	}
 	for (i = 0; i < agents->count; i++) {
 		agent = &agents->all[i];
 		if (agent->link && agent->node < 0 &&

@@ -34,6 +34,7 @@ struct ddp_agents {
 	struct ddp_relay *relay;	/* for what the user must know */
 	bool ends;			/* KILL was sent: late ones get it too */
 	bool full;			/* a connection could not be accepted */
+	bool told_full;			/* and the user knows */
 	int64_t pinged_ns;
 	size_t count;
 	struct ddp_peer *all;

@@ -161,9 +161,11 @@ static bool was_killed(const struct ddp_attempt *attempt)
 
 static bool was_told(const struct ddp_attempt *attempt, int64_t now_ns)
 {
-	int64_t told_ms = attempt->child.told_ms;
+	int64_t told_ns = ms(attempt->child.told_ms);
 
-	return told_ms && now_ns - ms(told_ms) < ms(TOLD_MS);
+	if (attempt->relay.interrupted_ns > told_ns)
+		told_ns = attempt->relay.interrupted_ns;
+	return told_ns && now_ns - told_ns < ms(TOLD_MS);
 }
 
 static void judge(struct ddp_attempt *attempt, int64_t now_ns)

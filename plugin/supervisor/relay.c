@@ -35,7 +35,10 @@ static void take_time(struct ddp_relay *relay)
 		relay->cancelled_ns = ddp_clock_ns();
 	if (relay->sieve.aborted)
 		relay->aborted_ns = ddp_clock_ns();
+	if (relay->sieve.interrupted)
+		relay->interrupted_ns = ddp_clock_ns();
 	relay->sieve.cancelled = relay->sieve.aborted = false;
+	relay->sieve.interrupted = false;
 }
 
 void ddp_relay_read(struct ddp_relay *relay)

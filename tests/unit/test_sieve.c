@@ -139,4 +139,8 @@ Test(sieve, counts_the_interrupts_that_srun_answers)
 
 	free(pass(&sieve, text, 9));
 	cr_expect_eq(sieve.interrupts, 2);
+	cr_expect_not(sieve.interrupted, "that is another step");
+	sieve.job_id = 1;
+	free(pass(&sieve, text, 9));
+	cr_expect(sieve.interrupted);
 }
