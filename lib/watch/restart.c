@@ -210,6 +210,8 @@ static const char *find_reason(struct ddp_restart *restart,
 	restart->quick = quick ? restart->quick + 1 : 0;
 	if (verdict->kind == DDP_VERDICT_NONE)
 		return "it is not known which rank or node failed";
+	if (ddp_verdict_code(verdict, step) == DDP_RESTART_NEVER)
+		return "exit code 65 says that it would fail again";
 	if (step->noticed)
 		return "its job is about to end";
 	if (restart->done == restart->max)

@@ -17,7 +17,8 @@
 enum {
 	DDP_RESTART_MAX = 1000,		/* of --ddp-restarts */
 	DDP_RESTART_QUICK_S = 10,	/* a failure so soon is a quick one */
-	DDP_RESTART_QUICK_MAX = 3	/* of them in a row, and it is a bug */
+	DDP_RESTART_QUICK_MAX = 3,	/* of them in a row, and it is a bug */
+	DDP_RESTART_NEVER = 65		/* a rank's exit code: EX_DATAERR */
 };
 
 /* Begin with { .max, .lists }. */

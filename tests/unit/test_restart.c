@@ -75,7 +75,7 @@ Test(restart, chooses_nodes)
 struct attempt {
 	int after_s;
 	const char *lost;
-	enum { NAMED, UNKNOWN, SIGNALLED, NOTICED, STAYS } how;
+	enum { NAMED, UNKNOWN, SIGNALLED, NOTICED, STAYS, NEVER } how;
 };
 
 static void begin(struct ddp_step *step, const char *names)
@@ -116,6 +116,7 @@ static bool follow(struct ddp_restart *restart, const struct attempt *attempt,
 	free(nodes);
 	step.failed = true;
 	step.noticed = attempt->how == NOTICED;
+	step.ranks[0].status = attempt->how == NEVER ? 65 << 8 : 3 << 8;
 	for (i = 0; attempt->lost && i < step.node_count; i++)
 		step.nodes[i].lost = strstr(attempt->lost, step.nodes[i].name);
 	again = ddp_restart_next(restart, &verdict, &step,
@@ -166,6 +167,8 @@ static const struct {
 	  NOT "it is not known which rank or node failed\n", NULL },
 	{ 3, NULL, 0, { { .after_s = 20, .how = NOTICED } },
 	  NOT "its job is about to end\n", NULL },
+	{ 3, NULL, 0, { { .after_s = 20, .how = NEVER } },
+	  NOT "exit code 65 says that it would fail again\n", NULL },
 	{ 3, NULL, 0, { { .after_s = 20, .how = STAYS } },
 	  NOT "processes of it may still run\n", NULL },
 };
