@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Training that saves when it is told to, and goes on from there the next
-time; see pytorch_requeue.sbatch. Its arguments are the number of steps and the
-file to save in."""
+time; see pytorch_requeue.sbatch. Its arguments are the number of steps, the
+file to save in, and after how many steps that is done in any case."""
 import os
 import signal
 import sys
@@ -52,7 +52,7 @@ def batches(step, size):
         epoch, done = epoch + 1, 0
 
 
-def train(steps, path):
+def train(steps, path, every):
     gpu = torch.cuda.is_available()
     device = torch.device("cpu")
     if gpu:
@@ -90,11 +90,13 @@ def train(steps, path):
         dist.all_reduce(news, op=dist.ReduceOp.MAX)
         if news[1]:
             return HOPELESS
-        if news[0] or step == steps:
+        last = news[0] or step == steps
+        if rank == 0 and (last or step % every == 0):
+            save(path, {"model": model.module.state_dict(),
+                        "optimizer": optimizer.state_dict(), "step": step})
+        if last:
             break
     if rank == 0:
-        save(path, {"model": model.module.state_dict(),
-                    "optimizer": optimizer.state_dict(), "step": step})
         print(f"saved at step {step}, loss {loss.item():.6f}", flush=True)
     dist.barrier()  # nobody ends while another still saves
     return 0 if step == steps else SAVED
@@ -103,6 +105,7 @@ def train(steps, path):
 if __name__ == "__main__":
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     code = train(int(sys.argv[1]) if len(sys.argv) > 1 else 100000,
-                 sys.argv[2] if len(sys.argv) > 2 else "checkpoint.pt")
+                 sys.argv[2] if len(sys.argv) > 2 else "checkpoint.pt",
+                 int(sys.argv[3]) if len(sys.argv) > 3 else 1000)
     dist.destroy_process_group()
     sys.exit(code)

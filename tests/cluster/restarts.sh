@@ -6,7 +6,7 @@
 cluster --nodes 8 --gpus 2 --cpus 4
 
 # Each rank leaves a file when it begins. FAILS is the number of attempts in
-# which rank 1 fails, by a code that tells the attempt.
+# which rank 1 fails, by a code that tells the attempt. Others save on SIGTERM.
 cat >again <<'END'
 #!/bin/sh
 date +%s%N >"begun/$RESTART_COUNT.$RANK"
@@ -18,17 +18,26 @@ test "$RESTART_COUNT" -lt "${FAILS-0}" || exit 0
 until test "$(ls begun | grep -c "^$RESTART_COUNT\.")" = "$WORLD_SIZE"; do
 	sleep 0.02
 done
-test "$RANK" = 1 || exec sleep 60
+trap 'touch "begun/saved.$RANK"; exit 0' TERM
+while test "$RANK" != "${CULPRIT-1}"; do
+	sleep 0.1
+done
 date +%s%N >"begun/failed"
 exit "7$RESTART_COUNT"
 END
 chmod 755 again
 
-# within ALLOCATION... -- SRUN...: a step in a job of its own
-within()
+# fresh: nothing has begun yet
+fresh()
 {
 	rm -rf begun
 	mkdir -m 777 begun
+}
+
+# within ALLOCATION... -- SRUN...: a step in a job of its own
+within()
+{
+	fresh
 	words=
 	while test "$1" != --; do
 		words="$words $1"
@@ -54,6 +63,12 @@ attempts()
 	done
 	test "$(wc -l <out)" = $(($1 * $2))
 }
+
+export FAILS=0
+within -N2 --ntasks-per-node=1 -- --ddp-restarts=3 ./again
+ours >why
+test "$status" = 0 && ! test -s why && attempts 1 2
+result $? 'a step that ends well is not started again'
 
 export FAILS=2
 within -N2 --ntasks-per-node=2 -- --ddp-restarts=3 --ddp-report=begun/report \
@@ -102,6 +117,49 @@ within -N1 -n2 -- --ddp-restarts=1 --output=begun/text ./again
 cp begun/text why
 test "$status" = 0 && grep -q '^attempt 0' why && grep -q '^attempt 1' why
 result $? 'a file of --output has both attempts'
+within -N1 -n2 -- --ddp-restarts=1 --ddp-logs=begun/logs ./again
+find begun/logs -name 'rank-00000[01].out' | sed 's/.*[.]\([01]\)/\1/' |
+	sort >why
+printf '%s\n' 0/rank-000000.out 0/rank-000001.out 1/rank-000000.out \
+	1/rank-000001.out | cmp -s - why && test "$status" = 0
+result $? '--ddp-logs has a file of each rank and attempt'
+within -N2 -n4 -- --ddp-restarts=1 --ddp-grace=10 ./again
+find begun -name 'saved.*' | sort >why
+test "$status" = 0 && attempts 2 4 && test "$(wc -l <why)" = 3
+result $? 'with --ddp-grace the other ranks save before'
+export CULPRIT=0
+fresh
+call bounded 60 script -qec \
+	'salloc -Q -N1 -n1 srun --ddp --pty --ddp-restarts=1 ./again' /dev/null
+unset CULPRIT
+tr -d '\r\0' <out >why
+test "$status" = 0 && grep -q '^attempt 0.*rank 0 of 1' why &&
+	grep -q '^slurm-ddp: restart 1 of 1: on the same nodes$' why &&
+	grep -q '^attempt 1.*rank 0 of 1' why
+result $? 'a step with --pty starts again'
+
+python=/usr/bin/python3
+if $python -c 'import torch.distributed' 2>why; then
+	cat >trains <<END
+#!/bin/sh
+test "\$RANK.\$RESTART_COUNT" != 1.0 || (
+	until test -s begun/checkpoint; do sleep 0.1; done
+	kill -KILL \$\$
+) &
+exec env USE_LIBUV=0 $python $templates/pytorch_requeue.py 150 \
+	begun/checkpoint 50
+END
+	chmod 755 trains
+	fresh
+	call bounded 180 salloc -Q -N2 --ntasks-per-node=2 -c2 srun --ddp \
+		--ddp-restarts=1 ./trains
+	cat out err >why
+	test "$status" = 0 && grep -qE '^from step [1-9][0-9]*$' out &&
+		grep -q '^saved at step 150,' out
+	result $? 'PyTorch goes on from what it has saved'
+else
+	skip 'PyTorch goes on from what it has saved' "no torch for $python"
+fi
 
 # refused SENTENCE WORDS...
 refused()
@@ -118,10 +176,19 @@ refused '--ddp-restarts: srun gives its' srun --ddp --ddp-restarts=1 true
 set -- salloc -Q -N2 srun --ddp
 refused '--ddp-restarts: is not for heterogeneous steps; leave it out' \
 	"$@" --ddp-restarts=1 -n1 true : -n1 true
+set -- salloc -Q -N1 : -N1 srun --ddp
+refused '--ddp-restarts: is not for heterogeneous steps; leave it out' \
+	"$@" --ddp-restarts=1 --het-group=0,1 true
+refused '--ddp-spares: is not for heterogeneous jobs; leave it out' \
+	"$@" --ddp-restarts=1 --ddp-spares=1 true
+refused '--ddp-spares: SLURM_NTASKS=4 of the job is not the same for each' \
+	salloc -Q -N3 -n4 srun --ddp --ddp-restarts=1 --ddp-spares=1 true
+set -- salloc -Q -N2 srun --ddp
 refused '--ddp-restarts: needs the supervisor; leave out --ddp-supervise=off' \
 	"$@" --ddp-restarts=1 --ddp-supervise=off true
 refused '--ddp-restarts: a step that a fail' "$@" --ddp-restarts=1 -K0 true
-refused '--ddp-restarts=-1: not a number from 0 to 1000' "$@" --ddp-restarts=-1 true
+refused '--ddp-restarts=-1: not a number from 0 to 1000' \
+	"$@" --ddp-restarts=-1 true
 refused '--ddp-spares: keeps nodes back for a re' "$@" --ddp-spares=1 true
 refused '--ddp-spares=2: too few' "$@" --ddp-restarts=1 --ddp-spares=2 true
 refused '--ddp-spares: chooses the nodes of the step, as --relative does' \
@@ -137,7 +204,7 @@ in_cluster()
 begun()
 {
 	deadline=$(($(date +%s) + 30))
-	until test "$(ls begun | wc -l)" = "$1" ||
+	until test "$(find begun -type f | wc -l)" = "$1" ||
 		test "$(date +%s)" -gt "$deadline"
 	do
 		sleep 0.05
@@ -149,8 +216,7 @@ ended_by()
 {
 	ended_name=$1
 	shift
-	rm -rf begun
-	mkdir begun
+	fresh
 	(
 		begun 2
 		sleep 0.3
@@ -160,14 +226,48 @@ ended_by()
 		'date >begun/$RANK; exec sleep 60'
 	wait $!
 	ours >why
-	test "$status" != 0 && ! test -s why && test "$(ls begun | wc -l)" = 2
+	test "$status" != 0 && ! test -s why &&
+		test "$(find begun -type f | wc -l)" = 2
 	result $? "a step is not started again after $ended_name"
 }
 ended_by scancel in_cluster sh -c \
 	'scancel "$(squeue -hs -o %i | grep "\.0$")"'
 ended_by 'SIGTERM to srun' in_cluster sh -c \
 	'kill -TERM "$(ps -C ddp-supervisor -o pid=)"'
+ended_by 'Ctrl-C twice' in_cluster sh -c \
+	'for i in 1 2; do kill -INT $(ps -C ddp-supervisor,srun -o pid=)
+	sleep 0.5; done'
 ended_by 'the end of its job' in_cluster scancel -u ddp
+
+# between NAME COMMAND...: this comes when the first attempt is over
+between()
+{
+	between_name=$1
+	shift
+	: >err
+	(
+		deadline=$(($(date +%s) + 30))
+		until grep -q '^slurm-ddp: restart 1' err ||
+			test "$(date +%s)" -gt "$deadline"; do
+			sleep 0.02
+		done
+		"$@"
+	) >later.out 2>&1 &
+	within -N2 --ntasks-per-node=1 -- --ddp-restarts=3 ./again
+	wait $!
+	grep slurm-ddp err >why
+	cat later.out >>why
+	test "$status" != 0 && test "$(ours)" = \
+		'slurm-ddp: restart 1 of 3: on the same nodes' &&
+		! grep -q '^attempt 2' out
+	result $? "$between_name between two attempts ends it"
+}
+export FAILS=9
+between SIGTERM in_cluster sh -c 'kill $(ps -C ddp-supervisor -o pid=)'
+between 'Ctrl-C twice' in_cluster sh -c \
+	'for i in 1 2; do kill -INT $(ps -C ddp-supervisor,srun -o pid=)
+	sleep 0.3; done'
+between 'scancel of the job' in_cluster scancel -u ddp
 
 cat >waits <<'END'
 #!/bin/sh
@@ -181,8 +281,7 @@ chmod 755 waits
 # loses WITHIN...: the same, and the link of n2 is cut when 4 ranks have begun
 loses()
 {
-	rm -rf begun
-	mkdir begun
+	fresh
 	(
 		begun 4
 		date +%s%N >cut.at
@@ -194,6 +293,11 @@ loses()
 	"$sandbox" exec --dir "$dir/cluster" --root --node n2 \
 		ip link set eth0 up
 }
+
+# Meanwhile a step reaches its time limit, elsewhere.
+bounded 150 salloc -Q -n2 -w n5 srun --ddp --time=1 --ddp-restarts=1 \
+	sh -c 'echo; exec sleep 120' >limit.out 2>limit.err &
+limit=$!
 
 loses -N3 --no-kill --ntasks-per-node=2 --gres=gpu:2 -- --ddp-restarts=1 \
 	--ddp-spares=1 ./waits
@@ -213,3 +317,25 @@ ours >why
 test "$status" = 1 && test "$(wc -l <out)" = 4 && test "$(wc -l <why)" = 1 &&
 	grep -q 'not started again: a node was lost, and no spare' why
 result $? 'without a spare the loss of a node is the end'
+
+cat >kept.sbatch <<'END'
+#!/bin/sh
+#SBATCH --no-kill
+srun --ddp --ddp-restarts=1 --ddp-spares=1 true
+END
+fresh
+call login sbatch --wait -N2 -o begun/text kept.sbatch
+cp begun/text why
+test "$status" = 0 && ! test -s why
+result $? 'an #SBATCH line with --no-kill is found'
+within -N2 -- --ddp-restarts=1 --ddp-spares=1 true
+cp err why
+test "$status" = 0 && grep -q 'ends the job unless .* --no-kill' why
+result $? 'and where there is none a sentence says what it is for'
+
+wait $limit
+limited=$?
+cat limit.err >why
+test "$limited" != 0 && ! grep -q '^slurm-ddp: restart' why &&
+	grep -q 'DUE TO TIME LIMIT' why && test "$(wc -l <limit.out)" = 2
+result $? 'a step is not started again after its time limit'
