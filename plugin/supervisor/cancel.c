@@ -3,8 +3,9 @@
  * Whether somebody has cancelled the step, or its job, so that what its ranks
  * then do is no failure. slurmstepd says so; but it says the same where
  * mpi/pmix has the step killed as one of its ranks has ended, and may be faster
- * than that rank's agent. By SIGKILL no rank ends with an exit code. Before it,
- * a job that is cancelled gets SIGTERM, and slurmctld knows it.
+ * than that rank's agent. That is by SIGKILL, which agents do not survive, and
+ * by which no rank ends with an exit code. A job that is cancelled may get
+ * SIGTERM just before; then slurmctld knows it.
  */
 #define _GNU_SOURCE
 #include "supervisor/cancel.h"
@@ -54,12 +55,23 @@ static int ask(const void *argument)
 	return runs ? 0 : 1;
 }
 
+static bool has_lost_agents(const struct ddp_step *step)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->node_count; i++)
+		if (step->nodes[i].left)
+			return true;
+	return false;
+}
+
 bool ddp_cancel_is_clear(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_verdict verdict = ddp_verdict_find(&attempt->step);
 	struct ddp_child *child = &attempt->child;
 
-	if (!attempt->cancelled || verdict.kind != DDP_VERDICT_RANK ||
+	if (!attempt->cancelled || !has_lost_agents(&attempt->step) ||
+	    verdict.kind != DDP_VERDICT_RANK ||
 	    ddp_verdict_is_own(&verdict, &attempt->step) ||
 	    ddp_verdict_is_sent(&verdict, &attempt->step))
 		return true;
