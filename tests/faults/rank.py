@@ -39,7 +39,10 @@ def act():
     if how.startswith("exit"):
         os._exit(int(how[4:]))
     if how == "limit":
-        limit = 1 << 20
+        # With none left Python could not even raise an error.
+        with open("/proc/self/statm") as sizes:
+            pages = int(sizes.read().split()[0])
+        limit = pages * resource.getpagesize() + (64 << 20)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     if how in ("limit", "oom"):
         take_memory()

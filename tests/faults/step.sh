@@ -224,8 +224,7 @@ combinations()
 	done
 }
 
-# cause PROGRAM HOW: the words for it, as a regular expression, and the code.
-# Python, when it has no memory, may not get as far as its own exit code.
+# cause PROGRAM HOW: the words for it, as a regular expression, and the code
 cause()
 {
 	case $1:$2 in
@@ -233,8 +232,7 @@ cause()
 	*:SEGV) echo 'killed by signal 11 \(SIGSEGV\)' 139 ;;
 	*:TERM) echo 'killed by signal 15 \(SIGTERM\)' 143 ;;
 	*:oom) echo 'out of memory, killed by signal 9 \(SIGKILL\)' 137 ;;
-	torch:limit) echo "exit code $status: MemoryError.*" \
-		"$((status ? status : 1))" ;;
+	torch:limit) echo 'exit code 1: MemoryError.*' 1 ;;
 	sh:limit) echo 'exit code 1' 1 ;;
 	*:limit) echo 'killed by signal 6 \(SIGABRT\)' 134 ;;
 	torch:error) echo 'exit code 1: ValueError: bad batch' 1 ;;
