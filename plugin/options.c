@@ -154,6 +154,12 @@ static struct spank_option options[DDP_OPTION_COUNT] = {
 			 "take the place of those that are lost",
 		.has_arg = 1,
 	},
+	[DDP_OPTION_WATCHDOG] = {
+		.arginfo = "SECONDS",
+		.usage = "with --ddp: a step in which no rank makes progress "
+			 "for this long is ended; who holds it up is named",
+		.has_arg = 1,
+	},
 };
 
 void ddp_options_read(int argc, char **argv)

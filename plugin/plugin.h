@@ -37,6 +37,7 @@ struct ddp_plugin {
 	bool unsupervised;	/* --ddp-supervise=off */
 	const char *report;	/* --ddp-report; NULL: not given */
 	uint32_t grace_s;	/* --ddp-grace; 0: not given */
+	uint32_t watchdog_s;	/* --ddp-watchdog; 0: not given */
 	const char *logs;	/* --ddp-logs; NULL: not given */
 	const char *show;	/* --ddp-show; NULL: not given */
 	struct ddp_notice notice;	/* --ddp-signal; number 0: not given */

@@ -24,6 +24,7 @@ const char *const ddp_option_names[DDP_OPTION_COUNT + 1] = {
 	[DDP_OPTION_SIGNAL] = "--ddp-signal",
 	[DDP_OPTION_RESTARTS] = "--ddp-restarts",
 	[DDP_OPTION_SPARES] = "--ddp-spares",
+	[DDP_OPTION_WATCHDOG] = "--ddp-watchdog",
 };
 
 /* Parse words with commas in between; off must be the only one. */
@@ -124,19 +125,33 @@ static int parse_report(const char *text, struct ddp_plugin *plugin,
 	return 0;
 }
 
+static int parse_seconds(const char *name, const char *text, uint32_t from,
+			 uint32_t *seconds, struct ddp_error *error)
+{
+	const char *at = text;
+	uint64_t number;
+
+	if (ddp_scan_number(&at, from, DDP_SECONDS_MAX, &number) < 0 || *at)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "%s=%.64s: not a time; give seconds from "
+				     "%u to %d", name, text, from,
+				     DDP_SECONDS_MAX);
+	*seconds = (uint32_t)number;
+	return 0;
+}
+
 static int parse_grace(const char *text, struct ddp_plugin *plugin,
 		       struct ddp_error *error)
 {
-	const char *at = text;
-	uint64_t seconds;
+	return parse_seconds("--ddp-grace", text, 1, &plugin->grace_s, error);
+}
 
-	if (ddp_scan_number(&at, 1, DDP_SECONDS_MAX, &seconds) < 0 || *at)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--ddp-grace=%.64s: not a time; give "
-				     "seconds from 1 to %d", text,
-				     DDP_SECONDS_MAX);
-	plugin->grace_s = (uint32_t)seconds;
-	return 0;
+/* Samples are a second apart: fewer than five prove nothing. */
+static int parse_watchdog(const char *text, struct ddp_plugin *plugin,
+			  struct ddp_error *error)
+{
+	return parse_seconds("--ddp-watchdog", text, 5, &plugin->watchdog_s,
+			     error);
 }
 
 /* A path; each task opens what is in it. */
@@ -208,6 +223,7 @@ static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
 	[DDP_OPTION_SIGNAL] = parse_signal,
 	[DDP_OPTION_RESTARTS] = parse_restarts,
 	[DDP_OPTION_SPARES] = parse_spares,
+	[DDP_OPTION_WATCHDOG] = parse_watchdog,
 };
 
 int ddp_value_parse(enum ddp_option option, const char *text,

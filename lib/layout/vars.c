@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layout/heartbeat.h"
 #include "layout/text.h"
 
 enum field {
@@ -38,6 +39,8 @@ enum field {
 	FIELD_ERROR_FILE,
 	FIELD_RESTARTS,
 	FIELD_RESTARTS_MAX,
+	FIELD_HEARTBEAT_FILE,
+	FIELD_RAS,
 	FIELD_PLACEMENT,
 	FIELD_RECORD
 };
@@ -139,6 +142,12 @@ static const struct row {
 	    RESTARTS_MEANING }, FIELD_RESTARTS },
 	{ { "TORCHELASTIC_MAX_RESTARTS", DDP_VAR_OURS, "torchrun", RESTARTS,
 	    "how often it may be" }, FIELD_RESTARTS_MAX },
+	{ { DDP_HEARTBEAT_VARIABLE, DDP_VAR_OURS, "slurm-ddp",
+	    "with --ddp-watchdog",
+	    "where ddp_heartbeat counts" }, FIELD_HEARTBEAT_FILE },
+	{ { "NCCL_RAS_ADDR", DDP_VAR_USERS, "NCCL 2.24", "with --ddp-watchdog",
+	    "where NCCL tells how it is, apart from other jobs' on the node" },
+	  FIELD_RAS },
 	{ { "DDP_PLACEMENT", DDP_VAR_HANDED, "slurm-ddp",
 	    "where GPUs or CPUs are placed",
 	    "the task's placement, for ddp-info" }, FIELD_PLACEMENT },
@@ -305,6 +314,12 @@ static const char *find_value(const struct row *row,
 			format_number(vars->restarts, buffer);
 	case FIELD_RESTARTS_MAX:
 		return format_count(vars->restarts_max, buffer);
+	case FIELD_HEARTBEAT_FILE:
+		return vars->heartbeat_file;
+	case FIELD_RAS:
+		return vars->ras_port == 0 ||
+		       print(buffer, DDP_VARS_BUFFER_SIZE, "localhost:%u",
+			     vars->ras_port) < 0 ? NULL : buffer;
 	case FIELD_PLACEMENT:
 		return vars->placement;
 	case FIELD_RECORD:

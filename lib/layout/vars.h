@@ -61,6 +61,8 @@ struct ddp_vars {
 	const char *error_file;		/* NULL: not set */
 	uint32_t restarts;		/* RESTART_COUNT */
 	uint32_t restarts_max;		/* 0: neither is set */
+	const char *heartbeat_file;	/* NULL: not set */
+	uint16_t ras_port;		/* NCCL_RAS_ADDR; 0: not set */
 	const char *placement;		/* DDP_PLACEMENT; NULL: not set */
 	const char *record;		/* DDP_SET; NULL: not set */
 };

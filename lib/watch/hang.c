@@ -86,7 +86,7 @@ void ddp_hang_add_detail(struct ddp_step *step, uint32_t node,
 {
 	struct ddp_hang_rank *rank;
 
-	if (!step->hang || step->hang->judged ||
+	if (!step->hang || step->hang->judged_ns ||
 	    wire->rank >= step->world_size || !runs(step, wire->rank) ||
 	    step->ranks[wire->rank].node != node)
 		return;
@@ -271,8 +271,8 @@ static enum ddp_hang_why find_why(struct ddp_step *step)
 	return DDP_HANG_NOBODY;
 }
 
-void ddp_hang_judge(struct ddp_step *step)
+void ddp_hang_judge(struct ddp_step *step, int64_t now_ns)
 {
 	step->hang->why = find_why(step);
-	step->hang->judged = true;
+	step->hang->judged_ns = now_ns;
 }

@@ -51,7 +51,7 @@ struct ddp_hang_rank {
 struct ddp_hang {
 	uint32_t seconds;
 	enum ddp_hang_why why;
-	bool judged;
+	int64_t judged_ns;		/* 0: not yet */
 	struct ddp_hang_rank *ranks;	/* as those of the step */
 };
 
@@ -74,7 +74,7 @@ int ddp_hang_begin(struct ddp_step *step, uint32_t seconds);
 bool ddp_hang_complete(const struct ddp_step *step);
 
 /* Find those who lag: the step hangs from now on. */
-void ddp_hang_judge(struct ddp_step *step);
+void ddp_hang_judge(struct ddp_step *step, int64_t now_ns);
 
 /* Forget the details: it goes on. Does nothing if there are none. */
 void ddp_hang_clear(struct ddp_step *step);

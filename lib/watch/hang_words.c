@@ -225,7 +225,7 @@ void ddp_hang_add_rank_json(struct ddp_text *text, const struct ddp_step *step,
 {
 	const struct ddp_hang_rank *of;
 
-	if (!step->hang || !step->hang->judged ||
+	if (!step->hang || !step->hang->judged_ns ||
 	    !step->hang->ranks[rank].told)
 		return;
 	of = &step->hang->ranks[rank];

@@ -123,8 +123,9 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 	struct ddp_verdict first = { .kind = DDP_VERDICT_NONE };
 	int64_t first_ns = 0;
 
-	if (step->hang && step->hang->judged) {
+	if (step->hang && step->hang->judged_ns) {
 		first.kind = DDP_VERDICT_HANG;
+		first.after_ns = step->hang->judged_ns - step->start_ns;
 		return first;
 	}
 	find_rank(step, &first, &first_ns);

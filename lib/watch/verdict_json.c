@@ -48,6 +48,13 @@ static void add_lines(struct ddp_text *text, const char *tail)
 	ddp_text_add(text, "]");
 }
 
+static void add_after(struct ddp_text *text, const struct ddp_verdict *verdict)
+{
+	ddp_text_add(text, ", \"after_s\": %" PRId64 ".%03d",
+		     verdict->after_ns / 1000000000,
+		     (int)(verdict->after_ns / 1000000 % 1000));
+}
+
 static void add_verdict(struct ddp_text *text,
 			const struct ddp_verdict *verdict,
 			const struct ddp_step *step)
@@ -63,9 +70,7 @@ static void add_verdict(struct ddp_text *text,
 	if (verdict->kind == DDP_VERDICT_RANK ||
 	    verdict->kind == DDP_VERDICT_NODE) {
 		add_text(text, "node", step->nodes[verdict->node].name);
-		ddp_text_add(text, ", \"after_s\": %" PRId64 ".%03d",
-			     verdict->after_ns / 1000000000,
-			     (int)(verdict->after_ns / 1000000 % 1000));
+		add_after(text, verdict);
 	}
 	if (verdict->kind == DDP_VERDICT_NODE)
 		add_text(text, "cause", step->nodes[verdict->node].orphaned ?
@@ -80,8 +85,10 @@ static void add_verdict(struct ddp_text *text,
 		add_text(text, "message", rank->message);
 		add_lines(text, rank->tail);
 	}
-	if (verdict->kind == DDP_VERDICT_HANG)
+	if (verdict->kind == DDP_VERDICT_HANG) {
+		add_after(text, verdict);
 		ddp_hang_add_json(text, step);
+	}
 	ddp_text_add(text, "}");
 }
 

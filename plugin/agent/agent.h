@@ -9,7 +9,8 @@
  *
  * start.c starts it, agent.c is its loop, talk.c the link to the supervisor,
  * note.c what slurmstepd and the tasks tell it, ends.c the ends of tasks,
- * cause.c and errors.c why they failed, step.c all processes of the step. tee.c
+ * cause.c and errors.c why they failed, progress.c and explain.c whether they
+ * hang, step.c all processes of the step. tee.c
  * and tee_process.c are the process that copies the tasks' output, and copy.c
  * what it does with one stream. This header is what plugin/stepd calls; state.h
  * is what the agent's own files share.
@@ -29,7 +30,7 @@
 
 /*
  * Start the agent of these tasks, whose slots say their ranks and pids; task is
- * the one that does it. Sets siblings->agent, and each slot's error_file. Where
+ * the one that does it. Sets siblings->agent, and names each slot's files. Where
  * no agent can run, as on a kernel older than 5.9, siblings->agent is not
  * positive, and nothing is reported.
  */

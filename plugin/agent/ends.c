@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "plugin.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -133,6 +134,8 @@ void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status)
 	if (agent->talk.state != DDP_TALK_OFF)
 		report(agent, task, status);
 	unlink(agent->node->slots[task].error_file);
+	if (ddp_plugin.watchdog_s)
+		unlink(agent->node->slots[task].heartbeat_file);
 	close(watched->pidfd);
 	watched->pidfd = -1;
 	watched->ended = true;

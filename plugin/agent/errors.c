@@ -104,9 +104,13 @@ int ddp_errors_name(const struct ddp_task *task, struct ddp_slot *slots,
 
 	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return -1;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		snprintf(slots[i].error_file, sizeof(slots[i].error_file),
 			 "%s/slurm-ddp-%016" PRIx64 "%016" PRIx64 ".%u",
 			 folder, secret[0], secret[1], slots[i].rank);
+		snprintf(slots[i].heartbeat_file,
+			 sizeof(slots[i].heartbeat_file), "%s.beats",
+			 slots[i].error_file);
+	}
 	return 0;
 }

@@ -99,6 +99,7 @@ __attribute__((noreturn)) static void fork_agent(const struct ddp_task *task,
 		.step_id = task->step_id,
 		.world_size = task->world_size,
 		.host = task->vars.rank.host,
+		.path = ddp_task_users(task, "PATH"),
 		.step.session = getsid(0),
 	};
 	pid_t pid = -1;

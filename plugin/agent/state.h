@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "agent/agent.h"
+#include "agent/progress.h"
 #include "agent/tee.h"
 #include "layout/clock.h"
 #include "layout/failure.h"
@@ -43,7 +44,7 @@ struct ddp_error_file {
 
 /* errors.c */
 
-/* Name the error file of each slot; -1 if the kernel has no random bytes. */
+/* Name the files of each slot; -1 if the kernel has no random bytes. */
 int ddp_errors_name(const struct ddp_task *task, struct ddp_slot *slots,
 		    uint32_t count);
 
@@ -70,6 +71,7 @@ struct ddp_process {
 	pid_t pid, parent, session;
 	uint32_t rank;		/* DDP_WIRE_NO_RANK */
 	char state;
+	uint64_t cpu;		/* clock ticks */
 	bool ours;		/* while they are looked for */
 	bool told;		/* that it stays */
 };
@@ -91,6 +93,9 @@ struct ddp_container {
 struct ddp_agent;
 
 void ddp_step_begin(struct ddp_agent *agent);
+
+/* Find those that run, the agent and the tee too; data is to be freed. */
+void ddp_step_find(struct ddp_agent *agent, struct ddp_processes *list);
 
 /*
  * Send SIGKILL to all of them but the agent and the tee, and find those that
@@ -190,6 +195,7 @@ struct ddp_agent {
 	uint32_t count, left;	/* tasks; those that have not ended */
 	uint32_t job_id, step_id, world_size;
 	const char *host;
+	const char *path;	/* PATH of the tasks; NULL */
 	struct ddp_watched *tasks;
 	bool failed;		/* a task has */
 	bool has_first;		/* and this is to be told */
@@ -203,6 +209,7 @@ struct ddp_agent {
 	struct ddp_cause cause;
 	struct ddp_talk talk;
 	struct ddp_tee *tee;
+	struct ddp_progress progress;
 };
 
 /* Run in the agent's process, until all is done. */

@@ -49,6 +49,7 @@ static void add(struct ddp_processes *list, pid_t pid)
 		.session = process.session,
 		.rank = DDP_WIRE_NO_RANK,
 		.state = process.state,
+		.cpu = process.cpu,
 	};
 }
 
@@ -189,17 +190,22 @@ static bool kill_one(const struct ddp_container *step,
 	return there;
 }
 
+void ddp_step_find(struct ddp_agent *agent, struct ddp_processes *list)
+{
+	if (agent->step.controller)
+		add_cgroup(list, agent->step.folder, DEPTH);
+	else
+		add_session(agent, list);
+	note_ranks(agent, list);
+}
+
 size_t ddp_step_kill(struct ddp_agent *agent)
 {
 	struct ddp_container *step = &agent->step;
 	struct ddp_processes now = { 0 };
 	size_t i, kept = 0;
 
-	if (step->controller)
-		add_cgroup(&now, step->folder, DEPTH);
-	else
-		add_session(agent, &now);
-	note_ranks(agent, &now);
+	ddp_step_find(agent, &now);
 	for (i = 0; i < now.count; i++)
 		if (now.data[i].pid != getpid() &&
 		    now.data[i].pid != step->tee &&

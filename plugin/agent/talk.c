@@ -183,6 +183,8 @@ static void obey(struct ddp_agent *agent, const struct ddp_wire *wire)
 		ddp_agent_signal(agent, (int)wire->status);
 	else if (on && wire->kind == DDP_WIRE_KILL)
 		ddp_agent_kill(agent);
+	else if (on && wire->kind == DDP_WIRE_EXPLAIN)
+		ddp_explain_begin(agent);
 	else
 		drop(agent, "it does not speak as it should");
 }

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -219,6 +220,23 @@ void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
 	}
 	wait_for(tee, place);
 	ddp_tail_get(&tee->states[place].tail, tail);
+}
+
+static uint64_t get_printed(const struct ddp_tee *tee, uint32_t place)
+{
+	struct stat status;
+
+	if (!tee->streams[place].note.kind)
+		return 0;
+	if (tee->streams[place].note.way != DDP_NOTE_FILE)
+		return tee->states[place].tail.total;
+	return fstat(tee->streams[place].fds[0], &status) == 0 ?
+		(uint64_t)status.st_size : 0;
+}
+
+uint64_t ddp_tee_printed(const struct ddp_tee *tee, uint32_t task)
+{
+	return get_printed(tee, 2 * task) + get_printed(tee, 2 * task + 1);
 }
 
 void ddp_tee_finish(struct ddp_tee *tee)

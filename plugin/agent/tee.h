@@ -51,6 +51,12 @@ void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
 		  char tail[DDP_WIRE_TAIL_SIZE]);
 
 /*
+ * Bytes that a task has printed, as far as its output goes through the tee, or
+ * to a file.
+ */
+uint64_t ddp_tee_printed(const struct ddp_tee *tee, uint32_t task);
+
+/*
  * All tasks have ended: let the process copy what is left, and end. Waits for
  * it, at most 0.13 s. Does nothing when it is called again.
  */

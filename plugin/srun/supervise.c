@@ -47,14 +47,14 @@ static void check(void)
 {
 	bool kill_given = ddp_cli_get("kill-on-bad-exit") &&
 			  !ddp_rerun_added("SLURM_KILL_BAD_EXIT");
+	const char *needs = ddp_plugin.report ? "--ddp-report" :
+		ddp_plugin.grace_s ? "--ddp-grace" :
+		ddp_plugin.notice.number ? "--ddp-signal" :
+		ddp_plugin.watchdog_s ? "--ddp-watchdog" : NULL;
 
-	if (ddp_plugin.unsupervised &&
-	    (ddp_plugin.report || ddp_plugin.grace_s ||
-	     ddp_plugin.notice.number))
+	if (ddp_plugin.unsupervised && needs)
 		ddp_srun_refuse("%s: needs the supervisor; leave out "
-				"--ddp-supervise=off", ddp_plugin.report ?
-				"--ddp-report" : ddp_plugin.grace_s ?
-				"--ddp-grace" : "--ddp-signal");
+				"--ddp-supervise=off", needs);
 	if (ddp_plugin.grace_s && kill_given)
 		ddp_srun_refuse("--ddp-grace: is given with "
 				"--kill-on-bad-exit, or SLURM_KILL_BAD_EXIT, "
@@ -79,6 +79,7 @@ bool ddp_supervise(void)
 		.kill = ddp_supervise_ends(),
 		.own_job = !ddp_cli_get("jobid") && !getenv("SLURM_JOB_ID"),
 		.grace_s = ddp_plugin.grace_s,
+		.watchdog_s = ddp_plugin.watchdog_s,
 		.report = ddp_plugin.report,
 		.notice = ddp_plugin.notice,
 	};

@@ -91,18 +91,33 @@ static int hand_over(struct ddp_note *note, enum kind kind, int log)
  * A file of --error=FILE: the agent reads its end. It is opened by its
  * descriptor: the name may lead elsewhere by now.
  */
-static void show_file(const struct ddp_task *task)
+static void show_file(struct ddp_note *note)
 {
-	const struct ddp_note note = {
-		.kind = DDP_NOTE_OUTPUT, .task = task->local_rank,
-		.stream = STDERR_FILENO, .way = DDP_NOTE_FILE,
-	};
-	int fd = open("/proc/self/fd/2", O_RDONLY | O_CLOEXEC);
+	char name[32];
+	int fd;
 
+	snprintf(name, sizeof(name), "/proc/self/fd/%u", note->stream);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	ddp_note_send(ddp_stepd.notes[1], &note, &fd, 1);
+	note->way = DDP_NOTE_FILE;
+	ddp_note_send(ddp_stepd.notes[1], note, &fd, 1);
 	close(fd);
+}
+
+/* Let the agent see what is printed, where that changes nothing. */
+static void show(const struct ddp_task *task, int stream)
+{
+	struct ddp_note note = {
+		.kind = DDP_NOTE_OUTPUT, .task = task->local_rank,
+		.stream = (uint32_t)stream, .way = DDP_NOTE_COPY,
+	};
+	enum kind kind = find_kind(stream);
+
+	if (kind == PIPE)
+		hand_over(&note, kind, -1);
+	else if (kind == PLAIN_FILE)
+		show_file(&note);
 }
 
 /* Whether the tee may have as many files open as it needs. */
@@ -182,11 +197,6 @@ int ddp_divert_output(const struct ddp_task *task, struct ddp_error *error)
 {
 	bool agent = ddp_stepd.siblings && has_room(task) &&
 		atomic_load(&ddp_stepd.siblings->agent) > 0;
-	struct ddp_note note = {
-		.kind = DDP_NOTE_OUTPUT, .task = task->local_rank,
-		.stream = STDERR_FILENO, .way = DDP_NOTE_COPY,
-	};
-	enum kind kind = find_kind(STDERR_FILENO);
 
 	if (ddp_plugin.logs || ddp_plugin.show) {
 		if (check_lines(task, agent, error) < 0)
@@ -194,9 +204,9 @@ int ddp_divert_output(const struct ddp_task *task, struct ddp_error *error)
 		return divert_lines(task, STDOUT_FILENO, error) < 0 ? -1 :
 			divert_lines(task, STDERR_FILENO, error);
 	}
-	if (agent && task->supervised && kind == PIPE)
-		hand_over(&note, kind, -1);
-	else if (agent && task->supervised && kind == PLAIN_FILE)
-		show_file(task);
+	if (agent && task->supervised)
+		show(task, STDERR_FILENO);
+	if (agent && task->supervised && ddp_plugin.watchdog_s)
+		show(task, STDOUT_FILENO);
 	return 0;
 }

@@ -208,5 +208,7 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 		take_slot(task, slot);
 	if (atomic_load(&ddp_stepd.siblings->agent) > 0)
 		task->vars.error_file = slot->error_file;
+	if (task->vars.error_file && ddp_plugin.watchdog_s)
+		task->vars.heartbeat_file = slot->heartbeat_file;
 	return 0;
 }

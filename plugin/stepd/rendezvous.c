@@ -113,6 +113,15 @@ static int find_worker_port(void *context, uint32_t number, uint16_t *port,
 	return 0;
 }
 
+/* By a number that no other port of the step has. */
+static uint16_t find_ras_port(const struct ddp_task *task)
+{
+	uint32_t range = ddp_plugin.port_last - ddp_plugin.port_first + 1;
+
+	return ddp_port_derive(task->job_id, task->step_id, range / 2 - 1,
+			       ddp_plugin.port_first, ddp_plugin.port_last);
+}
+
 static int list_workers(struct ddp_task *task, struct ddp_error *error)
 {
 	if (!ddp_plugin.tf || ddp_task_users(task, "TF_CONFIG"))
@@ -208,6 +217,8 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 	    choose_second_port(task, error) < 0 ||
 	    list_workers(task, error) < 0)
 		return -1;
+	if (ddp_plugin.watchdog_s)
+		task->vars.ras_port = find_ras_port(task);
 	/* The name that Slurm has for a lone node need not resolve. */
 	reach = ddp_net_resolve(task->vars.master_addr, &address, &why);
 	if (reach != 0 &&

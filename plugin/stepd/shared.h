@@ -35,6 +35,7 @@ struct ddp_slot {
 	char gpus[DDP_GPUS_SIZE];	/* its own, on the node: "0,1"; "" */
 	char buses[DDP_GPUS_SIZE];	/* and where: "0000:3b:00.0 ..."; "" */
 	char error_file[DDP_ERROR_FILE_SIZE];	/* which the agent reads; "" */
+	char heartbeat_file[DDP_ERROR_FILE_SIZE + sizeof(".beats")];
 };
 
 /* What they share. Of the machine, all that GPUs' names are resolved by. */

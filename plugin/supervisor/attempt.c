@@ -31,7 +31,8 @@ bool ddp_attempt_named(const struct ddp_attempt *attempt)
 {
 	return attempt->decided_ns &&
 	       (attempt->verdict.kind == DDP_VERDICT_RANK ||
-		attempt->verdict.kind == DDP_VERDICT_NODE);
+		attempt->verdict.kind == DDP_VERDICT_NODE ||
+		attempt->verdict.kind == DDP_VERDICT_HANG);
 }
 
 int ddp_attempt_code(const struct ddp_attempt *attempt)
@@ -327,6 +328,7 @@ static void watch(struct ddp_attempt *attempt)
 		wait_for_events(attempt);
 		now_ns = ddp_clock_ns();
 		ddp_agents_tick(&attempt->agents, now_ns);
+		ddp_watchdog_tick(attempt, now_ns);
 		judge(attempt, now_ns);
 		if (!attempt->failed_ns && attempt->step.known > 0)
 			ddp_relay_delay(&attempt->relay, now_ns);

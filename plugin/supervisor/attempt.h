@@ -9,6 +9,7 @@
 #include "supervisor/relay.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/timer.h"
+#include "supervisor/watchdog.h"
 #include "watch/verdict.h"
 
 /*
@@ -22,6 +23,7 @@ struct ddp_attempt {
 	struct ddp_step step;
 	struct ddp_agents agents;
 	struct ddp_timer timer;
+	struct ddp_watchdog watchdog;
 	struct ddp_verdict verdict;
 
 	/* attempt.c */

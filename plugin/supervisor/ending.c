@@ -137,8 +137,7 @@ static void end_well(struct ddp_attempt *attempt, int64_t now_ns)
 	}
 }
 
-/* srun has output left for which there is no room: a user may be reading it. */
-static bool is_writing(const struct ddp_attempt *attempt)
+bool ddp_ending_is_writing(const struct ddp_attempt *attempt)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
 
@@ -160,9 +159,10 @@ static bool is_over(const struct ddp_attempt *attempt, int64_t now_ns)
  */
 static bool must_end(const struct ddp_attempt *attempt)
 {
-	return attempt->wish->kill &&
-	       (ddp_attempt_named(attempt) ||
-		(attempt->decided_ns && attempt->told));
+	return attempt->verdict.kind == DDP_VERDICT_HANG ||
+	       (attempt->wish->kill &&
+		(ddp_attempt_named(attempt) ||
+		 (attempt->decided_ns && attempt->told)));
 }
 
 void ddp_ending_tick(struct ddp_attempt *attempt, int64_t now_ns)
@@ -171,7 +171,7 @@ void ddp_ending_tick(struct ddp_attempt *attempt, int64_t now_ns)
 		end_ranks(attempt, now_ns);
 	if (attempt->child.ended || !is_over(attempt, now_ns))
 		return;
-	if (!attempt->over_ns || is_writing(attempt))
+	if (!attempt->over_ns || ddp_ending_is_writing(attempt))
 		attempt->over_ns = now_ns;
 	if (attempt->killed_ns)
 		end_failed(attempt, now_ns);

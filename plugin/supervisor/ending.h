@@ -10,4 +10,7 @@
  */
 void ddp_ending_tick(struct ddp_attempt *attempt, int64_t now_ns);
 
+/* srun has output left for which there is no room: a user may be reading it. */
+bool ddp_ending_is_writing(const struct ddp_attempt *attempt);
+
 #endif

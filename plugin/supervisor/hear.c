@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "supervisor/agents.h"
 #include "supervisor/now.h"
+#include "watch/hang.h"
 
 static void kill_late(struct ddp_agents *agents, struct ddp_peer *agent)
 {
@@ -86,6 +87,12 @@ bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		return true;
 	case DDP_WIRE_STAYS:
 		say_stays(agents, agent, wire);
+		return true;
+	case DDP_WIRE_PULSE:
+		ddp_hang_add_pulse(step, node, wire);
+		return true;
+	case DDP_WIRE_DETAIL:
+		ddp_hang_add_detail(step, node, wire);
 		return true;
 	case DDP_WIRE_DONE:
 		agent->done = true;

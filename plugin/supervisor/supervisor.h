@@ -26,6 +26,7 @@ struct ddp_supervisor {
 	bool kill;		/* a failure ends the step */
 	bool own_job;		/* this srun makes its own job */
 	uint32_t grace_s;	/* time for the others to end; 0: none */
+	uint32_t watchdog_s;	/* a step may hang for so long; 0: for ever */
 	struct ddp_notice notice;	/* a signal before the job's end */
 	struct ddp_restart restart;	/* max 0: there is one attempt */
 	const char *report;	/* the file for a report; NULL: none */

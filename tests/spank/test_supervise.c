@@ -59,6 +59,15 @@ static const struct spank_case cases[] = {
 	  "no file", .command = "srun --ddp --ddp-report= " STEP },
 	{ .name = "--ddp-grace=0", .refusal = "--ddp-grace=0: not a time",
 	  .command = "srun --ddp --ddp-grace=0 " STEP },
+	{ .name = "--ddp-watchdog=4", .refusal = "--ddp-watchdog=4: not a "
+	  "time; give seconds from 5 to 86400",
+	  .command = "srun --ddp --ddp-watchdog=4 " STEP },
+	{ .name = "--ddp-watchdog without a number", .refusal =
+	  "--ddp-watchdog=1m: not a time",
+	  .command = "srun --ddp --ddp-watchdog=1m " STEP },
+	{ .name = "--ddp-watchdog without a supervisor", .refusal =
+	  "--ddp-watchdog: needs the supervisor; leave out",
+	  .command = "srun --ddp --ddp-watchdog=5 --ddp-supervise=off " STEP },
 	{ .name = "an unknown --ddp-supervise", .refusal = "--ddp-supervise "
 	  "'of' is not one of on, off; did you mean o",
 	  .command = "srun --ddp --ddp-supervise=of " STEP },

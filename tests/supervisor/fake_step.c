@@ -2,7 +2,7 @@
 /*
  * A fake srun with fake agents under the real supervisor, without Slurm:
  *
- *	fake_step [grace=S] [kill=0] [report=FILE] [restarts=N] [spare=NODES]
+ *	fake_step [grace=S] [kill=0] [watchdog=S] [report=FILE] [restarts=N] [spare=NODES]
  *		WORLD AGENT... srun:WORDS [AGENT... srun:WORDS]...
  *
  * Each attempt has agents and an srun of its own. NODES are those of the job;
@@ -15,6 +15,9 @@
  *	e2=3	rank 2 ends with exit code 3; e2=3=TEXT: with a message
  *	k2=9	it ends by signal 9; k2=9=TEXT: with a cause
  *	t2=TEXT	the tail of rank 2, before its end; "/" is a new line
+ *	i5000	its ranks have been idle for 5000 ms
+ *	X	wait for EXPLAIN
+ *	d2=S=futex=600	what rank 2 does: state, place, bytes of its stack
  *	K, T	wait for KILL, for SIGNAL; KILL ends all that are left
  *	K0	the same, but they have ended at once, and none is told
  *	orphan, stays, done
@@ -48,7 +51,7 @@ static struct {
 	const char *node;
 	unsigned int first, last;
 	int64_t ahead_ns, ago_ns;
-	bool ended[RANKS_MAX], killed, signalled, deaf, forge;
+	bool ended[RANKS_MAX], killed, signalled, explains, deaf, forge;
 	char tails[RANKS_MAX][512];
 	struct ddp_secret secret;
 } me;
@@ -132,6 +135,7 @@ static int answer(unsigned int world)
 		send_wire(&pong);
 	}
 	me.killed |= wire.kind == DDP_WIRE_KILL;
+	me.explains |= wire.kind == DDP_WIRE_EXPLAIN;
 	me.signalled |= wire.kind == DDP_WIRE_SIGNAL && wire.status == SIGTERM;
 	return (int)wire.kind;
 }
@@ -166,11 +170,20 @@ static void await_kill(bool tells, unsigned int world)
 			end(i, SIGKILL, "", "");
 }
 
+static void detail(struct ddp_wire *wire, char state, const char *where)
+{
+	wire->kind = DDP_WIRE_DETAIL;
+	wire->status = (uint32_t)state;
+	wire->idle_ms = 3000;
+	strcpy(wire->message, where);
+}
+
 static void act(char *word, unsigned int world)
 {
 	struct ddp_wire wire = { .rank = me.first, .at_ns = clock_ns() };
 	char text[256] = "";
 	unsigned int rank;
+	char state;
 	int number;
 
 	if (sscanf(word, "w%d", &number) == 1)
@@ -185,6 +198,14 @@ static void act(char *word, unsigned int world)
 		end(rank, number, "", text);
 	else if (sscanf(word, "t%u=%255[^\n]", &rank, text) == 2)
 		strcpy(me.tails[rank], text);
+	else if (sscanf(word, "i%u", &wire.idle_ms) == 1)
+		wire.kind = DDP_WIRE_PULSE;
+	else if (sscanf(word, "d%u=%c=%255[^=]=%u", &wire.rank, &state, text,
+			&wire.depth) == 4)
+		detail(&wire, state, text);
+	else if (strcmp(word, "X") == 0)
+		while (!me.explains)
+			attend(1000, DDP_WIRE_EXPLAIN, world);
 	else if (strcmp(word, "K") == 0 || strcmp(word, "K0") == 0)
 		await_kill(!word[1], world);
 	else if (strcmp(word, "T") == 0)
@@ -285,6 +306,8 @@ static int read_options(char **argv, struct ddp_supervisor *wish)
 			wish->kill = false;
 		else if (strncmp(argv[i], "spare=", 6) == 0)
 			job.nodes = argv[i] + 6;
+		else if (strncmp(argv[i], "watchdog=", 9) == 0)
+			wish->watchdog_s = (uint32_t)atoi(argv[i] + 9);
 		else if (sscanf(argv[i], "grace=%u", &wish->grace_s) != 1)
 			sscanf(argv[i], "restarts=%u", &wish->restart.max);
 	}

@@ -166,7 +166,7 @@ static void fill(struct ddp_step *step, const struct does *ranks)
 		strcpy(wire.message, ranks[i].where);
 		ddp_hang_add_detail(step, i / 2, &wire);
 	}
-	ddp_hang_judge(step);
+	ddp_hang_judge(step, 1);
 }
 
 Test(hang, who_lags)
@@ -252,9 +252,10 @@ Test(hang, words)
 		wire.rank = i;
 		ddp_hang_add_detail(&step, 0, &wire);
 	}
-	ddp_hang_judge(&step);
+	ddp_hang_judge(&step, 5000000000);
 	verdict = ddp_verdict_find(&step);
 	cr_expect_eq(verdict.kind, DDP_VERDICT_HANG);
+	cr_expect_eq(verdict.after_ns, 5000000000);
 	cr_expect_eq(ddp_verdict_code(&verdict, &step), 124);
 	cr_expect_eq(ddp_verdict_others(&verdict, &step), 0);
 	ddp_verdict_add(&text, &verdict, &step);
@@ -303,7 +304,7 @@ Test(hang, words_of_a_large_world_are_few)
 		sprintf(wire.message, "place %u", i % 40);
 		ddp_hang_add_detail(&step, 0, &wire);
 	}
-	ddp_hang_judge(&step);
+	ddp_hang_judge(&step, 5000000000);
 	ddp_hang_add_words(&text, &step);
 	all = ddp_text_finish(&text);
 	for (at = all; (at = strchr(at, '\n')); at++)

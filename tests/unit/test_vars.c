@@ -17,6 +17,7 @@ static const struct ddp_vars vars = {
 	.nccl_interface = "=eth0", .visible = "CUDA_VISIBLE_DEVICES=1,0",
 	.no_device = true,
 	.error_file = "/tmp/a.5", .restarts = 0, .restarts_max = 4,
+	.heartbeat_file = "/tmp/a.5.beats", .ras_port = 23458,
 	.placement = "5\t2",
 	.record = "job=12.3 RANK=5",
 };
@@ -58,6 +59,8 @@ static const struct {
 	{ "RESTART_COUNT", "0", DDP_VAR_OURS },
 	{ "TORCHELASTIC_RESTART_COUNT", "0", DDP_VAR_OURS },
 	{ "TORCHELASTIC_MAX_RESTARTS", "4", DDP_VAR_OURS },
+	{ "DDP_HEARTBEAT_FILE", "/tmp/a.5.beats", DDP_VAR_OURS },
+	{ "NCCL_RAS_ADDR", "localhost:23458", DDP_VAR_USERS },
 	{ "DDP_PLACEMENT", "5\t2", DDP_VAR_HANDED },
 	{ "DDP_SET", "job=12.3 RANK=5", DDP_VAR_HANDED },
 };

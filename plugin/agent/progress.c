@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether tasks make progress: what each has printed, its heartbeats, what it
+ * has read and written of files, and the CPU time of it and its children, where
+ * that is no waiting in disguise. spank_ddp(8) has these rules for users.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+#include "layout/heartbeat.h"
+#include "plugin.h"
+#include "watch/hang.h"
+
+enum {
+	STORED_MIN = 1 << 20,	/* bytes in a second: a log is less */
+	CPU_PART = 10,		/* a tenth of a CPU: what only looks whether
+				 * there is news uses less */
+	EXPLAIN_MS = 100
+};
+
+static uint64_t read_beats(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+		      O_CLOEXEC);
+	struct ddp_heartbeat heartbeat;
+	struct stat status;
+	uint64_t beats = 0;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	    status.st_uid == geteuid() &&
+	    pread(fd, &heartbeat, sizeof(heartbeat), 0) == sizeof(heartbeat))
+		beats = heartbeat.beats;
+	close(fd);
+	return beats;
+}
+
+/* Bytes that a process has moved to and from disks and file systems. */
+static uint64_t read_stored(pid_t pid)
+{
+	char *text = ddp_file_read_of(pid, "io");
+	uint64_t stored = ddp_kernel_read_io(text, "read_bytes") +
+			  ddp_kernel_read_io(text, "write_bytes");
+
+	free(text);
+	return stored;
+}
+
+static bool does_poll(pid_t pid)
+{
+	char *text = ddp_file_read_of(pid, "maps");
+	bool polls = text && ddp_kernel_polls(text);
+
+	free(text);
+	return polls;
+}
+
+static struct ddp_rank_progress look(struct ddp_agent *agent, uint32_t task,
+				     const struct ddp_processes *all)
+{
+	const struct ddp_slot *slot = &agent->node->slots[task];
+	struct ddp_rank_progress now = {
+		.beats = read_beats(slot->heartbeat_file),
+		.printed = ddp_tee_printed(agent->tee, task),
+	};
+	size_t i;
+
+	for (i = 0; i < all->count; i++) {
+		if (all->data[i].rank != slot->rank)
+			continue;
+		now.cpu += all->data[i].cpu;
+		now.stored += read_stored(all->data[i].pid);
+	}
+	return now;
+}
+
+/* Once a process polls, it stays so. */
+static bool polls(const struct ddp_agent *agent, uint32_t task,
+		  const struct ddp_processes *all)
+{
+	size_t i;
+
+	if (agent->progress.ranks[task].polls)
+		return true;
+	for (i = 0; i < all->count; i++)
+		if (all->data[i].rank == agent->node->slots[task].rank &&
+		    does_poll(all->data[i].pid))
+			return true;
+	return false;
+}
+
+/*
+ * The clock ticks of a CPU that are work: where more processes want to run than
+ * there are CPUs, as much less.
+ */
+static uint64_t find_work(int64_t passed_ms)
+{
+	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), running = 0;
+	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK) *
+			 (uint64_t)passed_ms / 1000 / CPU_PART;
+	char *text = ddp_file_read("/proc/loadavg");
+
+	if (text)
+		sscanf(text, "%*s %*s %*s %" SCNu64, &running);
+	free(text);
+	if (running > cpus)
+		ticks = ticks * cpus / running;
+	return ticks > 0 ? ticks : 1;
+}
+
+/* What ends takes its share with it, so that sums can become less. */
+static bool is_more(uint64_t now, uint64_t before, uint64_t by)
+{
+	return now > before && now - before >= by;
+}
+
+static void look_again(struct ddp_agent *agent, uint32_t task,
+		       const struct ddp_processes *all, uint64_t work,
+		       int64_t passed_ms)
+{
+	struct ddp_rank_progress *rank = &agent->progress.ranks[task];
+	struct ddp_rank_progress now = look(agent, task, all);
+	bool moved;
+
+	now.works = is_more(now.cpu, rank->cpu, work);
+	moved = now.beats != rank->beats || now.printed != rank->printed ||
+		is_more(now.stored, rank->stored, STORED_MIN);
+	now.polls = rank->polls;
+	if (!moved && now.works && !now.beats) {
+		now.polls = polls(agent, task, all);
+		moved = !now.polls;
+	}
+	if (passed_ms > DDP_HANG_SAMPLE_MAX_MS)
+		passed_ms = DDP_HANG_SAMPLE_MAX_MS;
+	now.idle_ms = moved ? 0 : rank->idle_ms + (uint32_t)passed_ms;
+	*rank = now;
+}
+
+static bool runs(const struct ddp_agent *agent, uint32_t task)
+{
+	return !agent->tasks[task].ended && !agent->tasks[task].gone_ns;
+}
+
+static void sample(struct ddp_agent *agent, int64_t now_ms)
+{
+	struct ddp_progress *progress = &agent->progress;
+	struct ddp_wire pulse = {
+		.kind = DDP_WIRE_PULSE, .idle_ms = UINT32_MAX,
+	};
+	int64_t passed_ms = now_ms - progress->sampled_ms;
+	uint64_t work = find_work(passed_ms);
+	struct ddp_processes all = { 0 };
+	uint32_t i;
+
+	ddp_step_find(agent, &all);
+	for (i = 0; i < agent->count; i++) {
+		if (!runs(agent, i))
+			continue;
+		look_again(agent, i, &all, work, passed_ms);
+		if (progress->ranks[i].idle_ms < pulse.idle_ms)
+			pulse.idle_ms = progress->ranks[i].idle_ms;
+	}
+	free(all.data);
+	progress->sampled_ms = now_ms;
+	progress->next_ms = ddp_clock_ms() + DDP_HANG_SAMPLE_MS;
+	ddp_talk_send(agent, &pulse);
+}
+
+static bool is_on(const struct ddp_agent *agent)
+{
+	return ddp_plugin.watchdog_s && agent->talk.state == DDP_TALK_ON &&
+	       agent->left > 0 && agent->kill_ms == DDP_CLOCK_NEVER;
+}
+
+int64_t ddp_progress_deadline(const struct ddp_agent *agent)
+{
+	int64_t soon_ms;
+
+	if (!is_on(agent))
+		return DDP_CLOCK_NEVER;
+	soon_ms = ddp_clock_ms() + EXPLAIN_MS;
+	return agent->progress.details && soon_ms < agent->progress.next_ms ?
+		soon_ms : agent->progress.next_ms;
+}
+
+void ddp_progress_serve(struct ddp_agent *agent)
+{
+	struct ddp_progress *progress = &agent->progress;
+	int64_t now_ms = ddp_clock_ms();
+
+	if (!is_on(agent))
+		return;
+	if (!progress->ranks) {
+		progress->ranks = calloc(agent->count,
+					 sizeof(*progress->ranks));
+		progress->sampled_ms = now_ms;
+	}
+	if (progress->ranks && now_ms >= progress->next_ms)
+		sample(agent, now_ms);
+	ddp_explain_serve(agent);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --ddp-watchdog: whether the step hangs. Agents count the time, so that none
+ * in which they are frozen with their ranks counts. Nor does the time in which
+ * nobody reads the output, or srun is stopped: then the ranks wait for that.
+ */
+#define _GNU_SOURCE
+#include "supervisor/watchdog.h"
+
+#include "supervisor/attempt.h"
+#include "supervisor/ending.h"
+#include "supervisor/now.h"
+#include "watch/hang.h"
+
+enum {
+	AWAY_MS = 5000,		/* without a tick, srun was stopped */
+	PARDON_MS = 3000,	/* then what was sent meanwhile arrives */
+	DETAILS_MS = 4000	/* agents take a second less */
+};
+
+/* For how long the step has been idle by its own fault. */
+static uint32_t measure(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	struct ddp_watchdog *watchdog = &attempt->watchdog;
+	uint32_t idle_ms = ddp_hang_idle_ms(&attempt->step);
+
+	if ((watchdog->ticked_ns &&
+	     now_ns - watchdog->ticked_ns > ms(AWAY_MS)) ||
+	    ddp_ending_is_writing(attempt))
+		watchdog->pardons_ns = now_ns + ms(PARDON_MS);
+	if (now_ns < watchdog->pardons_ns)
+		watchdog->pardoned_ms = idle_ms;
+	else if (idle_ms < watchdog->idle_ms)
+		watchdog->pardoned_ms = 0;
+	watchdog->idle_ms = idle_ms;
+	watchdog->ticked_ns = now_ns;
+	return idle_ms - watchdog->pardoned_ms;
+}
+
+static void ask(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	if (ddp_hang_begin(&attempt->step, attempt->wish->watchdog_s) < 0)
+		return;
+	attempt->watchdog.asked_ns = now_ns;
+	ddp_agents_tell(&attempt->agents, DDP_WIRE_EXPLAIN, 0);
+}
+
+void ddp_watchdog_tick(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	struct ddp_watchdog *watchdog = &attempt->watchdog;
+	bool hangs;
+
+	if (!attempt->wish->watchdog_s || attempt->step.failed ||
+	    attempt->child.ended)
+		return;
+	hangs = measure(attempt, now_ns) / 1000 >= attempt->wish->watchdog_s;
+	if (hangs && !watchdog->asked_ns) {
+		ask(attempt, now_ns);
+	} else if (!hangs && watchdog->asked_ns) {
+		watchdog->asked_ns = 0;
+		ddp_hang_clear(&attempt->step);
+	} else if (hangs && (ddp_hang_complete(&attempt->step) ||
+			     now_ns - watchdog->asked_ns >= ms(DETAILS_MS))) {
+		ddp_hang_judge(&attempt->step, now_ns);
+		attempt->step.failed = true;
+	}
+}

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# --ddp-watchdog: a step in which nobody makes progress is ended, and the rank
+# that holds the others up is named; one that is quiet or suspended goes on.
+
+cluster --nodes 2 --gpus 2 --cpus 8
+
+# hangs RANK WHY WORDS...: run the step, which leaves the time at which it hangs
+# in $scratch/since; RANK is named for WHY
+hangs()
+{
+	rank=$1 says=$2
+	shift 2
+	rm -f since
+	call login srun --ddp -N2 --ntasks-per-node=2 "$@"
+	took=$((($(date +%s%N) - $(cat since)) / 1000000))
+	sed -n 's/^\(slurm-ddp: no rank has.*\)/\1/p' err >why
+	test "$(sed 's/.*step ends; //' why)" = \
+		"rank $rank holds the others up: $says" && test "$status" = 124
+	result $? "${name:-$*}: rank $rank is named"
+	name=
+}
+
+# soon MS: it did not take longer, which is far more than it needs
+soon()
+{
+	echo "$took ms" >why
+	test "$took" -le "$1"
+	result $? 'not much later than the time that was given'
+}
+
+# goes_on NAME WORDS...: the step ends well, without a word
+goes_on()
+{
+	name=$1
+	shift
+	call login srun --ddp --ddp-watchdog=5 -N2 --ntasks-per-node=2 "$@"
+	grep '^slurm-ddp' err >why
+	test $? = 1 && test "$status" = 0
+	result $? "$name"
+	name=
+}
+
+stamp='date +%s%N >since; '
+mkdir -m 777 folder
+export TMPDIR="$scratch/folder"
+name='a shell that reads for ever, and others that sleep' hangs 1 \
+	'waiting elsewhere than the others' --ddp-watchdog=5 \
+	--ddp-report=report.json sh -c "$stamp"'mkfifo $RANK.fifo
+	test $RANK = 1 && read line <>$RANK.fifo; sleep 1000; exit'
+soon 40000
+cat >check.py <<'END'
+import json
+report = json.load(open("report.json"))
+verdict = report["verdict"]
+assert report["exit_code"] == 124, report
+assert 5 <= verdict.pop("after_s") <= 60, report
+assert verdict == {"kind": "hang", "seconds": 5, "why": "place",
+                   "lagging": [1]}, report
+rank = report["ranks"][1]
+assert rank["state"] == "S" and rank["heartbeats"] == 0, report
+assert 5 <= rank["idle_s"] <= 60 and rank["waits_in"], report
+END
+check 'the report says it, too' python3 check.py
+rm -f ./*.fifo
+
+# A rank whose heart has beaten, and that is busy for ever
+name='a busy loop behind heartbeats' hangs 2 'behind in heartbeats' \
+	--ddp-watchdog=5 sh -c "$stamp"'
+	test $RANK = 2 || printf "\2\0\0\0\0\0\0\0" >$DDP_HEARTBEAT_FILE
+	test $RANK = 2 && printf "\1\0\0\0\0\0\0\0" >$DDP_HEARTBEAT_FILE
+	test $RANK = 2 && while :; do :; done
+	sleep 1000; exit'
+equal 'no file is left' '' "$(ls folder)"
+unset TMPDIR
+
+goes_on 'one rank sleeps, and the others print' sh -c \
+	'test $RANK = 3 && exec sleep 9
+	for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 1; done'
+goes_on 'one rank computes without a word, and the others wait' sh -c \
+	'test $RANK = 3 || exec sleep 9; timeout 9 sh -c "while :; do :; done"
+	true'
+call login sh -c 'srun --ddp --ddp-watchdog=5 -n1 \
+	sh -c "yes | head -c 3000000" | { sleep 12; wc -c; }'
+equal 'nobody reads the output for a while' '0 3000000' "$status $(cat out)"
+
+# Suspended for longer than the watchdog waits
+bounded 60 srun --ddp --ddp-watchdog=5 -J paused -N2 -n2 \
+	sh -c 'for i in 1 2 3 4 5 6; do echo $i; sleep 1; done' >out 2>err &
+until job=$(bounded 9 squeue -h -n paused -t R -o %A) && test -n "$job" &&
+	test -s out; do
+	sleep 0.1
+done
+admin n1 scontrol suspend "$job"
+sleep 12
+admin n1 scontrol resume "$job"
+wait $!
+status=$?
+grep '^slurm-ddp' err >why
+test $? = 1 && test "$status $(wc -l <out)" = '0 12'
+result $? 'a step that is suspended goes on'
+
+# Two steps at once, of which one hangs
+for try in a b; do
+	bounded 60 srun --ddp --ddp-watchdog=6 -N2 -n2 -c2 sh -c \
+		'echo $NCCL_RAS_ADDR
+		test $0 = a && exec sleep 1000
+		for i in 1 2 3 4 5 6 7 8 9; do echo; sleep 1; done' \
+		$try >$try.out 2>$try.err &
+	eval "$try=$!"
+done
+wait "$a"
+first=$?
+wait "$b"
+equal 'of two steps the one that hangs is ended' '124 0' "$first $?"
+sort -u a.out b.out | grep -c '^localhost:[0-9]*$' >why
+test "$(cat why)" = 2 && test "$(sort -u b.out | grep -c localhost)" = 1
+result $? 'and NCCL has a port of its own in each'
+call login srun --ddp -n1 sh -c 'echo ${NCCL_RAS_ADDR-none}' \
+	'${DDP_HEARTBEAT_FILE-none}'
+equal 'without a watchdog there is none' none "$(cat out)"
+refuses '--ddp-watchdog=0: not a time' srun --ddp --ddp-watchdog=0 -n1 true
+
+# ddp-train over MPI, whose ranks wait by looking again and again
+if test -n "$train"; then
+	cp /usr/share/common-licenses/GPL-3 text
+	rm -f log
+	name='ddp-train, stopped' hangs 2 stopped --ddp-watchdog=5 sh -c '
+		test $RANK -ne 2 || {
+			until test -s log; do sleep 0.1; done
+			date +%s%N >since
+			kill -STOP $$
+		} &
+		exec ddp-train "$@"' ddp-train --data text --log log \
+		--steps 1000000000
+	soon 40000
+else
+	skip 'ddp-train, stopped' 'ddp-train was not built'
+fi
+
+python=/usr/bin/python3
+if ! $python -c 'import torch.distributed' 2>why; then
+	skip 'PyTorch hangs' "no torch for $python"
+	return
+fi
+cat >hang.py <<'END'
+"""Data-parallel steps of one rank that does what it should not, in step 3:
+hang.py stop|sleep|leave|quiet RANK"""
+import os, signal, sys, time
+import torch
+import torch.distributed as dist
+
+how, who = sys.argv[1], int(sys.argv[2])
+dist.init_process_group("gloo", init_method="env://")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def compute(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        torch.mm(torch.rand(128, 128), torch.rand(128, 128))
+
+for step in range(5):
+    if dist.get_rank() == who and step == 3:
+        with open("since", "w") as since:
+            since.write(str(time.time_ns()))
+        if how == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if how == "sleep":
+            time.sleep(100000)
+        if how == "leave":
+            break
+    if how == "quiet" and step > 2:
+        compute(15 if dist.get_rank() == who else 1)
+    optimizer.zero_grad()
+    model(torch.rand(8, 64)).sum().backward()
+    optimizer.step()
+dist.barrier()
+END
+chmod 777 .
+for how in stop sleep leave; do
+	says='waiting elsewhere than the others'
+	test $how != stop || says=stopped
+	name="PyTorch over gloo, $how" hangs 2 "$says" --ddp-watchdog=10 -c2 \
+		env USE_LIBUV=0 $python hang.py $how 2
+	soon 45000
+done
+rm -f since
+call login srun --ddp --ddp-watchdog=10 -N2 --ntasks-per-node=2 -c2 \
+	env USE_LIBUV=0 $python hang.py quiet 1
+grep '^slurm-ddp' err >why
+test $? = 1 && test "$status" = 0
+result $? 'PyTorch with long quiet steps is left alone'
