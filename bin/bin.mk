@@ -60,7 +60,8 @@ ifeq ($(HAVE_PMIX),yes)
 BENCH_SRC := $(filter-out %/no_nccl.c,$(BENCH_SRC))
 BENCH_LIB := obj/lib/libddp.a
 else
-BENCH_SRC := $(filter-out %/nccl.c %/device.c,$(BENCH_SRC)) \
+BENCH_SRC := $(filter-out %/nccl.c %/device.c \
+	$(srcdir)/bin/ddp-bench/preflight%,$(BENCH_SRC)) \
 	$(srcdir)/bin/ddp-bench/no_nccl.c
 endif
 BENCH_OBJ := $(sort $(BENCH_SRC:$(srcdir)/bin/ddp-bench/%.c=obj/bin/bench/%.o))

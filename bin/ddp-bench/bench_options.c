@@ -9,7 +9,7 @@
 #define SIZE_UNSET UINT64_MAX
 
 enum { MANY = 1000000, FACTOR_MAX = 1024 };
-enum { BACKEND_NCCL, BACKEND_MPI };
+enum { BACKEND_NCCL, BACKEND_MPI, BACKEND_OPEN };
 
 static const struct backend *const backends[] = {
 	[BACKEND_NCCL] = &backend_nccl, [BACKEND_MPI] = &backend_mpi
@@ -19,7 +19,7 @@ static const struct options defaults = {
 	.type = FLOAT, .average = AVERAGE_MEAN,
 	.min_bytes = SIZE_UNSET, .max_bytes = SIZE_UNSET,
 	.step_bytes = 1 << 20, .step_factor = 1,
-	.iters = 20, .warmup_iters = 1, .check = 1
+	.iters = 20, .warmup_iters = 1, .check = 1, .limit = 7
 };
 
 static const struct tool_option rows[] = {
@@ -31,9 +31,15 @@ static const struct tool_option rows[] = {
 	  .help = "instead: every pair of nodes; names slow ones" },
 	{ "bootstrap", TOOL_FLAG, AT(bootstrap),
 	  .help = "instead: the time until ranks can communicate" },
+	{ "preflight", TOOL_FLAG, AT(preflight),
+	  .help = "instead: name the nodes that are not fit for a job" },
+	{ "limit", TOOL_WHOLE, AT(limit), .min = 2, .max = 3600, .value = "N",
+	  .help = "of --preflight: seconds without news from any rank\n"
+		  "after which it ends (default: 7)" },
 	{ "backend", TOOL_CHOICE, AT(backend_index),
 	  .words = TOOL_WORDS("nccl", "mpi"),
-	  .help = "what moves the data (default: nccl)" },
+	  .help = "what moves the data (default: nccl; --preflight:\n"
+		  "mpi if the step has no GPU)" },
 	{ "minbytes", TOOL_SIZE, AT(min_bytes), .letter = 'b', .value = "SIZE",
 	  .heading = "How, in the words of nccl-tests; SIZE in bytes or as "
 		     "8K, 64M, 1G",
@@ -109,6 +115,10 @@ static int check(const struct options *options, struct ddp_error *error)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--pairs and "
 				     "--bootstrap are two measurements; leave "
 				     "one out");
+	if (options->preflight && (options->pairs || options->bootstrap))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--preflight "
+				     "and --%s are two things; leave one out",
+				     options->pairs ? "pairs" : "bootstrap");
 	if (options->max_bytes < options->min_bytes)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--minbytes "
 				     "%" PRIu64 " is more than --maxbytes %"
@@ -132,9 +142,14 @@ int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error)
 {
 	struct options parsed = defaults;
-	int result = tool_options_parse(&bench_options, argc, argv, &parsed,
-					NULL, error);
+	int result;
 
+	parsed.backend_index = BACKEND_OPEN;
+	result = tool_options_parse(&bench_options, argc, argv, &parsed, NULL,
+				    error);
+	parsed.backend_given = parsed.backend_index != BACKEND_OPEN;
+	if (!parsed.backend_given)
+		parsed.backend_index = BACKEND_NCCL;
 	complete_sizes(&parsed);
 	if (result == 0 && !parsed.help && !parsed.version)
 		result = check(&parsed, error);

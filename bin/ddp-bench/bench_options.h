@@ -14,16 +14,18 @@ enum average { AVERAGE_RANK0, AVERAGE_MEAN, AVERAGE_MIN, AVERAGE_MAX };
 
 /* What the command line says, with defaults for the rest. */
 struct options {
-	bool pairs, bootstrap;		/* what to measure; neither: a
-					   collective */
+	bool pairs, bootstrap, preflight;	/* what to do; none: measure a
+						   collective */
 	unsigned backend_index;
 	const struct backend *backend;	/* never NULL */
+	bool backend_given;
 	enum collective collective;
 	enum type type;
 	enum redop redop;
 	enum average average;
 	uint64_t min_bytes, max_bytes, step_bytes, step_factor;
 	uint64_t iters, warmup_iters, check, root;
+	uint64_t limit;			/* seconds */
 	bool share_gpu, json;
 	bool help, version;
 };

@@ -14,7 +14,7 @@
 #include "tool/promise.h"
 
 /* Searches backwards, as most ranks follow another one of their node. */
-static void find_node(struct world *world, int rank)
+void world_find_node(struct world *world, int rank)
 {
 	struct member *members = world->members;
 	int before = rank - 1;
@@ -51,7 +51,7 @@ int world_open(struct world *world, const struct backend *backend,
 	ddp_text_quote(own.host);
 	backend->gather(&own, world->members, sizeof(own));
 	for (int rank = 0; rank < world->size; rank++)
-		find_node(world, rank);
+		world_find_node(world, rank);
 	return 0;
 }
 

@@ -33,6 +33,9 @@ int world_open(struct world *world, const struct backend *backend,
 /* Closes the backend as well. */
 void world_close(struct world *world);
 
+/* Set a rank's node by its host, once all ranks before it have theirs. */
+void world_find_node(struct world *world, int rank);
+
 /* How many ranks a node has. */
 int world_node_size(const struct world *world, int node);
 

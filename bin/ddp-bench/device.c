@@ -110,6 +110,26 @@ static int choose(int local_rank, bool share, int *ordinal,
 	return 0;
 }
 
+int device_count(uint32_t *count, int *version, struct ddp_error *error)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	int (*get_version)(int *version) = NULL;
+	int devices = 0;
+
+	if (!lib)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "there is no "
+				     "NVIDIA driver (%s)", dlerror());
+	if (look_up(error) < 0 ||
+	    ended("cuInit", cuda.init(0), error) < 0 ||
+	    ended("cuDeviceGetCount", cuda.count_devices(&devices), error) < 0)
+		return -1;
+	*(void **)&get_version = dlsym(lib, "cuDriverGetVersion");
+	if (!get_version || get_version(version) != 0)
+		*version = 0;
+	*count = (uint32_t)devices;
+	return 0;
+}
+
 int device_open(int local_rank, bool share, char *name, size_t size,
 		struct ddp_error *error)
 {

@@ -9,8 +9,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "layout/error.h"
+
+/* How many GPUs this process sees, and the driver's CUDA, as 12040 for 12.4. */
+int device_count(uint32_t *count, int *version, struct ddp_error *error);
 
 /*
  * Choose the GPU: the only visible one, or else the local rank's; with share,

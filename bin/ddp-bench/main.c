@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "bootstrap.h"
 #include "pairs.h"
+#include "preflight.h"
 #include "tool/agree.h"
 #include "tool/promise.h"
 #include "tool/tool.h"
@@ -86,6 +87,8 @@ int main(int argc, char **argv)
 	if (options.help || options.version)
 		return tool_options_answer(&bench_options, options.help);
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (options.preflight)
+		return preflight_run(&options);
 	if (run(&options, &mine, &bad, &error) == 0)
 		return bad;
 	return error.code == DDP_ERROR_ARGUMENT ||

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the ranks of a preflight tell rank 0, as it goes over the connection.
+ * Plain data. A text is "" where there is nothing to say.
+ */
+#ifndef DDP_BENCH_FACTS_H
+#define DDP_BENCH_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FACT_TEXT = 160, FACT_VERSION = 48, FACT_HOST = 64 };
+
+/* What must be the same on all nodes. */
+enum version { DRIVER, CUDA, NCCL, LIBDDP, MPI, VERSIONS };
+
+/* A PCIe link; 0: not known. */
+struct link {
+	uint32_t speed;			/* in 0.1 GT/s of a lane */
+	uint32_t width;			/* lanes */
+};
+
+/* What a rank has. */
+struct facts {
+	char versions[VERSIONS][FACT_VERSION];
+	uint32_t gpus_given;		/* by the step, to this rank's view */
+	uint32_t gpus_seen;		/* by CUDA */
+	char gpu_error[FACT_TEXT];	/* a GPU, CUDA or NCCL does not work */
+	char bus_id[32];
+	struct link link, most;		/* while it works; what it could */
+	double clock_s;			/* rank 0's clock minus this rank's */
+	double clock_error_s;		/* at most so far off */
+};
+
+enum { ROUNDS = 3 };
+
+/* What a rank is doing, in this order. */
+enum stage { STAGE_BEGIN, STAGE_MEET, STAGE_MATCH, STAGE_SUM, STAGE_DONE };
+
+/* What it has moved so far. */
+struct moved {
+	uint32_t stage;
+	uint32_t matches;		/* that have ended */
+	double seconds;			/* its fastest exchange; 0: none */
+	double common;			/* the median of those of all ranks */
+	uint64_t wrong;			/* elements, of matches */
+	uint64_t wrong_sum;		/* elements, of the all-reduce */
+	bool slow;			/* in each of several attempts */
+	char error[FACT_TEXT];		/* it could not go on */
+};
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ddp-bench --preflight: is every node fit for a job, and which is not?
+ *
+ * Whatever can hang is done by a worker, a child of each rank's process: it
+ * gathers facts (preflight_facts.c) and moves data (preflight_move.c). The
+ * rank's process itself (preflight.c) only passes on what the worker says. It
+ * connects to the master's address (preflight_meet.c), where a child of rank
+ * 0's listens (preflight_server.c): that collects what has come until nothing
+ * more comes, judges it (verdict.h) and prints (preflight_print.c). Neither MPI
+ * nor PMIx nor NCCL have to work for it.
+ */
+#ifndef DDP_BENCH_PREFLIGHT_H
+#define DDP_BENCH_PREFLIGHT_H
+
+#include <stdint.h>
+
+#include "bench_options.h"
+#include "bench_world.h"
+#include "facts.h"
+#include "verdict.h"
+
+/* Run it on this rank, and print the verdict. Returns the exit status. */
+int preflight_run(const struct options *options);
+
+/* ---- what goes over the connections; PREFLIGHT_TAG_SIZE for "JOB.STEP" */
+
+enum { PREFLIGHT_TAG_SIZE = 32 };
+
+enum message_kind {
+	MESSAGE_HELLO, MESSAGE_CLOCK, MESSAGE_FACTS, MESSAGE_MOVED,
+	MESSAGE_HERE
+};
+
+/* Of a rank, or of its worker. This part is the same in every version. */
+struct header {
+	char tag[PREFLIGHT_TAG_SIZE];	/* both ends are of one step */
+	uint32_t size;			/* of the message */
+	uint32_t kind, rank, world_size;
+	char host[FACT_HOST];
+	char version[16];		/* of ddp-bench */
+};
+
+struct message {
+	struct header header;
+	union {
+		struct facts facts;
+		struct moved moved;
+	};
+};
+
+/*
+ * Of rank 0's: the time; begin to move data by MPI or NCCL (value); tell that
+ * you are here; end, with an exit status (value).
+ */
+enum word_kind { WORD_CLOCK, WORD_GO, WORD_ASK, WORD_END };
+enum { GO_MPI, GO_NCCL };
+
+struct word {
+	char tag[PREFLIGHT_TAG_SIZE];
+	uint32_t kind, value;
+	double clock_s;
+};
+
+/* The date in seconds. */
+double preflight_date(void);
+
+/* ---- a rank's parts */
+
+struct preflight {
+	const struct options *options;
+	int rank, size, local_rank;
+	const char *master, *port;	/* MASTER_ADDR and MASTER_PORT */
+	char host[FACT_HOST];
+	char tag[PREFLIGHT_TAG_SIZE];
+};
+
+/* A message of this rank, with all but its content. */
+struct message preflight_message(const struct preflight *preflight,
+				 enum message_kind kind);
+
+/* All of it, however long that takes. Returns 0; -1: the other end is gone. */
+int preflight_send(int fd, const void *data, size_t size);
+int preflight_receive(int fd, void *data, size_t size);
+
+/*
+ * Resolve and reach the master by a deadline of ddp_clock_ms, say hello, and
+ * measure its clock. Returns the connection, or -1 with why.
+ */
+int preflight_meet(const struct preflight *preflight, int64_t deadline,
+		   struct facts *clock, char why[FACT_TEXT]);
+
+/* The worker: what it finds it sends as messages, and it reads words. */
+void facts_gather(const struct preflight *preflight, struct facts *facts);
+void preflight_move(const struct preflight *preflight,
+		    const struct backend *backend, int fd);
+
+/* The speed and the width of the PCI device facts->bus_id; they stay 0 where
+ * the kernel does not tell them. */
+void link_read(struct facts *facts);
+
+/*
+ * The process that judges; returns the exit status. fd listens. Where it
+ * cannot, preflight_listen returns -1 with why.
+ */
+int preflight_listen(const struct preflight *preflight, char why[FACT_TEXT]);
+int preflight_serve(const struct preflight *preflight, int fd);
+
+/* ---- the verdict in words */
+
+struct preflight_summary {
+	const struct world *world;
+	const struct facts *facts;	/* of all ranks */
+	const char *backend;		/* that moved data */
+	const char *why_not_moved;	/* NULL: data was moved */
+	double seconds;
+};
+
+void preflight_print(const struct preflight_summary *summary,
+		     const struct verdict *verdict, bool json);
+
+#endif

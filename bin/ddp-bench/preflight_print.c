@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a preflight has found: a line for each finding, or one of success. */
+#include <stdio.h>
+
+#include "preflight.h"
+#include "tool/tool.h"
+
+static const char *host_of(const struct world *world, int node)
+{
+	for (int rank = 0; rank < world->size; rank++)
+		if (world->members[rank].node == node)
+			return world->members[rank].host;
+	return NULL;
+}
+
+static void print_node_json(const struct world *world, int node)
+{
+	if (node < 0)
+		printf("null");
+	else
+		tool_print_json(stdout, host_of(world, node));
+}
+
+static void print_findings_json(const struct preflight_summary *summary,
+				const struct verdict *verdict)
+{
+	for (size_t i = 0; i < verdict->count; i++) {
+		const struct finding *finding = &verdict->list[i];
+
+		printf("{\"node\":");
+		print_node_json(summary->world, finding->node);
+		printf(",\"check\":\"%s\",\"text\":", finding->check);
+		tool_print_json(stdout, finding->text);
+		puts("}");
+	}
+}
+
+static void print_json(const struct preflight_summary *summary,
+		       const struct verdict *verdict)
+{
+	const struct world *world = summary->world;
+	const char *comma = "";
+
+	print_findings_json(summary, verdict);
+	printf("{\"ok\":%s,\"ranks\":%d,\"nodes\":%d,\"seconds\":%.3f,"
+	       "\"not_moved\":", verdict->count == 0 ? "true" : "false",
+	       world->size, world->node_count, summary->seconds);
+	if (summary->why_not_moved)
+		tool_print_json(stdout, summary->why_not_moved);
+	else
+		printf("null");
+	printf(",\"bad_nodes\":[");
+	for (int node = 0; node < world->node_count; node++) {
+		if (!verdict_has(verdict, node))
+			continue;
+		printf("%s", comma);
+		print_node_json(world, node);
+		comma = ",";
+	}
+	puts("]}");
+}
+
+static double find_clocks(const struct preflight_summary *summary)
+{
+	const struct facts *all = summary->facts;
+	double low = all[0].clock_s, high = low;
+
+	for (int rank = 0; rank < summary->world->size; rank++) {
+		low = all[rank].clock_s < low ? all[rank].clock_s : low;
+		high = all[rank].clock_s > high ? all[rank].clock_s : high;
+	}
+	return high - low;
+}
+
+/* The GPUs of all nodes together: each node's lowest rank sees them all. */
+static uint32_t count_gpus(const struct preflight_summary *summary)
+{
+	uint32_t count = 0;
+
+	for (int rank = 0; rank < summary->world->size; rank++)
+		if (summary->world->members[rank].local_rank == 0)
+			count += summary->facts[rank].gpus_given;
+	return count;
+}
+
+static void print_versions(const struct preflight_summary *summary)
+{
+	static const char *const names[VERSIONS] = {
+		[DRIVER] = "driver ", [CUDA] = "CUDA ", [NCCL] = "NCCL ",
+		[LIBDDP] = "libddp ", [MPI] = ""
+	};
+
+	for (int what = 0; what < VERSIONS; what++) {
+		const char *text = verdict_version(summary->world,
+						   summary->facts,
+						   (enum version)what);
+
+		if (text)
+			printf(", %s%s", names[what], text);
+	}
+}
+
+static void print_passed(const struct preflight_summary *summary)
+{
+	const struct world *world = summary->world;
+	uint32_t gpus = count_gpus(summary);
+	struct link link = summary->facts[0].link;
+
+	printf("ddp-bench: preflight passed: %d rank%s on %d node%s in %.1f s",
+	       world->size, world->size > 1 ? "s" : "", world->node_count,
+	       world->node_count > 1 ? "s" : "", summary->seconds);
+	if (gpus > 0)
+		printf(", %u GPU%s", gpus, gpus > 1 ? "s" : "");
+	print_versions(summary);
+	printf(", master reached, clocks within %.1f ms",
+	       find_clocks(summary) * 1e3);
+	if (link.speed > 0)
+		printf(", links %.1f GT/s x%u", link.speed / 10., link.width);
+	if (summary->why_not_moved)
+		printf(", exchanges and all-reduce not checked (%s)\n",
+		       summary->why_not_moved);
+	else
+		printf(", all-reduce by %s right, %s\n", summary->backend,
+		       world->node_count > 2 ? "no node slow" :
+		       "too few nodes to tell a slow one");
+}
+
+void preflight_print(const struct preflight_summary *summary,
+		     const struct verdict *verdict, bool json)
+{
+	if (json) {
+		print_json(summary, verdict);
+		return;
+	}
+	if (verdict->count == 0) {
+		print_passed(summary);
+		return;
+	}
+	for (size_t i = 0; i < verdict->count; i++) {
+		const struct finding *finding = &verdict->list[i];
+		const char *host = host_of(summary->world, finding->node);
+
+		fprintf(stderr, "ddp-bench: %s%s%s\n", host ? host : "",
+			host ? ": " : "", finding->text);
+	}
+}

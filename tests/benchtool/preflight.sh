@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # variables of run; sed and sh expand
+# ddp-bench --preflight on a real cluster, healthy and with planted faults: each
+# must be named, and nothing else.
+
+# names NAME FINDINGS COMMAND...: within 15 s, with the command's own time to
+# start, it fails and finds "NODE CHECK, NODE CHECK"; "": it exits with 0. Where
+# Slurm has to kill a rank, srun's exit code is that signal's.
+names()
+{
+	names_name=$1 names_want=$2
+	shift 2
+	names_status=$((${#names_want} > 0))
+	begin=$(date +%s)
+	call timeout 60 "$@" --json
+	took=$(($(date +%s) - begin))
+	equal "$names_name" "$names_status $names_want" \
+		"$((status > 0)) $(tr -d '"' \
+		<out | sed -n 's/^{node:\([^,]*\),check:\([^,]*\),.*/\1 \2/p' |
+		sort | paste -sd, | sed 's/,/, /g')"
+	equal "$names_name: in time, and as the list of bad nodes" \
+		"yes $(echo "$names_want" | tr ',' '\n' | awk '{ print $1 }' |
+			sort -u | paste -sd,)" \
+		"$(test $took -le 15 && echo yes) $(sed -n \
+			's/.*"bad_nodes":\[\(.*\)\]}$/\1/p' out | tr -d '"')"
+}
+
+# Wrappers of what a task runs
+make_wrappers()
+{
+	# on NODE NAME=VALUE COMMAND...: with the variable on this node
+	cat >on <<-'END'
+	#!/bin/sh
+	node=$1 set=$2
+	shift 2
+	test "$SLURMD_NODENAME" != "$node" || export "$set"
+	exec "$@"
+	END
+	# stopped RANK COMMAND...: the rank is stopped before it begins
+	cat >stopped <<-'END'
+	#!/bin/sh
+	rank=$1
+	shift
+	test "$SLURM_PROCID" != "$rank" || kill -STOP $$
+	exec "$@"
+	END
+	chmod 755 on stopped
+}
+
+# A clock that is 30 s ahead; not a real one: time namespaces do not have the
+# date
+make_shims()
+{
+	cat >clock.c <<-'END'
+	#define _GNU_SOURCE
+	#include <dlfcn.h>
+	#include <time.h>
+	int clock_gettime(clockid_t clock, struct timespec *now)
+	{
+		int (*real)(clockid_t, struct timespec *);
+		int result;
+
+		*(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+		result = real(clock, now);
+		if (result == 0 && clock == CLOCK_REALTIME)
+			now->tv_sec += 30;
+		return result;
+	}
+	END
+	# A rank that is stopped, with its worker, as that begins MPI
+	cat >stop.c <<-'END'
+	#include <signal.h>
+	#include <unistd.h>
+	int MPI_Init_thread(int *argc, char ***argv, int required, int *had)
+	{
+		(void)argc, (void)argv, (void)required, (void)had;
+		kill(getppid(), SIGSTOP);
+		return raise(SIGSTOP);
+	}
+	END
+	"$cc" -shared -fPIC -o clock.so clock.c -ldl &&
+		"$cc" -shared -fPIC -o stop.so stop.c
+}
+
+# on_node NODE COMMAND...: as the administrator
+on_node()
+{
+	on_node=$1
+	shift
+	"$sandbox" exec --dir "$dir/cluster" --root --node "$on_node" "$@"
+}
+
+test_preflight_cpus()
+{
+	call timeout 60 ./step -N3 -n6 "$bench" --preflight
+	test "$status" -eq 0 && test "$(wc -l <out)" -eq 1 &&
+		grep -q 'preflight passed: 6 ranks on 3 nodes .*no node slow$' \
+			out && grep -q 'clocks within ' out && ! test -s err
+	result $? '--preflight passes with one line'
+	names 'as JSON, too' '' ./step -N3 -n6 "$bench" --preflight
+	names 'a rank that is stopped before it begins' 'n2 rank' \
+		./step -K -N3 -n6 ./stopped 3 "$bench" --preflight
+	call timeout 60 ./step -K -N3 -n6 ./stopped 0 "$bench" --preflight \
+		--limit 3
+	test "$status" -gt 0 && grep -q "n2: nobody listens at .* n1:29400" err
+	result $? 'rank 0 as well'
+	names 'a rank that is stopped while data moves' 'n2 rank' \
+		./step -K -N3 -n3 ./on n2 LD_PRELOAD="$scratch/stop.so" "$bench" \
+		--preflight --limit 3
+	check 'which is told from one that never came' \
+		grep -q 'answers no more' out
+	names 'a wrong clock' 'n2 clock' ./step -N3 -n6 \
+		./on n2 LD_PRELOAD="$scratch/clock.so" "$bench" --preflight
+	check 'with how far it is off' grep -q '30\.0 s ahead of' out
+	names "a wrong clock of rank 0's node" 'n1 clock' ./step -N3 -n6 \
+		./on n1 LD_PRELOAD="$scratch/clock.so" "$bench" --preflight
+	grep -v ' n1$' "$dir/cluster/etc/hosts" >hosts
+	on_node n2 mount --bind "$scratch/hosts" /etc/hosts
+	names "a node that does not know the master's name" 'n2 rank' \
+		./step -N3 -n6 "$bench" --preflight --limit 3
+	on_node n2 umount /etc/hosts
+	check 'with the cause' grep -q 'n2: cannot resolve .* n1: ' err
+	sed 's/^.* n1$/10.77.0.99 n1/' "$dir/cluster/etc/hosts" >other
+	on_node n3 mount --bind "$scratch/other" /etc/hosts
+	names 'a node that does not reach the master' 'n3 rank' \
+		./step -N3 -n6 "$bench" --preflight --limit 3
+	on_node n3 umount /etc/hosts
+	check 'with the address' grep -q 'n1:29400 (10.77.0.99): ' err
+	if on_node n2 tc qdisc add dev eth0 root tbf rate 10mbit burst 16k \
+		latency 200ms 2>err; then
+		names 'a slow link' 'n2 slow' \
+			./step -N3 -n3 "$bench" --preflight
+		names 'two faults at once' 'n2 slow, n3 clock' ./step -N3 -n3 \
+			./on n3 LD_PRELOAD="$scratch/clock.so" "$bench" \
+			--preflight
+		on_node n2 tc qdisc del dev eth0 root
+	else
+		skip 'a slow link' "no tc: $(cat err)"
+	fi
+	on_node n1 "$python" -c 'import os, socket, time
+s = socket.create_server(("", 29400))
+while not os.path.exists("checked"): time.sleep(0.1)' &
+	until on_node n1 "$python" -c 'import socket
+socket.create_connection(("n1", 29400))' 2>/dev/null; do
+		sleep 0.05
+	done
+	call timeout 60 ./step -N3 -n3 "$bench" --preflight
+	test "$status" -eq 1 && grep -q 'n1: cannot listen at .* 29400: ' err
+	result $? 'a port that another program has is told'
+	touch checked
+	wait $!
+}
+
+# The fakes of test_nccl
+test_preflight_gpus()
+{
+	mkdir -p -m 777 ids
+	export LD_LIBRARY_PATH="$scratch" FAKE_NCCL_DIR="$scratch/ids"
+	export FAKE_GPUS=2
+	set -- ./step -N3 -n6 --gres=gpu:2
+	call timeout 60 "$@" "$bench" --preflight
+	test "$status" -eq 0 && grep -q ', 6 GPUs, .*by nccl right' out
+	result $? '--preflight passes with GPUs'
+	names 'a GPU that is missing' 'n3 gpu' \
+		"$@" ./on n3 FAKE_GPUS=1 "$bench" --preflight
+	check 'with how many there are' grep -q 'has 2 GPUs .* CUDA finds 1' out
+	names 'a node without any' 'n2 gpu' \
+		"$@" ./on n2 FAKE_GPUS=0 "$bench" --preflight
+	names 'another NCCL' 'n2 nccl' \
+		"$@" ./on n2 FAKE_NCCL_VERSION=21805 "$bench" --preflight
+	check 'with both versions' grep -q '2\.18\.5, but 2\.28\.9 on 4 of 6' \
+		out
+	names 'a sum that is wrong on one rank' 'n3 sum' \
+		env FAKE_NCCL_WRONG=4 "$@" "$bench" --preflight
+	names 'a clock and a GPU' 'n1 clock, n3 gpu' \
+		"$@" ./on n3 FAKE_GPUS=1 \
+		./on n1 LD_PRELOAD="$scratch/clock.so" "$bench" --preflight
+	test_preflight_links "$@"
+	unset LD_LIBRARY_PATH FAKE_NCCL_DIR FAKE_GPUS
+}
+
+# Fake GPUs, 0000:00:00.0 and 0000:01:00.0 of each node; n2's second is narrow.
+test_preflight_links()
+{
+	for node in n1 n2 n3; do
+		on_node $node mount -t tmpfs none /sys/bus/pci/devices
+		on_node $node sh -c 'cd /sys/bus/pci/devices &&
+			mkdir 0000:00:00.0 0000:01:00.0 &&
+			for gpu in *; do
+				echo "32.0 GT/s PCIe" >$gpu/max_link_speed
+				echo "32.0 GT/s PCIe" >$gpu/current_link_speed
+				echo 16 >$gpu/max_link_width
+				echo 16 >$gpu/current_link_width
+			done'
+	done
+	call timeout 60 "$@" "$bench" --preflight
+	test "$status" -eq 0 && grep -q 'links 32\.0 GT/s x16' out
+	result $? 'links of one speed pass'
+	on_node n2 sh -c 'echo 8 \
+		>/sys/bus/pci/devices/0000:01:00.0/current_link_width'
+	names 'a narrow link' 'n2 link' "$@" "$bench" --preflight
+	check 'with the GPU' \
+		grep -q 'GPU 0000:01:00.0 is 32.0 GT/s x8, those of 5' out
+	for node in n1 n2 n3; do
+		on_node $node umount /sys/bus/pci/devices
+	done
+}
+
+test_preflight()
+{
+	make_wrappers
+	if ! make_shims; then
+		skip '--preflight' "no $cc"
+		return
+	fi
+	cluster 3
+	export MASTER_ADDR=n1 MASTER_PORT=29400
+	test_preflight_cpus
+	test ! -e libnccl.so.2 || test_preflight_gpus
+	unset MASTER_ADDR MASTER_PORT
+}
