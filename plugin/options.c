@@ -160,6 +160,13 @@ static struct spank_option options[DDP_OPTION_COUNT] = {
 			 "for this long is ended; who holds it up is named",
 		.has_arg = 1,
 	},
+	[DDP_OPTION_CHECK] = {
+		.arginfo = "[on|off]",
+		.usage = "with --ddp, in a job: before the command, check its "
+			 "nodes by ddp-bench --preflight; if one is not fit, "
+			 "say which and why, and do not start the command",
+		.has_arg = 2,
+	},
 };
 
 void ddp_options_read(int argc, char **argv)

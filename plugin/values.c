@@ -25,6 +25,7 @@ const char *const ddp_option_names[DDP_OPTION_COUNT + 1] = {
 	[DDP_OPTION_RESTARTS] = "--ddp-restarts",
 	[DDP_OPTION_SPARES] = "--ddp-spares",
 	[DDP_OPTION_WATCHDOG] = "--ddp-watchdog",
+	[DDP_OPTION_CHECK] = "--ddp-check",
 };
 
 /* Parse words with commas in between; off must be the only one. */
@@ -208,6 +209,17 @@ static int parse_spares(const char *text, struct ddp_plugin *plugin,
 	return parse_count("--ddp-spares", text, &plugin->spares, error);
 }
 
+static int parse_check(const char *text, struct ddp_plugin *plugin,
+		       struct ddp_error *error)
+{
+	static const char *const words[] = { "on", "off", NULL };
+	int index = *text ? ddp_scan_word("--ddp-check", text, words, error) :
+			    0;
+
+	plugin->check = index == 0;
+	return index < 0 ? -1 : 0;
+}
+
 static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
 					  struct ddp_error *) = {
 	[DDP_OPTION_DDP] = parse_words,
@@ -224,6 +236,7 @@ static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
 	[DDP_OPTION_RESTARTS] = parse_restarts,
 	[DDP_OPTION_SPARES] = parse_spares,
 	[DDP_OPTION_WATCHDOG] = parse_watchdog,
+	[DDP_OPTION_CHECK] = parse_check,
 };
 
 int ddp_value_parse(enum ddp_option option, const char *text,

@@ -24,6 +24,7 @@
 enum {
 	EARLY_MS = 1000,	/* before the judge's own limit */
 	CLOSE_MS = 5000,	/* MPI's and NCCL's end */
+	LOST_MS = 1000,
 	NAP_MS = 10
 };
 
@@ -323,9 +324,14 @@ static int mediate(const struct preflight *preflight, struct worker *worker,
 			rc = tell_hang(preflight, worker, server, clock);
 	}
 	end_worker(worker, status);
-	if (rc < 0)
-		say(preflight, "lost the connection to rank 0");
-	return preflight->rank == 0 || rc < 0 ? status : 0;
+	if (rc == 0)
+		return preflight->rank == 0 ? status : 0;
+	/* Whoever ends the step has told why; leave time for that. */
+	if (preflight->rank == 0)
+		say(preflight, "the process that judges has ended by itself");
+	else
+		poll(NULL, 0, LOST_MS);
+	return 1;
 }
 
 /* For on_alarm, which may call write(2) only. */

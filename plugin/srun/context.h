@@ -33,6 +33,7 @@ struct ddp_srun {
 	bool placed;		/* the arguments have the nodes of the step */
 	char *extra[4];		/* arguments for the next run */
 	size_t extra_count;
+	bool checks;		/* it runs ddp-bench for --ddp-check */
 
 	/* output.c */
 	int held;		/* what stderr goes to meanwhile; -1 */

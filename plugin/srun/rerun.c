@@ -36,15 +36,16 @@ bool ddp_rerun_on(void)
 static void read_mark(void)
 {
 	const char *mark = getenv(MARK);
-	unsigned int pid, count, supervised, placed;
+	unsigned int pid, count, supervised, placed, checks;
 
-	if (mark && sscanf(mark, "%u:%u:%u:%u", &pid, &count, &supervised,
-			   &placed) == 4 &&
+	if (mark && sscanf(mark, "%u:%u:%u:%u:%u", &pid, &count, &supervised,
+			   &placed, &checks) == 5 &&
 	    pid == (unsigned int)getpid()) {
 		ddp_srun.again = true;
 		ddp_srun.done = count;
 		ddp_srun.supervised = supervised;
 		ddp_srun.placed = placed;
+		ddp_srun.checks = checks;
 	}
 	unsetenv(MARK);
 	if (!ddp_srun.again)
@@ -157,12 +158,18 @@ static char **read_arguments(void)
 
 void ddp_rerun_exec(uint32_t component)
 {
-	char **argv = read_arguments(), path[PATH_MAX], mark[64];
+	ddp_rerun_exec_arguments(component, read_arguments());
+}
+
+void ddp_rerun_exec_arguments(uint32_t component, char **argv)
+{
+	char path[PATH_MAX], mark[64];
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	sigset_t none;
 
-	snprintf(mark, sizeof(mark), "%u:%u:%u:%u", (unsigned int)getpid(),
-		 component, ddp_srun.supervised, ddp_srun.placed);
+	snprintf(mark, sizeof(mark), "%u:%u:%u:%u:%u", (unsigned int)getpid(),
+		 component, ddp_srun.supervised, ddp_srun.placed,
+		 ddp_srun.checks);
 	if (!argv || length < 0 || setenv(MARK, mark, 1) < 0)
 		ddp_srun_refuse("cannot read srun's arguments: %s",
 				strerror(errno));

@@ -43,4 +43,8 @@ bool ddp_rerun_added(const char *name);
  */
 void ddp_rerun_exec(uint32_t component) __attribute__((noreturn));
 
+/* The same, with other arguments. */
+void ddp_rerun_exec_arguments(uint32_t component, char **argv)
+	__attribute__((noreturn));
+
 #endif

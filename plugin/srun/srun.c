@@ -23,6 +23,7 @@
 #include "srun/outer.h"
 #include "srun/output.h"
 #include "srun/policy.h"
+#include "srun/preflight.h"
 #include "srun/rerun.h"
 #include "srun/supervise.h"
 
@@ -104,6 +105,8 @@ static void read_component(uint32_t component)
 	if (component >= ddp_rerun_done())
 		ddp_policy_check(component);
 	ddp_again_check(ddp_supervise_ends());
+	if (ddp_plugin.check && !ddp_plugin.dry_run && !ddp_rerun_on())
+		ddp_preflight();
 	if (ddp_again_place())
 		ddp_rerun_exec(component);
 	ddp_launch_read(component);

@@ -90,11 +90,18 @@ bool ddp_supervise(void)
 	if (ddp_plugin.unsupervised || ddp_plugin.dry_run ||
 	    ddp_srun.supervised)
 		return false;
+	/* These are for the command that comes after the check. */
+	if (ddp_srun.checks) {
+		supervisor.grace_s = 0;
+		supervisor.report = NULL;
+		supervisor.notice.number = 0;
+	}
 	read_ports(&supervisor);
 	if (ddp_supervisor_open(&supervisor, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
 	ddp_output_drop();
-	ddp_again_read(&supervisor.restart);
+	if (!ddp_srun.checks)
+		ddp_again_read(&supervisor.restart);
 	if (ddp_supervisor_run(&supervisor, &secret) < 0)
 		ddp_srun_refuse("cannot start srun: %s", strerror(errno));
 	tell_tasks(&supervisor, &secret);

@@ -67,7 +67,8 @@ if has PLUGIN && command -v srun >/dev/null; then
 	ask 'squeue --' --own
 	ask 'salloc --' --ddp --ddp-port --ddp-gpus --ddp-cpus --ddp-env \
 		--ddp-supervise --ddp-report --ddp-grace --ddp-logs --ddp-show \
-		--ddp-signal --ddp-restarts --ddp-spares --ddp-watchdog --own
+		--ddp-signal --ddp-restarts --ddp-spares --ddp-watchdog \
+		--ddp-check --own
 	ask 'srun --ddp=explain,' explain,dry-run \
 		explain,torchrun explain,on explain,off
 	ask 'srun -N2 --ddp-gpus s' share

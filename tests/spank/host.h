@@ -155,6 +155,7 @@ void words_free(char **pieces);
 void test_srun(void);		/* test_srun.c */
 void test_job(void);		/* test_job.c */
 void test_supervise(void);	/* test_supervise.c */
+void test_preflight(void);	/* test_preflight.c */
 void test_launcher(void);	/* test_launcher.c */
 void test_task(void);		/* test_task.c */
 void test_rank(void);		/* test_rank.c */

@@ -41,6 +41,7 @@ int main(int argc, char **argv)
 	test_srun();
 	test_job();
 	test_supervise();
+	test_preflight();
 	test_launcher();
 	test_task();
 	test_rank();

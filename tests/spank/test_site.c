@@ -246,8 +246,8 @@ static const struct spank_case bad_cases[] = {
 	BAD("deny=--ddp-gpu", "option '--ddp-gpu' is not one of --ddp, "
 	    "--ddp-port, --ddp-gpus, --ddp-cpus, --ddp-env, --ddp-supervise, "
 	    "--ddp-report, --ddp-grace, --ddp-logs, --ddp-show, "
-	    "--ddp-signal, --ddp-restarts, --ddp-spares, --ddp-watchdog; "
-	    "did you mean "
+	    "--ddp-signal, --ddp-restarts, --ddp-spares, --ddp-watchdog, "
+	    "--ddp-check; did you mean "
 	    "--ddp-gpus"),
 	BAD("deny=--ddp-gpus=shared", "--ddp-gpus 'shared' is not one of"),
 };

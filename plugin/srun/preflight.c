@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --ddp-check. The same srun runs, with the same options, but with ddp-bench as
+ * its command, and what it prints is read here: lines of ddp-bench's are shown.
+ */
+#define _GNU_SOURCE
+#include "srun/preflight.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "layout/text.h"
+#include "plugin.h"
+#include "srun/arguments.h"
+#include "srun/cli.h"
+#include "srun/context.h"
+#include "srun/mpi.h"
+#include "srun/output.h"
+#include "srun/rerun.h"
+
+#define PROGRAM "ddp-bench"
+#define PASSED PROGRAM ": preflight passed"
+/* Options as srun hands them to what it runs, and as a job hands them on. */
+#define HANDED "_SLURM_SPANK_OPTION_ddp_ddp_"
+#define INHERITED "SLURM_SPANK_" HANDED
+
+enum { SIGNALS_MS = 100, TEXT_MAX = 1 << 20 };
+
+static void refuse_what_cannot_be(void)
+{
+	if (ddp_srun.expected > 1)
+		ddp_srun_refuse("--ddp-check: cannot check a heterogeneous "
+				"step; leave it out");
+	if (ddp_cli_isset("pty") || ddp_cli_isset("multi-prog"))
+		ddp_srun_refuse("--ddp-check: starts another command first, "
+				"and --%s does not fit it; leave it out, or "
+				"run srun --ddp ddp-bench --preflight before",
+				ddp_cli_isset("pty") ? "pty" : "multi-prog");
+	if (!ddp_cli_get("jobid") && !getenv("SLURM_JOB_ID"))
+		ddp_srun_refuse("--ddp-check: this srun makes a job of its "
+				"own, and the check would be another one, on "
+				"other nodes; use it in salloc or sbatch");
+}
+
+/* Where the user's shell finds it, and so where the nodes should. */
+static bool find_program(char path[PATH_MAX])
+{
+	const char *at = getenv("PATH");
+	size_t length;
+
+	for (; at && *at; at += length + (at[length] == ':')) {
+		length = strcspn(at, ":");
+		if (*at == '/' &&
+		    snprintf(path, PATH_MAX, "%.*s/" PROGRAM, (int)length,
+			     at) < PATH_MAX && access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a word is this option, or what getopt takes for it: the first so many
+ * bytes of it or more. *next: its value is the next word.
+ */
+static bool is_option(const char *word, const char *option, size_t least,
+		      bool *next)
+{
+	size_t length = strcspn(word, "=");
+
+	*next = word[length] == '\0';
+	return length >= least && length <= strlen(option) &&
+	       strncmp(word, option, length) == 0;
+}
+
+/* These would put ddp-bench's output somewhere else. */
+static bool hides_output(const char *word, bool *next)
+{
+	return is_option(word, "--ddp-logs", strlen("--ddp-l"), next) ||
+	       is_option(word, "--ddp-show", strlen("--ddp-sh"), next);
+}
+
+/* Like ours, with another command; what comes last counts. */
+static char **make_arguments(char *program)
+{
+	static char *const last[] = {
+		"--output=all", "--error=all", "--input=none", NULL,
+		"--preflight"
+	};
+	const size_t count = sizeof(last) / sizeof(last[0]);
+	char **argv = ddp_arguments_read(), **made;
+	size_t end = (size_t)ddp_arguments_parsed(), to = 0, i;
+	bool next;
+
+	made = argv ? calloc(end + count + 1, sizeof(*made)) : NULL;
+	if (!made)
+		ddp_srun_refuse("cannot read srun's arguments: %s",
+				strerror(errno));
+	for (i = 0; i < end && argv[i]; i++)
+		if (hides_output(argv[i], &next))
+			i += next;
+		else if (strcmp(argv[i], "--") != 0)
+			made[to++] = argv[i];
+	for (i = 0; i < count; i++)
+		made[to++] = last[i] ? last[i] : program;
+	return made;
+}
+
+static _Noreturn void run_srun(char **argv, pid_t parent, int out)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+	ddp_output_drop();
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	unsetenv(HANDED "logs");
+	unsetenv(HANDED "show");
+	unsetenv(INHERITED "logs");
+	unsetenv(INHERITED "show");
+	ddp_mpi_restore();
+	ddp_srun.checks = true;
+	ddp_rerun_exec_arguments(0, argv);
+}
+
+/* A signal that waits for us is the other srun's. */
+static void pass_signals(pid_t pid, const sigset_t *signals)
+{
+	const struct timespec now = { 0, 0 };
+	int number = sigtimedwait(signals, NULL, &now);
+
+	if (number > 0)
+		kill(pid, number);
+}
+
+static void read_all(pid_t pid, int out, struct ddp_text *text)
+{
+	struct pollfd poller = { out, POLLIN, 0 };
+	char buffer[4096];
+	sigset_t signals, before;
+	ssize_t got = 1;
+
+	/* A terminal sends the others to the other srun, too. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	while (got > 0) {
+		pass_signals(pid, &signals);
+		if (poll(&poller, 1, SIGNALS_MS) <= 0)
+			continue;
+		got = read(out, buffer, sizeof(buffer));
+		if (got > 0 && text->length < TEXT_MAX)
+			ddp_text_add_bytes(text, buffer, (size_t)got);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* All that the other srun prints; *status is how it ended. */
+static char *run(char **argv, int *status)
+{
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	struct ddp_text text = { 0 };
+	pid_t parent = getpid(), pid;
+	int out[2];
+
+	sigaction(SIGCHLD, &usual, NULL);
+	if (pipe(out) < 0 || (pid = fork()) < 0)
+		ddp_srun_refuse("cannot start srun: %s", strerror(errno));
+	if (pid == 0) {
+		close(out[0]);
+		run_srun(argv, parent, out[1]);
+	}
+	close(out[1]);
+	read_all(pid, out[0], &text);
+	close(out[0]);
+	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+		;
+	ddp_text_add_bytes(&text, "", 1);
+	return ddp_text_finish(&text);
+}
+
+/* srun --label puts the rank in front. */
+static bool is_finding(const char *line)
+{
+	line += strspn(line, "0123456789 ");
+	line += *line == ':';
+	line += strspn(line, " ");
+	return strncmp(line, PROGRAM ": ", strlen(PROGRAM ": ")) == 0;
+}
+
+/* Its findings; where there are none, all that it says is the reason. */
+static bool print(char *text)
+{
+	bool any = false, passed = text && strstr(text, PASSED);
+	FILE *out = fdopen(dup(ddp_srun.terminal >= 0 ? ddp_srun.terminal :
+			       STDERR_FILENO), "w");
+	char *line, *next;
+
+	for (line = text; line && out && *line; line = next) {
+		next = strchrnul(line, '\n');
+		if (*next)
+			*next++ = '\0';
+		if (is_finding(line))
+			any = fprintf(out, "%s\n", ddp_text_quote(line)) > 0;
+		else if (next > line && next[-1] == '\0')
+			next[-1] = '\n';
+	}
+	if (!any && text && out)
+		fputs(text, out);
+	if (out)
+		fclose(out);
+	return passed;
+}
+
+void ddp_preflight(void)
+{
+	char program[PATH_MAX], **argv, *text;
+	int status = 0;
+
+	refuse_what_cannot_be();
+	if (!find_program(program))
+		ddp_srun_refuse("--ddp-check: finds no " PROGRAM " on PATH; "
+				"install it, on the nodes too, and add its "
+				"folder to PATH");
+	argv = make_arguments(program);
+	text = run(argv, &status);
+	if (!print(text))
+		ddp_srun_refuse("--ddp-check: did not pass, and so the command "
+				"was not started");
+	free(text);
+}

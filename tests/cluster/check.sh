@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # see run
+# --ddp-check on a real cluster: a job whose nodes are fit, and one fault at a
+# time. tests/benchtool has more of what ddp-bench --preflight finds.
+
+# A shim for the tasks. ON_NODE=n2 ON_SET=NAME=VALUE sets a variable on this
+# node alone, and ON_NODE=n2 ON_CLOCK=30 has its clock so far ahead.
+cat >on.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int is_node(void)
+{
+	const char *here = getenv("SLURMD_NODENAME"), *node = getenv("ON_NODE");
+
+	return here && node && strcmp(here, node) == 0;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	char *set = getenv("ON_SET");
+
+	if (set && is_node())
+		putenv(set);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int (*real)(clockid_t, struct timespec *);
+	const char *ahead = getenv("ON_CLOCK");
+	int result;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+	result = real(clock, now);
+	if (result == 0 && clock == CLOCK_REALTIME && ahead && is_node())
+		now->tv_sec += atoi(ahead);
+	return result;
+}
+END
+
+# checked [NAME=VALUE...] -- OPTION...: a job on three nodes, whose command
+# prints "begun"
+checked()
+{
+	checked_set=
+	while test "$1" != --; do
+		checked_set="$checked_set $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # several words
+	call login env $checked_set salloc -Q -N3 --exclusive ${gpus-} \
+		srun --ddp --ddp-check "$@" echo begun
+}
+
+# stops NAME WORDS: the command was not started, and a line has WORDS
+stops()
+{
+	test "$status" -eq 1 && ! grep -q begun out && grep -qF -- "$2" err &&
+		grep -q -- '--ddp-check: did not pass, and so the command' err
+	result $? "$1"
+}
+
+# passes NAME COUNT: nothing is wrong, and the command ran so often
+passes()
+{
+	test "$status" -eq 0 && test "$(grep -c begun out)" -eq "$2" &&
+		test "$(grep -c 'ddp-bench: preflight passed' err)" -eq 1
+	result $? "$1"
+}
+
+if test -z "$bench"; then
+	skip '--ddp-check' 'ddp-bench was not built'
+	return
+fi
+cluster --nodes 3 --gpus 2
+checked -- -n3
+passes 'a command on nodes that are fit runs' 3
+test "$(wc -l <err)" -eq 1 && ! grep -q preflight out
+result $? 'and the check is one line on stderr'
+checked -- -N2 -n4 --label --ddp-show=1,2 --ddp-report=report \
+	--ddp-logs=logs -e errors
+equal "options that are the command's leave the check alone" '0 1 2 1' \
+	"$status $(grep -c 'preflight passed: 4 ranks on 2 nodes' err) \
+$(grep -c begun out) $(ls logs | wc -l)"
+checked -- -n3 --ddp-supervise=off
+passes 'it needs no supervisor' 3
+call login salloc -Q -N2 sh -c 'echo "$1" | srun --ddp --ddp-check -n1 cat' \
+	sh words
+equal 'what is piped in is for the command' '0 words' "$status $(cat out)"
+call login srun --ddp --ddp-check -N2 echo begun
+equal 'a job of its own is refused' '1 0 1' "$status $(wc -l <out) \
+$(grep -c 'use it in salloc or sbatch' err)"
+echo '* echo begun' >echo
+for option in --pty --multi-prog; do
+	checked -- $option
+	equal "and so is $option" '1 0 1' "$status $(wc -l <out) \
+$(grep -c -- "and $option does not fit it" err)"
+done
+call login salloc -Q -N1 : -N1 srun --ddp --ddp-check -n1 echo begun : -n1 \
+	echo begun
+equal 'and so is a heterogeneous step' '1 0 1' "$status $(wc -l <out) \
+$(grep -c 'cannot check a heterogeneous step' err)"
+call login env PATH=/usr/bin:/bin salloc -Q -N1 srun --ddp --ddp-check \
+	echo begun
+equal 'without ddp-bench, too' '1 0 1' "$status $(wc -l <out) \
+$(grep -c 'finds no ddp-bench on PATH' err)"
+batch -N3 --ddp --ddp-check <<'END'
+#!/bin/sh
+srun echo begun
+srun --ddp-check=off echo again
+END
+test "$status" -eq 0 && test "$(grep -c begun out)" -eq 3 &&
+	test "$(grep -c again out)" -eq 3 &&
+	test "$(grep -c 'preflight passed' err)" -eq 1
+result $? 'a batch job hands it on, and a step can take it back'
+
+grep -v ' n1$' "$dir/cluster/etc/hosts" >hosts
+admin n2 mount --bind "$scratch/hosts" /etc/hosts
+checked --
+admin n2 umount /etc/hosts
+stops "a node that cannot resolve the master's name is named" \
+	"the master's name n1 does not resolve"
+check 'with its own name' grep -q 'does not resolve .* on n2;' err
+sed 's/^.* n1$/10.77.0.99 n1/' "$dir/cluster/etc/hosts" >hosts
+admin n3 mount --bind "$scratch/hosts" /etc/hosts
+checked --
+admin n3 umount /etc/hosts
+stops 'one that does not reach the master is named' \
+	'ddp-bench: n3: cannot reach the master at n1:'
+if admin n2 tc qdisc add dev eth0 root tbf rate 50mbit burst 16k \
+	latency 200ms 2>why; then
+	checked -- -n3
+	admin n2 tc qdisc del dev eth0 root
+	stops 'one with a slow link is named' \
+		'ddp-bench: n2: an exchange of rank '
+	equal 'and no other' 1 "$(grep -c 'ddp-bench: ' err)"
+else
+	skip 'a slow link' "no tc: $(cat why)"
+fi
+if ! "${CC:-cc}" -shared -fPIC -o on.so on.c -ldl 2>why; then
+	skip 'faults of clocks and GPUs' 'no compiler'
+	return
+fi
+preload="LD_PRELOAD=$scratch/on.so"
+checked "$preload" ON_NODE=n2 ON_CLOCK=30 --
+stops 'one with a wrong clock is named' \
+	"ddp-bench: n2: its clock is 30.0 s ahead of the others'"
+for name in cuda:libcuda.so.1 nccl:libnccl.so.2; do
+	"${CC:-cc}" -shared -fPIC -pthread -Wl,-soname,"${name#*:}" \
+		-o "${name#*:}" "$top/tests/fakes/fake_${name%:*}"*.c
+done
+mkdir -p -m 777 ids
+gpus=--gres=gpu:2
+preload="$preload LD_LIBRARY_PATH=$scratch FAKE_NCCL_DIR=$scratch/ids \
+DDP_NCCL_LIBRARY=$scratch/libnccl.so.2 FAKE_GPUS=2"
+# shellcheck disable=SC2086 # several words
+{
+	checked $preload --
+	passes 'a command on GPUs that are fit runs' 6
+	checked $preload ON_NODE=n3 ON_SET=FAKE_GPUS=1 --
+	stops 'a node that lacks a GPU is named' \
+		'ddp-bench: n3: the step has 2 GPUs here and CUDA finds 1'
+	checked $preload ON_NODE=n2 ON_SET=FAKE_NCCL_VERSION=21805 --
+	stops 'one with another NCCL is named' \
+		'ddp-bench: n2: NCCL is 2.18.5, but 2.28.9 on 4 of 6 ranks'
+}
+unset gpus
