@@ -61,7 +61,8 @@ BENCH_SRC := $(filter-out %/no_nccl.c,$(BENCH_SRC))
 BENCH_LIB := obj/lib/libddp.a
 else
 BENCH_SRC := $(filter-out %/nccl.c %/device.c \
-	$(srcdir)/bin/ddp-bench/preflight%,$(BENCH_SRC)) \
+	$(srcdir)/bin/ddp-bench/preflight% \
+	$(srcdir)/bin/ddp-bench/verdict%,$(BENCH_SRC)) \
 	$(srcdir)/bin/ddp-bench/no_nccl.c
 endif
 BENCH_OBJ := $(sort $(BENCH_SRC:$(srcdir)/bin/ddp-bench/%.c=obj/bin/bench/%.o))
