@@ -133,7 +133,7 @@ call bounded 60 script -qec \
 	'salloc -Q -N1 -n1 srun --ddp --pty --ddp-restarts=1 ./again' /dev/null
 unset CULPRIT
 tr -d '\r\0' <out >why
-test "$status" = 0 && grep -q '^attempt 0.*rank 0 of 1' why &&
+test "$status" = 0 && grep -q 'attempt 0 .*rank 0 of 1' why &&
 	grep -q '^slurm-ddp: restart 1 of 1: on the same nodes$' why &&
 	grep -q '^attempt 1.*rank 0 of 1' why
 result $? 'a step with --pty starts again'
