@@ -184,8 +184,10 @@ static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
 	};
 	uint32_t i;
 
+	/* When all tasks have ended, so has slurmstepd's part. */
 	fds[NOTES] = (struct pollfd){
-		.fd = agent->orphaned ? -1 : DDP_AGENT_NOTES,
+		.fd = agent->orphaned || agent->left == 0 ? -1 :
+			DDP_AGENT_NOTES,
 		.events = POLLIN,
 	};
 	fds[LINK].events = ddp_talk_events(agent, &fds[LINK].fd);

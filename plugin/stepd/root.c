@@ -167,25 +167,24 @@ static void pause_once(void)
 /*
  * The agent ends with the last task. If slurmstepd still finds it, it kills it
  * and sleeps for a whole second. The pid is whatever the user's processes have
- * written; it decides about no more than this wait. Returns whether it is gone.
+ * written; it decides about no more than this wait.
  */
-static bool wait_for_agent(void)
+static void wait_for_agent(void)
 {
 	pid_t pid = atomic_load(&ddp_stepd.siblings->agent);
 	struct pollfd agent = { .events = POLLIN };
-	bool gone;
 
 	agent.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (agent.fd < 0)
-		return true;
-	gone = poll(&agent, 1, AGENT_MS) > 0;
+		return;
+	poll(&agent, 1, AGENT_MS);
 	close(agent.fd);
-	return gone;
 }
 
 /*
- * An agent that was killed may not have read all of them. They hold files that
- * tasks write to, whose end slurmstepd awaits for a minute.
+ * An agent that is killed may not have read all of them. They hold files that
+ * tasks write to, whose end slurmstepd awaits for a minute. One that is slow has
+ * this socket, too, and can still read them.
  */
 static void drop_notes(void)
 {
@@ -240,8 +239,10 @@ static void end_agent(spank_t spank, bool told)
 
 	if (!siblings || atomic_load(&siblings->agent) <= 0)
 		return;
-	if (told && wait_for_agent())
+	if (told) {
+		wait_for_agent();
 		drop_notes();
+	}
 	if (!atomic_load(&siblings->agent_done))
 		tidy(spank);
 }
