@@ -51,14 +51,17 @@ static void say_stays(struct ddp_agents *agents, const struct ddp_peer *agent,
 	ddp_relay_say(agents->relay, &text);
 }
 
+/* As an end, which may be its consequence, it is not known later than it was. */
 static void orphan(struct ddp_step *step, struct ddp_step_node *node,
 		   const struct ddp_wire *wire)
 {
+	int64_t at_ns = (int64_t)wire->at_ns + node->offset_ns;
+
 	step->failed = true;
 	node->orphaned = true;
 	node->lost_ns = ddp_clock_ns();
-	if (node->trip_ns != INT64_MAX)
-		node->lost_ns = (int64_t)wire->at_ns + node->offset_ns;
+	if (node->trip_ns != INT64_MAX && at_ns < node->lost_ns)
+		node->lost_ns = at_ns;
 }
 
 bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
