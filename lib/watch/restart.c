@@ -208,12 +208,12 @@ static const char *find_reason(struct ddp_restart *restart,
 		     (int64_t)DDP_RESTART_QUICK_S * 1000000000;
 
 	restart->quick = quick ? restart->quick + 1 : 0;
+	if (step->noticed)
+		return "its job is about to end";
 	if (verdict->kind == DDP_VERDICT_NONE)
 		return "it is not known which rank or node failed";
 	if (ddp_verdict_code(verdict, step) == DDP_RESTART_NEVER)
 		return "exit code 65 says that it would fail again";
-	if (step->noticed)
-		return "its job is about to end";
 	if (restart->done == restart->max)
 		return "all its restarts are used up";
 	if (restart->quick >= DDP_RESTART_QUICK_MAX)
@@ -230,7 +230,7 @@ bool ddp_restart_next(struct ddp_restart *restart,
 	struct ddp_text how = { 0 };
 	const char *why;
 
-	if (!restart->max || !step->failed ||
+	if (!restart->max || !step->world_size ||
 	    verdict->kind == DDP_VERDICT_SIGNAL)
 		return false;
 	if (!restart->hosts && restart->lists)

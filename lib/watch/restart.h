@@ -60,7 +60,7 @@ char *ddp_restart_format(const struct ddp_restart *restart);
 const char *ddp_restart_replace(struct ddp_restart *restart, const char *node);
 
 /*
- * An attempt is over. Returns whether there is another, for which restart is
+ * An attempt has failed. Returns whether there is another, for which restart is
  * then ready. gone: none of its processes can still run, but for those on nodes
  * that are lost. Adds to text what the user is told; nothing where nobody
  * expects a restart.

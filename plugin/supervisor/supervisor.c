@@ -74,7 +74,7 @@ static bool is_next(struct ddp_restart *restart, struct ddp_attempt *attempt)
 	struct ddp_text text = { 0 };
 	bool again;
 
-	if (ddp_attempt_unwanted(attempt))
+	if (ddp_attempt_code(attempt) == 0 || ddp_attempt_unwanted(attempt))
 		return false;
 	again = ddp_restart_next(restart, &attempt->verdict, &attempt->step,
 				 ddp_attempt_gone(attempt), &text);

@@ -75,7 +75,7 @@ Test(restart, chooses_nodes)
 struct attempt {
 	int after_s;
 	const char *lost;
-	enum { NAMED, UNKNOWN, SIGNALLED, NOTICED, STAYS, NEVER } how;
+	enum { NAMED, UNKNOWN, SIGNALLED, NOTICED, STAYS, NEVER, HANGS } how;
 };
 
 static void begin(struct ddp_step *step, const char *names)
@@ -104,6 +104,7 @@ static bool follow(struct ddp_restart *restart, const struct attempt *attempt,
 	struct ddp_verdict verdict = {
 		.kind = attempt->how == UNKNOWN ? DDP_VERDICT_NONE :
 			attempt->how == SIGNALLED ? DDP_VERDICT_SIGNAL :
+			attempt->how == HANGS ? DDP_VERDICT_HANG :
 			attempt->lost ? DDP_VERDICT_NODE : DDP_VERDICT_RANK,
 		.after_ns = S(attempt->after_s),
 	};
@@ -114,7 +115,6 @@ static bool follow(struct ddp_restart *restart, const struct attempt *attempt,
 
 	begin(&step, *nodes ? nodes : "n1,n2");
 	free(nodes);
-	step.failed = true;
 	step.noticed = attempt->how == NOTICED;
 	step.ranks[0].status = attempt->how == NEVER ? 65 << 8 : 3 << 8;
 	for (i = 0; attempt->lost && i < step.node_count; i++)
@@ -163,6 +163,8 @@ static const struct {
 	  NOT "a node was lost, and no spare node is left; keep some back with "
 	  "--ddp-spares\n", NULL },
 	{ 3, NULL, 0, { { .after_s = 20, .how = SIGNALLED } }, "", NULL },
+	{ 1, NULL, 0, { { .after_s = 20, .how = HANGS }, { .after_s = 20 } },
+	  AGAIN "1 of 1:" SAME NOT "all its restarts are used up\n", NULL },
 	{ 3, NULL, 0, { { .after_s = 20, .how = UNKNOWN } },
 	  NOT "it is not known which rank or node failed\n", NULL },
 	{ 3, NULL, 0, { { .after_s = 20, .how = NOTICED } },
