@@ -68,13 +68,25 @@ static void report(struct course *course, struct ddp_attempt *attempt,
 	free(text);
 }
 
+/*
+ * Whether nobody expects another attempt. Slurm says of each failure that the
+ * step is cancelled: that tells something where nobody is named.
+ */
+static bool is_over(const struct ddp_attempt *attempt)
+{
+	return ddp_attempt_code(attempt) == 0 ||
+	       ddp_attempt_unwanted(attempt) ||
+	       (!ddp_attempt_named(attempt) &&
+		(attempt->relay.cancelled_ns || attempt->relay.aborted_ns));
+}
+
 /* Whether the step is to start again. */
 static bool is_next(struct ddp_restart *restart, struct ddp_attempt *attempt)
 {
 	struct ddp_text text = { 0 };
 	bool again;
 
-	if (ddp_attempt_code(attempt) == 0 || ddp_attempt_unwanted(attempt))
+	if (is_over(attempt))
 		return false;
 	again = ddp_restart_next(restart, &attempt->verdict, &attempt->step,
 				 ddp_attempt_gone(attempt), &text);

@@ -278,6 +278,12 @@ test "$RESTART_COUNT" -gt 0 || exec sleep 60
 END
 chmod 755 waits
 
+within -N2 -n4 -- --ddp-restarts=1 --ddp-watchdog=5 ./waits
+ours >why
+test "$status" = 0 && attempts 2 4 && test "$(cat why)" = \
+	'slurm-ddp: restart 1 of 1: on the same nodes'
+result $? 'a step that hangs starts again'
+
 # loses WITHIN...: the same, and the link of n2 is cut when 4 ranks have begun
 loses()
 {
