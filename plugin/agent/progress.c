@@ -20,8 +20,9 @@
 
 enum {
 	STORED_MIN = 1 << 20,	/* bytes in a second: a log is less */
-	CPU_PART = 10,		/* a tenth of a CPU: what only looks whether
-				 * there is news uses less */
+	CPU_PERCENT = 10,	/* what only looks whether there is news uses
+				 * less */
+	CPU_PERCENT_MIN = 3,	/* where there are too few CPUs */
 	EXPLAIN_MS = 100
 };
 
@@ -104,15 +105,18 @@ static bool polls(const struct ddp_agent *agent, uint32_t task,
 static uint64_t find_work(int64_t passed_ms)
 {
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), running = 0;
-	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK) *
-			 (uint64_t)passed_ms / 1000 / CPU_PART;
+	uint64_t percent = CPU_PERCENT, ticks;
 	char *text = ddp_file_read("/proc/loadavg");
 
 	if (text)
 		sscanf(text, "%*s %*s %*s %" SCNu64, &running);
 	free(text);
 	if (running > cpus)
-		ticks = ticks * cpus / running;
+		percent = percent * cpus / running;
+	if (percent < CPU_PERCENT_MIN)
+		percent = CPU_PERCENT_MIN;
+	ticks = (uint64_t)sysconf(_SC_CLK_TCK) * (uint64_t)passed_ms *
+		percent / 100000;
 	return ticks > 0 ? ticks : 1;
 }
 
