@@ -116,7 +116,8 @@ obj/tests/fuzz/record: obj/fuzz/lib/job/record.o
 obj/tests/fuzz/launch: obj/fuzz/lib/job/launch.o
 obj/tests/fuzz/card: obj/fuzz/lib/nccl/card.o
 obj/tests/fuzz/wire: obj/fuzz/lib/watch/wire.o
-obj/tests/fuzz/kernel: obj/fuzz/lib/watch/kernel.o obj/fuzz/lib/watch/cgroup.o
+obj/tests/fuzz/kernel: obj/fuzz/lib/watch/kernel.o \
+	obj/fuzz/lib/watch/cgroup.o obj/fuzz/lib/watch/stack.o
 
 obj/fuzz/tests/fuzz/plugin.o obj/fuzz/plugin/keys.o \
 	obj/fuzz/plugin/values.o: PART_CFLAGS = \

@@ -92,13 +92,13 @@ uint64_t ddp_kernel_read_io(const char *text, const char *name)
 {
 	size_t length = strlen(name);
 
-	while (text && *text) {
-		if (strncmp(text, name, length) == 0 && text[length] == ':')
-			return strtoull(text + length + 1, NULL, 10);
+	while (text && (strncmp(text, name, length) != 0 ||
+			text[length] != ':')) {
 		text = strchr(text, '\n');
-		text += text != NULL;
+		if (text)
+			text++;
 	}
-	return 0;
+	return text ? strtoull(text + length + 1, NULL, 10) : 0;
 }
 
 /* "Memory cgroup out of memory: Killed process 123 (python) ..." */

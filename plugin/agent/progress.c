@@ -58,10 +58,10 @@ static uint64_t read_stored(pid_t pid)
 static bool does_poll(pid_t pid)
 {
 	char *text = ddp_file_read_of(pid, "maps");
-	bool polls = text && ddp_kernel_polls(text);
+	bool does = text && ddp_kernel_polls(text);
 
 	free(text);
-	return polls;
+	return does;
 }
 
 static struct ddp_rank_progress look(struct ddp_agent *agent, uint32_t task,
