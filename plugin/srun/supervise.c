@@ -93,6 +93,7 @@ bool ddp_supervise(void)
 	/* These are for the command that comes after the check. */
 	if (ddp_srun.checks) {
 		supervisor.grace_s = 0;
+		supervisor.watchdog_s = 0;
 		supervisor.report = NULL;
 		supervisor.notice.number = 0;
 	}
