@@ -126,6 +126,7 @@ int ncclGetUniqueId(ncclUniqueId *id)
 {
 	static int count;
 	char name[100], path[PATH_MAX];
+	int rc;
 
 	if (is("FAKE_NCCL_ID", "fail"))
 		return fail(SYSTEM, "no interface");
@@ -133,11 +134,16 @@ int ncclGetUniqueId(ncclUniqueId *id)
 		crash();
 	memset(id, 0, sizeof(*id));
 	who(name, sizeof(name));
+	/* A process of an earlier cluster may have had the same number. */
 	pthread_mutex_lock(&lock);
-	snprintf(id->internal, sizeof(id->internal), "%s%d", name, count++);
+	do {
+		snprintf(id->internal, sizeof(id->internal), "%s%d", name,
+			 count++);
+		fake_format_path(path, id, "");
+		rc = mkdir(path, 0777);
+	} while (rc != 0 && errno == EEXIST);
 	pthread_mutex_unlock(&lock);
-	fake_format_path(path, id, "");
-	if (mkdir(path, 0777) != 0 || chmod(path, 0777) != 0)
+	if (rc != 0 || chmod(path, 0777) != 0)
 		return fail(SYSTEM, path);
 	return SUCCESS;
 }
