@@ -17,8 +17,9 @@
 #include "preflight.h"
 
 enum {
-	BYTES_NCCL = 4 << 20,	/* of an exchange: 0.3 ms at 100 Gbit/s */
-	BYTES_MPI = 512 << 10,	/* 4 ms at 1 Gbit/s */
+	BYTES_NCCL = 16 << 20,	/* of an exchange: 13 ms at 10 Gbit/s, 1.3
+				 * at 100 */
+	BYTES_MPI = 2 << 20,	/* 17 ms at 1 Gbit/s, 1.7 at 10 */
 	FIRST_CALLS = 2,	/* of a match, and more if time allows */
 	MORE_CALLS = 4,
 	ATTEMPTS = 5,		/* to be not slow */

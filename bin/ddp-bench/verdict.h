@@ -19,7 +19,7 @@
 /* A slow rank's fastest exchange takes so many times the median of all, and so
  * much longer: less can come from what else the nodes do. */
 #define SLOW_RATIO 4.0
-#define SLOW_MORE_S 0.002
+#define SLOW_MORE_S 0.012
 
 /* One thing that is wrong. A node has one of each check at most. */
 struct finding {

@@ -107,8 +107,10 @@ static void read_component(uint32_t component)
 	ddp_again_check(ddp_supervise_ends());
 	if (ddp_plugin.check && !ddp_plugin.dry_run && !ddp_rerun_on())
 		ddp_preflight();
-	if (ddp_again_place())
+	if (ddp_again_place()) {
+		ddp_mpi_restore();
 		ddp_rerun_exec(component);
+	}
 	ddp_launch_read(component);
 	if (!ddp_cli_available())
 		ddp_check_tasks();

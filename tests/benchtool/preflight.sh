@@ -127,7 +127,7 @@ test_preflight_cpus()
 		./step -N3 -n6 "$bench" --preflight --limit 3
 	on_node n3 umount /etc/hosts
 	check 'with the address' grep -q 'n1:29400 (10.77.0.99): ' err
-	if on_node n2 tc qdisc add dev eth0 root tbf rate 10mbit burst 16k \
+	if on_node n2 tc qdisc add dev eth0 root tbf rate 50mbit burst 16k \
 		latency 200ms 2>err; then
 		names 'a slow link' 'n2 slow' \
 			./step -N3 -n3 "$bench" --preflight

@@ -90,6 +90,9 @@ equal "options that are the command's leave the check alone" '0 1 2 1' \
 $(grep -c begun out) $(ls logs | wc -l)"
 checked -- -n3 --ddp-supervise=off
 passes 'it needs no supervisor' 3
+checked -- --ddp-restarts=1 --ddp-spares=1
+passes 'it checks the nodes that are not kept back' 4
+check 'and only these' grep -q 'preflight passed: 4 ranks on 2 nodes' err
 call login salloc -Q -N2 sh -c 'echo "$1" | srun --ddp --ddp-check -n1 cat' \
 	sh words
 equal 'what is piped in is for the command' '0 words' "$status $(cat out)"
@@ -121,6 +124,12 @@ test "$status" -eq 0 && test "$(grep -c begun out)" -eq 3 &&
 result $? 'a batch job hands it on, and a step can take it back'
 
 grep -v ' n1$' "$dir/cluster/etc/hosts" >hosts
+admin n2 mount --bind "$scratch/hosts" /etc/hosts
+checked -- --ddp-restarts=3 --ddp-spares=1
+admin n2 umount /etc/hosts
+stops 'a check that fails is not started again' 'does not resolve'
+! grep -q 'restart' err
+result $? 'and says nothing of restarts'
 admin n2 mount --bind "$scratch/hosts" /etc/hosts
 checked --
 admin n2 umount /etc/hosts

@@ -17,7 +17,7 @@
 
 enum { INT32 = 2, FLOAT = 7, RANKS = 8 };
 
-#define ROOM ((size_t)4 << 20)
+#define ROOM ((size_t)16 << 20)
 
 struct shared {
 	atomic_int came, turn;			/* a barrier */
