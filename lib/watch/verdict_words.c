@@ -195,7 +195,8 @@ void ddp_verdict_add_gone(struct ddp_text *text, const struct ddp_step *step)
 
 	for (i = 0; i < step->world_size; i++)
 		well += is_well(step, i, &yes);
-	if (well == 0 || well == step->world_size)
+	if (well == 0 || step->known < step->world_size ||
+	    well == step->world_size)
 		return;
 	ddp_text_add(text, "slurm-ddp: ");
 	ddp_who_add(text, step, is_well, &yes);

@@ -14,7 +14,7 @@
 
 enum {
 	AWAY_MS = 5000,		/* without a tick, srun was stopped */
-	PARDON_MS = 3000,	/* then what was sent meanwhile arrives */
+	PARDON_MS = 10000,	/* then what was held up meanwhile arrives */
 	DETAILS_MS = 4000	/* agents take a second less */
 };
 

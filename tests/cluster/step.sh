@@ -51,8 +51,8 @@ equal 'of four tasks each' '0 1 2 3 0 1 2 3 ' \
 # shellcheck disable=SC2086
 equal 'and they are those of ddp-info --variables' "$(printf '%s\n' $ours | sort)" \
 	"$(login ddp-info --variables | sed '1d; /^ /d; s/ .*//' |
-		grep -v -e NCCL_SOCKET -e VISIBLE -e JAX_LOCAL -e HEARTBEAT \
-		-e TF_CONFIG -e '^PET_.*[^S]$' | sort)"
+		grep -v -e NCCL_ -e VISIBLE -e JAX_LOCAL -e HEARTBEAT \
+		-e TF_CONFIG -e RESTART -e '^PET_.*[^S]$' | sort)"
 inner='test $SLURM_PROCID != 0 || srun --overlap sh -c '\''env >"$dir/$SLURM_PROCID"'\'
 call login env dir=nested.plain srun -N2 -n4 -c4 --gres=gpu:2 sh -c "$inner"
 cp err plain.err
