@@ -91,7 +91,8 @@ static void orphan(struct ddp_agent *agent)
 		ddp_agent_kill(agent);
 }
 
-static void read_note(struct ddp_agent *agent)
+/* Returns whether there was one. */
+static bool read_note(struct ddp_agent *agent)
 {
 	int fds[DDP_NOTE_FDS];
 	struct ddp_note note = { 0 };
@@ -100,12 +101,13 @@ static void read_note(struct ddp_agent *agent)
 	if (rc == 0 || (rc < 0 && errno != EAGAIN))
 		orphan(agent);
 	if (rc <= 0)
-		return;
+		return false;
 	if (note.kind == DDP_NOTE_OUTPUT)
 		ddp_tee_add(agent->tee, &note, fds);
 	else if (note.kind == DDP_NOTE_END && note.task < agent->count)
 		ddp_ends_told(agent, note.task, note.status);
 	agent->step.tee = ddp_tee_pid(agent->tee);
+	return true;
 }
 
 static void revive_tee(struct ddp_agent *agent)
@@ -208,15 +210,23 @@ static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
 static void serve(struct ddp_agent *agent, const struct pollfd *fds)
 {
 	int64_t now = ddp_clock_ms();
+	bool gone = false;
 	uint32_t i;
 
 	for (i = 0; i < agent->count; i++)
-		if (fds[TASKS + i].fd >= 0 && fds[TASKS + i].revents)
+		if (fds[TASKS + i].fd >= 0 && fds[TASKS + i].revents) {
 			ddp_ends_gone(agent, i);
+			gone = true;
+		}
 	if (fds[TEE].revents)
 		revive_tee(agent);
-	if (fds[NOTES].revents)
-		read_note(agent);
+	/* Where a task prints to is known before how it ended. */
+	if (fds[NOTES].revents || (gone && !agent->orphaned))
+		while (read_note(agent))
+			;
+	for (i = 0; gone && i < agent->count; i++)
+		if (fds[TASKS + i].fd >= 0 && fds[TASKS + i].revents)
+			ddp_ends_read(agent, i);
 	ddp_talk_serve(agent);
 	ddp_progress_serve(agent);
 	if (agent->kill_ms != DDP_CLOCK_NEVER && now >= agent->next_kill_ms)

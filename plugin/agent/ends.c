@@ -112,14 +112,17 @@ static int read_status(const struct ddp_watched *watched, pid_t pid)
 
 void ddp_ends_gone(struct ddp_agent *agent, uint32_t task)
 {
-	struct ddp_watched *watched = &agent->tasks[task];
-	int status;
+	agent->tasks[task].gone_ns = (uint64_t)ddp_clock_ns();
+}
 
-	watched->gone_ns = (uint64_t)ddp_clock_ns();
+void ddp_ends_read(struct ddp_agent *agent, uint32_t task)
+{
+	struct ddp_watched *watched = &agent->tasks[task];
+	int status = 0;
+
 	/* Without a supervisor, slurmstepd's delay shows who else failed. */
-	if (agent->talk.state == DDP_TALK_OFF)
-		return;
-	status = read_status(watched, agent->node->slots[task].pid);
+	if (agent->talk.state != DDP_TALK_OFF && !watched->ended)
+		status = read_status(watched, agent->node->slots[task].pid);
 	if (status != 0)
 		ddp_ends_told(agent, task, status);
 }

@@ -175,8 +175,12 @@ void ddp_talk_end(struct ddp_agent *agent);
 
 /* ends.c */
 
-/* A task's process has ended; and slurmstepd says how. */
+/*
+ * A task's process has ended. How, the kernel may say, to ddp_ends_read, and
+ * slurmstepd does.
+ */
 void ddp_ends_gone(struct ddp_agent *agent, uint32_t task);
+void ddp_ends_read(struct ddp_agent *agent, uint32_t task);
 void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status);
 
 /* slurmstepd is no more: all that have not ended have been killed. */

@@ -35,6 +35,7 @@ enum {
 	SPECIAL_STEPS = 0xfffffffa,	/* batch, interactive, extern, ... */
 	PAUSE_NS = 200000000,
 	AGENT_MS = 1000,		/* as long as Slurm would sleep */
+	KILL_MS = 100,
 	NOTE_ROOM = 2048		/* bytes of a note in the kernel */
 };
 
@@ -226,9 +227,12 @@ static void tidy(spank_t spank)
 	done.fd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (done.fd < 0)
 		return;
-	if (poll(&done, 1, AGENT_MS) == 0)
+	if (poll(&done, 1, AGENT_MS) == 0) {
 		kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+		poll(&done, 1, KILL_MS);
+	}
+	/* One that a file system holds in the kernel stays behind. */
+	waitpid(pid, NULL, WNOHANG);
 	close(done.fd);
 }
 
