@@ -35,7 +35,7 @@ uint32_t ddp_hang_idle_ms(const struct ddp_step *step)
 		node = &step->nodes[step->ranks[i].node];
 		if (!runs(step, i))
 			continue;
-		if (node->left)
+		if (node->left || node->silent)
 			return 0;
 		if (node->idle_ms < idle_ms)
 			idle_ms = node->idle_ms;

@@ -200,9 +200,11 @@ static void read_programs(struct pollfd *fds, char (*printed)[PRINTED_SIZE],
 			  uint32_t count)
 {
 	size_t lengths[STACKS_MAX] = { 0 };
-	uint32_t i, open = count;
+	uint32_t i, open = 0;
 	ssize_t got;
 
+	for (i = 0; i < count; i++)
+		open += fds[i].fd >= 0;
 	while (open > 0 && poll(fds, count, -1) >= 0) {
 		open = 0;
 		for (i = 0; i < count; i++) {
@@ -276,6 +278,21 @@ void ddp_explain_begin(struct ddp_agent *agent)
 		progress->helper = 0;
 }
 
+/* A program that is killed as it attaches can leave its rank stopped. */
+static void resume(const struct ddp_wire *detail)
+{
+	struct ddp_kernel_process process = { .state = '?' };
+	char *text;
+
+	if (!detail->pid || detail->status == 'T' || detail->status == 't')
+		return;
+	text = ddp_file_read_of((pid_t)detail->pid, "stat");
+	if (text && ddp_kernel_read_process(text, &process) == 0 &&
+	    process.state == 'T')
+		kill((pid_t)detail->pid, SIGCONT);
+	free(text);
+}
+
 void ddp_explain_serve(struct ddp_agent *agent)
 {
 	struct ddp_progress *progress = &agent->progress;
@@ -290,9 +307,13 @@ void ddp_explain_serve(struct ddp_agent *agent)
 	    waitpid(progress->helper, NULL, late ? 0 : WNOHANG) == 0)
 		return;
 	progress->helper = 0;
-	for (i = 0; i < agent->count; i++)
-		if (progress->details[i].kind)
-			ddp_talk_send(agent, &progress->details[i]);
+	for (i = 0; i < agent->count; i++) {
+		if (!progress->details[i].kind)
+			continue;
+		if (late)
+			resume(&progress->details[i]);
+		ddp_talk_send(agent, &progress->details[i]);
+	}
 	munmap(progress->details, get_size(agent));
 	progress->details = NULL;
 }

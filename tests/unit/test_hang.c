@@ -68,6 +68,9 @@ Test(hang, time_of_a_step)
 	cr_expect_eq(ddp_hang_idle_ms(&step), 5000);
 	end(&step, 3);
 	cr_expect_eq(ddp_hang_idle_ms(&step), 9000, "who has ended does not");
+	step.nodes[0].silent = true;
+	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "an agent is held up");
+	step.nodes[0].silent = false;
 	step.nodes[0].left = true;
 	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "an agent is gone");
 	ddp_step_clear(&step);
