@@ -25,7 +25,8 @@ struct facts {
 	char versions[VERSIONS][FACT_VERSION];
 	uint32_t gpus_given;		/* by the step, to this rank's view */
 	uint32_t gpus_seen;		/* by CUDA */
-	char gpu_error[FACT_TEXT];	/* a GPU, CUDA or NCCL does not work */
+	char gpu_error[FACT_TEXT];	/* a GPU, CUDA or NCCL does not work;
+					 * or none of this could be told */
 	char bus_id[32];
 	struct link link, most;		/* while it works; what it could */
 	double clock_s;			/* rank 0's clock minus this rank's */

@@ -206,12 +206,22 @@ static void say_end(int status, char text[FACT_TEXT])
 			 "with %d", WEXITSTATUS(status));
 }
 
+/* What is known without the worker. */
+static struct message make_facts(const struct preflight *preflight,
+				 const struct facts *clock)
+{
+	struct message message = preflight_message(preflight, MESSAGE_FACTS);
+
+	message.facts = *clock;
+	message.facts.gpus_given = facts_count_given();
+	return message;
+}
+
 /* It should not have ended yet: tell that in its place. */
 static int tell_end(const struct preflight *preflight, struct worker *worker,
-		    int server)
+		    int server, const struct facts *clock)
 {
-	enum message_kind kind = worker->told ? MESSAGE_MOVED : MESSAGE_FACTS;
-	struct message message = preflight_message(preflight, kind);
+	struct message message;
 	int status = 0;
 
 	close(worker->fd);
@@ -220,10 +230,11 @@ static int tell_end(const struct preflight *preflight, struct worker *worker,
 	if (worker->told && worker->last.stage == STAGE_DONE)
 		return 0;
 	if (worker->told) {
+		message = preflight_message(preflight, MESSAGE_MOVED);
 		message.moved = worker->last;
 		say_end(status, message.moved.error);
 	} else {
-		message.facts.clock_error_s = -1;
+		message = make_facts(preflight, clock);
 		say_end(status, message.facts.gpu_error);
 	}
 	worker->told = true;
@@ -236,7 +247,7 @@ static int pass_on(const struct preflight *preflight, struct worker *worker,
 	struct message message;
 
 	if (preflight_receive(worker->fd, &message, sizeof(message)) < 0)
-		return tell_end(preflight, worker, server);
+		return tell_end(preflight, worker, server, clock);
 	if (message.header.kind == MESSAGE_FACTS) {
 		worker->told = true;
 		message.facts.clock_s = clock->clock_s;
@@ -251,11 +262,13 @@ static int pass_on(const struct preflight *preflight, struct worker *worker,
 static int tell_hang(const struct preflight *preflight, struct worker *worker,
 		     int server, const struct facts *clock)
 {
-	struct message message = preflight_message(preflight, MESSAGE_FACTS);
+	struct message message = make_facts(preflight, clock);
 
-	message.facts = *clock;
-	snprintf(message.facts.gpu_error, FACT_TEXT, "%s", "the driver does "
-		 "not answer; look for 'Xid' in dmesg");
+	snprintf(message.facts.gpu_error, FACT_TEXT, "%s",
+		 message.facts.gpus_given > 0 ? "CUDA or NCCL has not answered "
+		 "in time; look for 'Xid' in dmesg, or try a larger --limit" :
+		 "a library has not answered in time; look at the node's "
+		 "filesystems, or try a larger --limit");
 	worker->told = true;
 	return preflight_send(server, &message, sizeof(message));
 }

@@ -92,6 +92,8 @@ int preflight_meet(const struct preflight *preflight, int64_t deadline,
 
 /* The worker: what it finds it sends as messages, and it reads words. */
 void facts_gather(const struct preflight *preflight, struct facts *facts);
+/* The GPUs of the step here; asks no driver. */
+uint32_t facts_count_given(void);
 void preflight_move(const struct preflight *preflight,
 		    const struct backend *backend, int fd);
 

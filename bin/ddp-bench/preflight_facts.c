@@ -37,7 +37,7 @@ static uint32_t count_list(const char *list)
  * By the plugin's own record: a start-up file or a wrapper of one node may have
  * changed CUDA_VISIBLE_DEVICES since.
  */
-static uint32_t count_given(void)
+uint32_t facts_count_given(void)
 {
 	const char *record = getenv(DDP_PLACEMENT), *list;
 	struct ddp_row row = { 0 };
@@ -149,7 +149,7 @@ static void try_gpu(const struct preflight *preflight, struct facts *facts)
 
 void facts_gather(const struct preflight *preflight, struct facts *facts)
 {
-	*facts = (struct facts){ .gpus_given = count_given() };
+	*facts = (struct facts){ .gpus_given = facts_count_given() };
 	if (facts->gpus_given > 0)
 		count_gpus(facts);
 	if (facts->gpus_given > 0 && facts->gpus_seen >= facts->gpus_given &&

@@ -149,6 +149,9 @@ static int take(struct server *server, struct peer *peer)
 		answer_clock(server, peer);
 		return 0;
 	case MESSAGE_FACTS:
+		/* One that hung has been judged by what was told for it. */
+		if (state->facts)
+			return 0;
 		server->facts[rank] = message->facts;
 		quote_facts(&server->facts[rank]);
 		state->facts = true;

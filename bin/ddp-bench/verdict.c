@@ -175,12 +175,15 @@ static void judge_version(struct verdict *verdict, const struct world *world,
 }
 
 static void judge_gpus(struct verdict *verdict, const struct world *world,
-		       const struct facts *all, int rank)
+		       const struct facts *all, int rank, bool any)
 {
 	const struct facts *facts = &all[rank];
 	int node = world->members[rank].node;
 
-	if (facts->gpus_given == 0)
+	if (facts->gpus_given == 0 && facts->gpu_error[0] != '\0')
+		verdict_add(verdict, node, "rank", "rank %d cannot tell what "
+			    "it has: %s", rank, facts->gpu_error);
+	else if (facts->gpus_given == 0 && any)
 		verdict_add(verdict, node, "gpu", "the step has no GPU here, "
 			    "but has some on other nodes: ask for the same on "
 			    "each, as with --gres");
@@ -320,8 +323,8 @@ void verdict_facts(struct verdict *verdict, const struct world *world,
 
 	for (int rank = 0; rank < world->size; rank++)
 		gpus |= all[rank].gpus_given > 0;
-	for (int rank = 0; rank < world->size && gpus; rank++)
-		judge_gpus(verdict, world, all, rank);
+	for (int rank = 0; rank < world->size; rank++)
+		judge_gpus(verdict, world, all, rank, gpus);
 	for (int what = 0; what < VERSIONS; what++)
 		judge_version(verdict, world, all, (enum version)what);
 	judge_clocks(verdict, world, all);

@@ -79,8 +79,18 @@ make_shims()
 		return raise(SIGSTOP);
 	}
 	END
+	# A driver that hangs for longer than the limit
+	mkdir -p -m 755 hang
+	cat >hang.c <<-'END'
+	#include <unistd.h>
+	__attribute__((constructor)) static void hang(void)
+	{
+		sleep(20);
+	}
+	END
 	"$cc" -shared -fPIC -o clock.so clock.c -ldl &&
-		"$cc" -shared -fPIC -o stop.so stop.c
+		"$cc" -shared -fPIC -o stop.so stop.c &&
+		"$cc" -shared -fPIC -o hang/libcuda.so.1 hang.c
 }
 
 # on_node NODE COMMAND...: as the administrator
@@ -167,6 +177,13 @@ test_preflight_gpus()
 	check 'with how many there are' grep -q 'has 2 GPUs .* CUDA finds 1' out
 	names 'a node without any' 'n2 gpu' \
 		"$@" ./on n2 FAKE_GPUS=0 "$bench" --preflight
+	names 'a driver that hangs' 'n2 gpu' \
+		"$@" ./on n2 LD_LIBRARY_PATH="$scratch/hang:$scratch" \
+		"$bench" --preflight --limit 3
+	check 'with the cause' grep -q 'CUDA or NCCL has not answered' out
+	names 'one that hangs on every node' 'n1 gpu, n2 gpu, n3 gpu' \
+		"$@" env LD_LIBRARY_PATH="$scratch/hang:$scratch" \
+		"$bench" --preflight --limit 3
 	names 'another NCCL' 'n2 nccl' \
 		"$@" ./on n2 FAKE_NCCL_VERSION=21805 "$bench" --preflight
 	check 'with both versions' grep -q '2\.18\.5, but 2\.28\.9 on 4 of 6' \

@@ -112,6 +112,20 @@ static void test_facts(void)
 		all[rank].gpus_given = all[rank].gpus_seen = 0;
 	verdict_facts(&verdict, &four, all);
 	check(says(&verdict, "", ""), "a step without GPUs misses none");
+	strcpy(all[3].gpu_error, "killed");
+	memset(all[3].versions, 0, sizeof(all[3].versions));
+	verdict_facts(&verdict, &four, all);
+	check(says(&verdict, "n1 rank", "rank 3 cannot tell what it has: "
+		   "killed"), "but a rank that tells nothing is named");
+	/* The driver hangs on every node. */
+	memset(all, 0, sizeof(all));
+	for (int rank = 0; rank < RANKS; rank++) {
+		all[rank].gpus_given = 2;
+		strcpy(all[rank].gpu_error, "no answer");
+	}
+	verdict_facts(&verdict, &two, all);
+	check(says(&verdict, "n0 gpu, n1 gpu", "rank 0 cannot use them: no "
+		   "answer"), "also if all tell as little");
 }
 
 static void test_clocks(void)
