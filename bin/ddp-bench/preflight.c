@@ -24,6 +24,7 @@
 enum {
 	EARLY_MS = 1000,	/* before the judge's own limit */
 	CLOSE_MS = 5000,	/* MPI's and NCCL's end */
+	KILL_MS = 1000,		/* a process that a driver holds stays */
 	LOST_MS = 1000,
 	NAP_MS = 10
 };
@@ -276,14 +277,18 @@ static int tell_hang(const struct preflight *preflight, struct worker *worker,
 static void end_worker(struct worker *worker, int status)
 {
 	int64_t deadline = ddp_clock_ms() + (status == 0 ? CLOSE_MS : 0);
+	bool killed = false;
 
 	if (worker->fd < 0)
 		return;
 	shutdown(worker->fd, SHUT_WR);
 	while (waitpid(worker->pid, NULL, WNOHANG) == 0) {
 		if (ddp_clock_ms() >= deadline) {
+			if (killed)
+				return;
 			kill(worker->pid, SIGKILL);
-			deadline = INT64_MAX;
+			killed = true;
+			deadline = ddp_clock_ms() + KILL_MS;
 		}
 		poll(NULL, 0, NAP_MS);
 	}
