@@ -125,6 +125,7 @@ static _Noreturn void run_srun(char **argv, pid_t parent, int out)
 	unsetenv(HANDED "show");
 	unsetenv(INHERITED "logs");
 	unsetenv(INHERITED "show");
+	unsetenv("NCCL_DEBUG");
 	ddp_mpi_restore();
 	ddp_srun.checks = true;
 	ddp_rerun_exec_arguments(0, argv);
@@ -138,6 +139,16 @@ static void pass_signals(pid_t pid, const sigset_t *signals)
 
 	if (number > 0)
 		kill(pid, number);
+}
+
+/* The verdict comes last: where there is too much, what is older goes. */
+static void keep(struct ddp_text *text, const char *bytes, size_t length)
+{
+	ddp_text_add_bytes(text, bytes, length);
+	if (text->failed || text->length < 2 * (size_t)TEXT_MAX)
+		return;
+	memmove(text->data, text->data + text->length - TEXT_MAX, TEXT_MAX);
+	text->length = TEXT_MAX;
 }
 
 static void read_all(pid_t pid, int out, struct ddp_text *text)
@@ -157,8 +168,8 @@ static void read_all(pid_t pid, int out, struct ddp_text *text)
 		if (poll(&poller, 1, SIGNALS_MS) <= 0)
 			continue;
 		got = read(out, buffer, sizeof(buffer));
-		if (got > 0 && text->length < TEXT_MAX)
-			ddp_text_add_bytes(text, buffer, (size_t)got);
+		if (got > 0)
+			keep(text, buffer, (size_t)got);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }

@@ -6,10 +6,13 @@
 # time. tests/benchtool has more of what ddp-bench --preflight finds.
 
 # A shim for the tasks. ON_NODE=n2 ON_SET=NAME=VALUE sets a variable on this
-# node alone, and ON_NODE=n2 ON_CLOCK=30 has its clock so far ahead.
+# node alone, and ON_NODE=n2 ON_CLOCK=30 has its clock so far ahead;
+# ON_NODE=n2 ON_FLOOD=1 has ddp-bench there print 3 MB first.
 cat >on.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -27,6 +30,11 @@ __attribute__((constructor)) static void begin(void)
 
 	if (set && is_node())
 		putenv(set);
+	if (getenv("ON_FLOOD") && is_node() &&
+	    strcmp(program_invocation_short_name, "ddp-bench") == 0)
+		for (int i = 0; i < 50000; i++)
+			printf("%060d\n", i);
+	fflush(stdout);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -164,6 +172,8 @@ for name in cuda:libcuda.so.1 nccl:libnccl.so.2; do
 	"${CC:-cc}" -shared -fPIC -pthread -Wl,-soname,"${name#*:}" \
 		-o "${name#*:}" "$top/tests/fakes/fake_${name%:*}"*.c
 done
+checked "$preload" ON_NODE=n1 ON_FLOOD=1 -- -n3
+passes 'after megabytes of other output it is still read' 3
 mkdir -p -m 777 ids
 gpus=--gres=gpu:2
 preload="$preload LD_LIBRARY_PATH=$scratch FAKE_NCCL_DIR=$scratch/ids \
