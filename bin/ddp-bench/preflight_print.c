@@ -43,7 +43,7 @@ static void print_json(const struct preflight_summary *summary,
 
 	print_findings_json(summary, verdict);
 	printf("{\"ok\":%s,\"ranks\":%d,\"nodes\":%d,\"seconds\":%.3f,"
-	       "\"not_moved\":", verdict->count == 0 ? "true" : "false",
+	       "\"not_moved\":", verdict_is_bad(verdict) ? "false" : "true",
 	       world->size, world->node_count, summary->seconds);
 	if (summary->why_not_moved)
 		tool_print_json(stdout, summary->why_not_moved);
@@ -128,11 +128,14 @@ static void print_passed(const struct preflight_summary *summary)
 void preflight_print(const struct preflight_summary *summary,
 		     const struct verdict *verdict, bool json)
 {
+	if (verdict->failed)
+		fprintf(stderr, "ddp-bench: out of memory: not all could be "
+			"judged; let the step have more on rank 0's node\n");
 	if (json) {
 		print_json(summary, verdict);
 		return;
 	}
-	if (verdict->count == 0) {
+	if (!verdict_is_bad(verdict)) {
 		print_passed(summary);
 		return;
 	}

@@ -452,7 +452,7 @@ static int end(struct server *server)
 		.seconds = ddp_clock_seconds() - server->begin_s
 	};
 	struct ddp_error error = { 0 };
-	int status = server->verdict.count > 0 || server->verdict.failed;
+	int status = verdict_is_bad(&server->verdict);
 
 	preflight_print(&summary, &server->verdict,
 			server->preflight->options->json);

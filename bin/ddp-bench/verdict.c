@@ -31,6 +31,11 @@ void verdict_add(struct verdict *verdict, int node, const char *check,
 	verdict->count++;
 }
 
+bool verdict_is_bad(const struct verdict *verdict)
+{
+	return verdict->count > 0 || verdict->failed;
+}
+
 bool verdict_has(const struct verdict *verdict, int node)
 {
 	for (size_t i = 0; i < verdict->count; i++)

@@ -37,6 +37,8 @@ struct verdict {
 __attribute__((format(printf, 4, 5)))
 void verdict_add(struct verdict *verdict, int node, const char *check,
 		 const char *format, ...);
+/* Whether anything is wrong, memory being short included. */
+bool verdict_is_bad(const struct verdict *verdict);
 bool verdict_has(const struct verdict *verdict, int node);
 void verdict_clear(struct verdict *verdict);
 

@@ -207,7 +207,10 @@ static bool is_finding(const char *line)
 	return strncmp(line, PROGRAM ": ", strlen(PROGRAM ": ")) == 0;
 }
 
-/* Its findings; where there are none, all that it says is the reason. */
+/*
+ * Its findings; where there are none, all that it says is the reason. Returns
+ * whether it says that it has passed.
+ */
 static bool print(char *text)
 {
 	bool any = false, passed = text && strstr(text, PASSED);
@@ -234,7 +237,7 @@ static bool print(char *text)
 void ddp_preflight(void)
 {
 	char program[PATH_MAX], **argv, *text;
-	int status = 0;
+	int status = -1;
 
 	refuse_what_cannot_be();
 	if (!find_program(program))
@@ -246,5 +249,9 @@ void ddp_preflight(void)
 	if (!print(text))
 		ddp_srun_refuse("--ddp-check: did not pass, and so the command "
 				"was not started");
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		ddp_srun_refuse("--ddp-check: its step failed, and so the "
+				"command was not started; to see why, run srun "
+				"--ddp " PROGRAM " --preflight");
 	free(text);
 }

@@ -77,6 +77,8 @@ static void test_facts(void)
 	verdict_absent(&verdict, &four, here, false);
 	check(says(&verdict, "n1 rank, n2 rank", "rank 3 has not come to the master"),
 	      "ranks that did not come are named, once a node");
+	check(!verdict_is_bad(&verdict) && verdict_is_bad(&(struct verdict){
+		.failed = true }), "without memory nothing has passed");
 	here[0] = here[1] = false;
 	verdict_absent(&verdict, &four, here, true);
 	check(says(&verdict, "n-1 rank", "5 of 8 ranks"),

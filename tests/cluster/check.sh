@@ -121,6 +121,14 @@ call login env PATH=/usr/bin:/bin salloc -Q -N1 srun --ddp --ddp-check \
 	echo begun
 equal 'without ddp-bench, too' '1 0 1' "$status $(wc -l <out) \
 $(grep -c 'finds no ddp-bench on PATH' err)"
+mkdir -p -m 755 fails
+printf '#!/bin/sh\necho "ddp-bench: preflight passed"\nexit 3\n' \
+	>fails/ddp-bench
+chmod 755 fails/ddp-bench
+call login env PATH="$scratch/fails:$PATH" salloc -Q -N1 srun --ddp --ddp-check \
+	echo begun
+equal 'and a check that only says that it passed' '1 0 1' "$status \
+$(grep -c begun out) $(grep -c -- '--ddp-check: its step failed' err)"
 batch -N3 --ddp --ddp-check <<'END'
 #!/bin/sh
 srun echo begun
