@@ -131,14 +131,16 @@ static _Noreturn void run_srun(char **argv, pid_t parent, int out)
 	ddp_rerun_exec_arguments(0, argv);
 }
 
-/* A signal that waits for us is the other srun's. */
-static void pass_signals(pid_t pid, const sigset_t *signals)
+/* A signal that waits for us is the other srun's, too. Returns it, or was. */
+static int pass_signals(pid_t pid, const sigset_t *signals, int was)
 {
 	const struct timespec now = { 0, 0 };
 	int number = sigtimedwait(signals, NULL, &now);
 
-	if (number > 0)
-		kill(pid, number);
+	if (number <= 0)
+		return was;
+	kill(pid, number);
+	return number;
 }
 
 /* The verdict comes last: where there is too much, what is older goes. */
@@ -151,12 +153,14 @@ static void keep(struct ddp_text *text, const char *bytes, size_t length)
 	text->length = TEXT_MAX;
 }
 
-static void read_all(pid_t pid, int out, struct ddp_text *text)
+/* Returns the last signal that came meanwhile, or 0. */
+static int read_all(pid_t pid, int out, struct ddp_text *text)
 {
 	struct pollfd poller = { out, POLLIN, 0 };
 	char buffer[4096];
 	sigset_t signals, before;
 	ssize_t got = 1;
+	int number = 0;
 
 	/* A terminal sends the others to the other srun, too. */
 	sigemptyset(&signals);
@@ -164,7 +168,7 @@ static void read_all(pid_t pid, int out, struct ddp_text *text)
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	while (got > 0) {
-		pass_signals(pid, &signals);
+		number = pass_signals(pid, &signals, number);
 		if (poll(&poller, 1, SIGNALS_MS) <= 0)
 			continue;
 		got = read(out, buffer, sizeof(buffer));
@@ -172,10 +176,14 @@ static void read_all(pid_t pid, int out, struct ddp_text *text)
 			keep(text, buffer, (size_t)got);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	return number;
 }
 
-/* All that the other srun prints; *status is how it ended. */
-static char *run(char **argv, int *status)
+/*
+ * All that the other srun prints; *status is how it ended, *number a signal
+ * that came meanwhile, or 0.
+ */
+static char *run(char **argv, int *status, int *number)
 {
 	const struct sigaction usual = { .sa_handler = SIG_DFL };
 	struct ddp_text text = { 0 };
@@ -190,7 +198,7 @@ static char *run(char **argv, int *status)
 		run_srun(argv, parent, out[1]);
 	}
 	close(out[1]);
-	read_all(pid, out[0], &text);
+	*number = read_all(pid, out[0], &text);
 	close(out[0]);
 	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
 		;
@@ -237,7 +245,8 @@ static bool print(char *text)
 void ddp_preflight(void)
 {
 	char program[PATH_MAX], **argv, *text;
-	int status = -1;
+	int status = -1, number = 0;
+	bool passed;
 
 	refuse_what_cannot_be();
 	if (!find_program(program))
@@ -245,8 +254,14 @@ void ddp_preflight(void)
 				"install it, on the nodes too, and add its "
 				"folder to PATH");
 	argv = make_arguments(program);
-	text = run(argv, &status);
-	if (!print(text))
+	text = run(argv, &status, &number);
+	passed = print(text);
+	/* The other srun may have ended just before it. */
+	if (number > 0)
+		ddp_srun_refuse("--ddp-check: signal %d (%s) came meanwhile, "
+				"and so the command was not started", number,
+				strsignal(number));
+	if (!passed)
 		ddp_srun_refuse("--ddp-check: did not pass, and so the command "
 				"was not started");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

@@ -129,6 +129,16 @@ call login env PATH="$scratch/fails:$PATH" salloc -Q -N1 srun --ddp --ddp-check 
 	echo begun
 equal 'and a check that only says that it passed' '1 0 1' "$status \
 $(grep -c begun out) $(grep -c -- '--ddp-check: its step failed' err)"
+printf '#!/bin/sh\ntouch checking\nexec sleep 60\n' >fails/ddp-bench
+call login env PATH="$scratch/fails:$PATH" salloc -Q -N1 sh -c '
+	srun --ddp --ddp-check echo begun &
+	until test -e checking; do sleep 0.1; done
+	kill $!
+	wait $!
+	echo $?'
+equal 'after a signal to it, too, nothing is started' '1 0 1' \
+	"$(tail -n 1 out) $(grep -c begun out) \
+$(grep -c -- '--ddp-check: signal 15 (Terminated) came' err)"
 batch -N3 --ddp --ddp-check <<'END'
 #!/bin/sh
 srun echo begun
