@@ -19,7 +19,7 @@ static const struct options defaults = {
 	.type = FLOAT, .average = AVERAGE_MEAN,
 	.min_bytes = SIZE_UNSET, .max_bytes = SIZE_UNSET,
 	.step_bytes = 1 << 20, .step_factor = 1,
-	.iters = 20, .warmup_iters = 1, .check = 1, .limit = 7
+	.iters = 20, .warmup_iters = 1, .check = 1
 };
 
 static const struct tool_option rows[] = {
@@ -35,7 +35,7 @@ static const struct tool_option rows[] = {
 	  .help = "instead: name the nodes that are not fit for a job" },
 	{ "limit", TOOL_WHOLE, AT(limit), .min = 2, .max = 3600, .value = "N",
 	  .help = "of --preflight: seconds without news from any rank\n"
-		  "after which it ends (default: 7)" },
+		  "after which it ends (default: 7; 60 for GPUs)" },
 	{ "backend", TOOL_CHOICE, AT(backend_index),
 	  .words = TOOL_WORDS("nccl", "mpi"),
 	  .help = "what moves the data (default: nccl; --preflight:\n"

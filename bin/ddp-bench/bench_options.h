@@ -25,7 +25,7 @@ struct options {
 	enum average average;
 	uint64_t min_bytes, max_bytes, step_bytes, step_factor;
 	uint64_t iters, warmup_iters, check, root;
-	uint64_t limit;			/* seconds */
+	uint64_t limit;			/* seconds; 0: the default */
 	bool share_gpu, json;
 	bool help, version;
 };

@@ -22,12 +22,21 @@
 #include "tool/tool.h"
 
 enum {
+	LIMIT_MS = 7000,
+	GPUS_LIMIT_MS = 60000,
 	EARLY_MS = 1000,	/* before the judge's own limit */
 	CLOSE_MS = 5000,	/* MPI's and NCCL's end */
 	KILL_MS = 1000,		/* a process that a driver holds stays */
 	LOST_MS = 1000,
 	NAP_MS = 10
 };
+
+int64_t preflight_limit_ms(const struct options *options, bool gpus)
+{
+	if (options->limit > 0)
+		return (int64_t)options->limit * 1000;
+	return gpus ? GPUS_LIMIT_MS : LIMIT_MS;
+}
 
 struct message preflight_message(const struct preflight *preflight,
 				 enum message_kind kind)
@@ -371,14 +380,15 @@ static void set_alarm(const struct preflight *preflight)
 		 "servers\n", preflight->host, DDP_HOSTNAME_MAX,
 		 preflight->master);
 	signal(SIGALRM, on_alarm);
-	alarm((unsigned int)preflight->options->limit);
+	alarm((unsigned int)preflight_limit_ms(preflight->options, false) /
+	      1000);
 }
 
 /* The judge can only tell that this rank did not come: so tell the cause. */
 static int say_unmet(const struct preflight *preflight, const char *why)
 {
 	say(preflight, why);
-	poll(NULL, 0, (int)preflight->options->limit * 1000);
+	poll(NULL, 0, (int)preflight_limit_ms(preflight->options, false));
 	return 1;
 }
 
@@ -399,8 +409,8 @@ static int start_judge(const struct preflight *preflight)
 
 int preflight_run(const struct options *options)
 {
-	const int64_t limit_ms = (int64_t)options->limit * 1000;
-	int64_t deadline = ddp_clock_ms() + limit_ms - EARLY_MS;
+	const int64_t begin_ms = ddp_clock_ms() - EARLY_MS;
+	const bool gpus = facts_count_given() > 0;
 	struct preflight preflight;
 	struct facts clock = { .clock_error_s = -1 };
 	struct ddp_error error = { 0 };
@@ -418,9 +428,12 @@ int preflight_run(const struct options *options)
 	if (start_worker(&preflight, &worker) < 0)
 		return 1;
 	set_alarm(&preflight);
-	server = preflight_meet(&preflight, deadline, &clock, why);
+	server = preflight_meet(&preflight, begin_ms +
+				preflight_limit_ms(options, false), &clock,
+				why);
 	alarm(0);
 	if (server < 0)
 		return say_unmet(&preflight, why);
-	return mediate(&preflight, &worker, server, &clock, deadline);
+	return mediate(&preflight, &worker, server, &clock, begin_ms +
+		       preflight_limit_ms(options, gpus));
 }

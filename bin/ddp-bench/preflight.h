@@ -65,6 +65,10 @@ struct word {
 /* The date in seconds. */
 double preflight_date(void);
 
+/* How long without news: --limit, or its default, which is longer for what is
+ * done with GPUs. */
+int64_t preflight_limit_ms(const struct options *options, bool gpus);
+
 /* ---- a rank's parts */
 
 struct preflight {

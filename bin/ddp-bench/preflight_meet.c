@@ -90,10 +90,11 @@ static int try_connect(const struct addrinfo *address, int64_t deadline)
 static int greet(const struct preflight *preflight, int fd, int64_t deadline,
 		 struct facts *clock)
 {
-	const struct message hello = preflight_message(preflight,
-						       MESSAGE_HELLO);
-	int i, result = preflight_send(fd, &hello, sizeof(hello));
+	struct message hello = preflight_message(preflight, MESSAGE_HELLO);
+	int i, result;
 
+	hello.facts.gpus_given = facts_count_given();
+	result = preflight_send(fd, &hello, sizeof(hello));
 	clock->clock_error_s = -1;
 	for (i = 0; result == 0 && i < QUESTIONS; i++)
 		result = ask(preflight, fd, deadline, clock);

@@ -140,6 +140,7 @@ static int take(struct server *server, struct peer *peer)
 		snprintf(member->host, sizeof(member->host), "%.63s",
 			 message->header.host);
 		ddp_text_quote(member->host);
+		server->facts[rank].gpus_given = message->facts.gpus_given;
 	}
 	if (peer->rank != (int)rank)
 		return -1;
@@ -265,6 +266,14 @@ static void tell_all(struct server *server, enum word_kind kind,
 				       sizeof(word));
 }
 
+static bool has_come(const struct server *server)
+{
+	for (int rank = 0; rank < server->world.size; rank++)
+		if (!server->states[rank].hello)
+			return false;
+	return true;
+}
+
 static bool has_facts(const struct server *server)
 {
 	for (int rank = 0; rank < server->world.size; rank++)
@@ -294,15 +303,29 @@ static bool has_answered(const struct server *server)
 	return true;
 }
 
+static bool has_gpus(const struct server *server)
+{
+	for (int rank = 0; rank < server->world.size; rank++)
+		if (server->facts[rank].gpus_given > 0)
+			return true;
+	return false;
+}
+
+static int64_t limit_ms(const struct server *server)
+{
+	return preflight_limit_ms(server->preflight->options,
+				  has_gpus(server));
+}
+
 /* Until done, or nothing has come for the limit. */
 static bool collect(struct server *server, bool done(const struct server *),
-		    int64_t limit_ms)
+		    int64_t quiet_ms)
 {
 	server->news_ms = ddp_clock_ms();
 	while (!done(server) && !server->verdict.failed) {
-		if (ddp_clock_ms() >= server->news_ms + limit_ms)
+		if (ddp_clock_ms() >= server->news_ms + quiet_ms)
 			return false;
-		wait_for_news(server, server->news_ms + limit_ms);
+		wait_for_news(server, server->news_ms + quiet_ms);
 	}
 	return true;
 }
@@ -379,14 +402,6 @@ static void judge_absent(struct server *server, bool began)
 	free(here);
 }
 
-static bool has_gpus(const struct server *server)
-{
-	for (int rank = 0; rank < server->world.size; rank++)
-		if (server->facts[rank].gpus_given > 0)
-			return true;
-	return false;
-}
-
 static const struct backend *choose_backend(const struct server *server)
 {
 	const struct options *options = server->preflight->options;
@@ -421,8 +436,7 @@ static void move(struct server *server)
 	}
 	server->world.backend = backend;
 	tell_all(server, WORD_GO, backend == &backend_mpi ? GO_MPI : GO_NCCL);
-	if (!collect(server, has_moved,
-		     (int64_t)server->preflight->options->limit * 1000))
+	if (!collect(server, has_moved, limit_ms(server)))
 		judge_absent(server, true);
 	if (can_move(server))
 		verdict_moved(&server->verdict, &server->world, server->moved);
@@ -430,12 +444,13 @@ static void move(struct server *server)
 
 static void check(struct server *server)
 {
-	bool all = collect(server, has_facts,
-			   (int64_t)server->preflight->options->limit * 1000);
+	bool come = collect(server, has_come, preflight_limit_ms(
+				    server->preflight->options, false));
+	bool all = come && collect(server, has_facts, limit_ms(server));
 
 	name_nodes(server);
 	if (!all)
-		judge_absent(server, false);
+		judge_absent(server, come);
 	else
 		verdict_facts(&server->verdict, &server->world, server->facts);
 	move(server);

@@ -82,10 +82,11 @@ make_shims()
 	# A driver that hangs for longer than the limit
 	mkdir -p -m 755 hang
 	cat >hang.c <<-'END'
+	#include <stdlib.h>
 	#include <unistd.h>
 	__attribute__((constructor)) static void hang(void)
 	{
-		sleep(20);
+		sleep(getenv("FAKE_SLOW") ? 8 : 20);
 	}
 	END
 	"$cc" -shared -fPIC -o clock.so clock.c -ldl &&
@@ -181,6 +182,13 @@ test_preflight_gpus()
 		"$@" ./on n2 LD_LIBRARY_PATH="$scratch/hang:$scratch" \
 		"$bench" --preflight --limit 3
 	check 'with the cause' grep -q 'CUDA or NCCL has not answered' out
+	names 'one that is slow, and fails' 'n2 gpu' "$@" env FAKE_SLOW=1 \
+		./on n2 LD_LIBRARY_PATH="$scratch/hang:$scratch" \
+		"$bench" --preflight
+	! grep -q 'has not answered' out
+	result $? 'which was waited for'
+	names 'a rank that does not begin, for which nobody waits as long' \
+		'n2 rank' "$@" -K ./stopped 3 "$bench" --preflight
 	names 'one that hangs on every node' 'n1 gpu, n2 gpu, n3 gpu' \
 		"$@" env LD_LIBRARY_PATH="$scratch/hang:$scratch" \
 		"$bench" --preflight --limit 3
