@@ -23,7 +23,12 @@
 /* Run it on this rank, and print the verdict. Returns the exit status. */
 int preflight_run(const struct options *options);
 
-/* ---- what goes over the connections; PREFLIGHT_TAG_SIZE for "JOB.STEP" */
+/*
+ * ---- what goes over the connections; PREFLIGHT_TAG_SIZE for "JOB.STEP"
+ *
+ * The tag tells steps apart, and is no secret: whoever reaches the port can say
+ * hello in a rank's place. That can spoil a check, and no more.
+ */
 
 enum { PREFLIGHT_TAG_SIZE = 32 };
 

@@ -183,6 +183,8 @@ static bool is_ours(struct server *server, struct peer *peer)
 		return false;
 	if (header->size == sizeof(peer->message))
 		return true;
+	if (header->kind != MESSAGE_HELLO || server->states[header->rank].hello)
+		return false;
 	header->version[sizeof(header->version) - 1] = '\0';
 	header->host[FACT_HOST - 1] = '\0';
 	verdict_add(&server->verdict, -1, "ddp-bench", "%s: ddp-bench there is "
