@@ -44,7 +44,9 @@ struct ddp_attempt {
 	/* ending.c */
 	int64_t signalled_ns;	/* SIGTERM was sent to the others */
 	int64_t killed_ns;	/* KILL was sent to all agents */
-	int64_t over_ns;	/* nothing is left for srun to wait for */
+	int64_t over_ns;	/* nothing is left for srun to wait for; while
+				 * it writes, this is now */
+	uint64_t written;	/* bytes, by srun, when that was looked at */
 	int64_t asked_ns;	/* scancel was started, or squeue */
 	bool struck;		/* srun itself was killed by us */
 };

@@ -16,6 +16,7 @@
 
 #include "srun/program.h"
 #include "supervisor/now.h"
+#include "watch/kernel.h"
 
 enum {
 	AGENTS_MS = 3000,	/* to kill, or to say what cannot be killed */
@@ -144,6 +145,25 @@ bool ddp_ending_is_writing(const struct ddp_attempt *attempt)
 	return attempt->relay.out.length > 0 || poll(&out, 1, 0) == 0;
 }
 
+/* srun may still have much to write, though whoever reads it is fast. */
+static bool has_written(struct ddp_attempt *attempt)
+{
+	uint64_t before = attempt->written;
+	char path[64], text[512];
+	size_t length = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", (int)attempt->child.pid);
+	file = fopen(path, "re");
+	if (file) {
+		length = fread(text, 1, sizeof(text) - 1, file);
+		fclose(file);
+	}
+	text[length] = '\0';
+	attempt->written = ddp_kernel_read_io(text, "wchar");
+	return attempt->written != before;
+}
+
 static bool is_over(const struct ddp_attempt *attempt, int64_t now_ns)
 {
 	if (!attempt->killed_ns)
@@ -171,7 +191,8 @@ void ddp_ending_tick(struct ddp_attempt *attempt, int64_t now_ns)
 		end_ranks(attempt, now_ns);
 	if (attempt->child.ended || !is_over(attempt, now_ns))
 		return;
-	if (!attempt->over_ns || ddp_ending_is_writing(attempt))
+	if (!attempt->over_ns || ddp_ending_is_writing(attempt) ||
+	    has_written(attempt))
 		attempt->over_ns = now_ns;
 	if (attempt->killed_ns)
 		end_failed(attempt, now_ns);

@@ -83,7 +83,8 @@ goes_on 'one rank computes without a word, and the others wait' sh -c \
 	true'
 call login sh -c 'srun --ddp --ddp-watchdog=5 -n1 \
 	sh -c "yes | head -c 3000000" | { sleep 12; wc -c; }'
-equal 'nobody reads the output for a while' '0 3000000' "$status $(cat out)"
+equal 'nobody reads the output for a while' '0 3000000 ' \
+	"$status $(cat out) $(cat err)"
 
 # Suspended for longer than the watchdog waits
 bounded 60 srun --ddp --ddp-watchdog=5 -J paused -N2 -n2 \

@@ -13,6 +13,7 @@ begin_ranks()
 	shift 2
 	rm -f pid.* beats.*
 	: >why
+	: >out			# not that of the ranks before
 	timeout 60 mpirun -n "$begin_n" sh -c '
 		rank=$OMPI_COMM_WORLD_RANK
 		DDP_HEARTBEAT_FILE=$PWD/beats.$rank
