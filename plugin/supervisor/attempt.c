@@ -44,9 +44,17 @@ int ddp_attempt_code(const struct ddp_attempt *attempt)
 	return ddp_child_code(&attempt->child);
 }
 
+/* srun, by others: then what the ranks do follows from that. */
+static bool was_killed(const struct ddp_attempt *attempt)
+{
+	return attempt->child.ended && !attempt->struck &&
+	       WIFSIGNALED(attempt->child.status);
+}
+
 bool ddp_attempt_unwanted(const struct ddp_attempt *attempt)
 {
-	return attempt->ended_by_user || ddp_child_was_told(&attempt->child) ||
+	return attempt->ended_by_user || was_killed(attempt) ||
+	       ddp_child_was_told(&attempt->child) ||
 	       ms(attempt->child.interrupted_ms) > attempt->failed_ns;
 }
 
@@ -151,13 +159,6 @@ static void say_others(struct ddp_attempt *attempt)
 							 &attempt->step));
 	ddp_relay_say(&attempt->relay, &text);
 	attempt->told_others = true;
-}
-
-/* srun, by others: then what the ranks do follows from that. */
-static bool was_killed(const struct ddp_attempt *attempt)
-{
-	return attempt->child.ended && !attempt->struck &&
-	       WIFSIGNALED(attempt->child.status);
 }
 
 static bool was_told(const struct ddp_attempt *attempt, int64_t now_ns)

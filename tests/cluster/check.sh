@@ -121,16 +121,16 @@ call login env PATH=/usr/bin:/bin salloc -Q -N1 srun --ddp --ddp-check \
 	echo begun
 equal 'without ddp-bench, too' '1 0 1' "$status $(wc -l <out) \
 $(grep -c 'finds no ddp-bench on PATH' err)"
-mkdir -p -m 755 fails
+mkdir -p -m 755 check_bin
 printf '#!/bin/sh\necho "ddp-bench: preflight passed"\nexit 3\n' \
-	>fails/ddp-bench
-chmod 755 fails/ddp-bench
-call login env PATH="$scratch/fails:$PATH" salloc -Q -N1 srun --ddp --ddp-check \
-	echo begun
+	>check_bin/ddp-bench
+chmod 755 check_bin/ddp-bench
+call login env PATH="$scratch/check_bin:$PATH" salloc -Q -N1 \
+	srun --ddp --ddp-check echo begun
 equal 'and a check that only says that it passed' '1 0 1' "$status \
 $(grep -c begun out) $(grep -c -- '--ddp-check: its step failed' err)"
-printf '#!/bin/sh\ntouch checking\nexec sleep 60\n' >fails/ddp-bench
-call login env PATH="$scratch/fails:$PATH" salloc -Q -N1 sh -c '
+printf '#!/bin/sh\ntouch checking\nexec sleep 60\n' >check_bin/ddp-bench
+call login env PATH="$scratch/check_bin:$PATH" salloc -Q -N1 sh -c '
 	srun --ddp --ddp-check echo begun &
 	until test -e checking; do sleep 0.1; done
 	kill $!
