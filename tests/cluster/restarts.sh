@@ -239,6 +239,13 @@ ended_by 'Ctrl-C twice' in_cluster sh -c \
 	sleep 0.5; done'
 ended_by 'the end of its job' in_cluster scancel -u ddp
 
+cat >once <<'END'
+#!/bin/sh
+test "$RESTART_COUNT" = 0 || exec sleep 60
+exec ./again
+END
+chmod 755 once
+
 # between NAME COMMAND...: this comes when the first attempt is over
 between()
 {
@@ -253,7 +260,7 @@ between()
 		done
 		"$@"
 	) >later.out 2>&1 &
-	within -N2 --ntasks-per-node=1 -- --ddp-restarts=3 ./again
+	within -N2 --ntasks-per-node=1 -- --ddp-restarts=3 ./once
 	wait $!
 	grep slurm-ddp err >why
 	cat later.out >>why
