@@ -191,8 +191,10 @@ equal 'with all of it undone nothing is wrong' "$(cat sound)" "$(cat out)"
 cluster --nodes 2 --cpus 2 --slurm KillOnBadExit=0 --slurm TmpFS=/tmp \
 	--slurm MpiParams=ports=12000-12001
 # Ranks that do not meet wait for half a minute, and so may srun.
+# shellcheck disable=SC2034 # of login
 patience=60
 doctor
+# shellcheck disable=SC2034
 patience=20
 grep -q '^advice  KillOnBadExit: 0: .*KillOnBadExit=1 in slurm.conf' out
 result $? 'it advises to set KillOnBadExit'
