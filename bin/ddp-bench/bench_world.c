@@ -28,6 +28,19 @@ void world_find_node(struct world *world, int rank)
 		members[before].local_rank + 1;
 }
 
+int world_find_peer(const struct world *world, int node)
+{
+	const struct member *own = &world->members[world->rank];
+
+	if (node == own->node)
+		return -1;
+	for (int rank = 0; rank < world->size; rank++)
+		if (world->members[rank].node == node &&
+		    world->members[rank].local_rank == own->local_rank)
+			return rank;
+	return -1;
+}
+
 int world_open(struct world *world, const struct backend *backend,
 	       struct ddp_error *mine, struct ddp_error *error)
 {

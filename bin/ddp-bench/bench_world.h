@@ -36,6 +36,9 @@ void world_close(struct world *world);
 /* Set a rank's node by its host, once all ranks before it have theirs. */
 void world_find_node(struct world *world, int rank);
 
+/* The rank on another node with this rank's local rank; -1: none. */
+int world_find_peer(const struct world *world, int node);
+
 /* How many ranks a node has. */
 int world_node_size(const struct world *world, int node);
 

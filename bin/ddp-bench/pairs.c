@@ -28,20 +28,6 @@ struct tournament {
 	struct result *all;	/* [size][matches] */
 };
 
-/* The rank on another node with this rank's local rank; -1: none. */
-static int find_peer(const struct world *world, int node)
-{
-	const struct member *own = &world->members[world->rank];
-
-	if (node == own->node)
-		return -1;
-	for (int rank = 0; rank < world->size; rank++)
-		if (world->members[rank].node == node &&
-		    world->members[rank].local_rank == own->local_rank)
-			return rank;
-	return -1;
-}
-
 static void exchange(struct tournament *t)
 {
 	const struct bench *bench = &t->bench;
@@ -87,7 +73,7 @@ static void play(struct tournament *t, int partner, struct result *result)
 	struct world *world = t->bench.world;
 
 	*result = (struct result){ 0 };
-	t->peer = find_peer(world, partner);
+	t->peer = world_find_peer(world, partner);
 	world->backend->barrier();
 	if (t->peer < 0)
 		return;

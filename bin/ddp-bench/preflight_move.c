@@ -59,20 +59,6 @@ static void tell_stage(struct mover *mover, enum stage stage)
 
 /* ---- matches */
 
-/* The rank on another node with this rank's local rank; -1: none. */
-static int find_peer(const struct world *world, int node)
-{
-	const struct member *own = &world->members[world->rank];
-
-	if (node == own->node)
-		return -1;
-	for (int rank = 0; rank < world->size; rank++)
-		if (world->members[rank].node == node &&
-		    world->members[rank].local_rank == own->local_rank)
-			return rank;
-	return -1;
-}
-
 static double exchange(struct mover *mover, size_t size)
 {
 	const struct bench *bench = &mover->bench;
@@ -142,7 +128,7 @@ static void play(struct mover *mover, int partner)
 	struct moved *moved = &mover->moved;
 	double took;
 
-	mover->peer = find_peer(&mover->world, partner);
+	mover->peer = world_find_peer(&mover->world, partner);
 	if (mover->peer >= 0) {
 		/* The first call may have to connect. */
 		moved->wrong += check_exchange(mover);

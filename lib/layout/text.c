@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Builds texts of any length, and makes others' texts safe to print. */
+#define _GNU_SOURCE
 #include "layout/text.h"
 
 #include <stdarg.h>
@@ -127,6 +128,28 @@ void ddp_text_add_json(struct ddp_text *text, const char *string)
 		end++;
 	}
 	ddp_text_add_bytes(text, "\"", 1);
+}
+
+void ddp_text_add_json_lines(struct ddp_text *text, const char *lines)
+{
+	const char *comma = "";
+	size_t length;
+	char *line;
+
+	ddp_text_add(text, "[");
+	for (; lines && *lines; lines += length + (lines[length] == '\n')) {
+		length = strcspn(lines, "\n");
+		line = strndup(lines, length);
+		if (!line) {
+			text->failed = true;
+			return;
+		}
+		ddp_text_add(text, "%s", comma);
+		ddp_text_add_json(text, line);
+		comma = ", ";
+		free(line);
+	}
+	ddp_text_add(text, "]");
 }
 
 size_t ddp_text_digits(uint32_t number, char *out)

@@ -39,6 +39,9 @@ void ddp_text_add_string(struct ddp_text *text, const char *string);
 /* Add a string as JSON has it, in quotes; a byte above '~' becomes '?'. */
 void ddp_text_add_json(struct ddp_text *text, const char *string);
 
+/* Add lines as a JSON array of such strings; NULL: an empty one. */
+void ddp_text_add_json_lines(struct ddp_text *text, const char *lines);
+
 /* Write a number to out[10], without a NUL; returns its length. */
 size_t ddp_text_digits(uint32_t number, char *out);
 

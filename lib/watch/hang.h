@@ -63,7 +63,8 @@ void ddp_hang_add_detail(struct ddp_step *step, uint32_t node,
 
 /*
  * For how long no rank of the step has made progress; 0 also if that cannot be
- * known, as one rank has not begun, or a node is not watched any more.
+ * known, as one rank has not begun, a node is not watched any more, or its
+ * agent does not answer.
  */
 uint32_t ddp_hang_idle_ms(const struct ddp_step *step);
 

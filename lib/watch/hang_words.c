@@ -204,22 +204,6 @@ void ddp_hang_add_json(struct ddp_text *text, const struct ddp_step *step)
 	ddp_text_add(text, "]");
 }
 
-static void add_lines(struct ddp_text *text, const char *stack)
-{
-	char line[DDP_WIRE_TAIL_SIZE];
-	const char *comma = "";
-	size_t length;
-
-	for (; stack && *stack; stack += length + (stack[length] == '\n')) {
-		length = strcspn(stack, "\n");
-		memcpy(line, stack, length);
-		line[length] = '\0';
-		ddp_text_add(text, "%s", comma);
-		ddp_text_add_json(text, line);
-		comma = ", ";
-	}
-}
-
 void ddp_hang_add_rank_json(struct ddp_text *text, const struct ddp_step *step,
 			    uint32_t rank)
 {
@@ -235,8 +219,7 @@ void ddp_hang_add_rank_json(struct ddp_text *text, const struct ddp_step *step,
 	else
 		ddp_text_add(text, "null");
 	ddp_text_add(text, ", \"idle_s\": %u.%03u, \"heartbeats\": %" PRIu64
-		     ", \"stack\": [", of->idle_ms / 1000, of->idle_ms % 1000,
+		     ", \"stack\": ", of->idle_ms / 1000, of->idle_ms % 1000,
 		     of->beats);
-	add_lines(text, of->stack);
-	ddp_text_add(text, "]");
+	ddp_text_add_json_lines(text, of->stack);
 }

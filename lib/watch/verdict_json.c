@@ -30,24 +30,6 @@ static void add_status(struct ddp_text *text, uint32_t status)
 			     WEXITSTATUS(status));
 }
 
-static void add_lines(struct ddp_text *text, const char *tail)
-{
-	char line[DDP_WIRE_TAIL_SIZE];
-	const char *comma = "";
-	size_t length;
-
-	ddp_text_add(text, ", \"stderr\": [");
-	for (; tail && *tail; tail += length + (tail[length] == '\n')) {
-		length = strcspn(tail, "\n");
-		memcpy(line, tail, length);
-		line[length] = '\0';
-		ddp_text_add(text, "%s", comma);
-		ddp_text_add_json(text, line);
-		comma = ", ";
-	}
-	ddp_text_add(text, "]");
-}
-
 static void add_after(struct ddp_text *text, const struct ddp_verdict *verdict)
 {
 	ddp_text_add(text, ", \"after_s\": %" PRId64 ".%03d",
@@ -83,7 +65,8 @@ static void add_verdict(struct ddp_text *text,
 		add_status(text, rank->status);
 		add_text(text, "cause", rank->cause);
 		add_text(text, "message", rank->message);
-		add_lines(text, rank->tail);
+		ddp_text_add(text, ", \"stderr\": ");
+		ddp_text_add_json_lines(text, rank->tail);
 	}
 	if (verdict->kind == DDP_VERDICT_HANG) {
 		add_after(text, verdict);
