@@ -140,6 +140,9 @@ static const struct {
 	{ "one of three waits elsewhere, and one says nothing",
 	  { FUTEX(600, 0, 9), { '-', "", 0, 0, 0 }, FUTEX(600, 0, 9),
 	    { 'S', "nap", 600, 0, 9 } }, DDP_HANG_PLACE, "3" },
+	{ "the same, and it is the first that says nothing",
+	  { { '-', "", 0, 0, 0 }, FUTEX(600, 0, 9), FUTEX(600, 0, 9),
+	    { 'S', "nap", 600, 0, 9 } }, DDP_HANG_PLACE, "3" },
 	{ "one is idle for longer",
 	  { FUTEX(600, 0, 9), FUTEX(600, 0, 20), FUTEX(600, 0, 9),
 	    FUTEX(600, 0, 13) }, DDP_HANG_IDLE, "1" },
@@ -279,6 +282,27 @@ Test(hang, words)
 		    "\"lagging\": [2], \"state\": \"T\", \"waits_in\": "
 		    "\"do_signal_stop\", \"idle_s\": 61.900, \"heartbeats\": "
 		    "12, \"stack\": [\"barrier (a.py:3)\", \"main\"]");
+	ddp_step_clear(&step);
+}
+
+Test(hang, words_name_who_lags_once)
+{
+	static const struct does ranks[WORLD] = {
+		FUTEX(600, 4, 9), FUTEX(600, 4, 9), FUTEX(600, 4, 9),
+		FUTEX(600, 3, 9),
+	};
+	struct ddp_text text = { 0 };
+	struct ddp_step step;
+
+	fill(&step, ranks);
+	ddp_hang_add_words(&text, &step);
+	expect_text(&text,
+		    "slurm-ddp: no rank has made progress for 9 s, and so the "
+		    "step ends; rank 3 holds the others up: behind in "
+		    "heartbeats\n"
+		    "slurm-ddp: rank 3 on n2 (pid 103): sleeping in futex; "
+		    "last progress 9 s ago, 3 heartbeats\n"
+		    "slurm-ddp: ranks 0-2: sleeping in futex\n");
 	ddp_step_clear(&step);
 }
 
