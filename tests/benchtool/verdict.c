@@ -69,7 +69,8 @@ static void fill_facts(struct facts *all)
 
 static void test_facts(void)
 {
-	struct world four = make_world(4), two = make_world(2);
+	struct world four = make_world(4), three = make_world(3);
+	struct world two = make_world(2);
 	struct verdict verdict = { 0 };
 	struct facts all[RANKS];
 	bool here[RANKS] = { 1, 1, 1, 0, 0, 0, 1, 1 };
@@ -79,7 +80,14 @@ static void test_facts(void)
 	      "ranks that did not come are named, once a node");
 	check(!verdict_is_bad(&verdict) && verdict_is_bad(&(struct verdict){
 		.failed = true }), "without memory nothing has passed");
-	here[0] = here[1] = false;
+	here[1] = false;
+	verdict_absent(&verdict, &four, here, false);
+	check(says(&verdict, "n0 rank, n1 rank, n2 rank", "rank 1 has not"),
+	      "also if half of all have not come");
+	verdict_absent(&verdict, &three, here, false);
+	check(says(&verdict, "n0 rank, n1 rank, n2 rank", "rank 1 has not"),
+	      "or most of three nodes");
+	here[0] = false;
 	verdict_absent(&verdict, &four, here, true);
 	check(says(&verdict, "n-1 rank", "5 of 8 ranks"),
 	      "more than half of the ranks are no node's fault");
@@ -99,6 +107,9 @@ static void test_facts(void)
 	verdict_facts(&verdict, &four, all);
 	check(says(&verdict, "n0 nccl", "NCCL is 2.28.9, but 2.18.1 on 6"),
 	      "also if it is the first node");
+	check(strcmp(verdict_version(&four, all, NCCL), "2.18.1") == 0 &&
+	      !verdict_version(&four, all, MPI),
+	      "the common version is that of most, or none");
 	verdict_facts(&verdict, &two, all);
 	check(says(&verdict, "n1 nccl", "neither is the more common"),
 	      "of two nodes the second, and the sentence says why");
@@ -187,6 +198,26 @@ static void test_links(void)
 		all[rank].link = all[rank].most = (struct link){ 80, 16 };
 	verdict_facts(&verdict, &four, all);
 	check(says(&verdict, "", ""), "GPUs of another kind have their own");
+	all[1].link.width = 8;
+	verdict_facts(&verdict, &four, all);
+	check(says(&verdict, "n0 link", "is 8.0 GT/s x8, those of 1 other GPUs "
+		   "like it 8.0 GT/s x16"), "compared among themselves");
+	fill_facts(all);
+	for (int rank = 0; rank < RANKS; rank++)
+		if (rank < 5)
+			all[rank].link = (struct link){ 160, 16 };
+	verdict_facts(&verdict, &four, all);
+	check(says(&verdict, "", ""), "what few have is not asked of most");
+	all[4].link = all[5].link;
+	verdict_facts(&verdict, &four, all);
+	check(says(&verdict, "n0 link, n1 link", "those of 4 other GPUs like "
+		   "it 32.0 GT/s x16"), "of two halves the fast one is right");
+	for (int rank = 0; rank < 5; rank++)
+		all[rank].link = (struct link){ 0, 0 };
+	all[7].link.width = 4;
+	verdict_facts(&verdict, &four, all);
+	check(says(&verdict, "n3 link", "is 32.0 GT/s x4"),
+	      "a link that is not known does not count");
 }
 
 static void fill_moved(struct moved *all)
@@ -232,6 +263,10 @@ static void test_stuck(void)
 	verdict_moved(&verdict, &four, all);
 	check(says(&verdict, "n2 sum", "rank 5 does not get through"),
 	      "who hangs in the all-reduce is named");
+	all[5].stage = STAGE_MEET;
+	verdict_moved(&verdict, &four, all);
+	check(says(&verdict, "n2 meet", "rank 5 does not get through MPI_Init"),
+	      "or in MPI_Init");
 	for (int rank = 0; rank < RANKS; rank++)
 		all[rank].stage = STAGE_MEET;
 	verdict_moved(&verdict, &four, all);
@@ -273,7 +308,8 @@ static void test_moved(void)
 	      "and at least 12 ms more");
 	check(verdict_find_slow((double[]){ 1, 9, 0, 0 }, 4, &median) > 1e9,
 	      "of two that met none is slow");
-	check(verdict_find_slow((double[]){ 2, 0, 9, 2, 0 }, 5, &median) == 8 &&
+	check(verdict_find_slow((double[]){ 2, 0, 9, 2, 0, 0 }, 6,
+				&median) == 8 &&
 	      median == 2, "who met nobody does not count");
 }
 

@@ -98,6 +98,18 @@ Test(lines, are_not_broken_within_a_character)
 	cr_expect_eq(euros, 500);
 }
 
+/* No character has five bytes: it is broken like any other text. */
+Test(lines, of_what_is_no_text_are_full)
+{
+	char bytes[992];
+
+	memset(bytes, 'x', 987);
+	memcpy(bytes + 987, "\xe2\x82\x82\x82\x82", 5);
+	take(bytes, sizeof(bytes));
+	cr_expect_eq(strcspn(out, "\n"), 999);
+	cr_expect_eq(memcmp(out + 7, bytes, sizeof(bytes)), 0);
+}
+
 Test(lines, wait_for_room)
 {
 	size_t used;

@@ -162,6 +162,15 @@ Test(link, closed)
 	cr_expect_eq(errno, 0);
 }
 
+Test(link, destroyed)
+{
+	char byte;
+
+	ddp_link_destroy(ours);
+	ours = NULL;
+	cr_expect_eq(recv(raw, &byte, 1, 0), 0, "the other side is told");
+}
+
 Test(link, another_protocol)
 {
 	struct ddp_wire wire;
