@@ -92,6 +92,28 @@ Test(link, receives_what_comes_in_pieces)
 	cr_expect_eq(ddp_link_receive(ours, &wire), 0);
 }
 
+/* More than it can hold has come, and the end of that is no whole message. */
+Test(link, receives_many_at_once)
+{
+	enum { COUNT = 40 };
+	static unsigned char bytes[COUNT * DDP_WIRE_FRAME_MAX];
+	struct ddp_wire wire = { .kind = DDP_WIRE_END };
+	size_t length = 0, sent = 0;
+	ssize_t part;
+	uint32_t rank;
+
+	memset(wire.tail, 't', sizeof(wire.tail) - 1);
+	for (wire.rank = 0; wire.rank < COUNT; wire.rank++)
+		length += ddp_wire_encode(&wire, bytes + length);
+	for (rank = 0; rank < COUNT; rank++) {
+		part = send(raw, bytes + sent, length - sent, MSG_DONTWAIT);
+		sent += part > 0 ? (size_t)part : 0;
+		cr_assert_eq(receive(&wire), 1);
+		cr_assert_eq(wire.rank, rank);
+		cr_assert_eq(strlen(wire.tail), sizeof(wire.tail) - 1);
+	}
+}
+
 Test(link, sends)
 {
 	const struct ddp_wire done = { .kind = DDP_WIRE_DONE };
