@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "watch/hang.h"
 #include "watch/verdict.h"
 
 #define MS(count) ((int64_t)(count) * 1000000)
@@ -214,6 +215,46 @@ Test(verdict, of_a_lost_node)
 	free(line);
 	add(&step, &before);
 	cr_expect_eq(ddp_verdict_find(&step).kind, DDP_VERDICT_RANK);
+	ddp_step_clear(&step);
+}
+
+static void expect_json(const struct ddp_step *step, const char *verdict,
+			const char *nodes)
+{
+	const struct ddp_verdict_times times = { "a", "b", 1, NULL };
+	struct ddp_verdict found = ddp_verdict_find(step);
+	struct ddp_text text = { 0 };
+	char *json;
+
+	ddp_verdict_add_json(&text, &found, step, &times);
+	json = ddp_text_finish(&text);
+	cr_expect(strstr(json, verdict), "%s", json);
+	cr_expect(strstr(json, nodes), "%s", json);
+	free(json);
+}
+
+Test(verdict, as_json)
+{
+	struct ddp_step step;
+
+	begin(&step);
+	step.nodes[1].lost = true;
+	step.nodes[1].lost_ns = MS(11000);
+	step.nodes[0].orphaned = true;
+	step.nodes[0].lost_ns = MS(11250);
+	expect_json(&step, "\"verdict\": {\"kind\": \"node\", \"node\": "
+		    "\"n2\", \"after_s\": 1.000, \"cause\": \"does not "
+		    "answer\"},\n", "\"nodes_lost\": [\"n1\", \"n2\"]\n");
+	step.nodes[1].lost = false;
+	expect_json(&step, "\"node\": \"n1\", \"after_s\": 1.250, "
+		    "\"cause\": \"slurmstepd has ended\"},\n",
+		    "\"nodes_lost\": [\"n1\"]\n");
+	step.nodes[0].orphaned = false;
+	cr_assert_eq(ddp_hang_begin(&step, 60), 0);
+	ddp_hang_judge(&step, MS(15250));
+	expect_json(&step, "\"verdict\": {\"kind\": \"hang\", \"after_s\": "
+		    "5.250, \"seconds\": 60, \"why\": \"none\", "
+		    "\"lagging\": []},\n", "\"nodes_lost\": []\n");
 	ddp_step_clear(&step);
 }
 
