@@ -2,15 +2,17 @@
 /*
  * A fake srun with fake agents under the real supervisor, without Slurm:
  *
- *	fake_step [grace=S] [kill=0] [watchdog=S] [report=FILE] [restarts=N] [spare=NODES]
+ *	fake_step [grace=S] [kill=0] [watchdog=S] [report=FILE] [restarts=N]
+ *		[spare=NODES] [signal=SIGNAL@S] [own=1] [ports=FIRST-LAST]
  *		WORLD AGENT... srun:WORDS [AGENT... srun:WORDS]...
  *
  * Each attempt has agents and an srun of its own. NODES are those of the job;
- * the last is kept back.
+ * the last is kept back. own=1: the job is srun's own.
  * AGENT is NODE:FIRST-LAST:WORDS. Words have a comma between; an agent's are
  *
  *	w100	wait 100 ms (pings are answered in every wait)
  *	c5000	its clock is 5000 ms ahead; the first word
+ *	l500	it connects 500 ms late; the first word
  *	a200	what follows happened 200 ms ago
  *	e2=3	rank 2 ends with exit code 3; e2=3=TEXT: with a message
  *	k2=9	it ends by signal 9; k2=9=TEXT: with a cause
@@ -180,7 +182,9 @@ static void detail(struct ddp_wire *wire, char state, const char *where)
 
 static void act(char *word, unsigned int world)
 {
-	struct ddp_wire wire = { .rank = me.first, .at_ns = clock_ns() };
+	struct ddp_wire wire = {
+		.rank = me.first, .at_ns = clock_ns() - (uint64_t)me.ago_ns,
+	};
 	char text[256] = "";
 	unsigned int rank;
 	char state;
@@ -190,6 +194,8 @@ static void act(char *word, unsigned int world)
 		attend(number, 0, world);
 	else if (sscanf(word, "c%d", &number) == 1)
 		me.ahead_ns = ms(number);
+	else if (sscanf(word, "l%d", &number) == 1)
+		usleep((useconds_t)number * 1000);
 	else if (sscanf(word, "a%d", &number) == 1)
 		me.ago_ns = ms(number);
 	else if (sscanf(word, "e%u=%d=%255[^\n]", &rank, &number, text) >= 2)
@@ -244,13 +250,15 @@ static void play_agent(char *text, unsigned int world, uint16_t port)
 	me.node = strtok_r(text, ":", &save);
 	sscanf(strtok_r(NULL, ":", &save), "%u-%u", &me.first, &me.last);
 	word = strtok_r(NULL, ",", &save);
-	if (word && (*word == 'c' || *word == 'f'))
+	if (word && strchr("cfl", *word))
 		act(word, world);
 	if (connect(fd, (void *)&address, sizeof(address)) < 0)
 		_exit(2);
 	me.link = ddp_link_create(fd);
 	attend(2000, DDP_WIRE_WELCOME, world);
 	attend(50, 0, world);
+	if (word && *word == 'l')
+		word = strtok_r(NULL, ",", &save);
 	for (; word; word = strtok_r(NULL, ",", &save))
 		act(word, world);
 	_exit(0);
@@ -306,6 +314,13 @@ static int read_options(char **argv, struct ddp_supervisor *wish)
 			wish->kill = false;
 		else if (strncmp(argv[i], "spare=", 6) == 0)
 			job.nodes = argv[i] + 6;
+		else if (strncmp(argv[i], "signal=", 7) == 0)
+			ddp_notice_parse(argv[i] + 7, &wish->notice, NULL);
+		else if (strcmp(argv[i], "own=1") == 0)
+			wish->own_job = true;
+		else if (strncmp(argv[i], "ports=", 6) == 0)
+			sscanf(argv[i], "ports=%hu-%hu", &wish->port_first,
+			       &wish->port_last);
 		else if (strncmp(argv[i], "watchdog=", 9) == 0)
 			wish->watchdog_s = (uint32_t)atoi(argv[i] + 9);
 		else if (sscanf(argv[i], "grace=%u", &wish->grace_s) != 1)
@@ -335,7 +350,7 @@ int main(int argc, char **argv)
 	struct ddp_supervisor wish = { .kill = true };
 	struct ddp_error error;
 	sigset_t none;
-	int i = 1 + read_options(argv + 1, &wish);
+	int i = 1 + read_options(argv + 1, &wish), fd;
 
 	if (ddp_supervisor_open(&wish, &error) < 0) {
 		fprintf(stderr, "%s\n", error.text);
@@ -345,5 +360,8 @@ int main(int argc, char **argv)
 		return 97;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* As exec does; the listener and the supervisor's ends of pipes */
+	for (fd = STDERR_FILENO + 1; fd < 64; fd++)
+		close(fd);
 	play_attempt(argv + i, &wish);
 }
