@@ -101,8 +101,7 @@ int ddp_report_write(const char *path, const char *text,
 {
 	char *name = NULL;
 	int fd = text ? open_beside(path, &name) : -1;
-	size_t length = text ? strlen(text) : 0;
-	bool done = fd >= 0 && write(fd, text, length) == (ssize_t)length;
+	bool done = fd >= 0 && dprintf(fd, "%s", text) >= 0;
 
 	if (fd >= 0)
 		done = close(fd) == 0 && done && rename(name, path) == 0;
