@@ -105,6 +105,17 @@ static const struct spank_case cases[] = {
 	  .refusal = "--ddp-spares: chooses the nodes of the step, as "
 	  "--relative does; leave out one of them", .command =
 	  "srun --ddp --ddp-restarts=1 --ddp-spares=1 --relative=1 " STEP },
+	{ .name = "in a file", .env = JOB, .refusal = "--ddp-spares: chooses "
+	  "the nodes of the step, as --nodefile does; leave out one of them",
+	  .command = "srun --ddp --ddp-restarts=1 --ddp-spares=1 -Fa " STEP },
+	{ .name = "by an order of ranks", .env = JOB, .refusal =
+	  "--ddp-spares: chooses the nodes of the step, as "
+	  "--distribution=arbitrary does; leave out one of them", .command =
+	  "srun --ddp --ddp-restarts=1 --ddp-spares=1 -marbitrary " STEP },
+	{ .name = "restarts where srun hides its options", .env = JOB,
+	  .dir = "bare", .refusal = "--ddp-restarts: this srun does not show "
+	  "its options to plugins; leave it out",
+	  .command = "srun --ddp --ddp-restarts=1 " STEP },
 	{ .name = "spares of which there are -1", .env = JOB,
 	  .refusal = "--ddp-spares=-1: not a number from 0 to 1000",
 	  .command = "srun --ddp --ddp-restarts=1 --ddp-spares=-1 " STEP },
