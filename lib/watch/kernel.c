@@ -11,6 +11,7 @@
 
 /* Fields of /proc/PID/stat: state, startstack, exit_code */
 enum { STATE_FIELD = 3, STACK_FIELD = 28, STATUS_FIELD = 52 };
+enum { LOOK_NS = 300000 };	/* a thread that waits runs for less at a time */
 
 /* A field by its number in proc(5), after the second; NULL: it is not there. */
 static const char *find_field(const char *text, int number)
@@ -99,6 +100,19 @@ uint64_t ddp_kernel_read_io(const char *text, const char *name)
 			text++;
 	}
 	return text ? strtoull(text + length + 1, NULL, 10) : 0;
+}
+
+void ddp_kernel_add_share(const char *text, struct ddp_kernel_share *share)
+{
+	uint64_t ran_ns, waited_ns, times;
+
+	if (!text ||
+	    sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &ran_ns,
+		   &waited_ns, &times) != 3 ||
+	    !times || ran_ns / times < LOOK_NS)
+		return;
+	share->ran_ns += ran_ns;
+	share->waited_ns += waited_ns;
 }
 
 /* "Memory cgroup out of memory: Killed process 123 (python) ..." */

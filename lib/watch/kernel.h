@@ -48,6 +48,19 @@ bool ddp_kernel_polls(const char *maps);
 /* The number behind a name in the text of /proc/PID/io; 0: there is none. */
 uint64_t ddp_kernel_read_io(const char *text, const char *name);
 
+struct ddp_kernel_share {
+	uint64_t ran_ns;	/* on a CPU */
+	uint64_t waited_ns;	/* for one, ready to run */
+};
+
+/*
+ * Add what a thread has had of the CPUs, by the text of its
+ * /proc/PID/task/TID/schedstat (proc(5)). A thread that has run for less than
+ * 0.3 ms at a time only looks whether there is news, and adds nothing; nor does
+ * NULL or another text.
+ */
+void ddp_kernel_add_share(const char *text, struct ddp_kernel_share *share);
+
 enum ddp_kernel_what {
 	DDP_KERNEL_OTHER,
 	DDP_KERNEL_KILLED,	/* a process, because memory was short */

@@ -5,8 +5,8 @@
  * that is no waiting in disguise. spank_ddp(8) has these rules for users.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ enum {
 	STORED_MIN = 1 << 20,	/* bytes in a second: a log is less */
 	CPU_PERCENT = 10,	/* what only looks whether there is news uses
 				 * less */
-	CPU_PERCENT_MIN = 3,	/* where there are too few CPUs */
+	RAN_PER_MILLE = 2,	/* at least, where there are too few CPUs */
 	EXPLAIN_MS = 100
 };
 
@@ -55,6 +55,28 @@ static uint64_t read_stored(pid_t pid)
 	return stored;
 }
 
+/* What the threads of a process have had of the CPUs. */
+static void add_share(pid_t pid, struct ddp_kernel_share *share)
+{
+	char path[64], *text;
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/schedstat",
+			 (int)pid, entry->d_name);
+		text = ddp_file_read(path);
+		ddp_kernel_add_share(text, share);
+		free(text);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static bool does_poll(pid_t pid)
 {
 	char *text = ddp_file_read_of(pid, "maps");
@@ -78,6 +100,8 @@ static struct ddp_rank_progress look(struct ddp_agent *agent, uint32_t task,
 		if (all->data[i].rank != slot->rank)
 			continue;
 		now.cpu += all->data[i].cpu;
+		if (agent->progress.ranks[task].idle_ms > 0)
+			add_share(all->data[i].pid, &now.share);
 		now.stored += read_stored(all->data[i].pid);
 	}
 	return now;
@@ -98,43 +122,47 @@ static bool polls(const struct ddp_agent *agent, uint32_t task,
 	return false;
 }
 
-/*
- * The clock ticks of a CPU that are work: where more processes want to run than
- * there are CPUs, as much less.
- */
-static uint64_t find_work(int64_t passed_ms)
-{
-	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), running = 0;
-	uint64_t percent = CPU_PERCENT, ticks;
-	char *text = ddp_file_read("/proc/loadavg");
-
-	if (text)
-		sscanf(text, "%*s %*s %*s %" SCNu64, &running);
-	free(text);
-	if (running > cpus)
-		percent = percent * cpus / running;
-	if (percent < CPU_PERCENT_MIN)
-		percent = CPU_PERCENT_MIN;
-	ticks = (uint64_t)sysconf(_SC_CLK_TCK) * (uint64_t)passed_ms *
-		percent / 100000;
-	return ticks > 0 ? ticks : 1;
-}
-
 /* What ends takes its share with it, so that sums can become less. */
 static bool is_more(uint64_t now, uint64_t before, uint64_t by)
 {
 	return now > before && now - before >= by;
 }
 
-static void look_again(struct ddp_agent *agent, uint32_t task,
-		       const struct ddp_processes *all, uint64_t work,
+/* By the time that a rank and its children have run. */
+static bool has_run(const struct ddp_rank_progress *now,
+		    const struct ddp_rank_progress *before, int64_t passed_ms)
+{
+	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK) * (uint64_t)passed_ms *
+			 CPU_PERCENT / 100000;
+
+	return is_more(now->cpu, before->cpu, ticks > 0 ? ticks : 1);
+}
+
+/* Whether it would have, but had to wait for a CPU. */
+static bool is_starved(const struct ddp_rank_progress *now,
+		       const struct ddp_rank_progress *before,
 		       int64_t passed_ms)
+{
+	const struct ddp_kernel_share *new = &now->share, *old = &before->share;
+	uint64_t passed_ns = (uint64_t)passed_ms * 1000000;
+
+	return old->ran_ns &&
+	       is_more(new->ran_ns, old->ran_ns,
+		       passed_ns / 1000 * RAN_PER_MILLE) &&
+	       is_more(new->ran_ns + new->waited_ns,
+		       old->ran_ns + old->waited_ns,
+		       passed_ns / 100 * CPU_PERCENT);
+}
+
+static void look_again(struct ddp_agent *agent, uint32_t task,
+		       const struct ddp_processes *all, int64_t passed_ms)
 {
 	struct ddp_rank_progress *rank = &agent->progress.ranks[task];
 	struct ddp_rank_progress now = look(agent, task, all);
 	bool moved;
 
-	now.works = is_more(now.cpu, rank->cpu, work);
+	now.works = has_run(&now, rank, passed_ms) ||
+		    is_starved(&now, rank, passed_ms);
 	moved = now.beats != rank->beats || now.printed != rank->printed ||
 		is_more(now.stored, rank->stored, STORED_MIN);
 	now.polls = rank->polls;
@@ -160,7 +188,6 @@ static void sample(struct ddp_agent *agent, int64_t now_ms)
 		.kind = DDP_WIRE_PULSE, .idle_ms = UINT32_MAX,
 	};
 	int64_t passed_ms = now_ms - progress->sampled_ms;
-	uint64_t work = find_work(passed_ms);
 	struct ddp_processes all = { 0 };
 	uint32_t i;
 
@@ -168,7 +195,7 @@ static void sample(struct ddp_agent *agent, int64_t now_ms)
 	for (i = 0; i < agent->count; i++) {
 		if (!runs(agent, i))
 			continue;
-		look_again(agent, i, &all, work, passed_ms);
+		look_again(agent, i, &all, passed_ms);
 		if (progress->ranks[i].idle_ms < pulse.idle_ms)
 			pulse.idle_ms = progress->ranks[i].idle_ms;
 	}

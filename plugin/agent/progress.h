@@ -12,12 +12,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "watch/kernel.h"
+
 struct ddp_agent;
 struct ddp_wire;
 
 /* What a task has done by now. */
 struct ddp_rank_progress {
 	uint64_t beats, printed, cpu, stored;
+	struct ddp_kernel_share share;	/* 0: not looked at */
 	uint32_t idle_ms;	/* since the last progress */
 	bool works;		/* it uses a CPU; whether for progress or not */
 	bool polls;		/* it waits by using a CPU */

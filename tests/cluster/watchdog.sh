@@ -81,6 +81,11 @@ goes_on 'one rank sleeps, and the others print' sh -c \
 goes_on 'one rank computes without a word, and the others wait' sh -c \
 	'test $RANK = 3 || exec sleep 9; timeout 9 sh -c "while :; do :; done"
 	true'
+# Each gets about one in a hundred of a CPU; its rivals are of its own session,
+# as a kernel that groups by session gives each session as much.
+goes_on 'all ranks compute on nodes that are too busy' sh -c '
+	for i in 1 2 3 4; do (timeout 12 sh -c "while :; do :; done" &); done
+	nice -n 15 timeout 11 sh -c "while :; do :; done"; true'
 call login sh -c 'srun --ddp --ddp-watchdog=5 -n1 \
 	sh -c "yes | head -c 3000000" | { sleep 12; wc -c; }'
 equal 'nobody reads the output for a while' '0 3000000 ' \

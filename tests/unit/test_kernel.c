@@ -101,6 +101,22 @@ Test(kernel, io)
 	cr_expect_eq(ddp_kernel_read_io(NULL, "rchar"), 0);
 }
 
+Test(kernel, share)
+{
+	struct ddp_kernel_share share = { 5, 7 };
+
+	ddp_kernel_add_share("1000000 20 3\n", &share);
+	cr_expect_eq(share.ran_ns, 1000005);
+	cr_expect_eq(share.waited_ns, 27);
+	ddp_kernel_add_share("2000000 20 7\n", &share);
+	ddp_kernel_add_share("0 20 0\n", &share);
+	ddp_kernel_add_share(NULL, &share);
+	ddp_kernel_add_share("", &share);
+	ddp_kernel_add_share("9000000 12", &share);
+	cr_expect_eq(share.ran_ns, 1000005);
+	cr_expect_eq(share.waited_ns, 27);
+}
+
 static struct ddp_kernel_record read(const char *text)
 {
 	struct ddp_kernel_record record;
