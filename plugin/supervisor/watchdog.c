@@ -11,6 +11,7 @@
 #include "supervisor/ending.h"
 #include "supervisor/now.h"
 #include "watch/hang.h"
+#include "watch/who.h"
 
 enum {
 	AWAY_MS = 5000,		/* without a tick, srun was stopped */
@@ -45,6 +46,32 @@ static void ask(struct ddp_attempt *attempt, int64_t now_ns)
 	ddp_agents_tell(&attempt->agents, DDP_WIRE_EXPLAIN, 0);
 }
 
+static bool is_unknown(const struct ddp_step *step, uint32_t rank,
+		       const void *context)
+{
+	(void)context;
+	return !step->ranks[rank].known;
+}
+
+/* A rank that never begins keeps the others waiting, without an end. */
+static void say_unknown(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	const struct ddp_step *step = &attempt->step;
+	uint32_t seconds = attempt->wish->watchdog_s;
+	struct ddp_text text = { 0 };
+
+	if (attempt->watchdog.told || step->known == step->world_size ||
+	    (now_ns - step->start_ns) / ms(1000) < seconds)
+		return;
+	attempt->watchdog.told = true;
+	ddp_text_add(&text, "slurm-ddp: nothing is known of ");
+	ddp_who_add(&text, step, is_unknown, NULL);
+	ddp_text_add(&text, ", %u s after others have begun: they were not "
+		     "started, or their node is not watched; --ddp-watchdog "
+		     "waits until all have begun\n", seconds);
+	ddp_relay_say(&attempt->relay, &text);
+}
+
 void ddp_watchdog_tick(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_watchdog *watchdog = &attempt->watchdog;
@@ -53,6 +80,7 @@ void ddp_watchdog_tick(struct ddp_attempt *attempt, int64_t now_ns)
 	if (!attempt->wish->watchdog_s || attempt->step.failed ||
 	    attempt->child.ended)
 		return;
+	say_unknown(attempt, now_ns);
 	hangs = measure(attempt, now_ns) / 1000 >= attempt->wish->watchdog_s;
 	if (hangs && !watchdog->asked_ns) {
 		ask(attempt, now_ns);

@@ -2,6 +2,7 @@
 #ifndef DDP_SUPERVISOR_WATCHDOG_H
 #define DDP_SUPERVISOR_WATCHDOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ddp_attempt;
@@ -13,6 +14,7 @@ struct ddp_watchdog {
 	uint32_t idle_ms;	/* the step's, at the last tick */
 	uint32_t pardoned_ms;	/* of that: not the step's fault */
 	int64_t asked_ns;	/* for details; 0: not */
+	bool told;		/* who has not begun */
 };
 
 /*
