@@ -99,6 +99,7 @@ void ddp_hang_add_detail(struct ddp_step *step, uint32_t node,
 	rank->idle_ms = wire->idle_ms;
 	rank->beats = wire->beats;
 	rank->depth = wire->depth;
+	rank->behind = wire->behind;
 	rank->where = copy(wire->message);
 	rank->stack = copy(wire->tail);
 }
@@ -271,8 +272,32 @@ static enum ddp_hang_why find_why(struct ddp_step *step)
 	return DDP_HANG_NOBODY;
 }
 
+static bool is_behind(const struct ddp_step *step, uint32_t rank)
+{
+	return step->hang->ranks[rank].behind > 0;
+}
+
+/* RAS has compared the ranks of each communicator: take it if it names fewer
+ * than what sets the ranks of the step apart. */
+static void ask_nccl(struct ddp_step *step)
+{
+	struct ddp_hang *hang = step->hang;
+	uint32_t i, named = 0, behind = 0;
+
+	for (i = 0; i < step->world_size; i++) {
+		named += hang->ranks[i].lags;
+		behind += is_behind(step, i);
+	}
+	if ((hang->why != DDP_HANG_NOBODY && hang->why < DDP_HANG_BEATS) ||
+	    behind == 0 || behind >= (named ? named : step->world_size))
+		return;
+	mark(step, is_behind);
+	hang->why = DDP_HANG_NCCL;
+}
+
 void ddp_hang_judge(struct ddp_step *step, int64_t now_ns)
 {
 	step->hang->why = find_why(step);
+	ask_nccl(step);
 	step->hang->judged_ns = now_ns;
 }

@@ -33,7 +33,10 @@ enum ddp_hang_why {
 	DDP_HANG_LEFT,		/* they run, and most have ended */
 	DDP_HANG_BEATS,		/* fewer heartbeats */
 	DDP_HANG_PLACE,		/* they wait elsewhere */
-	DDP_HANG_IDLE		/* their last progress is older */
+	DDP_HANG_IDLE,		/* their last progress is older */
+	DDP_HANG_NCCL		/* they have launched less; asked last, and
+				 * taken if it names fewer than the rules from
+				 * BEATS on */
 };
 
 /* What a rank does. */
@@ -44,6 +47,7 @@ struct ddp_hang_rank {
 	uint32_t idle_ms;	/* since its last progress */
 	uint64_t beats;
 	uint32_t depth;		/* bytes of its stack; 0: not known */
+	uint32_t behind;	/* in NCCL's operations: see ras.h */
 	char *where;		/* what it waits in; NULL: it runs */
 	char *stack;		/* lines, the innermost first; NULL */
 };

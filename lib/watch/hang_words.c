@@ -6,8 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "watch/who.h"
+#include "watch/ras.h"
 #include "watch/stack.h"
+#include "watch/who.h"
 
 enum { LAGS_MAX = 8, GROUPS_MAX = 8 };	/* of each, so many are printed */
 
@@ -22,6 +23,7 @@ static const struct {
 	[DDP_HANG_BEATS] = { "heartbeats", "behind in heartbeats" },
 	[DDP_HANG_PLACE] = { "place", "waiting elsewhere than the others" },
 	[DDP_HANG_IDLE] = { "idle", "idle for longer than the others" },
+	[DDP_HANG_NCCL] = { "nccl", "behind in NCCL's operations" },
 };
 
 static bool lags(const struct ddp_step *step, uint32_t rank,
@@ -75,6 +77,15 @@ static void add_state(struct ddp_text *text, const struct ddp_step *step,
 		ddp_text_add_quoted(text, " in %s", of->where);
 }
 
+static void add_behind(struct ddp_text *text, const struct ddp_hang_rank *rank)
+{
+	if (rank->behind == DDP_RAS_MISSING)
+		ddp_text_add(text, "; NCCL: it does not answer");
+	else if (rank->behind > 0)
+		ddp_text_add(text, "; NCCL: %u operation%s behind",
+			     rank->behind, rank->behind == 1 ? "" : "s");
+}
+
 /* Where its stack says that it waits. */
 static void add_function(struct ddp_text *text,
 			 const struct ddp_hang_rank *rank)
@@ -114,6 +125,7 @@ static void add_rank(struct ddp_text *text, const struct ddp_step *step,
 	if (of->told)
 		ddp_text_add(text, "; last progress %u s ago, %" PRIu64
 			     " heartbeats", of->idle_ms / 1000, of->beats);
+	add_behind(text, of);
 	ddp_text_add(text, "\n");
 	add_stack(text, rank, of->stack);
 }
@@ -133,6 +145,7 @@ static bool is_like(const struct ddp_step *step, uint32_t rank,
 	char of_a[DDP_STACK_NAME_SIZE], of_b[DDP_STACK_NAME_SIZE];
 
 	if (a->lags || a->told != b->told || a->state != b->state ||
+	    a->behind != b->behind ||
 	    step->ranks[rank].ended != step->ranks[other].ended ||
 	    !is_same(a->where, b->where))
 		return false;
@@ -170,6 +183,7 @@ static void add_groups(struct ddp_text *text, const struct ddp_step *step)
 		ddp_text_add(text, ": ");
 		add_state(text, step, i);
 		add_function(text, &step->hang->ranks[i]);
+		add_behind(text, &step->hang->ranks[i]);
 		ddp_text_add(text, "\n");
 	}
 }
@@ -219,7 +233,11 @@ void ddp_hang_add_rank_json(struct ddp_text *text, const struct ddp_step *step,
 	else
 		ddp_text_add(text, "null");
 	ddp_text_add(text, ", \"idle_s\": %u.%03u, \"heartbeats\": %" PRIu64
-		     ", \"stack\": ", of->idle_ms / 1000, of->idle_ms % 1000,
-		     of->beats);
+		     ", ", of->idle_ms / 1000, of->idle_ms % 1000, of->beats);
+	if (of->behind)
+		ddp_text_add(text, "\"nccl_behind\": %d, ",
+			     of->behind == DDP_RAS_MISSING ? -1 :
+			     (int)of->behind);
+	ddp_text_add(text, "\"stack\": ");
 	ddp_text_add_json_lines(text, of->stack);
 }

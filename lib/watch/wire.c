@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 8, HEAD = 5 };	/* length and kind */
+enum { FIELDS_MAX = 9, HEAD = 5 };	/* length and kind */
 
 enum type { NONE, NUMBER, TIME, BYTES, TEXT };
 
@@ -45,7 +45,8 @@ static const struct field kinds[DDP_WIRE_KINDS][FIELDS_MAX] = {
 	[DDP_WIRE_DETAIL] = {
 		FIELD(NUMBER, rank), FIELD(NUMBER, status),
 		FIELD(NUMBER, idle_ms), FIELD(TIME, beats),
-		FIELD(NUMBER, depth), FIELD(TEXT, message), FIELD(TEXT, tail),
+		FIELD(NUMBER, depth), FIELD(NUMBER, behind),
+		FIELD(TEXT, message), FIELD(TEXT, tail),
 	},
 };
 

@@ -54,8 +54,8 @@ enum ddp_wire_kind {
 	DDP_WIRE_EXPLAIN,	/* supervisor: a DETAIL of each rank, please */
 	DDP_WIRE_DETAIL,	/* agent: what a rank does: rank, status (its
 				 * state, a letter), idle_ms, beats, depth,
-				 * message (what it waits in), tail (its
-				 * stack) */
+				 * behind, message (what it waits in), tail
+				 * (its stack) */
 	DDP_WIRE_KINDS
 };
 
@@ -76,6 +76,7 @@ struct ddp_wire {
 	uint32_t idle_ms;		/* without progress */
 	uint64_t beats;			/* heartbeats */
 	uint32_t depth;			/* bytes of its stack; 0: not known */
+	uint32_t behind;		/* in NCCL's operations: see ras.h */
 	char gpus[DDP_WIRE_GPUS_SIZE];	/* as "0,1"; "": none */
 	char message[DDP_FAILURE_SIZE];	/* one line; "": none */
 	char cause[DDP_FAILURE_SIZE];	/* in words, such as "out of memory";

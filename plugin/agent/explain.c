@@ -111,6 +111,7 @@ static void describe(struct ddp_agent *agent, uint32_t task,
 		detail->status = 'R';
 	else if (process)
 		detail->depth = read_place(process->pid, place);
+	detail->behind = ddp_ras_find_behind(agent, task, all);
 	memcpy(detail->message, place, sizeof(place));
 }
 

@@ -23,7 +23,7 @@ enum {
 	CPU_PERCENT = 10,	/* what only looks whether there is news uses
 				 * less */
 	RAN_PER_MILLE = 2,	/* at least, where there are too few CPUs */
-	EXPLAIN_MS = 100
+	SOON_MS = 100
 };
 
 static uint64_t read_beats(const char *path)
@@ -203,6 +203,7 @@ static void sample(struct ddp_agent *agent, int64_t now_ms)
 	progress->sampled_ms = now_ms;
 	progress->next_ms = ddp_clock_ms() + DDP_HANG_SAMPLE_MS;
 	ddp_talk_send(agent, &pulse);
+	ddp_ras_begin(agent, pulse.idle_ms);
 }
 
 static bool is_on(const struct ddp_agent *agent)
@@ -217,8 +218,9 @@ int64_t ddp_progress_deadline(const struct ddp_agent *agent)
 
 	if (!is_on(agent))
 		return DDP_CLOCK_NEVER;
-	soon_ms = ddp_clock_ms() + EXPLAIN_MS;
-	return agent->progress.details && soon_ms < agent->progress.next_ms ?
+	soon_ms = ddp_clock_ms() + SOON_MS;
+	return (agent->progress.details || agent->progress.ras.fd > 0) &&
+	       soon_ms < agent->progress.next_ms ?
 		soon_ms : agent->progress.next_ms;
 }
 
@@ -234,6 +236,7 @@ void ddp_progress_serve(struct ddp_agent *agent)
 					 sizeof(*progress->ranks));
 		progress->sampled_ms = now_ms;
 	}
+	ddp_ras_serve(agent);
 	if (progress->ranks && now_ms >= progress->next_ms)
 		sample(agent, now_ms);
 	ddp_explain_serve(agent);

@@ -101,6 +101,7 @@ __attribute__((noreturn)) static void fork_agent(const struct ddp_task *task,
 		.host = task->vars.rank.host,
 		.path = ddp_task_users(task, "PATH"),
 		.step.session = getsid(0),
+		.progress.ras.port = ddp_ras_find_port(task),
 	};
 	pid_t pid = -1;
 

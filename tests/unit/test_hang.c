@@ -79,10 +79,13 @@ Test(hang, time_of_a_step)
 struct does {
 	char state;		/* 0: it has ended; '-': it does not say */
 	const char *where;
-	uint32_t depth, beats, idle_s;
+	uint32_t depth, beats, idle_s, behind;
 };
 
-#define FUTEX(depth, beats, idle) { 'S', "futex", depth, beats, idle }
+#define WAITS(state, where, depth, beats, idle) \
+	{ state, where, depth, beats, idle, 0 }
+#define FUTEX(depth, beats, idle) WAITS('S', "futex", depth, beats, idle)
+#define SPINS(behind) { 'R', "", 0, 0, 9, behind }
 #define ENDED { .state = 0 }
 
 static const struct {
@@ -94,27 +97,29 @@ static const struct {
 	{ "all alike", { FUTEX(600, 0, 9), FUTEX(600, 0, 9), FUTEX(600, 0, 9),
 			 FUTEX(600, 0, 9) }, DDP_HANG_NOBODY, "" },
 	{ "one stopped, and another waits elsewhere",
-	  { FUTEX(600, 0, 9), { 'S', "poll", 600, 0, 9 },
-	    { 'T', "do_signal_stop", 600, 0, 9 }, FUTEX(600, 0, 9) },
+	  { FUTEX(600, 0, 9), WAITS('S', "poll", 600, 0, 9),
+	    WAITS('T', "do_signal_stop", 600, 0, 9), FUTEX(600, 0, 9) },
 	  DDP_HANG_STOPPED, "2" },
 	{ "two of four are stopped, one by a debugger",
-	  { FUTEX(600, 0, 9), { 'T', "a", 1, 0, 9 }, { 't', "b", 2, 0, 9 },
-	    FUTEX(600, 0, 9) }, DDP_HANG_STOPPED, "12" },
-	{ "all are stopped", { { 'T', "a", 6, 0, 9 }, { 'T', "a", 6, 0, 9 },
-			       { 'T', "a", 6, 0, 9 }, { 'T', "a", 6, 0, 9 } },
+	  { FUTEX(600, 0, 9), WAITS('T', "a", 1, 0, 9),
+	    WAITS('t', "b", 2, 0, 9), FUTEX(600, 0, 9) },
+	  DDP_HANG_STOPPED, "12" },
+	{ "all are stopped",
+	  { WAITS('T', "a", 6, 0, 9), WAITS('T', "a", 6, 0, 9),
+	    WAITS('T', "a", 6, 0, 9), WAITS('T', "a", 6, 0, 9) },
 	  DDP_HANG_NOBODY, "" },
-	{ "one in the kernel", { FUTEX(600, 0, 9), { 'D', "nfs", 6, 0, 9 },
+	{ "one in the kernel", { FUTEX(600, 0, 9), WAITS('D', "nfs", 6, 0, 9),
 				 FUTEX(600, 0, 9), ENDED },
 	  DDP_HANG_BLOCKED, "1" },
 	{ "one has ended", { FUTEX(600, 0, 9), FUTEX(600, 0, 9), ENDED,
-			     { 'S', "poll", 6, 0, 9 } },
+			     WAITS('S', "poll", 6, 0, 9) },
 	  DDP_HANG_ENDED, "2" },
 	{ "half have ended", { FUTEX(600, 0, 9), FUTEX(600, 0, 9), ENDED,
 			       ENDED }, DDP_HANG_ENDED, "23" },
 	{ "most have ended", { ENDED, FUTEX(600, 0, 9), ENDED, ENDED },
 	  DDP_HANG_LEFT, "1" },
 	{ "one has fewer heartbeats, another waits elsewhere",
-	  { FUTEX(600, 4, 9), FUTEX(600, 4, 9), { 'S', "poll", 6, 4, 9 },
+	  { FUTEX(600, 4, 9), FUTEX(600, 4, 9), WAITS('S', "poll", 6, 4, 9),
 	    FUTEX(600, 3, 9) }, DDP_HANG_BEATS, "3" },
 	{ "only rank 0 has heartbeats at all",
 	  { FUTEX(600, 4, 9), FUTEX(600, 0, 9), FUTEX(600, 0, 9),
@@ -123,7 +128,7 @@ static const struct {
 	  { FUTEX(600, 4, 9), FUTEX(600, 4, 9), FUTEX(600, 3, 9),
 	    FUTEX(600, 3, 9) }, DDP_HANG_NOBODY, "" },
 	{ "one waits elsewhere, which is not idle for longest",
-	  { FUTEX(600, 0, 30), FUTEX(600, 0, 9), { 'S', "nap", 600, 0, 15 },
+	  { FUTEX(600, 0, 30), FUTEX(600, 0, 9), WAITS('S', "nap", 600, 0, 15),
 	    FUTEX(600, 0, 9) }, DDP_HANG_PLACE, "2" },
 	{ "the same wait, called from elsewhere",
 	  { FUTEX(6064, 0, 9), FUTEX(6064, 0, 9), FUTEX(2656, 0, 9),
@@ -132,20 +137,39 @@ static const struct {
 	  { FUTEX(6064, 0, 9), FUTEX(6128, 0, 9), FUTEX(0, 0, 9),
 	    FUTEX(5936, 0, 9) }, DDP_HANG_NOBODY, "" },
 	{ "two waits, two ranks each",
-	  { FUTEX(600, 0, 9), FUTEX(600, 0, 9), { 'S', "nap", 600, 0, 9 },
-	    { 'S', "nap", 600, 0, 9 } }, DDP_HANG_NOBODY, "" },
+	  { FUTEX(600, 0, 9), FUTEX(600, 0, 9), WAITS('S', "nap", 600, 0, 9),
+	    WAITS('S', "nap", 600, 0, 9) }, DDP_HANG_NOBODY, "" },
 	{ "one runs, and the others wait",
-	  { FUTEX(600, 0, 9), { 'R', "", 0, 0, 9 }, FUTEX(600, 0, 9),
+	  { FUTEX(600, 0, 9), WAITS('R', "", 0, 0, 9), FUTEX(600, 0, 9),
 	    FUTEX(600, 0, 9) }, DDP_HANG_PLACE, "1" },
 	{ "one of three waits elsewhere, and one says nothing",
-	  { FUTEX(600, 0, 9), { '-', "", 0, 0, 0 }, FUTEX(600, 0, 9),
-	    { 'S', "nap", 600, 0, 9 } }, DDP_HANG_PLACE, "3" },
+	  { FUTEX(600, 0, 9), WAITS('-', "", 0, 0, 0), FUTEX(600, 0, 9),
+	    WAITS('S', "nap", 600, 0, 9) }, DDP_HANG_PLACE, "3" },
 	{ "the same, and it is the first that says nothing",
-	  { { '-', "", 0, 0, 0 }, FUTEX(600, 0, 9), FUTEX(600, 0, 9),
-	    { 'S', "nap", 600, 0, 9 } }, DDP_HANG_PLACE, "3" },
+	  { WAITS('-', "", 0, 0, 0), FUTEX(600, 0, 9), FUTEX(600, 0, 9),
+	    WAITS('S', "nap", 600, 0, 9) }, DDP_HANG_PLACE, "3" },
 	{ "one is idle for longer",
 	  { FUTEX(600, 0, 9), FUTEX(600, 0, 20), FUTEX(600, 0, 9),
 	    FUTEX(600, 0, 13) }, DDP_HANG_IDLE, "1" },
+	{ "all use a CPU, and one has launched less",
+	  { SPINS(0), SPINS(0), SPINS(0), SPINS(3) }, DDP_HANG_NCCL, "3" },
+	{ "all have launched less",
+	  { SPINS(1), SPINS(1), SPINS(1), SPINS(1) }, DDP_HANG_NOBODY, "" },
+	{ "without a majority, and one of two that nap has launched less",
+	  { SPINS(0), WAITS('S', "nap", 6, 0, 9), { 'S', "nap", 6, 0, 9, 7 },
+	    SPINS(0) }, DDP_HANG_NCCL, "2" },
+	{ "one waits elsewhere, another has launched less: no fewer",
+	  { FUTEX(600, 0, 9), WAITS('S', "nap", 600, 0, 9),
+	    { 'S', "futex", 600, 0, 9, 2 }, FUTEX(600, 0, 9) },
+	  DDP_HANG_PLACE, "1" },
+	{ "two are idle for longer, and one of them has launched less",
+	  { FUTEX(600, 0, 9), FUTEX(600, 0, 20),
+	    { 'S', "futex", 600, 0, 20, 1 }, FUTEX(600, 0, 9) },
+	  DDP_HANG_NCCL, "2" },
+	{ "one is stopped, and does not answer; another is behind",
+	  { FUTEX(600, 0, 9), { 'T', "a", 600, 0, 9, UINT32_MAX },
+	    FUTEX(600, 0, 9), { 'S', "futex", 600, 0, 9, 1 } },
+	  DDP_HANG_STOPPED, "1" },
 	{ "all but one are idle for longer: they wait for it",
 	  { FUTEX(600, 0, 30), FUTEX(600, 0, 9), FUTEX(600, 0, 30),
 	    FUTEX(600, 0, 30) }, DDP_HANG_NOBODY, "" },
@@ -163,6 +187,7 @@ static void fill(struct ddp_step *step, const struct does *ranks)
 			.status = (uint32_t)ranks[i].state,
 			.depth = ranks[i].depth, .beats = ranks[i].beats,
 			.idle_ms = 1000 * ranks[i].idle_s,
+			.behind = ranks[i].behind,
 		};
 
 		if (!ranks[i].state)
@@ -240,7 +265,8 @@ Test(hang, words)
 {
 	struct ddp_wire wire = {
 		.kind = DDP_WIRE_DETAIL, .rank = 2, .status = 'T',
-		.idle_ms = 61900, .beats = 12, .message = "do_signal_stop",
+		.idle_ms = 61900, .beats = 12, .behind = 3,
+		.message = "do_signal_stop",
 		.tail = "barrier (a.py:3)\nmain\n",
 	};
 	struct ddp_text text = { 0 };
@@ -252,6 +278,7 @@ Test(hang, words)
 	cr_assert_eq(ddp_hang_begin(&step, 60), 0);
 	ddp_hang_add_detail(&step, 1, &wire);
 	wire.status = 'S';
+	wire.behind = 0;
 	strcpy(wire.message, "futex_wait");
 	strcpy(wire.tail, "?? ()\nall_reduce (b.py:1)\n");
 	for (i = 0; i < 2; i++) {
@@ -269,7 +296,8 @@ Test(hang, words)
 		    "slurm-ddp: no rank has made progress for 60 s, and so the "
 		    "step ends; rank 2 holds the others up: stopped\n"
 		    "slurm-ddp: rank 2 on n2 (pid 102): stopped in "
-		    "do_signal_stop; last progress 61 s ago, 12 heartbeats\n"
+		    "do_signal_stop; last progress 61 s ago, 12 heartbeats; "
+		    "NCCL: 3 operations behind\n"
 		    "slurm-ddp: rank 2: | barrier (a.py:3)\n"
 		    "slurm-ddp: rank 2: | main\n"
 		    "slurm-ddp: ranks 0-1: sleeping in futex_wait, all_reduce\n"
@@ -281,7 +309,8 @@ Test(hang, words)
 	expect_text(&text, ", \"seconds\": 60, \"why\": \"stopped\", "
 		    "\"lagging\": [2], \"state\": \"T\", \"waits_in\": "
 		    "\"do_signal_stop\", \"idle_s\": 61.900, \"heartbeats\": "
-		    "12, \"stack\": [\"barrier (a.py:3)\", \"main\"]");
+		    "12, \"nccl_behind\": 3, \"stack\": [\"barrier (a.py:3)\", "
+		    "\"main\"]");
 	ddp_step_clear(&step);
 }
 

@@ -18,6 +18,7 @@ static struct ddp_wire make(enum ddp_wire_kind kind)
 		.at_ns = UINT64_C(0x1112131415161718), .ping_ns = 12,
 		.idle_ms = 13,
 		.beats = UINT64_C(0x2122232425262728), .depth = 14,
+		.behind = 15,
 		.message = "E: a", .cause = "out of memory", .tail = "b\nc\n",
 	};
 
@@ -68,7 +69,7 @@ static struct ddp_wire keep(const struct ddp_wire *wire)
 		break;
 	case DDP_WIRE_DETAIL:
 		KEEP(rank), KEEP(status), KEEP(idle_ms), KEEP(beats);
-		KEEP(depth), KEEP(message), KEEP(tail);
+		KEEP(depth), KEEP(behind), KEEP(message), KEEP(tail);
 		break;
 	default:
 		break;
@@ -104,8 +105,9 @@ Test(wire, bytes)
 	EXPECT(DDP_WIRE_STAYS, "\0\0\0\22\10\0\0\0\10\0\0\0\11" "E: a\0");
 	EXPECT(DDP_WIRE_EXPLAIN, "\0\0\0\5\16");
 	EXPECT(DDP_WIRE_PULSE, "\0\0\0\11\15\0\0\0\15");
-	EXPECT(DDP_WIRE_DETAIL, "\0\0\0\47\17\0\0\0\10\0\0\12\13"
+	EXPECT(DDP_WIRE_DETAIL, "\0\0\0\53\17\0\0\0\10\0\0\12\13"
 	       "\0\0\0\15\41\42\43\44\45\46\47\50\0\0\0\16"
+	       "\0\0\0\17"
 	       "E: a\0b\nc\n\0");
 	EXPECT(DDP_WIRE_END, "\0\0\0\55\5\0\0\0\10\0\0\12\13"
 	       "\21\22\23\24\25\26\27\30" "E: a\0out of memory\0b\nc\n\0");
