@@ -128,6 +128,20 @@ call login srun --ddp -n1 sh -c 'echo ${NCCL_RAS_ADDR-none}' \
 equal 'without a watchdog there is none' none "$(cat out)"
 refuses '--ddp-watchdog=0: not a time' srun --ddp --ddp-watchdog=0 -n1 true
 
+# Ranks that use a CPU, which proves nothing where a GPU's driver is loaded: what
+# they have launched is known from NCCL's RAS, here a fake of it.
+mkdir -m 777 ras.rises ras.stands
+fake_ras=$top/tests/fakes/fake_ras.py
+goes_on 'silent ranks that launch operations of NCCL' --ddp-watchdog=8 \
+	/usr/bin/python3 "$fake_ras" ras.rises rises 25
+name='ranks that launch nothing, one less than the others' hangs 2 \
+	"behind in NCCL's operations" --ddp-watchdog=8 sh -c '
+	test $RANK = 2 && set -- "$@" 99 || set -- "$@" 100
+	exec /usr/bin/python3 "$0" "$@"' "$fake_ras" ras.stands
+grep -c '^slurm-ddp: rank 2 on .* heartbeats; NCCL: 1 operation behind$' \
+	err >why
+equal 'and the report says how far it is behind' 1 "$(cat why)"
+
 # ddp-train over MPI, whose ranks wait by looking again and again
 if test -n "$train"; then
 	cp /usr/share/common-licenses/GPL-3 text
