@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # unit: tables for the core, one Criterion program. spank: a program that plays
 # Slurm to the real plugin. fuzz: a libFuzzer program for each source, with what
-# it fuzzes compiled under sanitizers. hostnames: a program that prints what
+# it fuzzes compiled under sanitizers. hostnames: programs that print what
 # scontrol should. bench: what tests/bench/run calls, built for it alone. boot:
 # ranks, for tests/boot/run alone; threads has all of libddp anew under its
 # sanitizer.
@@ -43,6 +43,10 @@ obj/tests/supervisor/fake_step: obj/tests/supervisor/fake_step.o \
 obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(LIBS)
+
+obj/tests/hostnames/hosts_print: obj/tests/hostnames/hosts_print.o \
+		obj/plugin/srun/hosts.o
+	$(call quiet,LD) $(link) -ldl $(LIBS)
 
 obj/tests/bench/core: obj/tests/bench/core.o obj/tests/unit/machines.o \
 		obj/lib/libddp_layout.a

@@ -14,6 +14,7 @@
 #include "srun/asked.h"
 #include "srun/cli.h"
 #include "srun/context.h"
+#include "srun/hosts.h"
 #include "srun/output.h"
 #include "srun/program.h"
 #include "srun/rerun.h"
@@ -121,12 +122,14 @@ static void add_argument(const char *name, const char *value)
 static void add_nodes(const struct ddp_restart *restart)
 {
 	char count[16], *list = ddp_restart_format(restart);
+	char *text = list ? ddp_hosts_compress(list) : NULL;
 
-	if (!list)
+	if (!text)
 		ddp_srun_refuse("out of memory");
 	snprintf(count, sizeof(count), "%u", restart->count);
 	add_argument("nodes", count);
-	add_argument("nodelist", list);
+	add_argument("nodelist", text);
+	free(text);
 	free(list);
 }
 
