@@ -210,7 +210,7 @@ kill_slurmstepd()
 {
 	admin n2 kill -KILL "$(cat begun/2)"	# the parent of rank 2
 }
-cut()
+cut_link()
 {
 	admin n2 ip link set eth0 down
 }
@@ -233,7 +233,7 @@ after T: $says slurm-ddp: 2 other ranks ended because of it" \
 	done >wait.out 2>&1
 done <<'END'
 kill_slurmstepd|10000|its slurmstepd has ended
-cut|10000|it has not answered for 7 s
+cut_link|10000|it has not answered for 7 s
 END
 
 kill_agent()
