@@ -100,6 +100,12 @@ extern struct ddp_plugin ddp_plugin;
  */
 #define DDP_TELL_RESTARTS "SLURM_DDP_RESTARTS"
 
+/*
+ * What sbatch or salloc tells srun: 1 if the job has --no-kill, or the user has
+ * been told what follows if not; 0 if neither. Not set: they had no --ddp.
+ */
+#define DDP_TELL_NO_KILL "SLURM_DDP_NO_KILL"
+
 /* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
 #define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"
 

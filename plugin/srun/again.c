@@ -175,8 +175,8 @@ bool ddp_again_place(void)
 	return true;
 }
 
-/* Whether the job has --no-kill, by the script of a batch job alone. */
-static bool is_kept(const char *job_id)
+/* Whether a line of the job's script, if it has one, is about --no-kill. */
+static bool has_line(const char *job_id)
 {
 	const char *argv[] = {
 		"scontrol", "write", "batch_script", job_id, "-", NULL,
@@ -195,6 +195,23 @@ static bool is_kept(const char *job_id)
 	return kept;
 }
 
+/*
+ * Slurm does not tell whether a job has --no-kill. sbatch and salloc do, if they
+ * had --ddp, too.
+ */
+static void check_kill(const char *job_id)
+{
+	const char *told = getenv(DDP_TELL_NO_KILL);
+
+	if (told ? *told == '1' : has_line(job_id))
+		return;
+	slurm_info("slurm-ddp: --ddp-spares: when Slurm gives a lost node up, "
+		   "it ends job %s%s", job_id, told ? "; give sbatch or salloc "
+		   "--no-kill, too" : " unless that has --no-kill: this can be "
+		   "seen where sbatch or salloc has --ddp, or an #SBATCH line "
+		   "has --no-kill");
+}
+
 void ddp_again_read(struct ddp_restart *restart)
 {
 	memset(restart, 0, sizeof(*restart));
@@ -203,11 +220,7 @@ void ddp_again_read(struct ddp_restart *restart)
 	if (!ddp_plugin.spares)
 		return;
 	choose(restart, 0);
-	if (!is_kept(ddp_cli_get("jobid")))
-		slurm_info("slurm-ddp: --ddp-spares: when Slurm gives a lost "
-			   "node up, it ends the job unless sbatch or salloc "
-			   "was given --no-kill, of which it does not tell; "
-			   "an #SBATCH line can be read");
+	check_kill(ddp_cli_get("jobid"));
 }
 
 void ddp_again_tell(const struct ddp_restart *restart)

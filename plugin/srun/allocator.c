@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In sbatch and salloc: the checks only. */
+/* In sbatch and salloc: the checks, and what srun cannot ask Slurm. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include <slurm/spank.h>
+
 #include "plugin.h"
 #include "srun/check.h"
 #include "srun/cli.h"
@@ -10,6 +16,19 @@
 void ddp_allocator_init(void)
 {
 	ddp_outer_remove();
+	unsetenv(DDP_TELL_NO_KILL);	/* of a job around this one */
+}
+
+/* Slurm tells nobody later whether a job has --no-kill. */
+static void tell_kill(void)
+{
+	const char *no_kill = ddp_cli_get("no-kill");
+	bool kept = no_kill && strcmp(no_kill, "set") == 0;
+
+	setenv(DDP_TELL_NO_KILL, kept || ddp_plugin.spares ? "1" : "0", 1);
+	if (ddp_plugin.spares && !kept)
+		slurm_info("slurm-ddp: --ddp-spares: when Slurm gives a lost "
+			   "node up, it ends the job; add --no-kill");
 }
 
 void ddp_allocator_post_opt(void)
@@ -17,6 +36,7 @@ void ddp_allocator_post_opt(void)
 	if (!ddp_check_options() || !ddp_cli_available())
 		return;
 	ddp_policy_check(0);
+	tell_kill();
 	ddp_check_signals();
 	if (!ddp_plugin.cpus_trust)
 		ddp_check_cpus();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In srun, sbatch and salloc that are started from within a --ddp step: what
- * that step has set for its own tasks is not for what is started here.
+ * that step has set for its own tasks is not for what is started here. And what
+ * a job says of its steps is not for those that its tasks start.
  */
 #define _GNU_SOURCE
 #include "srun/outer.h"
@@ -12,7 +13,20 @@
 
 #include "layout/report.h"
 #include "layout/vars.h"
+#include "plugin.h"
 #include "site.h"
+#include "srun/rerun.h"
+#include "values.h"
+
+/* How a job hands on an option to its steps: this, and the option's name. */
+#define INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_"
+
+/* Options about the watch over one step. */
+static const enum ddp_option watching[] = {
+	DDP_OPTION_REPORT, DDP_OPTION_GRACE, DDP_OPTION_LOGS, DDP_OPTION_SHOW,
+	DDP_OPTION_SIGNAL, DDP_OPTION_RESTARTS, DDP_OPTION_SPARES,
+	DDP_OPTION_WATCHDOG, DDP_OPTION_CHECK,
+};
 
 /* A value that has been changed since is the user's, and stays. */
 static void remove_recorded(const char *record, const char *name)
@@ -47,4 +61,26 @@ void ddp_outer_remove(void)
 		remove_site(record, ddp_site_env(i));
 	unsetenv(DDP_PLACEMENT);
 	unsetenv(DDP_VARS_RECORD);
+}
+
+static void hide(const char *name)
+{
+	if (getenv(name))
+		ddp_rerun_hide(name);
+}
+
+void ddp_outer_hide(void)
+{
+	char name[64], *at;
+	size_t i;
+
+	for (i = 0; i < sizeof(watching) / sizeof(watching[0]); i++) {
+		snprintf(name, sizeof(name), INHERITED "%s",
+			 ddp_option_names[watching[i]] + strlen("--"));
+		for (at = name; *at; at++)
+			if (*at == '-')
+				*at = '_';
+		hide(name);
+	}
+	hide(DDP_TELL_NO_KILL);
 }

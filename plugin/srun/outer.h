@@ -9,4 +9,11 @@
  */
 void ddp_outer_remove(void);
 
+/*
+ * In srun: hide from the tasks what sbatch and salloc say to it, and those
+ * options of the job that are about the watch over one step, so that no step
+ * within this one inherits them.
+ */
+void ddp_outer_hide(void);
+
 #endif

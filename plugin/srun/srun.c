@@ -123,6 +123,7 @@ static void read_component(uint32_t component)
 	ddp_check_signals();
 	ddp_mpi_note();
 	tell_bind();
+	ddp_outer_hide();
 	set_poison();
 }
 

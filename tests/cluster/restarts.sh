@@ -331,20 +331,63 @@ test "$status" = 1 && test "$(wc -l <out)" = 4 && test "$(wc -l <why)" = 1 &&
 	grep -q 'not started again: a node was lost, and no spare' why
 result $? 'without a spare the loss of a node is the end'
 
+# One job for each way in which Slurm learns of --no-kill, and what is said of
+# it: by sbatch, and by srun in the job.
 cat >kept.sbatch <<'END'
 #!/bin/sh
 #SBATCH --no-kill
 srun --ddp --ddp-restarts=1 --ddp-spares=1 true
 END
-fresh
-call login sbatch --wait -N2 -o begun/text kept.sbatch
-cp begun/text why
-test "$status" = 0 && ! test -s why
-result $? 'an #SBATCH line with --no-kill is found'
-within -N2 -- --ddp-restarts=1 --ddp-spares=1 true
+sed /SBATCH/d kept.sbatch >unkept.sbatch
+sed 's/ --ddp-.* / /' unkept.sbatch >handed.sbatch
+ends=': when Slurm gives a lost node up, it ends'
+while IFS='|' read -r name words file first then; do
+	fresh
+	# shellcheck disable=SC2086 # words
+	call login sbatch --wait -N2 -o begun/text $words $file.sbatch
+	cat begun/text err >why
+	test "$status" = 0 &&
+		test "$(grep -o '[a-z]*: slurm-ddp: .*' err)" = \
+		"${first:+sbatch: slurm-ddp: --ddp-spares$ends $first}" &&
+		test "$(sed 's/job [0-9]*/job N/; s/: this can .*//' \
+			begun/text)" = \
+		"${then:+srun: slurm-ddp: --ddp-spares$ends $then}"
+	result $? "of --no-kill: $name"
+done <<'END'
+an #SBATCH line has it||kept||
+so has sbatch|--ddp --no-kill|unkept||
+sbatch does not have it|--ddp|unkept||job N; give sbatch or salloc --no-kill, too
+nobody knows|--no-kill|unkept||job N unless that has --no-kill
+sbatch says it once|--ddp --ddp-restarts=1 --ddp-spares=1|handed|the job; add --no-kill|
+END
+within --ddp --no-kill -N2 -- --ddp-restarts=1 --ddp-spares=1 true
 cp err why
-test "$status" = 0 && grep -q 'ends the job unless .* --no-kill' why
-result $? 'and where there is none a sentence says what it is for'
+test "$status" = 0 && ! test -s why
+result $? 'of --no-kill: so has salloc'
+
+# What a job says of its steps is not for those that their tasks start.
+cat >outer <<'END'
+#!/bin/sh
+echo outer
+env | sed -n 's/=.*//; /SPANK_OPTION/p; /SLURM_DDP/p'
+exec srun --overlap -N1 -n1 --mpi=none sh -c "echo inner; exit 5"
+END
+chmod 755 outer
+fresh
+call login sbatch --wait --ddp --ddp-restarts=1 --ddp-spares=1 --no-kill \
+	--ddp-check --ddp-watchdog=60 --ddp-grace=5 --ddp-signal=USR1@20 \
+	--ddp-logs=begun/logs --ddp-show=0 --ddp-report=begun/report \
+	--ddp-port=23456 -t 5 -N2 --ntasks-per-node=1 -o begun/text \
+	--wrap 'srun -N1 -n1 ./outer'
+cp begun/text why
+test "$status" = 5 && test "$(grep -c '^slurm-ddp: restart' why)" = 1 &&
+	test "$(grep -c 'preflight passed' why)" = 1 &&
+	test "$(cat begun/logs/*/*.out | sort |
+		uniq -c | tr -s ' ')" = ' 2 SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp
+ 2 SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp_port
+ 2 inner
+ 2 outer'
+result $? 'a step within a task does not inherit the watch over its own'
 
 wait $limit
 limited=$?
