@@ -47,6 +47,25 @@ static bool names_step(const struct ddp_sieve *sieve, const char *words)
 	       job_id == sieve->job_id && step_id == sieve->step_id;
 }
 
+/* "srun: error: Task launch for StepId=7.0 failed on node n1: Communi..." */
+static void notice_launch(struct ddp_sieve *sieve)
+{
+	static const char words[] = "Task launch for StepId=";
+	char text[sizeof(sieve->line) + 1], name[sizeof(sieve->line)];
+	unsigned int job_id, step_id;
+	const char *at;
+
+	memcpy(text, sieve->line, sieve->length);
+	text[sieve->length] = '\0';
+	at = strstr(text, words);
+	/* Before a first task runs only srun itself prints. */
+	if (at && sscanf(at + strlen(words), "%u.%u failed on node %199[^: \n]:",
+			 &job_id, &step_id, name) == 3 &&
+	    (!sieve->job_id || (job_id == sieve->job_id &&
+				step_id == sieve->step_id)))
+		ddp_text_add(&sieve->unlaunched, "%s\n", name);
+}
+
 static void notice(struct ddp_sieve *sieve)
 {
 	if (is_slurms(sieve) != YES)
@@ -55,6 +74,7 @@ static void notice(struct ddp_sieve *sieve)
 	sieve->cancelled |= has(sieve, " CANCELLED AT ") &&
 			    names_step(sieve, "*** STEP ");
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
+	notice_launch(sieve);
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
 	sieve->interrupts += has(sieve, "interrupt (one more") ||
 			     has(sieve, "sending Ctrl-C to");

@@ -22,6 +22,8 @@ struct ddp_sieve {
 	bool aborted;			/* srun has, perhaps of another step */
 	bool interrupted;		/* srun sends SIGINT to its ranks */
 	unsigned int interrupts;	/* that srun has said it got */
+	struct ddp_text unlaunched;	/* nodes where srun could not start its
+					 * tasks, a line each; the caller's */
 	char line[200];			/* the beginning of this line */
 	size_t length;			/* bytes of it; 0: a new line begins */
 	enum { DDP_SIEVE_PASS, DDP_SIEVE_DECIDE, DDP_SIEVE_KEEP } now;

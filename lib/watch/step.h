@@ -17,6 +17,7 @@ struct ddp_step_node {
 	int64_t offset_ns;		/* add it to the node's own times */
 	int64_t trip_ns;		/* round trip by which it is known */
 	bool lost, orphaned;		/* it does not answer; no slurmstepd */
+	bool unlaunched;		/* lost: srun could not reach it */
 	bool left;			/* its agent has: no more is told */
 	int64_t left_ns;		/* since then */
 	bool silent;			/* it does not answer, or did not then */

@@ -56,7 +56,9 @@ static void add_verdict(struct ddp_text *text,
 	}
 	if (verdict->kind == DDP_VERDICT_NODE)
 		add_text(text, "cause", step->nodes[verdict->node].orphaned ?
-			 "slurmstepd has ended" : "does not answer");
+			 "slurmstepd has ended" :
+			 step->nodes[verdict->node].unlaunched ?
+			 "tasks were not started" : "does not answer");
 	if (verdict->kind == DDP_VERDICT_RANK) {
 		rank = &step->ranks[verdict->rank];
 		ddp_text_add(text, ", \"rank\": %u, \"pid\": %u",

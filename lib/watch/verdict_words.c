@@ -100,6 +100,8 @@ static void add_node(struct ddp_text *text, const struct ddp_verdict *verdict,
 	add_seconds(text, verdict->after_ns);
 	if (node->orphaned)
 		ddp_text_add(text, ": its slurmstepd has ended\n");
+	else if (node->unlaunched)
+		ddp_text_add(text, ": srun could not start tasks there\n");
 	else
 		ddp_text_add(text, ": it has not answered for %d s\n",
 			     DDP_LINK_SILENCE_MS / 1000);

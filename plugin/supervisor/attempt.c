@@ -7,6 +7,7 @@
 #include "supervisor/attempt.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -62,13 +63,18 @@ bool ddp_attempt_gone(const struct ddp_attempt *attempt)
 {
 	const struct ddp_step *step = &attempt->step;
 	const struct ddp_step_node *node;
+	bool unlaunched = false;
 	uint32_t i;
 
+	for (i = 0; i < step->node_count; i++)
+		unlaunched |= step->nodes[i].unlaunched;
 	if (ddp_agents_open(&attempt->agents) > 0)
 		return false;
 	/* srun ends by itself when all of its tasks have. */
 	for (i = 0; attempt->struck && i < step->world_size; i++) {
 		node = &step->nodes[step->ranks[i].node];
+		if (!step->ranks[i].known && unlaunched)
+			continue;
 		if (!step->ranks[i].known ||
 		    (!step->ranks[i].ended && !node->lost && !node->orphaned))
 			return false;
@@ -118,6 +124,33 @@ static void wait_for_events(struct ddp_attempt *attempt)
 	}
 	ddp_child_pass_interrupt(&attempt->child, relay->sieve.interrupts);
 	free(fds);
+}
+
+/* A node where srun says that it could not start tasks is lost. */
+static void add_unlaunched(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	struct ddp_step *step = &attempt->step;
+	struct ddp_wire wire = {
+		.job_id = step->job_id, .world_size = step->world_size,
+	};
+	struct ddp_step_node *node;
+	char *names, *name, *save;
+	int index;
+
+	if (!step->world_size || !attempt->relay.sieve.unlaunched.length)
+		return;
+	names = ddp_text_finish(&attempt->relay.sieve.unlaunched);
+	for (name = names ? strtok_r(names, "\n", &save) : NULL; name;
+	     name = strtok_r(NULL, "\n", &save)) {
+		snprintf(wire.node, sizeof(wire.node), "%s", name);
+		index = ddp_step_add_node(step, &wire, now_ns);
+		if (index < 0)
+			continue;
+		node = &step->nodes[index];
+		node->lost = node->unlaunched = step->failed = true;
+		node->lost_ns = now_ns;
+	}
+	free(names);
 }
 
 /* Whether no more can be known about who failed first. */
@@ -329,6 +362,7 @@ static void watch(struct ddp_attempt *attempt)
 		wait_for_events(attempt);
 		now_ns = ddp_clock_ns();
 		ddp_agents_tick(&attempt->agents, now_ns);
+		add_unlaunched(attempt, now_ns);
 		ddp_watchdog_tick(attempt, now_ns);
 		judge(attempt, now_ns);
 		if (!attempt->failed_ns && attempt->step.known > 0)

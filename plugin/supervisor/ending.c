@@ -34,7 +34,8 @@ static bool misses_ends(const struct ddp_attempt *attempt)
 	if (ddp_agents_open(&attempt->agents) > 0)
 		return true;
 	for (i = 0; i < step->node_count; i++)
-		if (step->nodes[i].lost || step->nodes[i].orphaned)
+		if ((step->nodes[i].lost && !step->nodes[i].unlaunched) ||
+		    step->nodes[i].orphaned)
 			return true;
 	return false;
 }

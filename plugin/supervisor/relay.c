@@ -154,4 +154,5 @@ void ddp_relay_clear(struct ddp_relay *relay)
 	if (relay->in >= 0)
 		close_in(relay);
 	free(relay->out.data);
+	free(relay->sieve.unlaunched.data);
 }

@@ -331,6 +331,37 @@ test "$status" = 1 && test "$(wc -l <out)" = 4 && test "$(wc -l <why)" = 1 &&
 	grep -q 'not started again: a node was lost, and no spare' why
 result $? 'without a spare the loss of a node is the end'
 
+# n2 is lost when nobody waits for it: slurmd ends, and then rank 0 fails.
+cat >stops <<'END'
+#!/bin/sh
+date >"begun/$RESTART_COUNT.$RANK"
+echo "attempt $RESTART_COUNT rank $RANK on $SLURMD_NODENAME"
+test "$RESTART_COUNT" = 0 || exit 0
+until test -e begun/go; do sleep 0.1; done
+test "$RANK" != 0 || exit 3
+exec sleep 60
+END
+chmod 755 stops
+(
+	begun 2
+	"$sandbox" exec --dir "$dir/cluster" --root kill -KILL \
+		"$(cat "$dir/cluster/run/slurmd.n2.pid")"
+	in_cluster touch begun/go
+) >later.out 2>&1 &
+within --no-kill -N3 --ntasks-per-node=1 -w n1,n2,n3 -- --ddp-restarts=2 \
+	--ddp-spares=1 ./stops
+wait $!
+cat later.out out err >why
+test "$status" = 0 && grep -q '^attempt 2 rank 1 on n3$' out &&
+	grep -q '^slurm-ddp: node n2 was lost first, .* not start tasks' err &&
+	! grep scancel err && test "$(ours | tail -n 1)" = \
+	'slurm-ddp: restart 2 of 2: n3 in place of n2, which was lost'
+result $? 'so is that of a node on which the next attempt cannot start'
+"$sandbox" exec --dir "$dir/cluster" --root --node n2 slurmd
+until bounded 20 srun -w n2 true; do
+	sleep 0.5
+done >wait.out 2>&1
+
 # One job for each way in which Slurm learns of --no-kill, and what is said of
 # it: by sbatch, and by srun in the job.
 cat >kept.sbatch <<'END'

@@ -144,3 +144,23 @@ Test(sieve, counts_the_interrupts_that_srun_answers)
 	free(pass(&sieve, text, 9));
 	cr_expect(sieve.interrupted);
 }
+
+Test(sieve, names_nodes_without_tasks)
+{
+	static const char text[] =
+		"srun: error: Task launch for StepId=7.1 failed on node n2: "
+		"Communication connection failure\n"
+		"Task launch for StepId=7.1 failed on node n3: told by a rank\n"
+		"srun: error: Task launch for StepId=7.2 failed on node n4: of "
+		"another step\n"
+		"srun: error: Task launch for StepId=7.1 failed on node n5: "
+		"Socket timed out on send/recv operation\n";
+	struct ddp_sieve sieve = { .job_id = 7, .step_id = 1 };
+	char *passes = pass(&sieve, text, 7);
+	char *names = ddp_text_finish(&sieve.unlaunched);
+
+	cr_expect_str_eq(passes, text);
+	cr_expect_str_eq(names, "n2\nn5\n");
+	free(passes);
+	free(names);
+}
