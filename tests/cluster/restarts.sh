@@ -372,7 +372,7 @@ END
 sed /SBATCH/d kept.sbatch >unkept.sbatch
 sed 's/ --ddp-.* / /' unkept.sbatch >handed.sbatch
 ends=': when Slurm gives a lost node up, it ends'
-while IFS='|' read -r name words file first then; do
+while IFS='|' read -r name words file first later; do
 	fresh
 	# shellcheck disable=SC2086 # words
 	call login sbatch --wait -N2 -o begun/text $words $file.sbatch
@@ -382,7 +382,7 @@ while IFS='|' read -r name words file first then; do
 		"${first:+sbatch: slurm-ddp: --ddp-spares$ends $first}" &&
 		test "$(sed 's/job [0-9]*/job N/; s/: this can .*//' \
 			begun/text)" = \
-		"${then:+srun: slurm-ddp: --ddp-spares$ends $then}"
+		"${later:+srun: slurm-ddp: --ddp-spares$ends $later}"
 	result $? "of --no-kill: $name"
 done <<'END'
 an #SBATCH line has it||kept||
