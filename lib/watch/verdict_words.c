@@ -65,6 +65,51 @@ static void add_tail(struct ddp_text *text, uint32_t rank, const char *tail)
 	}
 }
 
+/* Whether a rank had ended well before the one that is the context failed. */
+static bool had_ended(const struct ddp_step *step, uint32_t rank,
+		      const void *context)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	return of->ended && of->status == 0 && ddp_step_end_ns(step, rank) <
+	       ddp_step_end_ns(step, *(const uint32_t *)context);
+}
+
+/*
+ * A rank that lacks a peer ends by an exit code, or aborts. Where its end has
+ * another cause, or was sent to it, it did not wait for one.
+ */
+static bool may_have_waited(const struct ddp_step_rank *rank)
+{
+	return !rank->cause && (!WIFSIGNALED(rank->status) ||
+				WTERMSIG(rank->status) == SIGABRT);
+}
+
+/* Peers that left early are perhaps why a rank has failed. */
+static void add_had_ended(struct ddp_text *text, uint32_t rank,
+			  const struct ddp_step *step)
+{
+	int64_t before_ns = -1, ns;
+	uint32_t i, count;
+
+	if (!may_have_waited(&step->ranks[rank]))
+		return;
+	for (i = 0; i < step->world_size; i++) {
+		ns = ddp_step_end_ns(step, rank) - ddp_step_end_ns(step, i);
+		if (had_ended(step, i, &rank) && ns > before_ns)
+			before_ns = ns;
+	}
+	if (before_ns < 0)
+		return;
+	ddp_text_add(text, "slurm-ddp: ");
+	count = ddp_who_add(text, step, had_ended, &rank);
+	ddp_text_add(text, " had ended with exit code 0, %s",
+		     count == 1 ? "" : "the first ");
+	add_seconds(text, before_ns);
+	ddp_text_add(text, " before; did rank %u wait for %s?\n", rank,
+		     count == 1 ? "it" : "them");
+}
+
 static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step)
 {
@@ -85,6 +130,7 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 	if (rank->message)
 		ddp_text_add_quoted(text, ": %s", rank->message);
 	ddp_text_add(text, "\n");
+	add_had_ended(text, verdict->rank, step);
 	if (rank->tail)
 		add_tail(text, verdict->rank, rank->tail);
 }

@@ -63,16 +63,18 @@ static void describe(struct ddp_agent *agent, uint32_t task, int status,
 		     struct ddp_wire *end)
 {
 	const struct ddp_watched *watched = &agent->tasks[task];
+	const struct ddp_slot *slot = &agent->node->slots[task];
 	struct ddp_error_file error;
 
 	end->kind = DDP_WIRE_END;
-	end->rank = agent->node->slots[task].rank;
+	end->rank = slot->rank;
 	end->status = (uint32_t)status;
 	end->at_ns = watched->gone_ns ? watched->gone_ns :
 		(uint64_t)ddp_clock_ns();
 	if (status == 0)
 		return;
-	if (ddp_errors_read(&agent->node->slots[task], &error)) {
+	snprintf(end->message, sizeof(end->message), "%s", slot->refusal);
+	if (ddp_errors_read(slot, &error)) {
 		snprintf(end->message, sizeof(end->message), "%s",
 			 error.message);
 		end->at_ns = get_time(&error, end->at_ns);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "stepd/node.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,8 +20,23 @@
 #include "stepd/shared.h"
 #include "topo/topo.h"
 
-bool ddp_node_fail(bool alone)
+/* For the agent, if there is one: it knows the tasks by their pids. */
+static void tell_agent(const char *why)
 {
+	struct ddp_node *node = (void *)ddp_stepd.siblings->memory;
+	pid_t pid = getpid();
+	uint32_t i;
+
+	for (i = 0; i < ddp_stepd.siblings->count; i++)
+		if (node->slots[i].pid == pid)
+			snprintf(node->slots[i].refusal,
+				 sizeof(node->slots[i].refusal), "%s", why);
+}
+
+bool ddp_node_fail(const char *why, bool alone)
+{
+	if (ddp_stepd.siblings)
+		tell_agent(why);
 	return ddp_stepd.siblings ? ddp_siblings_fail(ddp_stepd.siblings) :
 		alone;
 }

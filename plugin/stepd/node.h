@@ -20,9 +20,10 @@
 int ddp_node_join(struct ddp_task *task, struct ddp_error *error);
 
 /*
- * In a task that ends: the others must not wait for it. Returns whether it is
- * the first that ends so, and must say why; alone, where they share nothing.
+ * In a task that ends: the others must not wait for it, and the agent tells the
+ * supervisor why. Returns whether it is the first that ends so, and must print
+ * that; alone, where they share nothing.
  */
-bool ddp_node_fail(bool alone);
+bool ddp_node_fail(const char *why, bool alone);
 
 #endif

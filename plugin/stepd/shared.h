@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "layout/cpuset.h"
+#include "layout/failure.h"
 #include "layout/machine.h"
 #include "layout/placement.h"
 #include "layout/views.h"
@@ -35,6 +36,7 @@ struct ddp_slot {
 	char gpus[DDP_GPUS_SIZE];	/* its own, on the node: "0,1"; "" */
 	char buses[DDP_GPUS_SIZE];	/* and where: "0000:3b:00.0 ..."; "" */
 	char error_file[DDP_ERROR_FILE_SIZE];	/* which the agent reads; "" */
+	char refusal[DDP_FAILURE_SIZE];	/* why its program does not start; "" */
 	char heartbeat_file[DDP_ERROR_FILE_SIZE + sizeof(".beats")];
 };
 

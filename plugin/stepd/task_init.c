@@ -41,7 +41,8 @@ __attribute__((noreturn)) static void refuse(const struct ddp_task *task,
 
 	snprintf(text, sizeof(text), "rank %.16s on %.255s: %s",
 		 rank ? rank : "?", node ? node : "?", why);
-	if (ddp_node_fail(!task->alike || !local || strcmp(local, "0") == 0))
+	if (ddp_node_fail(why, !task->alike || !local ||
+			  strcmp(local, "0") == 0))
 		dprintf(STDERR_FILENO, "slurm-ddp: %s\n",
 			ddp_text_quote(text));
 	_exit(1);

@@ -334,3 +334,64 @@ Test(verdict, ranks_that_had_ended)
 	free(line);
 	ddp_step_clear(&step);
 }
+
+/* What is said when rank 0 fails so at 12000, and others have ended. */
+static void expect_words(const struct end *failed, const char *wanted)
+{
+	const struct end ends[] = {
+		{ 1, 0, 11500, NULL, NULL }, { 2, 0, 5800, NULL, NULL },
+		{ 3, 0, 7500, NULL, NULL },
+	};
+	struct ddp_text text = { 0 };
+	struct ddp_verdict verdict;
+	struct ddp_step step;
+	char *words;
+	size_t i;
+
+	begin(&step);
+	for (i = 0; i < 3; i++)
+		add(&step, &ends[i]);
+	add(&step, failed);
+	verdict = ddp_verdict_find(&step);
+	ddp_verdict_add(&text, &verdict, &step);
+	words = ddp_text_finish(&text);
+	cr_expect_str_eq(words, wanted, "%s", words);
+	free(words);
+	ddp_step_clear(&step);
+}
+
+/* Ranks 1 and 2 ended 0.5 s and 1.2 s before rank 0, and rank 3 after it. */
+Test(verdict, ranks_that_ended_before_the_failure)
+{
+	static const char before[] = "slurm-ddp: ranks 1-2 had ended with exit "
+		"code 0, the first 1.2 s before; did rank 0 wait for them?\n";
+	static const char first[] = "slurm-ddp: rank 0 failed first on n1 "
+		"(pid 100) after 2.0 s: ";
+	static const struct {
+		struct end end;
+		const char *how;
+		bool waited;
+	} cases[] = {
+		{ { 0, 1 << 8, 12000, NULL, "E: closed" },
+		  "exit code 1: E: closed", true },
+		{ { 0, 6, 12000, NULL, NULL },
+		  "killed by signal 6 (SIGABRT)", true },
+		{ { 0, 11, 12000, NULL, NULL },
+		  "killed by signal 11 (SIGSEGV)", false },
+		{ { 0, 9, 12000, NULL, NULL },
+		  "killed by signal 9 (SIGKILL)", false },
+		{ { 0, 1 << 8, 12000, "out of memory", NULL },
+		  "out of memory, exit code 1", false },
+	};
+	char wanted[512];
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(wanted, sizeof(wanted), "%s%s\n%s", first,
+			 cases[i].how, cases[i].waited ? before : "");
+		expect_words(&cases[i].end, wanted);
+	}
+	expect_words(&(struct end){ 0, 1 << 8, 10600, NULL, NULL },
+		     "slurm-ddp: rank 0 failed first on n1 (pid 100) after "
+		     "0.6 s: exit code 1\n");
+}
