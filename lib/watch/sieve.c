@@ -76,8 +76,9 @@ static void notice(struct ddp_sieve *sieve)
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	notice_launch(sieve);
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
-	sieve->interrupts += has(sieve, "interrupt (one more") ||
-			     has(sieve, "sending Ctrl-C to");
+	/* "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with" */
+	sieve->failed |= has(sieve, "srun: error: ") &&
+			 (has(sieve, ": task ") || has(sieve, ": tasks "));
 }
 
 /* Bytes of one line. before: those of it that have not been decided about. */

@@ -21,9 +21,9 @@ struct ddp_sieve {
 	bool cancelled;			/* slurmstepd has said that it is */
 	bool aborted;			/* srun has, perhaps of another step */
 	bool interrupted;		/* srun sends SIGINT to its ranks */
-	unsigned int interrupts;	/* that srun has said it got */
 	struct ddp_text unlaunched;	/* nodes where srun could not start its
 					 * tasks, a line each; the caller's */
+	bool failed;			/* a rank has, srun says */
 	char line[200];			/* the beginning of this line */
 	size_t length;			/* bytes of it; 0: a new line begins */
 	enum { DDP_SIEVE_PASS, DDP_SIEVE_DECIDE, DDP_SIEVE_KEEP } now;

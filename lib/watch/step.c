@@ -146,6 +146,16 @@ int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank)
 	return at_ns;
 }
 
+bool ddp_step_has_unwatched(const struct ddp_step *step)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->node_count; i++)
+		if (step->nodes[i].left || step->nodes[i].silent)
+			return true;
+	return step->world_size == 0 || step->known < step->world_size;
+}
+
 int ddp_step_code(uint32_t status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :

@@ -75,6 +75,9 @@ void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
 /* When a rank ended. */
 int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank);
 
+/* Whether there are ranks of which no agent tells now, or perhaps none does. */
+bool ddp_step_has_unwatched(const struct ddp_step *step);
+
 /* The code of an end as a shell has it: the exit code, or 128 and the signal. */
 int ddp_step_code(uint32_t status);
 

@@ -64,10 +64,11 @@ void ddp_verdict_add_others(struct ddp_text *text, uint32_t others);
 
 /*
  * Where nobody is named, and agents have gone before their ranks: what can be
- * known all the same. Nothing if there are no such agents.
+ * known all the same. went_on: the step did, after an agent had gone. Nothing if
+ * there are no such agents.
  */
 void ddp_verdict_add_unknown(struct ddp_text *text,
-			     const struct ddp_step *step);
+			     const struct ddp_step *step, bool went_on);
 
 /* Ranks that ended well long ago, while others still run: who they are. */
 void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step);

@@ -190,7 +190,8 @@ static const struct ddp_step_node *find_left(const struct ddp_step *step,
 	return left;
 }
 
-void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step)
+void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step,
+			     bool went_on)
 {
 	bool at_once;
 	const struct ddp_step_node *left = find_left(step, &at_once);
@@ -199,7 +200,7 @@ void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step)
 		return;
 	ddp_text_add(text, "slurm-ddp: which rank failed first, if any, is not "
 		     "known: ");
-	if (at_once) {
+	if (at_once && !went_on) {
 		ddp_text_add(text, "the whole step was killed at once, as "
 			     "scancel and MPI_Abort have it done\n");
 		return;

@@ -25,6 +25,7 @@ enum {
 	EARLY_MS = 30000,	/* ranks have ended well, and others run */
 	LAST_MS = 1000,		/* srun has ended, and ranks have not */
 	TOLD_MS = 10000,	/* a signal to srun explains what ranks do */
+	UNTOLD_MS = 3000,	/* srun tells of a failure, and no agent does */
 	TICK_MS = 20
 };
 
@@ -38,10 +39,12 @@ bool ddp_attempt_named(const struct ddp_attempt *attempt)
 
 int ddp_attempt_code(const struct ddp_attempt *attempt)
 {
+	int worst = ddp_step_worst(&attempt->step);
+
 	if (ddp_attempt_named(attempt))
 		return ddp_verdict_code(&attempt->verdict, &attempt->step);
 	if (attempt->struck)
-		return ddp_step_worst(&attempt->step);
+		return attempt->untold_ns && worst == 0 ? 1 : worst;
 	return ddp_child_code(&attempt->child);
 }
 
@@ -91,7 +94,8 @@ static int get_timeout(const struct ddp_attempt *attempt)
 		return TICK_MS;
 	if (timer_ms >= 0 && timer_ms < DDP_AGENTS_PING_MS)
 		return timer_ms;
-	return attempt->agents.count > 0 ? DDP_AGENTS_PING_MS : -1;
+	return attempt->agents.count > 0 || attempt->relay.failed_ns ?
+		DDP_AGENTS_PING_MS : -1;
 }
 
 static void wait_for_events(struct ddp_attempt *attempt)
@@ -120,9 +124,9 @@ static void wait_for_events(struct ddp_attempt *attempt)
 		if (fds[STDERR_OUT].revents)
 			ddp_relay_flush(relay);
 		if (fds[SIGNALS].revents)
-			ddp_child_read(&attempt->child, relay->in >= 0);
+			ddp_child_read(&attempt->child);
 	}
-	ddp_child_pass_interrupt(&attempt->child, relay->sieve.interrupts);
+	ddp_child_pass(&attempt->child);
 	free(fds);
 }
 
@@ -173,7 +177,9 @@ static void decide(struct ddp_attempt *attempt, int64_t now_ns)
 	attempt->verdict = ddp_verdict_find(&attempt->step);
 	attempt->ended_by_user |= ddp_cancel_explains(attempt,
 						      &attempt->verdict);
-	if (attempt->ended_by_user)
+	if (attempt->untold_ns)
+		attempt->verdict.kind = DDP_VERDICT_NONE;
+	else if (attempt->ended_by_user)
 		attempt->verdict.kind = DDP_VERDICT_SIGNAL;
 	attempt->decided_ns = now_ns;
 	ddp_verdict_add(&text, &attempt->verdict, &attempt->step);
@@ -251,6 +257,26 @@ static void warn_of_left(struct ddp_attempt *attempt, int64_t now_ns)
 	}
 }
 
+/*
+ * With --ddp-grace Slurm leaves the end of the step to us; but of a rank on a
+ * node that is not watched, srun alone tells that it has failed.
+ */
+static void find_untold(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	int64_t said_ns = attempt->relay.failed_ns;
+	struct ddp_text text = { 0 };
+
+	if (attempt->untold_ns || !attempt->wish->grace_s || !said_ns ||
+	    now_ns - said_ns < ms(UNTOLD_MS) || attempt->step.noticed ||
+	    !ddp_step_has_unwatched(&attempt->step))
+		return;
+	attempt->untold_ns = now_ns;
+	ddp_text_add(&text, "slurm-ddp: a rank has failed on a node that is "
+		     "not watched, and so the step ends; on such nodes there "
+		     "is no --ddp-grace\n");
+	ddp_relay_say(&attempt->relay, &text);
+}
+
 static void say_early(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	const struct ddp_step *step = &attempt->step;
@@ -274,7 +300,7 @@ static bool say_gone(struct ddp_attempt *attempt)
 	struct ddp_text text = { 0 };
 
 	if (ddp_attempt_named(attempt) || attempt->told_early ||
-	    attempt->told || attempt->step.noticed ||
+	    attempt->told || attempt->untold_ns || attempt->step.noticed ||
 	    ddp_child_code(&attempt->child) == 0)
 		return false;
 	ddp_verdict_add_gone(&text, &attempt->step);
@@ -289,7 +315,7 @@ static void say_killed(struct ddp_attempt *attempt)
 {
 	struct ddp_text text = { 0 };
 
-	if (!was_killed(attempt))
+	if (!was_killed(attempt) || attempt->untold_ns)
 		return;
 	ddp_text_add(&text, "slurm-ddp: srun itself was killed by signal %d, "
 		     "and so the step ends\n", WTERMSIG(attempt->child.status));
@@ -345,12 +371,16 @@ static void give_notice(struct ddp_attempt *attempt)
 static void say_unknown(struct ddp_attempt *attempt)
 {
 	struct ddp_text text = { 0 };
+	bool went_on = false;
+	size_t i;
 
 	if (ddp_attempt_named(attempt) || ddp_attempt_unwanted(attempt) ||
 	    attempt->child.told_ms || attempt->relay.cancelled_ns ||
 	    !WIFEXITED(attempt->child.status) || ddp_attempt_code(attempt) == 0)
 		return;
-	ddp_verdict_add_unknown(&text, &attempt->step);
+	for (i = 0; i < attempt->agents.count; i++)
+		went_on |= attempt->agents.all[i].warned;
+	ddp_verdict_add_unknown(&text, &attempt->step, went_on);
 	ddp_relay_say(&attempt->relay, &text);
 }
 
@@ -367,6 +397,8 @@ static void watch(struct ddp_attempt *attempt)
 		judge(attempt, now_ns);
 		if (!attempt->failed_ns && attempt->step.known > 0)
 			ddp_relay_delay(&attempt->relay, now_ns);
+		if (!attempt->child.ended && !attempt->failed_ns)
+			find_untold(attempt, now_ns);
 		ddp_ending_tick(attempt, now_ns);
 		give_notice(attempt);
 		if (attempt->child.ended)

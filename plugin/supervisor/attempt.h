@@ -33,6 +33,7 @@ struct ddp_attempt {
 	bool ended_by_user;	/* no failure: it or srun was told to end */
 	bool told;		/* srun was, by a signal */
 	bool told_others, told_early;
+	int64_t untold_ns;	/* a failure of which no agent tells ends it */
 	bool begun;		/* the first agent is here */
 	int64_t ended_ns;	/* srun has ended */
 

@@ -5,6 +5,9 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -19,7 +22,7 @@
 
 enum {
 	TWICE_MS = 1500,	/* srun counts interrupts in one second */
-	ANSWER_MS = 300		/* it answers them at once */
+	SETTLE_MS = 20		/* whoever gets a signal has it by then */
 };
 
 static void fill_signals(sigset_t *set)
@@ -82,6 +85,50 @@ static void become_child(pid_t parent, const int pipes[2],
 		dup2(pipes[1], STDERR_FILENO);
 }
 
+/*
+ * A process of our group, too, that only sleeps: it has what is sent to the
+ * whole group, and nothing that is sent to us alone. Signals stay blocked.
+ */
+static pid_t start_mirror(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid != 0)
+		return pid > 0 ? pid : 0;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "ddp-mirror");
+	syscall(SYS_close_range, 0, ~0U, 0);
+	while (getppid() == parent)
+		pause();
+	_exit(0);
+}
+
+static void end_mirror(struct ddp_child *child)
+{
+	if (child->mirror > 0 && kill(child->mirror, SIGKILL) == 0)
+		waitpid(child->mirror, NULL, 0);
+	child->mirror = 0;
+}
+
+/* The signals that it has, as a mask; 0 also where that cannot be known. */
+static uint64_t read_mirror(const struct ddp_child *child)
+{
+	static const char name[] = "\nShdPnd:";
+	char path[32], text[4096], *at;
+	size_t length;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)child->mirror);
+	file = child->mirror > 0 ? fopen(path, "re") : NULL;
+	if (!file)
+		return 0;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[length] = '\0';
+	at = strstr(text, name);
+	return at ? strtoull(at + strlen(name), NULL, 16) : 0;
+}
+
 int ddp_child_start(struct ddp_child *child, int *piped)
 {
 	pid_t parent = getpid();
@@ -105,6 +152,7 @@ int ddp_child_start(struct ddp_child *child, int *piped)
 		return 0;
 	}
 	prctl(PR_SET_NAME, "ddp-supervisor");
+	child->mirror = start_mirror();
 	if (piped) {
 		close(pipes[1]);
 		fcntl(pipes[0], F_SETFL, O_NONBLOCK);
@@ -129,6 +177,8 @@ static void wait_for_all(struct ddp_child *child)
 		} else if (pid == child->pid) {
 			child->ended = true;
 			child->status = status;
+		} else if (pid == child->mirror && !WIFSTOPPED(status)) {
+			child->mirror = 0;
 		} else if (pid == child->helper && !WIFSTOPPED(status)) {
 			child->helper = 0;
 			child->answer = WIFEXITED(status) ?
@@ -149,50 +199,55 @@ static bool is_end(struct ddp_child *child, uint32_t signal)
 	return before_ms && child->interrupted_ms - before_ms < TWICE_MS;
 }
 
-static void pass(struct ddp_child *child, int signal)
+static uint64_t mask_of(uint32_t signal)
 {
-	child->explained += signal == SIGINT;
-	if (!child->ended)
-		kill(child->pid, signal);
+	return UINT64_C(1) << (signal - 1);
+}
+
+/* What the mirror has, too, srun has got by itself. */
+static void settle(struct ddp_child *child)
+{
+	uint64_t passes = child->taken & ~read_mirror(child);
+	uint32_t signal;
+
+	for (signal = 1; passes && signal <= 64; signal++)
+		if ((passes & mask_of(signal)) && !child->ended)
+			kill(child->pid, (int)signal);
+	child->taken = 0;
+	child->waits = false;
+	end_mirror(child);
+	child->mirror = start_mirror();
 }
 
 static void take_signal(struct ddp_child *child,
-			const struct signalfd_siginfo *info, bool heard)
+			const struct signalfd_siginfo *info)
 {
-	bool interrupt = info->ssi_signo == SIGINT;
-
 	if (is_end(child, info->ssi_signo))
 		child->told_ms = ddp_clock_ms();
+	if (child->taken & mask_of(info->ssi_signo))
+		settle(child);
+	if (!child->waits)
+		child->waits_ms = ddp_clock_ms();
+	child->waits = true;
 	/* What the kernel sends, a terminal has sent to both. */
-	if (info->ssi_code > 0)
-		child->explained += interrupt;
-	else if (interrupt && heard && !child->waits)
-		child->waits = true;
-	else
-		pass(child, (int)info->ssi_signo);
+	if (info->ssi_code <= 0)
+		child->taken |= mask_of(info->ssi_signo);
 }
 
-void ddp_child_read(struct ddp_child *child, bool heard)
+void ddp_child_read(struct ddp_child *child)
 {
 	struct signalfd_siginfo info;
 
 	while (read(child->signals, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo != SIGCHLD)
-			take_signal(child, &info, heard);
+			take_signal(child, &info);
 	wait_for_all(child);
 }
 
-void ddp_child_pass_interrupt(struct ddp_child *child, unsigned int answered)
+void ddp_child_pass(struct ddp_child *child)
 {
-	if (!child->waits)
-		return;
-	if (answered > child->explained) {
-		child->explained++;
-		child->waits = false;
-	} else if (ddp_clock_ms() - child->interrupted_ms >= ANSWER_MS) {
-		child->waits = false;
-		pass(child, SIGINT);
-	}
+	if (child->waits && ddp_clock_ms() - child->waits_ms >= SETTLE_MS)
+		settle(child);
 }
 
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
@@ -223,6 +278,7 @@ bool ddp_child_was_told(const struct ddp_child *child)
 
 void ddp_child_clear(struct ddp_child *child)
 {
+	end_mirror(child);
 	restore_signals(child);
 	close(child->signals);
 }

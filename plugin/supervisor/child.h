@@ -22,8 +22,10 @@ struct ddp_child {
 	int status;		/* as of wait(2) */
 	int64_t told_ms;	/* the last signal that ends a step; 0: none */
 	int64_t interrupted_ms;	/* the last SIGINT; 0: none */
-	bool waits;		/* it may have to be passed on */
-	unsigned int explained;	/* answers of srun's to earlier SIGINTs */
+	bool waits;		/* signals may have to be passed on */
+	int64_t waits_ms;	/* since then */
+	uint64_t taken;		/* which, as a mask */
+	pid_t mirror;		/* a process that shows them; 0: none */
 	pid_t helper;		/* another child; 0: none */
 	int answer;		/* its exit code; -1: none yet */
 	struct sigaction before[DDP_CHILD_HANDLED];
@@ -36,13 +38,12 @@ struct ddp_child {
 int ddp_child_start(struct ddp_child *child, int *piped);
 
 /*
- * The signalfd can be read: pass signals on, see who has ended or stopped. A
- * SIGINT that was sent to the whole process group srun gets by itself, and two
- * within a second make it end the step. So where srun's answers are heard, one
- * is passed on only if srun does not answer it. answered is how many it has.
+ * The signalfd can be read: take signals, see who has ended or stopped. pass is
+ * for later, while waits is set: what was sent to our process alone is passed
+ * on. What was sent to the whole process group srun gets by itself.
  */
-void ddp_child_read(struct ddp_child *child, bool heard);
-void ddp_child_pass_interrupt(struct ddp_child *child, unsigned int answered);
+void ddp_child_read(struct ddp_child *child);
+void ddp_child_pass(struct ddp_child *child);
 
 /*
  * Start a helper, a fork in which run's result becomes the exit code. It does

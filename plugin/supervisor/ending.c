@@ -46,6 +46,8 @@ static void end_ranks(struct ddp_attempt *attempt, int64_t now_ns)
 
 	if (attempt->killed_ns)
 		return;
+	if (attempt->untold_ns && ddp_agents_open(&attempt->agents) == 0)
+		grace_ns = 0;
 	if (grace_ns && !attempt->signalled_ns) {
 		ddp_agents_tell(&attempt->agents, DDP_WIRE_SIGNAL, SIGTERM);
 		attempt->signalled_ns = now_ns;
@@ -53,6 +55,9 @@ static void end_ranks(struct ddp_attempt *attempt, int64_t now_ns)
 	if (grace_ns && now_ns - attempt->signalled_ns < grace_ns)
 		return;
 	ddp_agents_tell(&attempt->agents, DDP_WIRE_KILL, 0);
+	/* Ranks without an agent srun itself can end. */
+	if (attempt->untold_ns && !attempt->child.ended)
+		kill(attempt->child.pid, SIGTERM);
 	attempt->killed_ns = now_ns;
 }
 
@@ -63,6 +68,9 @@ static int cancel(const void *argument)
 	char id[32];
 	const char *argv[] = { "scancel", "-Q", id, NULL };
 
+	/* Where no agent has told its number, srun was told to end it. */
+	if (attempt->step.world_size == 0)
+		return 0;
 	if (attempt->wish->own_job)
 		snprintf(id, sizeof(id), "%u", attempt->step.job_id);
 	else
@@ -181,6 +189,7 @@ static bool is_over(const struct ddp_attempt *attempt, int64_t now_ns)
 static bool must_end(const struct ddp_attempt *attempt)
 {
 	return attempt->verdict.kind == DDP_VERDICT_HANG ||
+	       attempt->untold_ns ||
 	       (attempt->wish->kill &&
 		(ddp_attempt_named(attempt) ||
 		 (attempt->decided_ns && attempt->told)));

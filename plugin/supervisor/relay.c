@@ -37,6 +37,8 @@ static void take_time(struct ddp_relay *relay)
 		relay->aborted_ns = ddp_clock_ns();
 	if (relay->sieve.interrupted)
 		relay->interrupted_ns = ddp_clock_ns();
+	if (relay->sieve.failed && !relay->failed_ns)
+		relay->failed_ns = ddp_clock_ns();
 	relay->sieve.cancelled = relay->sieve.aborted = false;
 	relay->sieve.interrupted = false;
 }

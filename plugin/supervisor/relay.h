@@ -14,6 +14,7 @@ struct ddp_relay {
 	struct ddp_sieve sieve;
 	int64_t cancelled_ns;		/* when the sieve saw that last; 0 */
 	int64_t aborted_ns, interrupted_ns;
+	int64_t failed_ns;		/* when it did so first; 0 */
 	int64_t kept_ns;		/* since when it holds some; 0 */
 	struct ddp_text out;		/* on its way to ours */
 };

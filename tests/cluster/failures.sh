@@ -129,6 +129,12 @@ else
 		grep -q '^slurm-ddp: 3 other ranks ended because' err &&
 		test "$(grep -c 'failed first' err)" = 1 && test "$status" = 1
 	result $? 'the rank whose script raised is named, once'
+	sed 's/raise ValueError.*/raise SystemExit(0)/' record.py >leaves.py
+	call login env USE_LIBUV=0 srun --ddp -N2 --gres=gpu:2 \
+		"$python" leaves.py
+	grep -qE '^slurm-ddp: rank ([013]) failed first' err &&
+		grep -qE '^slurm-ddp: rank 2 had ended with exit code 0, [0-9.]* s before; did rank [013] wait for it\?$' err
+	result $? 'and one that left the others with exit code 0, beside them'
 	call login env USE_LIBUV=0 srun --ddp --ddp-supervise=off -N2 \
 		--gres=gpu:2 "$python" record.py
 	sed -n 's/^slurm-ddp: \(.*\), at \([^ ]*\): \(.*\)/\2 \1 \3/p' err |

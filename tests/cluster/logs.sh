@@ -173,6 +173,9 @@ for option in --output=%t.out --error=%2N.err; do
 done
 denies 'cannot write /proc/logs: ' \
 	srun --ddp -N1 -n1 --ddp-logs=/proc/logs true
+call login "$@" --ddp-logs=/proc/logs true
+grep -q 'failed first on .*: exit code 1: --ddp-logs: cannot write /proc/logs: ' err
+result $? 'the rank that is named says why, whichever it is'
 mkdir -m 777 theirs
 ln -s theirs others
 chown -h 1:1 others

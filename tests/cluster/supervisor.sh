@@ -130,6 +130,15 @@ for save in "$saves" 'trap "echo saved" TERM; '; do
 	result $? "--ddp-grace=3 for ranks that do: $save"
 done
 
+watched srun --ddp --ddp-grace=3 --mpi=none -N2 --gres=gpu:2 sh -c '
+	test $RANK != 0 || { sleep 1; pkill -KILL -x ddp-agent; }
+	sleep 2; test $RANK != 2 || { date +%s%N >since; exit 3; }; sleep 1000'
+grep -q ': a rank has failed on a node that is not watched, and so' err &&
+	test "$status" -ne 0
+result $? 'a failure of which no agent tells ends a step with --ddp-grace'
+ends 15000
+result $? 'and nothing is left of it'
+
 # Nobody is named where somebody ends the step.
 # step: its number, as scancel wants it
 step()
@@ -293,6 +302,10 @@ call login "$scratch/interrupt" - 0 -- srun --ddp -N2 -n2 \
 	sh -c 'echo begun; sleep 3'
 equal 'one SIGINT to the process group leaves a step alone' '0 1' \
 	"$status $(grep -c 'one more' interrupted)"
+call login "$scratch/interrupt" - 0 -- srun --ddp -Q -N2 -n2 \
+	sh -c 'echo begun; sleep 3; echo goes on'
+equal 'also where srun says nothing of it' '0 2' \
+	"$status $(grep -c 'goes on' interrupted)"
 watched "$scratch/interrupt" '' 1.3 0 -- srun --ddp -N2 -n2 --ddp-grace=2 \
 	sh -c 'echo begun; test $RANK = 1 || { sleep 3; exit 3; }; sleep 60'
 test "$status" -ne 0 && test "$took" -lt 40000

@@ -27,7 +27,7 @@
  *	forge	prove with a wrong secret; the first word
  *
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
- * s9 (end by signal 9), hang, all (wait until all agents have gone), nodes
+ * s9 (end by signal 9), n1500 (print how many SIGINTs come in 1500 ms), hang, all (wait until all agents have gone), nodes
  * (print the step's nodes, and whether it overlaps).
  */
 #define _GNU_SOURCE
@@ -271,6 +271,24 @@ static void print_nodes(const struct ddp_restart *restart)
 		restart->overlap ? ", overlapping" : "");
 }
 
+static volatile sig_atomic_t interrupts;
+
+static void count(int signal)
+{
+	(void)signal;
+	interrupts++;
+}
+
+static void count_interrupts(int milliseconds)
+{
+	int64_t until_ms = ddp_clock_ms() + milliseconds;
+
+	signal(SIGINT, count);
+	while (ddp_clock_ms() < until_ms)
+		usleep(10000);
+	dprintf(STDERR_FILENO, "interrupts: %d\n", (int)interrupts);
+}
+
 __attribute__((noreturn)) static void
 play_srun(char *text, const struct ddp_restart *restart)
 {
@@ -290,6 +308,8 @@ play_srun(char *text, const struct ddp_restart *restart)
 			_exit(number);
 		if (sscanf(word, "s%d", &number) == 1)
 			kill(getpid(), number);
+		if (sscanf(word, "n%d", &number) == 1)
+			count_interrupts(number);
 		if (strcmp(word, "nodes") == 0)
 			print_nodes(restart);
 		while (strcmp(word, "hang") == 0)

@@ -128,21 +128,27 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 	}
 }
 
-Test(sieve, counts_the_interrupts_that_srun_answers)
+Test(sieve, knows_what_srun_says_of_its_ranks)
 {
 	static const char text[] =
 		"srun: interrupt (one more within 1 sec to abort)\n"
 		"srun: StepId=1.0 tasks 0-3: running\n"
 		"srun: sending Ctrl-C to StepId=1.0\n"
-		"interrupt (one more, says a task\n";
+		"n1: task 3: Killed, says a task\n";
 	struct ddp_sieve sieve = { 0 };
 
 	free(pass(&sieve, text, 9));
-	cr_expect_eq(sieve.interrupts, 2);
 	cr_expect_not(sieve.interrupted, "that is another step");
+	cr_expect_not(sieve.failed);
 	sieve.job_id = 1;
 	free(pass(&sieve, text, 9));
 	cr_expect(sieve.interrupted);
+	free(pass(&sieve, "srun: error: n1: task 3: Killed\n", 9));
+	cr_expect(sieve.failed);
+	sieve.failed = false;
+	free(pass(&sieve, "srun: error: n1: tasks 0-1: Exited with exit code "
+		  "3\n", 9));
+	cr_expect(sieve.failed);
 }
 
 Test(sieve, names_nodes_without_tasks)
