@@ -65,14 +65,21 @@ static void add_tail(struct ddp_text *text, uint32_t rank, const char *tail)
 	}
 }
 
-/* Whether a rank had ended well before the one that is the context failed. */
+/* When its process ended. One that has an error wrote that earlier. */
+static int64_t get_end_ns(const struct ddp_step *step, uint32_t rank)
+{
+	return step->ranks[rank].message ? step->ranks[rank].seen_ns :
+		ddp_step_end_ns(step, rank);
+}
+
+/* Whether a rank had ended well before the one that is the context ended. */
 static bool had_ended(const struct ddp_step *step, uint32_t rank,
 		      const void *context)
 {
 	const struct ddp_step_rank *of = &step->ranks[rank];
 
 	return of->ended && of->status == 0 && ddp_step_end_ns(step, rank) <
-	       ddp_step_end_ns(step, *(const uint32_t *)context);
+	       get_end_ns(step, *(const uint32_t *)context);
 }
 
 /*
@@ -95,7 +102,7 @@ static void add_had_ended(struct ddp_text *text, uint32_t rank,
 	if (!may_have_waited(&step->ranks[rank]))
 		return;
 	for (i = 0; i < step->world_size; i++) {
-		ns = ddp_step_end_ns(step, rank) - ddp_step_end_ns(step, i);
+		ns = get_end_ns(step, rank) - ddp_step_end_ns(step, i);
 		if (had_ended(step, i, &rank) && ns > before_ns)
 			before_ns = ns;
 	}
