@@ -27,8 +27,9 @@
  *	forge	prove with a wrong secret; the first word
  *
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
- * s9 (end by signal 9), n1500 (print how many SIGINTs come in 1500 ms), hang, all (wait until all agents have gone), nodes
- * (print the step's nodes, and whether it overlaps).
+ * s9 (end by signal 9), n1500 (print how many SIGINTs come in 1500 ms), hang,
+ * all (wait until all agents have gone), nodes (print the step's nodes, and
+ * whether it overlaps).
  */
 #define _GNU_SOURCE
 #include <errno.h>
