@@ -118,6 +118,34 @@ static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 	       !of->message && has_unwatched(step, of->seen_ns);
 }
 
+/*
+ * A process that is killed closes its sockets before it has ended: what another
+ * rank writes of that can be earlier. Slurm kills nobody as soon, and what ended
+ * later has not made others end.
+ */
+static void find_killed(const struct ddp_step *step, struct ddp_verdict *first,
+			int64_t *first_ns)
+{
+	const struct ddp_step_rank *told = &step->ranks[first->rank], *rank;
+	int64_t at_ns, limit_ns = *first_ns + TOGETHER_NS;
+	uint32_t i;
+
+	if (first->kind != DDP_VERDICT_RANK || !told->message)
+		return;
+	for (i = 0; i < step->world_size; i++) {
+		rank = &step->ranks[i];
+		at_ns = ddp_step_end_ns(step, i);
+		if (!has_failed(rank) || rank->message ||
+		    !WIFSIGNALED(rank->status) ||
+		    !is_sent(WTERMSIG(rank->status)) || at_ns > limit_ns ||
+		    rank->seen_ns >= told->seen_ns)
+			continue;
+		first->rank = i;
+		first->node = rank->node;
+		*first_ns = limit_ns = at_ns;
+	}
+}
+
 struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 {
 	struct ddp_verdict first = { .kind = DDP_VERDICT_NONE };
@@ -129,6 +157,7 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 		return first;
 	}
 	find_rank(step, &first, &first_ns);
+	find_killed(step, &first, &first_ns);
 	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first_ns))
 		first.kind = DDP_VERDICT_SIGNAL;
 	else if (first.kind == DDP_VERDICT_RANK &&

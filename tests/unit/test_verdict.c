@@ -46,6 +46,7 @@ static void begin(struct ddp_step *step)
 	}
 }
 
+/* They are heard of in the order of these calls. */
 static void add(struct ddp_step *step, const struct end *end)
 {
 	struct ddp_wire wire = {
@@ -55,7 +56,7 @@ static void add(struct ddp_step *step, const struct end *end)
 
 	strcpy(wire.cause, end->cause ? end->cause : "");
 	strcpy(wire.message, end->message ? end->message : "");
-	ddp_step_add_end(step, end->rank / 2, &wire, MS(20000));
+	ddp_step_add_end(step, end->rank / 2, &wire, MS(20000) + step->ended);
 }
 
 /* "none", "rank 2 after 1000 ms", "signal" of some ends */
@@ -100,6 +101,17 @@ static const struct {
 		      { 2, 15, 6020, 0, 0 }, { 3, 15, 6099, 0, 0 } } },
 	{ "signal", { { 0, 9, 11000, 0, 0 }, { 1, 9, 11000, 0, 0 },
 		      { 2, 9, 6000, 0, 0 }, { 3, 9, 6000, 0, 0 } } },
+	/* One wrote that the connection is lost before the other had ended. */
+	{ "rank 1 after 1020 ms", { { 1, 9, 11020, 0, 0 },
+				    { 0, 1 << 8, 11000, 0, "reset" } } },
+	{ "rank 1 after 1020 ms", { { 1, 15, 11020, 0, 0 },
+				    { 0, 15, 11000, 0, "reset" } } },
+	{ "rank 0 after 1000 ms", { { 1, 9, 11200, 0, 0 },
+				    { 0, 1 << 8, 11000, 0, "a fault" } } },
+	{ "rank 0 after 1000 ms", { { 0, 1 << 8, 11000, 0, "a fault" },
+				    { 1, 9, 11020, 0, 0 } } },
+	{ "rank 0 after 1000 ms", { { 1, 11, 11020, 0, 0 },
+				    { 0, 1 << 8, 11000, 0, "a fault" } } },
 	/* One of them is later, another signal, an error, a fault. */
 	{ "rank 0 after 1000 ms", {
 		{ 0, 15, 11000, 0, 0 }, { 1, 15, 11200, 0, 0 },
