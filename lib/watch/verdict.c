@@ -11,7 +11,8 @@
 /* Slurm ends others at the earliest 200 ms after a rank: root.c holds it up. */
 enum {
 	TOGETHER_NS = 150000000,
-	AT_ONCE_NS = 2000000	/* in which Slurm kills all of a node */
+	AT_ONCE_NS = 2000000,	/* in which Slurm kills all of a node */
+	SOON_NS = 500000000	/* the same, on a machine that is too busy */
 };
 
 static bool has_failed(const struct ddp_step_rank *rank)
@@ -92,17 +93,22 @@ static bool was_signalled(const struct ddp_step *step, int64_t first_ns)
 
 /*
  * Whether there were ranks whose end nobody would have told. Where Slurm kills
- * a step with its agents, one of them may just have told of a rank before.
+ * a step with its agents, one of them may just have told of a rank before. A
+ * rank that ended well is a reason for Slurm to do so.
  */
 static bool has_unwatched(const struct ddp_step *step, int64_t seen_ns)
 {
 	const struct ddp_step_node *node;
+	int64_t at_once_ns = AT_ONCE_NS;
 	uint32_t i;
 
+	for (i = 0; i < step->world_size; i++)
+		if (step->ranks[i].ended && step->ranks[i].status == 0)
+			at_once_ns = SOON_NS;
 	for (i = 0; i < step->node_count; i++) {
 		node = &step->nodes[i];
 		if (node->silent ||
-		    (node->left && node->left_ns - seen_ns < AT_ONCE_NS))
+		    (node->left && node->left_ns - seen_ns < at_once_ns))
 			return true;
 	}
 	return step->known < step->world_size;

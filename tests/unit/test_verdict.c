@@ -204,6 +204,24 @@ Test(verdict, of_what_an_unwatched_node_may_have_caused)
 	}
 }
 
+/* A rank that had ended well makes Slurm kill the step: then that is waited for. */
+Test(verdict, of_what_a_rank_that_ended_well_may_have_caused)
+{
+	const struct end well = { 2, 0, 5500, NULL, NULL };
+	const struct end killed = { 0, SIGKILL, 11000, NULL, NULL };
+	struct ddp_step step;
+
+	begin(&step);
+	step.nodes[1].left = true;
+	step.nodes[1].left_ns = MS(20499);
+	add(&step, &well);
+	add(&step, &killed);
+	cr_expect_eq(ddp_verdict_find(&step).kind, DDP_VERDICT_NONE);
+	step.nodes[1].left_ns = MS(20501);
+	cr_expect_eq(ddp_verdict_find(&step).kind, DDP_VERDICT_RANK);
+	ddp_step_clear(&step);
+}
+
 /* A node that is lost is the cause of what its peers then do. */
 Test(verdict, of_a_lost_node)
 {
