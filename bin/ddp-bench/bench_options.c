@@ -35,7 +35,8 @@ static const struct tool_option rows[] = {
 	  .help = "instead: name the nodes that are not fit for a job" },
 	{ "limit", TOOL_WHOLE, AT(limit), .min = 2, .max = 3600, .value = "N",
 	  .help = "of --preflight: seconds without news from any rank\n"
-		  "after which it ends (default: 7; 60 for GPUs)" },
+		  "after which it ends (default: 7, or 30 where most\n"
+		  "ranks are as slow; 60 for GPUs)" },
 	{ "backend", TOOL_CHOICE, AT(backend_index),
 	  .words = TOOL_WORDS("nccl", "mpi"),
 	  .help = "what moves the data (default: nccl; --preflight:\n"

@@ -23,6 +23,7 @@
 
 enum {
 	LIMIT_MS = 7000,
+	PATIENCE_MS = 30000,
 	GPUS_LIMIT_MS = 60000,
 	EARLY_MS = 1000,	/* before the judge's own limit */
 	CLOSE_MS = 5000,	/* MPI's and NCCL's end */
@@ -36,6 +37,13 @@ int64_t preflight_limit_ms(const struct options *options, bool gpus)
 	if (options->limit > 0)
 		return (int64_t)options->limit * 1000;
 	return gpus ? GPUS_LIMIT_MS : LIMIT_MS;
+}
+
+int64_t preflight_patience_ms(const struct options *options, bool gpus)
+{
+	int64_t limit = preflight_limit_ms(options, gpus);
+
+	return options->limit > 0 || limit > PATIENCE_MS ? limit : PATIENCE_MS;
 }
 
 struct message preflight_message(const struct preflight *preflight,
@@ -268,7 +276,7 @@ static int pass_on(const struct preflight *preflight, struct worker *worker,
 	return preflight_send(server, &message, sizeof(message));
 }
 
-/* At the deadline, for a worker that hangs. */
+/* For a worker that hangs. */
 static int tell_hang(const struct preflight *preflight, struct worker *worker,
 		     int server, const struct facts *clock)
 {
@@ -276,9 +284,9 @@ static int tell_hang(const struct preflight *preflight, struct worker *worker,
 
 	snprintf(message.facts.gpu_error, FACT_TEXT, "%s",
 		 message.facts.gpus_given > 0 ? "CUDA or NCCL has not answered "
-		 "in time; look for 'Xid' in dmesg, or try a larger --limit" :
+		 "in time; look for 'Xid' in dmesg, or " TRY_LONGER :
 		 "a library has not answered in time; look at the node's "
-		 "filesystems, or try a larger --limit");
+		 "filesystems, or " TRY_LONGER);
 	worker->told = true;
 	return preflight_send(server, &message, sizeof(message));
 }
@@ -306,7 +314,8 @@ static void end_worker(struct worker *worker, int status)
 /* ---- between the two */
 
 static int answer(const struct preflight *preflight, struct worker *worker,
-		  int server, bool *ended, int *status)
+		  int server, const struct facts *clock, bool *ended,
+		  int *status)
 {
 	const struct message here = preflight_message(preflight, MESSAGE_HERE);
 	struct word word;
@@ -320,6 +329,9 @@ static int answer(const struct preflight *preflight, struct worker *worker,
 		/* One that has ended has been told. */
 		preflight_send(worker->fd, &word, sizeof(word));
 		return 0;
+	case WORD_TELL:
+		return worker->told ? 0 :
+			tell_hang(preflight, worker, server, clock);
 	case WORD_END:
 		*status = (int)word.value;
 		*ended = true;
@@ -331,7 +343,7 @@ static int answer(const struct preflight *preflight, struct worker *worker,
 }
 
 static int mediate(const struct preflight *preflight, struct worker *worker,
-		   int server, const struct facts *clock, int64_t deadline)
+		   int server, const struct facts *clock)
 {
 	bool ended = false;
 	int status = 1, rc = 0;
@@ -340,15 +352,13 @@ static int mediate(const struct preflight *preflight, struct worker *worker,
 		struct pollfd fds[] = {
 			{ server, POLLIN, 0 }, { worker->fd, POLLIN, 0 }
 		};
-		int64_t left = deadline - ddp_clock_ms();
 
-		poll(fds, 2, worker->told ? -1 : left > 0 ? (int)left : 0);
+		poll(fds, 2, -1);
 		if (fds[0].revents)
-			rc = answer(preflight, worker, server, &ended, &status);
+			rc = answer(preflight, worker, server, clock, &ended,
+				    &status);
 		if (rc == 0 && !ended && fds[1].revents)
 			rc = pass_on(preflight, worker, server, clock);
-		if (rc == 0 && !worker->told && ddp_clock_ms() >= deadline)
-			rc = tell_hang(preflight, worker, server, clock);
 	}
 	end_worker(worker, status);
 	if (rc == 0)
@@ -373,23 +383,39 @@ static void on_alarm(int number)
 }
 
 /* A resolver has no limit of its own that could be set. */
-static void set_alarm(const struct preflight *preflight)
+static void set_alarm(const struct preflight *preflight, int64_t limit_ms)
 {
 	snprintf(late_text, sizeof(late_text), "ddp-bench: %s: cannot resolve "
 		 "the master's address %.*s in time; look at the node's DNS "
 		 "servers\n", preflight->host, DDP_HOSTNAME_MAX,
 		 preflight->master);
 	signal(SIGALRM, on_alarm);
-	alarm((unsigned int)preflight_limit_ms(preflight->options, false) /
-	      1000);
+	alarm((unsigned int)limit_ms / 1000);
 }
 
-/* The judge can only tell that this rank did not come: so tell the cause. */
-static int say_unmet(const struct preflight *preflight, const char *why)
+/*
+ * The judge can only tell that this rank did not come: so tell the cause before
+ * it does. But rank 0 may just be slow: try on as long as it has patience, and
+ * then leave it time to speak. Returns the connection, or -1.
+ */
+static int meet(const struct preflight *preflight, struct facts *clock)
 {
-	say(preflight, why);
-	poll(NULL, 0, (int)preflight_limit_ms(preflight->options, false));
-	return 1;
+	const struct options *options = preflight->options;
+	int64_t limit = preflight_limit_ms(options, false);
+	int64_t patience = limit + preflight_patience_ms(options, false);
+	int64_t begin_ms = ddp_clock_ms() - EARLY_MS;
+	char why[FACT_TEXT] = "";
+	int fd;
+
+	set_alarm(preflight, limit);
+	fd = preflight_meet(preflight, begin_ms + limit, clock, why);
+	if (fd < 0) {
+		say(preflight, why);
+		set_alarm(preflight, patience);
+		fd = preflight_meet(preflight, begin_ms + patience, clock, why);
+	}
+	alarm(0);
+	return fd;
 }
 
 static int start_judge(const struct preflight *preflight)
@@ -409,13 +435,10 @@ static int start_judge(const struct preflight *preflight)
 
 int preflight_run(const struct options *options)
 {
-	const int64_t begin_ms = ddp_clock_ms() - EARLY_MS;
-	const bool gpus = facts_count_given() > 0;
 	struct preflight preflight;
 	struct facts clock = { .clock_error_s = -1 };
 	struct ddp_error error = { 0 };
 	struct worker worker;
-	char why[FACT_TEXT] = "";
 	int server;
 
 	if (begin(&preflight, options, &error) < 0) {
@@ -427,13 +450,6 @@ int preflight_run(const struct options *options)
 		return 1;
 	if (start_worker(&preflight, &worker) < 0)
 		return 1;
-	set_alarm(&preflight);
-	server = preflight_meet(&preflight, begin_ms +
-				preflight_limit_ms(options, false), &clock,
-				why);
-	alarm(0);
-	if (server < 0)
-		return say_unmet(&preflight, why);
-	return mediate(&preflight, &worker, server, &clock, begin_ms +
-		       preflight_limit_ms(options, gpus));
+	server = meet(&preflight, &clock);
+	return server < 0 ? 1 : mediate(&preflight, &worker, server, &clock);
 }

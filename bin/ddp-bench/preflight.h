@@ -9,6 +9,9 @@
  * 0's listens (preflight_server.c): that collects what has come until nothing
  * more comes, judges it (verdict.h) and prints (preflight_print.c). Neither MPI
  * nor PMIx nor NCCL have to work for it.
+ *
+ * A rank that is behind the others is at fault once there is no news for the
+ * limit. Where most are behind, none is: they get longer, the patience.
  */
 #ifndef DDP_BENCH_PREFLIGHT_H
 #define DDP_BENCH_PREFLIGHT_H
@@ -56,9 +59,9 @@ struct message {
 
 /*
  * Of rank 0's: the time; begin to move data by MPI or NCCL (value); tell that
- * you are here; end, with an exit status (value).
+ * you are here; tell facts, complete or not; end, with an exit status (value).
  */
-enum word_kind { WORD_CLOCK, WORD_GO, WORD_ASK, WORD_END };
+enum word_kind { WORD_CLOCK, WORD_GO, WORD_ASK, WORD_TELL, WORD_END };
 enum { GO_MPI, GO_NCCL };
 
 struct word {
@@ -70,9 +73,10 @@ struct word {
 /* The date in seconds. */
 double preflight_date(void);
 
-/* How long without news: --limit, or its default, which is longer for what is
+/* How long without news: --limit, or the default, which is longer for what is
  * done with GPUs. */
 int64_t preflight_limit_ms(const struct options *options, bool gpus);
+int64_t preflight_patience_ms(const struct options *options, bool gpus);
 
 /* ---- a rank's parts */
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a preflight has found: a line for each finding, or one of success. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "layout/text.h"
 #include "preflight.h"
 #include "tool/tool.h"
 
@@ -58,6 +60,25 @@ static void print_json(const struct preflight_summary *summary,
 		comma = ",";
 	}
 	puts("]}");
+}
+
+/* What all findings name together, as an option of srun's. */
+static void print_unfit(const struct world *world,
+			const struct verdict *verdict)
+{
+	struct ddp_text list = { 0 };
+	int count = 0;
+
+	for (int node = 0; node < world->node_count; node++)
+		if (verdict_has(verdict, node))
+			ddp_text_add(&list, "%s%s", count++ > 0 ? "," : "",
+				     host_of(world, node));
+	if (count > 0 && !list.failed && !verdict->failed &&
+	    !verdict_has(verdict, -1))
+		fprintf(stderr, "ddp-bench: preflight failed: leave out %d of "
+			"%d nodes: --exclude=%.*s\n", count, world->node_count,
+			(int)list.length, list.data);
+	free(list.data);
 }
 
 static double find_clocks(const struct preflight_summary *summary)
@@ -146,4 +167,5 @@ void preflight_print(const struct preflight_summary *summary,
 		fprintf(stderr, "ddp-bench: %s%s%s\n", host ? host : "",
 			host ? ": " : "", finding->text);
 	}
+	print_unfit(summary->world, verdict);
 }

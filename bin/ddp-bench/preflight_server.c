@@ -22,7 +22,7 @@
 enum {
 	BACKLOG = 4096,
 	STRANGERS = 64,		/* connections that need not be ranks' */
-	ASK_MS = 1500,		/* who is there answers at once */
+	ASK_MS = 3000,		/* who is there answers at once */
 	NAP_MS = 300		/* for output on its way: srun drops some of it
 				 * when a step is killed */
 };
@@ -52,6 +52,7 @@ struct server {
 	struct moved *moved;
 	struct verdict verdict;
 	int64_t news_ms;		/* the last thing that came */
+	bool asked;			/* and since then all were asked */
 	const char *why_not_moved;
 	double begin_s;
 };
@@ -144,7 +145,10 @@ static int take(struct server *server, struct peer *peer)
 	}
 	if (peer->rank != (int)rank)
 		return -1;
-	server->news_ms = ddp_clock_ms();
+	if (message->header.kind != MESSAGE_HERE) {
+		server->news_ms = ddp_clock_ms();
+		server->asked = false;
+	}
 	switch (message->header.kind) {
 	case MESSAGE_CLOCK:
 		answer_clock(server, peer);
@@ -268,20 +272,37 @@ static void tell_all(struct server *server, enum word_kind kind,
 				       sizeof(word));
 }
 
+static int count_absent(const struct server *server)
+{
+	int count = 0;
+
+	for (int rank = 0; rank < server->world.size; rank++)
+		count += !server->states[rank].hello;
+	return count;
+}
+
 static bool has_come(const struct server *server)
 {
+	return count_absent(server) == 0;
+}
+
+static int count_silent(const struct server *server)
+{
+	int count = 0;
+
 	for (int rank = 0; rank < server->world.size; rank++)
-		if (!server->states[rank].hello)
-			return false;
-	return true;
+		count += !server->states[rank].facts;
+	return count;
 }
 
 static bool has_facts(const struct server *server)
 {
-	for (int rank = 0; rank < server->world.size; rank++)
-		if (!server->states[rank].facts)
-			return false;
-	return true;
+	return count_silent(server) == 0;
+}
+
+static int count_last(const struct server *server)
+{
+	return verdict_count_last(&server->world, server->moved);
 }
 
 /* Or one has failed, for which the others would wait. */
@@ -300,7 +321,7 @@ static bool has_moved(const struct server *server)
 static bool has_answered(const struct server *server)
 {
 	for (int rank = 0; rank < server->world.size; rank++)
-		if (!server->states[rank].here)
+		if (server->states[rank].hello && !server->states[rank].here)
 			return false;
 	return true;
 }
@@ -313,21 +334,55 @@ static bool has_gpus(const struct server *server)
 	return false;
 }
 
-static int64_t limit_ms(const struct server *server)
+static bool wait_until(struct server *server, bool done(const struct server *),
+		       int64_t deadline)
 {
-	return preflight_limit_ms(server->preflight->options,
-				  has_gpus(server));
+	while (!done(server) && ddp_clock_ms() < deadline)
+		wait_for_news(server, deadline);
+	return done(server);
 }
 
-/* Until done, or nothing has come for the limit. */
-static bool collect(struct server *server, bool done(const struct server *),
-		    int64_t quiet_ms)
+/* Whether all that have come are there still. */
+static bool ask(struct server *server)
 {
+	for (int rank = 0; rank < server->world.size; rank++)
+		server->states[rank].here = false;
+	tell_all(server, WORD_ASK, 0);
+	return wait_until(server, has_answered, ddp_clock_ms() + ASK_MS);
+}
+
+/* Whether nobody is known to be at fault: most are behind the others. */
+static bool is_only_slow(struct server *server,
+			 int count_behind(const struct server *))
+{
+	const int64_t news_ms = server->news_ms;
+	bool there = ask(server);
+
+	if (server->news_ms != news_ms)
+		return true;
+	server->asked = true;
+	return there && 2 * count_behind(server) > server->world.size;
+}
+
+/* Until done, or nothing has come for too long; gpus: what is done needs them.
+ */
+static bool collect(struct server *server, bool done(const struct server *),
+		    int count_behind(const struct server *), bool gpus)
+{
+	const struct options *options = server->preflight->options;
+	int64_t limit = preflight_limit_ms(options, gpus);
+	int64_t patience = preflight_patience_ms(options, gpus);
+
 	server->news_ms = ddp_clock_ms();
+	server->asked = false;
 	while (!done(server) && !server->verdict.failed) {
-		if (ddp_clock_ms() >= server->news_ms + quiet_ms)
+		int64_t end = server->news_ms +
+			(server->asked ? patience : limit);
+
+		if (ddp_clock_ms() < end)
+			wait_for_news(server, end);
+		else if (server->asked || !is_only_slow(server, count_behind))
 			return false;
-		wait_for_news(server, server->news_ms + quiet_ms);
 	}
 	return true;
 }
@@ -396,8 +451,6 @@ static void judge_absent(struct server *server, bool began)
 		server->verdict.failed = true;
 		return;
 	}
-	tell_all(server, WORD_ASK, 0);
-	collect(server, has_answered, ASK_MS);
 	for (int rank = 0; rank < server->world.size; rank++)
 		here[rank] = server->states[rank].here;
 	verdict_absent(&server->verdict, &server->world, here, began);
@@ -438,17 +491,27 @@ static void move(struct server *server)
 	}
 	server->world.backend = backend;
 	tell_all(server, WORD_GO, backend == &backend_mpi ? GO_MPI : GO_NCCL);
-	if (!collect(server, has_moved, limit_ms(server)))
+	if (!collect(server, has_moved, count_last, has_gpus(server)))
 		judge_absent(server, true);
 	if (can_move(server))
 		verdict_moved(&server->verdict, &server->world, server->moved);
 }
 
+/* For who is there, but has a worker that hangs, its own process tells. */
+static bool collect_facts(struct server *server)
+{
+	if (collect(server, has_facts, count_silent, has_gpus(server)))
+		return true;
+	if (!has_answered(server))
+		return false;
+	tell_all(server, WORD_TELL, 0);
+	return wait_until(server, has_facts, ddp_clock_ms() + ASK_MS);
+}
+
 static void check(struct server *server)
 {
-	bool come = collect(server, has_come, preflight_limit_ms(
-				    server->preflight->options, false));
-	bool all = come && collect(server, has_facts, limit_ms(server));
+	bool come = collect(server, has_come, count_absent, false);
+	bool all = come && collect_facts(server);
 
 	name_nodes(server);
 	if (!all)

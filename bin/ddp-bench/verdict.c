@@ -65,7 +65,7 @@ void verdict_absent(struct verdict *verdict, const struct world *world,
 	if (verdict_is_common(world, absent)) {
 		verdict_add(verdict, -1, "rank", "%d of %d ranks have not "
 			    "answered in time: all nodes are busy, or apart; "
-			    "try a larger --limit", absent, world->size);
+			    TRY_LONGER, absent, world->size);
 		return;
 	}
 	for (int rank = 0; rank < world->size; rank++)

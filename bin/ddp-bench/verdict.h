@@ -21,6 +21,8 @@
 #define SLOW_RATIO 4.0
 #define SLOW_MORE_S 0.012
 
+#define TRY_LONGER "try a larger --limit, or --ddp-check=SECONDS"
+
 /* One thing that is wrong. A node has one of each check at most. */
 struct finding {
 	int node;			/* of struct member; -1: of no node */
@@ -57,6 +59,8 @@ void verdict_facts(struct verdict *verdict, const struct world *world,
  * Round numbers are those of pair_partner. */
 void verdict_moved(struct verdict *verdict, const struct world *world,
 		   const struct moved *all);
+/* How many ranks have moved as little as the one that has moved least. */
+int verdict_count_last(const struct world *world, const struct moved *all);
 
 /*
  * Of the ranks' fastest exchanges, 0 where a rank had none, those above what

@@ -23,6 +23,16 @@ static struct moved find_least(const struct world *world,
 	return least;
 }
 
+int verdict_count_last(const struct world *world, const struct moved *all)
+{
+	struct moved least = find_least(world, all);
+	int count = 0;
+
+	for (int rank = 0; rank < world->size; rank++)
+		count += !is_before(&least, &all[rank]);
+	return count;
+}
+
 static const char *host_of(const struct world *world, int node)
 {
 	int rank = 0;
@@ -58,14 +68,12 @@ static void judge_stuck(struct verdict *verdict, const struct world *world,
 			const struct moved *all)
 {
 	struct moved least = find_least(world, all);
-	int count = 0;
+	int count = verdict_count_last(world, all);
 
-	for (int rank = 0; rank < world->size; rank++)
-		count += !is_before(&least, &all[rank]);
 	if (count == world->size || verdict_is_common(world, count)) {
 		verdict_add(verdict, -1, "transfer", "%d of %d ranks do not "
-			    "get through %s: all nodes are busy, or apart; try "
-			    "a larger --limit", count, world->size,
+			    "get through %s: all nodes are busy, or apart; "
+			    TRY_LONGER, count, world->size,
 			    least.stage <= STAGE_MEET ?
 			    "MPI_Init, or NCCL's start" :
 			    least.stage == STAGE_SUM ? "the all-reduce" :

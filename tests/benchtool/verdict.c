@@ -260,6 +260,7 @@ static void test_stuck(void)
 	      "but no node if more than half of the ranks hang there");
 	fill_moved(all);
 	all[5].stage = STAGE_SUM;
+	check(verdict_count_last(&four, all) == 1, "and counted as the last");
 	verdict_moved(&verdict, &four, all);
 	check(says(&verdict, "n2 sum", "rank 5 does not get through"),
 	      "who hangs in the all-reduce is named");
