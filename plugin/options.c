@@ -161,10 +161,12 @@ static struct spank_option options[DDP_OPTION_COUNT] = {
 		.has_arg = 1,
 	},
 	[DDP_OPTION_CHECK] = {
-		.arginfo = "[on|off]",
+		.arginfo = "[on|off|SECONDS]",
 		.usage = "with --ddp, in a job: before the command, check its "
 			 "nodes by ddp-bench --preflight; if one is not fit, "
-			 "say which and why, and do not start the command",
+			 "say which and why, and take a spare instead, or do "
+			 "not start the command; SECONDS: wait so long for "
+			 "news of a rank",
 		.has_arg = 2,
 	},
 };

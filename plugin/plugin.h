@@ -36,6 +36,7 @@ struct ddp_plugin {
 	enum ddp_cpus_policy cpus;	/* --ddp-cpus */
 	bool unsupervised;	/* --ddp-supervise=off */
 	bool check;		/* --ddp-check */
+	uint32_t check_s;	/* ddp-bench's --limit for it; 0: its own */
 	const char *report;	/* --ddp-report; NULL: not given */
 	uint32_t grace_s;	/* --ddp-grace; 0: not given */
 	uint32_t watchdog_s;	/* --ddp-watchdog; 0: not given */

@@ -10,6 +10,8 @@
 #include "layout/scan.h"
 #include "watch/restart.h"
 
+enum { CHECK_MIN_S = 2, CHECK_MAX_S = 3600 };	/* ddp-bench's --limit */
+
 const char *const ddp_option_names[DDP_OPTION_COUNT + 1] = {
 	[DDP_OPTION_DDP] = "--ddp",
 	[DDP_OPTION_PORT] = "--ddp-port",
@@ -212,12 +214,19 @@ static int parse_spares(const char *text, struct ddp_plugin *plugin,
 static int parse_check(const char *text, struct ddp_plugin *plugin,
 		       struct ddp_error *error)
 {
-	static const char *const words[] = { "on", "off", NULL };
-	int index = *text ? ddp_scan_word("--ddp-check", text, words, error) :
-			    0;
+	const char *at = text;
+	uint64_t seconds = 0;
 
-	plugin->check = index == 0;
-	return index < 0 ? -1 : 0;
+	if (*text && strcmp(text, "on") != 0 && strcmp(text, "off") != 0 &&
+	    (ddp_scan_number(&at, CHECK_MIN_S, CHECK_MAX_S, &seconds) < 0 ||
+	     *at))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp-check=%.64s: not on, off or a "
+				     "time; give seconds from %d to %d", text,
+				     CHECK_MIN_S, CHECK_MAX_S);
+	plugin->check = strcmp(text, "off") != 0;
+	plugin->check_s = (uint32_t)seconds;
+	return 0;
 }
 
 static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,

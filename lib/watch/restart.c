@@ -157,21 +157,39 @@ static void keep_nodes(struct ddp_restart *restart, const struct ddp_step *step)
 	free(list);
 }
 
+/* Of the names from first to before end; end: it is none of them. */
+static uint32_t find(const struct ddp_restart *restart, uint32_t first,
+		     uint32_t end, const char *node)
+{
+	while (first < end && strcmp(restart->names[first], node) != 0)
+		first++;
+	return first;
+}
+
+bool ddp_restart_drop(struct ddp_restart *restart, const char *node)
+{
+	uint32_t end = restart->count + restart->spares;
+	uint32_t i = find(restart, restart->count, end, node);
+
+	if (i == end)
+		return false;
+	memmove(restart->names + i, restart->names + i + 1,
+		(end - i - 1) * sizeof(*restart->names));
+	restart->spares--;
+	return true;
+}
+
 const char *ddp_restart_replace(struct ddp_restart *restart, const char *node)
 {
-	uint32_t i, last = restart->count + restart->spares - 1;
+	uint32_t i = find(restart, 0, restart->count, node);
+	const char *spare;
 
-	for (i = 0; i < restart->count; i++)
-		if (strcmp(restart->names[i], node) == 0)
-			break;
 	if (i == restart->count || !restart->spares)
 		return NULL;
-	restart->names[i] = restart->names[restart->count];
-	memmove(restart->names + restart->count,
-		restart->names + restart->count + 1,
-		(last - restart->count) * sizeof(*restart->names));
-	restart->spares--;
-	return restart->names[i];
+	spare = restart->names[restart->count];
+	ddp_restart_drop(restart, spare);
+	restart->names[i] = spare;
+	return spare;
 }
 
 /* Put spares in the place of what is lost, and say so; or why there is none. */

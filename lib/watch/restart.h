@@ -59,6 +59,9 @@ char *ddp_restart_format(const struct ddp_restart *restart);
  */
 const char *ddp_restart_replace(struct ddp_restart *restart, const char *node);
 
+/* Leave a spare out for good. Returns false if this node is none. */
+bool ddp_restart_drop(struct ddp_restart *restart, const char *node);
+
 /*
  * An attempt has failed. Returns whether there is another, for which restart is
  * then ready. gone: none of its processes can still run, but for those on nodes

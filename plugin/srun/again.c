@@ -10,12 +10,14 @@
 #include <slurm/spank.h>
 
 #include "layout/request.h"
+#include "layout/text.h"
 #include "plugin.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
 #include "srun/context.h"
 #include "srun/hosts.h"
 #include "srun/output.h"
+#include "srun/preflight.h"
 #include "srun/program.h"
 #include "srun/rerun.h"
 #include "srun/scontrol.h"
@@ -109,56 +111,149 @@ static void choose(struct ddp_restart *restart, uint32_t count)
 	free(nodes);
 }
 
-static void add_argument(const char *name, const char *value)
+static char *make_argument(const char *name, const char *value)
 {
 	char *argument;
 
-	if (asprintf(&argument, "--%s=%s", name, value) < 0)
+	if (!value || asprintf(&argument, "--%s=%s", name, value) < 0)
 		ddp_srun_refuse("out of memory");
+	return argument;
+}
+
+static void add_argument(const char *name, const char *value)
+{
+	char *argument = make_argument(name, value);
+
 	ddp_rerun_insert(argument);
 	free(argument);
 }
 
-static void add_nodes(const struct ddp_restart *restart)
+static char *name_nodes(const struct ddp_restart *restart)
 {
-	char count[16], *list = ddp_restart_format(restart);
+	char *list = ddp_restart_format(restart);
 	char *text = list ? ddp_hosts_compress(list) : NULL;
+	char *argument = make_argument("nodelist", text);
 
-	if (!text)
-		ddp_srun_refuse("out of memory");
-	snprintf(count, sizeof(count), "%u", restart->count);
-	add_argument("nodes", count);
-	add_argument("nodelist", text);
 	free(text);
 	free(list);
+	return argument;
 }
 
-/* The step's part of a number that Slurm repeats for each step of the job. */
-static void scale(const char *option, const char *name, uint32_t nodes,
-		  uint32_t of)
+static char *count_nodes(const struct ddp_restart *restart)
 {
-	const char *value = getenv(name), *used = ddp_cli_get(option), *digits;
-	char text[64];
+	char count[16];
+
+	snprintf(count, sizeof(count), "%u", restart->count);
+	return make_argument("nodes", count);
+}
+
+static void add_nodes(const struct ddp_restart *restart)
+{
+	char *count = count_nodes(restart), *names = name_nodes(restart);
+
+	ddp_rerun_insert(count);
+	ddp_rerun_insert(names);
+	free(count);
+	free(names);
+}
+
+/*
+ * A number that is for so many nodes, as "8" or "a100:8", for others; who has
+ * said it is named where it is not the same for each of them.
+ */
+static void scale_number(const char *who, const char *value, uint32_t of,
+			 uint32_t nodes, char text[64])
+{
+	const char *digits = strrchr(value, ':');
 	unsigned long number;
 
-	if (!value || !used || strcmp(value, used) != 0 || !of)
-		return;
-	digits = strrchr(value, ':');
 	digits = digits ? digits + 1 : value;
 	number = strtoul(digits, NULL, 10);
 	if (number % of != 0 || strchr(value, ','))
-		ddp_srun_refuse("--ddp-spares: %s=%.64s of the job is not the "
-				"same for each of its %u nodes; ask for tasks "
-				"and GPUs by node", name, value, of);
-	snprintf(text, sizeof(text), "%.*s%lu", (int)(digits - value), value,
+		ddp_srun_refuse("--ddp-spares: %s=%.64s is not the same for "
+				"each of %u nodes; ask for tasks and GPUs by "
+				"node", who, value, of);
+	snprintf(text, 64, "%.*s%lu", (int)(digits - value), value,
 		 number / of * nodes);
+}
+
+static uint32_t count_job_nodes(void)
+{
+	const char *size = getenv("SLURM_JOB_NUM_NODES");
+
+	return size ? (uint32_t)atol(size) : 0;
+}
+
+/* Whether Slurm repeats the job's number for each step of it. */
+static bool is_jobs(const char *option, const char *name)
+{
+	const char *value = getenv(name), *used = ddp_cli_get(option);
+
+	return value && used && strcmp(value, used) == 0 &&
+	       count_job_nodes() > 0;
+}
+
+/* The step's part of such a number. */
+static void scale(const char *option, const char *name, uint32_t nodes)
+{
+	char text[64];
+
+	if (!is_jobs(option, name))
+		return;
+	scale_number(name, getenv(name), count_job_nodes(), nodes, text);
 	setenv(name, text, 1);
 }
 
-bool ddp_again_place(void)
+size_t ddp_again_widen(const struct ddp_restart *restart,
+		       char *arguments[DDP_AGAIN_WIDE])
 {
-	const char *size = getenv("SLURM_JOB_NUM_NODES");
-	uint32_t all = size ? (uint32_t)atol(size) : 0;
+	static const char *const numbers[][2] = {
+		{ "ntasks", "SLURM_NTASKS" }, { "gpus", "SLURM_GPUS" }
+	};
+	struct ddp_restart all = *restart;
+	size_t count = 0, i;
+	char text[64];
+
+	all.count += all.spares;
+	arguments[count++] = count_nodes(&all);
+	arguments[count++] = name_nodes(&all);
+	arguments[count++] = make_argument("ddp-spares", "0");
+	for (i = 0; i < 2; i++) {
+		if (!ddp_cli_get(numbers[i][0]))
+			continue;
+		scale_number(numbers[i][0], ddp_cli_get(numbers[i][0]),
+			     is_jobs(numbers[i][0], numbers[i][1]) ?
+			     count_job_nodes() : restart->count, all.count,
+			     text);
+		arguments[count++] = make_argument(numbers[i][0], text);
+	}
+	return count;
+}
+
+/*
+ * Check the nodes and the spares, and leave those that are not fit out of all
+ * that srun is told.
+ */
+static void check_nodes(struct ddp_restart *restart)
+{
+	const char *excluded = ddp_cli_get("exclude");
+	struct ddp_text unfit = { 0 };
+	char spares[16], *list;
+
+	ddp_preflight(restart, &unfit);
+	if (unfit.length == 0)
+		return;
+	if (excluded)
+		ddp_text_add(&unfit, ",%s", excluded);
+	list = ddp_text_finish(&unfit);
+	snprintf(spares, sizeof(spares), "%u", restart->spares);
+	add_argument("exclude", list);
+	add_argument("ddp-spares", spares);
+	free(list);
+}
+
+bool ddp_again_place(bool checks)
+{
 	struct ddp_restart restart = { .max = 0 };
 	struct ddp_request request;
 
@@ -166,10 +261,12 @@ bool ddp_again_place(void)
 		return false;
 	ddp_asked_read(&request);
 	choose(&restart, request.nodes_typed ? ddp_request_nodes(&request) : 0);
+	if (checks)
+		check_nodes(&restart);
 	add_nodes(&restart);
-	scale("ntasks", "SLURM_NTASKS", restart.count, all);
-	scale("ntasks", "SLURM_NPROCS", restart.count, all);
-	scale("gpus", "SLURM_GPUS", restart.count, all);
+	scale("ntasks", "SLURM_NTASKS", restart.count);
+	scale("ntasks", "SLURM_NPROCS", restart.count);
+	scale("gpus", "SLURM_GPUS", restart.count);
 	ddp_restart_clear(&restart);
 	ddp_srun.placed = true;
 	return true;

@@ -8,6 +8,7 @@
 #define DDP_SRUN_AGAIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "watch/restart.h"
 
@@ -15,10 +16,19 @@
 void ddp_again_check(bool ends_step);
 
 /*
- * Where nodes are kept back and srun does not know it yet, add its arguments.
- * Returns whether srun must run again.
+ * Where nodes are kept back and srun does not know it yet, add its arguments;
+ * checks: for nodes that --ddp-check finds fit. Returns whether srun must run
+ * again.
  */
-bool ddp_again_place(void);
+bool ddp_again_place(bool checks);
+
+/*
+ * Arguments for a step on the nodes and on the spares, with as many tasks and
+ * GPUs on each; at most DDP_AGAIN_WIDE, the caller's. Returns how many.
+ */
+enum { DDP_AGAIN_WIDE = 5 };
+size_t ddp_again_widen(const struct ddp_restart *restart,
+		       char *arguments[DDP_AGAIN_WIDE]);
 
 /* What the supervisor needs; all 0 where there are no restarts. */
 void ddp_again_read(struct ddp_restart *restart);

@@ -19,6 +19,7 @@
 
 #include "layout/text.h"
 #include "plugin.h"
+#include "srun/again.h"
 #include "srun/arguments.h"
 #include "srun/cli.h"
 #include "srun/context.h"
@@ -28,11 +29,13 @@
 
 #define PROGRAM "ddp-bench"
 #define PASSED PROGRAM ": preflight passed"
+#define FAILED PROGRAM ": preflight failed: "
+#define EXCLUDE "--exclude="
 /* Options as srun hands them to what it runs, and as a job hands them on. */
 #define HANDED "_SLURM_SPANK_OPTION_ddp_ddp_"
 #define INHERITED "SLURM_SPANK_" HANDED
 
-enum { SIGNALS_MS = 100, TEXT_MAX = 1 << 20 };
+enum { SIGNALS_MS = 100, TEXT_MAX = 1 << 20, COMMAND_MAX = 4 };
 
 static void refuse_what_cannot_be(void)
 {
@@ -87,19 +90,35 @@ static bool hides_output(const char *word, bool *next)
 	       is_option(word, "--ddp-show", strlen("--ddp-sh"), next);
 }
 
+/* The command, with its arguments; at most COMMAND_MAX. Returns how many. */
+static size_t add_command(char **to, char *program)
+{
+	static char seconds[16];
+	size_t count = 0;
+
+	to[count++] = program;
+	to[count++] = "--preflight";
+	if (ddp_plugin.check_s == 0)
+		return count;
+	snprintf(seconds, sizeof(seconds), "%u", ddp_plugin.check_s);
+	to[count++] = "--limit";
+	to[count++] = seconds;
+	return count;
+}
+
 /* Like ours, with another command; what comes last counts. */
-static char **make_arguments(char *program)
+static char **make_arguments(char *program, const struct ddp_restart *restart)
 {
 	static char *const last[] = {
-		"--output=all", "--error=all", "--input=none", NULL,
-		"--preflight"
+		"--output=all", "--error=all", "--input=none"
 	};
 	const size_t count = sizeof(last) / sizeof(last[0]);
 	char **argv = ddp_arguments_read(), **made;
 	size_t end = (size_t)ddp_arguments_parsed(), to = 0, i;
 	bool next;
 
-	made = argv ? calloc(end + count + 1, sizeof(*made)) : NULL;
+	made = argv ? calloc(end + count + DDP_AGAIN_WIDE + COMMAND_MAX + 1,
+			     sizeof(*made)) : NULL;
 	if (!made)
 		ddp_srun_refuse("cannot read srun's arguments: %s",
 				strerror(errno));
@@ -109,7 +128,10 @@ static char **make_arguments(char *program)
 		else if (strcmp(argv[i], "--") != 0)
 			made[to++] = argv[i];
 	for (i = 0; i < count; i++)
-		made[to++] = last[i] ? last[i] : program;
+		made[to++] = last[i];
+	if (restart)
+		to += ddp_again_widen(restart, made + to);
+	add_command(made + to, program);
 	return made;
 }
 
@@ -215,22 +237,27 @@ static bool is_finding(const char *line)
 	return strncmp(line, PROGRAM ": ", strlen(PROGRAM ": ")) == 0;
 }
 
+static FILE *open_terminal(void)
+{
+	return fdopen(dup(ddp_srun.terminal >= 0 ? ddp_srun.terminal :
+			  STDERR_FILENO), "w");
+}
+
 /*
  * Its findings; where there are none, all that it says is the reason. Returns
- * whether it says that it has passed.
+ * whether it says that it has passed: a rank may have found rank 0 slow before.
  */
 static bool print(char *text)
 {
 	bool any = false, passed = text && strstr(text, PASSED);
-	FILE *out = fdopen(dup(ddp_srun.terminal >= 0 ? ddp_srun.terminal :
-			       STDERR_FILENO), "w");
+	FILE *out = open_terminal();
 	char *line, *next;
 
 	for (line = text; line && out && *line; line = next) {
 		next = strchrnul(line, '\n');
 		if (*next)
 			*next++ = '\0';
-		if (is_finding(line))
+		if (passed ? strstr(line, PASSED) != NULL : is_finding(line))
 			any = fprintf(out, "%s\n", ddp_text_quote(line)) > 0;
 		else if (next > line && next[-1] == '\0')
 			next[-1] = '\n';
@@ -242,25 +269,89 @@ static bool print(char *text)
 	return passed;
 }
 
-void ddp_preflight(void)
+/* The nodes that it names as unfit; NULL: it names none. */
+static struct ddp_hostlist *find_unfit(const char *text)
 {
-	char program[PATH_MAX], **argv, *text;
-	int status = -1, number = 0;
-	bool passed;
+	const char *at = text ? strstr(text, FAILED) : NULL;
+	struct ddp_hostlist *hosts = NULL;
+	char *list;
 
-	refuse_what_cannot_be();
-	if (!find_program(program))
-		ddp_srun_refuse("--ddp-check: finds no " PROGRAM " on PATH; "
-				"install it, on the nodes too, and add its "
-				"folder to PATH");
-	argv = make_arguments(program);
-	text = run(argv, &status, &number);
-	passed = print(text);
+	at = at ? strstr(at, EXCLUDE) : NULL;
+	if (!at)
+		return NULL;
+	at += strlen(EXCLUDE);
+	list = strndup(at, strcspn(at, " \n"));
+	if (list)
+		hosts = ddp_hostlist_create(list, NULL);
+	free(list);
+	return hosts;
+}
+
+/* A node of the step: a spare takes its place. */
+static void replace(struct ddp_restart *restart, const char *node,
+		    struct ddp_text *how)
+{
+	const char *spare = ddp_restart_replace(restart, node);
+
+	if (!spare)
+		ddp_srun_refuse("--ddp-check: did not pass, and no spare node "
+				"is left for %s, and so the command was not "
+				"started", node);
+	ddp_text_add(how, "%s%s in place of %s, which is not fit",
+		     how->length ? ", " : "", spare, node);
+}
+
+/* The spares among them first: they can take nobody's place. */
+static void leave_out(struct ddp_restart *restart,
+		      const struct ddp_hostlist *hosts, struct ddp_text *unfit)
+{
+	size_t count = ddp_hostlist_count(hosts), i;
+	bool *dropped = calloc(count, sizeof(*dropped));
+	struct ddp_text how = { 0 };
+	FILE *out = open_terminal();
+	char *text;
+
+	for (i = 0; dropped && i < count; i++) {
+		const char *node = ddp_hostlist_get(hosts, i);
+
+		dropped[i] = ddp_restart_drop(restart, node);
+		if (dropped[i])
+			ddp_text_add(&how, "%sspare %s left out, which is not "
+				     "fit", how.length ? ", " : "", node);
+		ddp_text_add(unfit, "%s%s", unfit->length ? "," : "", node);
+	}
+	for (i = 0; dropped && i < count; i++)
+		if (!dropped[i])
+			replace(restart, ddp_hostlist_get(hosts, i), &how);
+	text = ddp_text_finish(&how);
+	if (!text || unfit->failed || !out)
+		ddp_srun_refuse("out of memory");
+	fprintf(out, "slurm-ddp: --ddp-check: %s\n", text);
+	fclose(out);
+	free(dropped);
+	free(text);
+}
+
+/* Once. Returns whether to do so again, on the nodes that are fit. */
+static bool check(char *program, struct ddp_restart *restart,
+		  struct ddp_text *unfit)
+{
+	int status = -1, number = 0;
+	char *text = run(make_arguments(program, restart), &status, &number);
+	struct ddp_hostlist *hosts = find_unfit(text);
+	bool passed = print(text);
+
+	free(text);
 	/* The other srun may have ended just before it. */
 	if (number > 0)
 		ddp_srun_refuse("--ddp-check: signal %d (%s) came meanwhile, "
 				"and so the command was not started", number,
 				strsignal(number));
+	if (!passed && restart && hosts) {
+		leave_out(restart, hosts, unfit);
+		ddp_hostlist_destroy(hosts);
+		return true;
+	}
 	if (!passed)
 		ddp_srun_refuse("--ddp-check: did not pass, and so the command "
 				"was not started");
@@ -268,5 +359,18 @@ void ddp_preflight(void)
 		ddp_srun_refuse("--ddp-check: its step failed, and so the "
 				"command was not started; to see why, run srun "
 				"--ddp " PROGRAM " --preflight");
-	free(text);
+	return false;
+}
+
+void ddp_preflight(struct ddp_restart *restart, struct ddp_text *unfit)
+{
+	char program[PATH_MAX];
+
+	refuse_what_cannot_be();
+	if (!find_program(program))
+		ddp_srun_refuse("--ddp-check: finds no " PROGRAM " on PATH; "
+				"install it, on the nodes too, and add its "
+				"folder to PATH");
+	while (check(program, restart, unfit))
+		;
 }

@@ -97,6 +97,8 @@ static bool is_last(void)
 /* A component that is part of a --ddp step. */
 static void read_component(uint32_t component)
 {
+	bool checks = ddp_plugin.check && !ddp_plugin.dry_run &&
+		      !ddp_rerun_on();
 	bool filled = false;
 
 	if (component > ddp_rerun_done() && !ddp_srun.was_on)
@@ -105,9 +107,9 @@ static void read_component(uint32_t component)
 	if (component >= ddp_rerun_done())
 		ddp_policy_check(component);
 	ddp_again_check(ddp_supervise_ends());
-	if (ddp_plugin.check && !ddp_plugin.dry_run && !ddp_rerun_on())
-		ddp_preflight();
-	if (ddp_again_place()) {
+	if (checks && !ddp_plugin.spares)
+		ddp_preflight(NULL, NULL);
+	if (ddp_again_place(checks)) {
 		ddp_mpi_restore();
 		ddp_rerun_exec(component);
 	}

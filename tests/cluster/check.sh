@@ -6,8 +6,9 @@
 # time. tests/benchtool has more of what ddp-bench --preflight finds.
 
 # A shim for the tasks. ON_NODE=n2 ON_SET=NAME=VALUE sets a variable on this
-# node alone, and ON_NODE=n2 ON_CLOCK=30 has its clock so far ahead;
-# ON_NODE=n2 ON_FLOOD=1 has ddp-bench there print 3 MB first.
+# node alone (n2,n3: on these two), and ON_NODE=n2 ON_CLOCK=30 has its clock so
+# far ahead; ON_NODE=n2 ON_FLOOD=1 has ddp-bench there print 3 MB first.
+# ON_SLOW=9 has MPI begin that much later everywhere.
 cat >on.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,12 +17,22 @@ cat >on.c <<'END'
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int is_node(void)
 {
 	const char *here = getenv("SLURMD_NODENAME"), *node = getenv("ON_NODE");
 
-	return here && node && strcmp(here, node) == 0;
+	return here && node && strstr(node, here);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *had)
+{
+	int (*real)(int *, char ***, int, int *);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "MPI_Init_thread");
+	sleep(getenv("ON_SLOW") ? (unsigned)atoi(getenv("ON_SLOW")) : 0);
+	return real(argc, argv, required, had);
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -99,8 +110,16 @@ $(grep -c begun out) $(ls logs | wc -l)"
 checked -- -n3 --ddp-supervise=off
 passes 'it needs no supervisor' 3
 checked -- --ddp-restarts=1 --ddp-spares=1
-passes 'it checks the nodes that are not kept back' 4
-check 'and only these' grep -q 'preflight passed: 4 ranks on 2 nodes' err
+passes 'nodes are kept back from the command' 4
+check 'but not from the check' \
+	grep -q 'preflight passed: 6 ranks on 3 nodes' err
+checked -- -N2 -n2 --ddp-restarts=1 --ddp-spares=1
+passes 'a number of tasks is for the nodes of the command' 2
+check 'and those of the check have as many each' \
+	grep -q 'preflight passed: 3 ranks on 3 nodes' err
+checked -- -N2 -n3 --ddp-restarts=1 --ddp-spares=1
+equal 'a number that is not the same for each is refused' '1 0 1' \
+	"$status $(wc -l <out) $(grep -c 'ntasks=3 is not the same for' err)"
 call login salloc -Q -N2 sh -c 'echo "$1" | srun --ddp --ddp-check -n1 cat' \
 	sh words
 equal 'what is piped in is for the command' '0 words' "$status $(cat out)"
@@ -129,6 +148,11 @@ call login env PATH="$scratch/check_bin:$PATH" salloc -Q -N1 \
 	srun --ddp --ddp-check echo begun
 equal 'and a check that only says that it passed' '1 0 1' "$status \
 $(grep -c begun out) $(grep -c -- '--ddp-check: its step failed' err)"
+printf '#!/bin/sh\necho "ddp-bench: has $*"\nexit 1\n' >check_bin/ddp-bench
+call login env PATH="$scratch/check_bin:$PATH" salloc -Q -N1 \
+	srun --ddp --ddp-check=90 echo begun
+stops 'the seconds of the option are for ddp-bench' \
+	'ddp-bench: has --preflight --limit 90'
 printf '#!/bin/sh\ntouch checking\nexec sleep 60\n' >check_bin/ddp-bench
 call login env PATH="$scratch/check_bin:$PATH" salloc -Q -N1 sh -c '
 	srun --ddp --ddp-check echo begun &
@@ -174,7 +198,9 @@ if admin n2 tc qdisc add dev eth0 root tbf rate 50mbit burst 16k \
 	admin n2 tc qdisc del dev eth0 root
 	stops 'one with a slow link is named' \
 		'ddp-bench: n2: an exchange of rank '
-	equal 'and no other' 1 "$(grep -c 'ddp-bench: ' err)"
+	equal 'and no other' 1 "$(grep -c 'ddp-bench: n' err)"
+	check 'which is to be left out' \
+		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
 else
 	skip 'a slow link' "no tc: $(cat why)"
 fi
@@ -186,12 +212,36 @@ preload="LD_PRELOAD=$scratch/on.so"
 checked "$preload" ON_NODE=n2 ON_CLOCK=30 --
 stops 'one with a wrong clock is named' \
 	"ddp-bench: n2: its clock is 30.0 s ahead of the others'"
+checked "$preload" ON_SLOW=9 -- -n3
+passes 'nodes that are all slow are no reason to refuse' 3
+spares='--ddp-restarts=1 --ddp-spares=1'
+# shellcheck disable=SC2086 # several words
+call login env "$preload" ON_NODE=n2 ON_CLOCK=30 salloc -Q -N3 --exclusive \
+	srun --ddp --ddp-check -n2 $spares printenv SLURMD_NODENAME
+equal 'a spare takes the place of a node that is not fit' '0 n1 n3 1' \
+	"$status $(sort out | paste -sd' ') \
+$(grep -c '^slurm-ddp: --ddp-check: n3 in place of n2, which is not fit$' err)"
+check 'why is told' grep -q "ddp-bench: n2: its clock is 30.0 s ahead" err
+check 'and what is left is checked again' \
+	grep -q 'preflight passed: 2 ranks on 2 nodes' err
+# shellcheck disable=SC2086
+call login env "$preload" ON_NODE=n3 ON_CLOCK=30 salloc -Q -N3 --exclusive \
+	srun --ddp --ddp-check -n2 $spares sh -c 'echo $SLURMD_NODENAME
+		case $SLURM_PROCID$DDP_RESTART_COUNT in 1*) exit 3; esac'
+equal 'a spare that is not fit is left out' '3 1' "$status \
+$(grep -c '^slurm-ddp: --ddp-check: spare n3 left out, which is not fit$' err)"
+equal 'of a restart, too' 'n1 n1 n2 n2' "$(sort out | paste -sd' ')"
 for name in cuda:libcuda.so.1 nccl:libnccl.so.2; do
 	"${CC:-cc}" -shared -fPIC -pthread -Wl,-soname,"${name#*:}" \
 		-o "${name#*:}" "$top/tests/fakes/fake_${name%:*}"*.c
 done
 checked "$preload" ON_NODE=n1 ON_FLOOD=1 -- -n3
 passes 'after megabytes of other output it is still read' 3
+printf '%s\n' '/* A fake. */' '#include <stdlib.h>' \
+	'const char *ddp_version(void);' 'const char *ddp_version(void)' '{' \
+	'	const char *fake = getenv("FAKE_DDP_VERSION");' \
+	'	return fake ? fake : "0.1.0";' '}' >fake_ddp.c
+"${CC:-cc}" -shared -fPIC -Wl,-soname,libddp.so.0 -o libddp.so.0 fake_ddp.c
 mkdir -p -m 777 ids
 gpus=--gres=gpu:2
 preload="$preload LD_LIBRARY_PATH=$scratch FAKE_NCCL_DIR=$scratch/ids \
@@ -206,5 +256,13 @@ DDP_NCCL_LIBRARY=$scratch/libnccl.so.2 FAKE_GPUS=2"
 	checked $preload ON_NODE=n2 ON_SET=FAKE_NCCL_VERSION=21805 --
 	stops 'one with another NCCL is named' \
 		'ddp-bench: n2: NCCL is 2.18.5, but 2.28.9 on 4 of 6 ranks'
+	checked $preload ON_NODE=n3 ON_SET=FAKE_DDP_VERSION=9.9.9 --
+	stops 'one with another libddp is named' 'ddp-bench: n3: libddp is '
+	check 'with both versions' grep -q \
+		'(libddp.so.0 9.9.9), but .*(libddp.so.0 0.1.0) on 4 of 6' err
+	checked $preload ON_NODE=n2,n3 ON_SET=FAKE_GPUS=1 -- $spares
+	test "$status" -eq 1 && ! grep -q begun out &&
+		grep -q 'no spare node is left for n2, and so' err
+	result $? 'without a spare that is fit nothing is started'
 }
 unset gpus

@@ -22,7 +22,7 @@ ask_all()
 	sed 's/[ =].*//' options >names
 	# shellcheck disable=SC2046 # words
 	ask "$1 $2" $(cat names)
-	grep '|' options | tr -s ' =[]' ' ' >choices
+	grep '|' options | sed 's/|[A-Z][A-Z]*//' | tr -s ' =[]' ' ' >choices
 	while read -r option words; do
 		# shellcheck disable=SC2046
 		ask "$1 $option=" $(echo "$words" | tr '|' ' ')

@@ -16,8 +16,14 @@ static const struct spank_case cases[] = {
 	  .command = "srun --ddp --ddp-check " STEP },
 	{ .name = "a check that is taken back", .want = "SLURM_KILL_BAD_EXIT=1",
 	  .command = "srun --ddp --ddp-check --ddp-check=off " STEP },
-	{ .name = "an unknown --ddp-check", .refusal = "--ddp-check 'of' is "
-	  "not one of on, off", .command = "srun --ddp --ddp-check=of " STEP },
+	{ .name = "an unknown --ddp-check", .refusal = "--ddp-check=of: not "
+	  "on, off or a time; give seconds from 2 to 3600",
+	  .command = "srun --ddp --ddp-check=of " STEP },
+	{ .name = "a check of one second", .refusal = "--ddp-check=1: not on, "
+	  "off or a time", .command = "srun --ddp --ddp-check=1 " STEP },
+	{ .name = "a check for some seconds", .env = "SLURM_JOB_ID=7|"
+	  "PATH=/nowhere", .refusal = "--ddp-check: finds no ddp-bench",
+	  .command = "srun --ddp --ddp-check=3600 " STEP },
 	{ .name = "--ddp-check without --ddp", .refusal = "--ddp-check: given "
 	  "without --ddp; add --ddp", .command = "srun --ddp-check " STEP },
 };

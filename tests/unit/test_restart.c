@@ -206,3 +206,20 @@ Test(restart, follows_attempts)
 		ddp_restart_clear(&restart);
 	}
 }
+
+Test(restart, drops_spares)
+{
+	const struct ddp_restart_job job = {
+		.nodes = "n[1-5]", .count = 2, .spares = 3,
+	};
+	struct ddp_restart restart = { .max = 1 };
+
+	cr_assert_eq(ddp_restart_choose(&restart, &job, NULL), 0);
+	cr_expect(!ddp_restart_drop(&restart, "n2"), "a node of the step");
+	cr_expect(ddp_restart_drop(&restart, "n4"));
+	cr_expect(!ddp_restart_drop(&restart, "n4"), "which is gone");
+	cr_expect_str_eq(ddp_restart_replace(&restart, "n1"), "n3");
+	cr_expect_str_eq(ddp_restart_replace(&restart, "n2"), "n5");
+	cr_expect_null(ddp_restart_replace(&restart, "n3"));
+	ddp_restart_clear(&restart);
+}
