@@ -12,8 +12,7 @@ combinations | awk -v seed="$FAULTS_SEED" '
 drawn=0 wrong=0
 while read -r program point way rank <&3; do
 	drawn=$((drawn + 1))
-	step "$program" "$point" "$way" "$rank"
-	is_told "$program" "$way" "$rank" >why 2>&1 || {
+	breaks "$program" "$point" "$way" "$rank" || {
 		wrong=$((wrong + 1))
 		echo "# $program $point $way $rank" && sed 's/^/# /' why
 	}

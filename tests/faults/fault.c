@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Breaks a rank of a C program that does not know it, as an LD_PRELOAD library.
- * FAULT is "WHEN HOW RANK FILE". WHEN: start (before MPI_Init or PMIx_Init), init
- * (inside, while ranks wait for each other), after (when it has returned),
- * collective (the first one), step (while the file that FAULT_LOG names has
- * three lines or more). HOW: see act. FILE gets the pid.
+ * FAULT is "WHEN HOW RANK FILE". WHEN: start (before MPI_Init or ddp_job_create),
+ * init (inside; of MPI_Init, while ranks wait for each other), after (when it has
+ * returned), collective (the first one), step (the file that FAULT_LOG names has
+ * three lines or more; without it, in libddp's 20th collective). HOW: see act.
+ * FILE gets the pid.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,7 +26,7 @@
 
 #define NEXT(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 
-enum { PIECE = 1 << 20, LITTLE = 64 << 20 };
+enum { PIECE = 1 << 20, LITTLE = 64 << 20, STEP_FENCE = 20 };
 
 static char when[16], how[16], file[512];
 static bool mine, inside;
@@ -134,20 +135,41 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 	return rc;
 }
 
-/* libddp's first fence is that of ddp_job_create. */
+/* In ddp_job_create no rank waits for another. */
+pmix_status_t PMIx_Init(pmix_proc_t *proc, pmix_info_t info[], size_t ninfo)
+{
+	pmix_status_t rc = NEXT(PMIx_Init)(proc, info, ninfo);
+
+	if (!inside) {
+		reach("init");
+		atomic_store(&initialized, true);
+	}
+	return rc;
+}
+
 pmix_status_t PMIx_Fence_nb(const pmix_proc_t procs[], size_t nprocs,
 			    const pmix_info_t info[], size_t ninfo,
 			    pmix_op_cbfunc_t callback, void *data)
 {
+	static int fences;
 	pmix_status_t rc;
 
-	if (!inside && atomic_load(&initialized))
+	if (!inside)
 		reach("collective");
 	rc = NEXT(PMIx_Fence_nb)(procs, nprocs, info, ninfo, callback, data);
-	reach("init");
-	if (!inside)
-		atomic_store(&initialized, true);
+	if (inside)
+		reach("init");
+	if (++fences == STEP_FENCE && !getenv("FAULT_LOG"))
+		reach("step");
 	return rc;
+}
+
+/* The test's rank sleeps once it has its job. */
+int usleep(useconds_t time_us)
+{
+	if (!inside && atomic_load(&initialized))
+		reach("after");
+	return NEXT(usleep)(time_us);
 }
 
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root,

@@ -44,7 +44,7 @@ while read -r program point way rank <&3; do
 done 3<cases
 
 step sh step exit3 2 --export=ALL,FAULT_STOPPED=4
-is_told sh exit3 2 >why 2>&1
+is_told sh step exit3 2 >why 2>&1
 result $? 'sh: rank 2 breaks, and rank 4 is stopped'
 
 # Slurm's mpi/pmix kills a step one of whose ranks ends without its farewell.
@@ -69,3 +69,20 @@ for case in 'train step' 'job collective'; do
 	} >why 2>&1
 	result $? "$program: rank 2 ends with exit code 0: ${case#* }"
 done
+
+# What must not be left is seen: a process, and files of each kind.
+tidy
+# shellcheck disable=SC2016 # for the inner shell
+"$sandbox" exec --dir "$dir/cluster" --node n2 sh -c '
+	setsid sleep 61 <&- >&- 2>&- &
+	touch /dev/shm/planted "$TMPDIR/planted"
+	exec "$0" -c "import os, socket
+socket.socket(socket.AF_UNIX).bind(os.environ[\"HOME\"] + \"/planted\")"' \
+	"$python" 2>why
+left >>why
+test "$(grep -c planted why)" = 3 && grep -q ' sleep 61$' why
+result $? 'a process, files and a socket that are left are seen'
+tidy
+left >why
+! test -s left.out
+result $? 'and ended before the next step'

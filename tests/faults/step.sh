@@ -7,7 +7,8 @@
 python=/usr/bin/python3
 text=/usr/share/common-licenses/GPL-3
 
-# programs: compile those that are needed; $have lists what can break
+# programs: compile those that are needed; $have lists what can break, or of these
+# what FAULTS_PROGRAMS does
 programs()
 {
 	have='sh'
@@ -27,6 +28,7 @@ programs()
 		have="$have train job"
 	fi
 	! "$python" -c 'import torch' 2>why || have="$have torch"
+	test -z "${FAULTS_PROGRAMS-}" || have=$FAULTS_PROGRAMS
 }
 
 # now: the time
@@ -66,7 +68,8 @@ in_time()
 }
 
 # watch: write into fault.end when the process ended whose pid a rank wrote into
-# the file fault before it broke. It may take a while to end.
+# the file fault before it broke. It may take a while to end; if it only stops,
+# that is at once.
 watch()
 {
 	touch watching
@@ -75,8 +78,9 @@ watch()
 			test -e watching || exit
 			sleep 0.05
 		done
-		tail --pid="$(cat fault)" -s 0.02 -f /dev/null
-		date +%s%N >fault.end' &
+		test "$0" = STOP ||
+			tail --pid="$(cat fault)" -s 0.02 -f /dev/null
+		date +%s%N >fault.end' "$how" &
 }
 
 # begin_fault: what is about to break is broken from outside
@@ -153,7 +157,7 @@ step()
 		--data $text --steps 100000 --batch 1 --log log ;;
 	job) call bounded 60 env FAULT="$fault" "$@" \
 		--export="ALL,LD_PRELOAD=$scratch/fault.so" ./job create \
-		barrier barrier sleep=60000 ;;
+		sleep=100 barrier many=1000000 ;;
 	esac
 	ended=$(now)
 	rm -f watching
@@ -192,31 +196,49 @@ of()
 # says LINE CODE LIMIT: whether srun's code is this, its first line of ours this
 # regular expression, before any of Slurm's, the only one that names a culprit,
 # and whether it came in time
+culprit='^slurm-ddp: (rank .* failed first|node .* was lost first|no rank has made progress)'
 says()
 {
-	grep -nE '^(slurm-ddp: (rank .* failed|node .* was lost) first|srun: |slurmstepd)' err |
-		head -n 30
+	grep -nE "$culprit|^(srun: |slurmstepd)" err | head -n 30
 	echo "code $status, wanted $2 and: $1"
 	test "$status" = "$2" &&
 		grep -E '^(slurm-ddp|srun|slurmstepd)' err | head -n 1 |
 			grep -qE "^slurm-ddp: $1\$" &&
-		test "$(grep -cE '^slurm-ddp: (rank .* failed|node .* was lost) first' err)" = 1 &&
+		test "$(grep -cE "$culprit" err)" = 1 &&
 		in_time "$3"
 }
 
-# combinations: lines as in ranks.sh, of all that a rank can break by and is told
-# of at once: each way, at each point, in each program, for rank 0 and another
+# ended_early RANK PROGRAM WHEN: whether the step that this rank has left with exit
+# code 0 names it and fails. Slurm's mpi/pmix kills the step of a rank that ends
+# without its farewell, and over gloo the others fail, at first those that have
+# reached rank 0. Elsewhere they wait.
+ended_early()
+{
+	case $2:$3:$1 in
+	sh:* | *:start:* | torch:init:[!0])
+		says "no rank has made progress for 5 s, and so the step ends; rank $1 holds the others up: ended before the others" \
+			124 "$(wait_ms "$2" "$3")"
+		return ;;
+	esac
+	echo "code $status" && grep '^slurm-ddp: ' err
+	test "$status" -ne 0 && in_time 10000 &&
+		test "$(grep -c "^slurm-ddp: rank $1 had ended with exit code 0 " err)" = 1
+}
+
+# combinations: lines as in ranks.sh, of all that a rank can break by: each way,
+# at each point, in each program, for rank 0 and another. A shell has no MPI_Init.
 combinations()
 {
 	for program in $have; do
 		points='start init after collective step' more=
 		case $program in
 		sh) points='start step' ;;
-		job) points='start init collective' ;;
 		torch) more=error ;;
 		esac
 		for point in $points; do
-			for way in KILL SEGV TERM exit3 limit oom $more; do
+			for way in KILL SEGV TERM STOP exit0 exit3 limit oom \
+				$more
+			do
 				echo "$program $point $way 0"
 				echo "$program $point $way 3"
 			done
@@ -240,23 +262,49 @@ cause()
 	esac
 }
 
-# is_told PROGRAM HOW RANK: whether the last step has named it, in time, and has
-# left nothing
+# wait_ms PROGRAM WHEN: in which the watchdog must have ended a step. The time runs
+# when no rank starts any more, for which PyTorch needs some seconds.
+wait_ms()
+{
+	case $1:$2 in
+	torch:start | torch:init) echo 15000 ;;
+	*) echo 10000 ;;
+	esac
+}
+
+# is_told PROGRAM WHEN HOW RANK: whether the last step has named it, in time, and
+# has left nothing
 is_told()
 {
-	words=$(cause "$1" "$2")
-	node="n$(($3 / 2 + 1)) \\(GPU $(($3 % 2)), pid $(cat fault)\\)"
-	says "rank $3 failed first on $node after [0-9.]+ s: ${words% *}" \
-		"${words##* }" 2000
+	words=$(cause "$1" "$3")
+	node="n$(($4 / 2 + 1)) \\(GPU $(($4 % 2)), pid $(cat fault)\\)"
+	case $3 in
+	STOP)	says "no rank has made progress for 5 s, and so the step ends; rank $4 holds the others up: stopped" \
+			124 "$(wait_ms "$1" "$2")" &&
+			grep -qE "^slurm-ddp: rank $4 on $node: stopped" err ;;
+	exit0)	ended_early "$4" "$1" "$2" ;;
+	*)	says "rank $4 failed first on $node after [0-9.]+ s: ${words% *}" \
+			"${words##* }" 2000 ;;
+	esac
 	told=$?
 	left
 	test "$told" -eq 0 && ! test -s left.out
 }
 
-# ends PROGRAM WHEN HOW RANK [OPTION...]: such a step names the rank and ends
+# breaks PROGRAM WHEN HOW RANK [OPTION...]: whether such a step names the rank and
+# ends. What only makes the others wait is found by the watchdog.
+breaks()
+{
+	case $3 in
+	STOP | exit0) step "$@" --ddp-watchdog=5 ;;
+	*) step "$@" ;;
+	esac
+	is_told "$@" >why 2>&1
+}
+
+# ends PROGRAM ...: the same, as a result
 ends()
 {
-	step "$@"
-	is_told "$1" "$3" "$4" >why 2>&1
+	breaks "$@"
 	result $? "$1: rank $4 breaks: $2, $3"
 }
