@@ -68,10 +68,16 @@ static void notice_launch(struct ddp_sieve *sieve)
 
 static void notice(struct ddp_sieve *sieve)
 {
-	if (is_slurms(sieve) != YES)
+	bool dated = sieve->line[0] == '[' && has(sieve, "] error: *** STEP ");
+
+	if (!dated && is_slurms(sieve) != YES)
 		return;
-	/* "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11..." */
+	/*
+	 * "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11...";
+	 * Slurm 26.05 begins with the time, and says where a task was the cause.
+	 */
 	sieve->cancelled |= has(sieve, " CANCELLED AT ") &&
+			    !has(sieve, " DUE TO TASK FAILURE") &&
 			    names_step(sieve, "*** STEP ");
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	notice_launch(sieve);

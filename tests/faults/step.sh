@@ -222,7 +222,7 @@ ended_early()
 	esac
 	echo "code $status" && grep '^slurm-ddp: ' err
 	test "$status" -ne 0 && in_time 10000 &&
-		test "$(grep -c "^slurm-ddp: rank $1 had ended with exit code 0 " err)" = 1
+		test "$(grep -c "^slurm-ddp: rank $1 had ended with exit code 0[ ,]" err)" = 1
 }
 
 # combinations: lines as in ranks.sh, of all that a rank can break by: each way,

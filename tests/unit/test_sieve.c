@@ -104,6 +104,11 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 		  "2026-11-23T08:57:39 ***\n", true, false },
 		{ "slurmstepd: error: *** STEP 71.2+1 ON n1 CANCELLED AT 2026 "
 		  "DUE TO TIME LIMIT ***\n", true, false },
+		{ "[2026-11-23T08:57:39.878] error: *** STEP 71.2 ON n1 "
+		  "CANCELLED AT 2026-11-23T08:57:39 ***\n", true, false },
+		{ "[2026-11-23T08:57:39.878] error: *** STEP 71.2 ON n1 "
+		  "CANCELLED AT 2026-11-23T08:57:39 DUE TO TASK FAILURE ***\n",
+		  false, false },
 		{ "slurmstepd-n1: error: *** STEP 71.3 ON n1 CANCELLED AT "
 		  "2026-11-23T08:57:39 ***\n", false, false },
 		{ "slurmstepd-n1: error: *** STEP 71.20 ON n1 CANCELLED AT "
