@@ -38,6 +38,7 @@ static struct row {
 	{ "mincpus", NULL, 0, false, "" },
 	{ "mpi", "SLURM_MPI_TYPE", 0, false, "" },
 	{ "no-allocate", NULL, 'Z', false, "" },
+	{ "no-kill", NULL, 'k', false, "" },
 	{ "nodefile", NULL, 'F', false, "" },
 	{ "nodelist", NULL, 'w', false, "" },
 	{ "nodes", "SLURM_JOB_NUM_NODES", 'N', false, "" },
@@ -160,6 +161,8 @@ char *slurm_option_get(struct fake_opt *options, const char *name)
 		abort();
 	if (strcmp(name, "cpu-bind") == 0)	/* srun does not tell it */
 		return NULL;
+	if (strcmp(name, "no-kill") == 0)
+		return row->isset ? (char *)"set" : (char *)"unset";
 	if (row->isset)
 		return row->value;
 	if (strcmp(name, "nodes") == 0) {

@@ -151,6 +151,8 @@ static const struct spank_case cpu_cases[] = {
 	  .command = "srun --ddp --pty a", .env = JOB("15") "|" READS "8" },
 };
 
+#define NO_KILL "SLURM_DDP_NO_KILL"
+
 static const struct spank_case allocator_cases[] = {
 	{ .name = "sbatch without --ddp", .env = "A=b", .want = "same",
 	  .command = "sbatch -N2 --gres=gpu:2 s.sh" },
@@ -160,19 +162,33 @@ static const struct spank_case allocator_cases[] = {
 	  .command = "sbatch --ddp -N2 --gres=gpu:2 s.sh" },
 	{ .name = "salloc --ddp without CPUs", .refusal = "salloc: error: ",
 	  .command = "salloc --ddp -N2 --gpus=4" },
-	{ .name = "one CPU a rank", .env = "A=b", .want = "same",
+	{ .name = "one CPU a rank", .env = "A=b", .want = "A=b|" NO_KILL "=0",
 	  .command = "sbatch --ddp --ntasks-per-node=2 --gres=gpu:2 s.sh",
 	  .err = "sbatch" TIGHT_LINE },
 	{ .name = "one CPU a rank, two lines in plugstack.conf",
 	  .conf = "optional spank_ddp.so\nrequired spank_ddp.so",
 	  .command = "salloc --ddp --ntasks-per-node=2 --gres=gpu:2",
 	  .err = "salloc" TIGHT_LINE },
-	{ .name = "enough CPUs", .env = "A=b", .want = "same",
+	{ .name = "enough CPUs", .env = "A=b", .want = "A=b|" NO_KILL "=0",
 	  .command = "sbatch --ddp --gres=gpu:2 --cpus-per-gpu=4 s.sh" },
-	{ .name = "whole nodes", .want = "same",
+	{ .name = "whole nodes", .want = NO_KILL "=0",
 	  .command = "sbatch --ddp --gres=gpu:2 --exclusive s.sh" },
+	{ .name = "a job that outlives its nodes", .want = NO_KILL "=1",
+	  .env = NO_KILL "=0",
+	  .command = "sbatch --ddp --no-kill --gres=gpu:2 --exclusive s.sh" },
+	{ .name = "a job without --ddp in one that has it", .want = "-" NO_KILL,
+	  .env = NO_KILL "=1", .command = "sbatch --no-kill s.sh" },
+	{ .name = "spares in a job that its nodes' loss ends", .command =
+	  "salloc --ddp --ddp-restarts=1 --ddp-spares=1 --gres=gpu:2 "
+	  "--exclusive", .want = NO_KILL "=1", .err = "salloc: slurm-ddp: "
+	  "--ddp-spares: when Slurm gives a lost node up, it ends the job; add "
+	  "--no-kill\n" },
+	{ .name = "or does not", .command = "salloc --ddp --ddp-restarts=1 "
+	  "--ddp-spares=1 --no-kill --gres=gpu:2 --exclusive", .err = "",
+	  .want = NO_KILL "=1" },
 	{ .name = "cpus=trust", .conf = "optional spank_ddp.so cpus=trust",
-	  .command = "sbatch --ddp -N2 --gres=gpu:2 s.sh", .want = "same" },
+	  .command = "sbatch --ddp -N2 --gres=gpu:2 s.sh",
+	  .want = NO_KILL "=0" },
 	{ .name = "an sbatch that hides its options", .dir = "bare",
 	  .command = "sbatch --ddp -N2 --gres=gpu:2 s.sh", .want = "same" },
 	{ .name = "sbatch --ddp=off", .want = "same",
