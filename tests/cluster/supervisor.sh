@@ -289,7 +289,8 @@ group=$1 waits=()
 shift
 while test "$1" != --; do waits+=("$1"); shift; done
 shift
-"$@" >interrupted 2>&1 &
+: >interrupted
+"$@" >>interrupted 2>&1 &
 until test "$(grep -c begun interrupted)" = 2; do sleep 0.05; done
 for wait in "${waits[@]}"; do
 	kill -INT -- "$group$!"

@@ -63,8 +63,7 @@ for case in 'train step' 'job collective'; do
 		grep '^slurm-ddp: ' err
 		left
 		test "$ended_status" -eq 0 && test "$status" -ne 0 &&
-			test "$(grep -c '^slurm-ddp: ' err)" = 1 &&
-			grep -q '^slurm-ddp: rank 2 had ended with exit code 0 .* ranks 0-1,3-5 ' err &&
+			test "$(grep -c '^slurm-ddp: rank 2 had ended with exit code 0[ ,]' err)" = 1 &&
 			! test -s left.out
 	} >why 2>&1
 	result $? "$program: rank 2 ends with exit code 0: ${case#* }"
