@@ -35,6 +35,7 @@ void ddp_agent_kill(struct ddp_agent *agent)
 		return;
 	agent->kill_ms = ddp_clock_ms();
 	agent->next_kill_ms = agent->kill_ms;
+	atomic_store(&agent->siblings->agent_kills, true);
 }
 
 /* A process that SIGKILL does not end: it waits in the kernel. */

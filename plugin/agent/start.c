@@ -93,6 +93,7 @@ __attribute__((noreturn)) static void fork_agent(const struct ddp_task *task,
 						 struct ddp_siblings *siblings)
 {
 	struct ddp_agent agent = {
+		.siblings = siblings,
 		.node = (void *)siblings->memory,
 		.count = siblings->count,
 		.job_id = task->job_id,

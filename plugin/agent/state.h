@@ -195,6 +195,7 @@ void ddp_folders_remove(const struct ddp_agent *agent);
 
 /* agent.c */
 struct ddp_agent {
+	struct ddp_siblings *siblings;	/* in whose memory node is */
 	const struct ddp_node *node;
 	uint32_t count, left;	/* tasks; those that have not ended */
 	uint32_t job_id, step_id, world_size;

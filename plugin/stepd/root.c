@@ -6,7 +6,7 @@
  * the user tidies up. The only other code of the plugin that runs as root is the
  * parsing of its options and arguments, in options.c, values.c, site.c and
  * keys.c. None of it reads an environment or a file; of what tasks write it
- * reads a pid, and whether the agent has ended by itself.
+ * reads a pid, whether the agent has ended by itself, and whether it ends them.
  */
 #define _GNU_SOURCE
 #include "stepd/root.h"
@@ -154,13 +154,16 @@ static int tell_agent(spank_t spank, int status)
  * Once a step is being killed, srun drops what is on its way from the tasks:
  * the last words of the task that failed, the agent's, or the sentence of a
  * refusal. The pause gives them a head start over the news of the failure, as
- * slurmstepd itself does where other tasks still run on the node.
+ * slurmstepd itself does where other tasks still run on the node. When agents
+ * end the tasks, the supervisor has waited for longer than that already.
  */
 static void pause_once(void)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const struct ddp_siblings *siblings = ddp_stepd.siblings;
 
-	if (!ddp_stepd.paused)
+	if (!ddp_stepd.paused &&
+	    !(siblings && atomic_load(&siblings->agent_kills)))
 		nanosleep(&pause, NULL);
 	ddp_stepd.paused = true;
 }

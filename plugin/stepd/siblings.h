@@ -35,6 +35,7 @@ struct ddp_siblings {
 	atomic_int agent;		/* its pid; not positive: there is
 					 * none */
 	atomic_bool agent_done;		/* it has ended by itself */
+	atomic_bool agent_kills;	/* it has begun to end all tasks */
 	sem_t gates[DDP_GATE_COUNT];
 	alignas(max_align_t) unsigned char memory[];	/* zeros to share, at
 							 * one address in all */
