@@ -4,11 +4,12 @@
  *
  * Whatever can hang is done by a worker, a child of each rank's process: it
  * gathers facts (preflight_facts.c) and moves data (preflight_move.c). The
- * rank's process itself (preflight.c) only passes on what the worker says. It
- * connects to the master's address (preflight_meet.c), where a child of rank
- * 0's listens (preflight_server.c): that collects what has come until nothing
- * more comes, judges it (verdict.h) and prints (preflight_print.c). Neither MPI
- * nor PMIx nor NCCL have to work for it.
+ * rank's process itself (preflight.c) connects to the master's address
+ * (preflight_meet.c) and passes on what the worker says (preflight_worker.c).
+ * There a child of rank 0's listens (preflight_server.c): that collects what
+ * has come until nothing more comes (preflight_judge.c), judges it (verdict.h)
+ * and prints (preflight_print.c). Neither MPI nor PMIx nor NCCL have to work for
+ * it. Both ends know preflight_wire.c.
  *
  * A rank that is behind the others is at fault once there is no news for the
  * limit. Where most are behind, none is: they get longer, the patience.
@@ -16,7 +17,9 @@
 #ifndef DDP_BENCH_PREFLIGHT_H
 #define DDP_BENCH_PREFLIGHT_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "bench_options.h"
 #include "bench_world.h"
@@ -103,7 +106,27 @@ int preflight_receive(int fd, void *data, size_t size);
 int preflight_meet(const struct preflight *preflight, int64_t deadline,
 		   struct facts *clock, char why[FACT_TEXT]);
 
-/* The worker: what it finds it sends as messages, and it reads words. */
+struct worker {
+	pid_t pid;
+	int fd;				/* -1: it has ended */
+	bool told;			/* it has sent its facts */
+	struct moved last;
+};
+
+/* A child that does not outlive this process. Returns as fork(2) does. */
+pid_t preflight_fork(void);
+
+/* Start the worker. Returns 0, or -1. */
+int worker_start(const struct preflight *preflight, struct worker *worker);
+
+/*
+ * Pass on what the worker and the judge say, over server, until the judge ends
+ * it. Returns the exit status; -1: the judge is gone.
+ */
+int worker_mediate(const struct preflight *preflight, struct worker *worker,
+		   int server, const struct facts *clock);
+
+/* In the worker: what it finds it sends as messages, and it reads words. */
 void facts_gather(const struct preflight *preflight, struct facts *facts);
 /* The GPUs of the step here; asks no driver. */
 uint32_t facts_count_given(void);

@@ -22,14 +22,6 @@
 
 enum { QUESTIONS = 8, AGAIN_MS = 50, TRY_MS = 2000 };
 
-double preflight_date(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static int wait_for(int fd, short what, int64_t deadline)
 {
 	struct pollfd poller = { fd, what, 0 };
