@@ -102,8 +102,8 @@ extern struct ddp_plugin ddp_plugin;
 #define DDP_TELL_RESTARTS "SLURM_DDP_RESTARTS"
 
 /*
- * What sbatch or salloc tells srun: 1 if the job has --no-kill, or the user has
- * been told what follows if not; 0 if neither. Not set: they had no --ddp.
+ * What sbatch or salloc with --ddp tells srun: set if the job has --no-kill, or
+ * the user has been told what follows if not.
  */
 #define DDP_TELL_NO_KILL "SLURM_DDP_NO_KILL"
 

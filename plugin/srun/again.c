@@ -298,15 +298,12 @@ static bool has_line(const char *job_id)
  */
 static void check_kill(const char *job_id)
 {
-	const char *told = getenv(DDP_TELL_NO_KILL);
-
-	if (told ? *told == '1' : has_line(job_id))
+	if (getenv(DDP_TELL_NO_KILL) || has_line(job_id))
 		return;
 	slurm_info("slurm-ddp: --ddp-spares: when Slurm gives a lost node up, "
-		   "it ends job %s%s", job_id, told ? "; give sbatch or salloc "
-		   "--no-kill, too" : " unless that has --no-kill: this can be "
-		   "seen where sbatch or salloc has --ddp, or an #SBATCH line "
-		   "has --no-kill");
+		   "it ends job %s unless that has --no-kill: this can be "
+		   "seen where sbatch or salloc has --ddp as well, or an "
+		   "#SBATCH line has --no-kill", job_id);
 }
 
 void ddp_again_read(struct ddp_restart *restart)

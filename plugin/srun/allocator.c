@@ -19,13 +19,14 @@ void ddp_allocator_init(void)
 	unsetenv(DDP_TELL_NO_KILL);	/* of a job around this one */
 }
 
-/* Slurm tells nobody later whether a job has --no-kill. */
+/* Slurm tells nobody later whether a job has --no-kill. A warning is enough. */
 static void tell_kill(void)
 {
 	const char *no_kill = ddp_cli_get("no-kill");
 	bool kept = no_kill && strcmp(no_kill, "set") == 0;
 
-	setenv(DDP_TELL_NO_KILL, kept || ddp_plugin.spares ? "1" : "0", 1);
+	if (kept || ddp_plugin.spares)
+		setenv(DDP_TELL_NO_KILL, "1", 1);
 	if (ddp_plugin.spares && !kept)
 		slurm_info("slurm-ddp: --ddp-spares: when Slurm gives a lost "
 			   "node up, it ends the job; add --no-kill");

@@ -9,10 +9,10 @@ cluster --nodes 8 --gpus 2 --cpus 4
 # which rank 1 fails, by a code that tells the attempt. Others save on SIGTERM.
 cat >again <<'END'
 #!/bin/sh
-date +%s%N >"begun/$RESTART_COUNT.$RANK"
 echo "attempt $RESTART_COUNT $TORCHELASTIC_RESTART_COUNT" \
 	"of $TORCHELASTIC_MAX_RESTARTS: rank $RANK of $WORLD_SIZE on" \
 	"$SLURMD_NODENAME, step $SLURM_STEP_ID"
+date +%s%N >"begun/$RESTART_COUNT.$RANK"
 ! env | grep SLURM_DDP || exit 99
 test "$RESTART_COUNT" -lt "${FAILS-0}" || exit 0
 until test "$(ls begun | grep -c "^$RESTART_COUNT\.")" = "$WORLD_SIZE"; do
@@ -22,6 +22,8 @@ trap 'touch "begun/saved.$RANK"; exit 0' TERM
 while test "$RANK" != "${CULPRIT-1}"; do
 	sleep 0.1
 done
+# srun drops what is on its way when a step is killed.
+sleep 0.3
 date +%s%N >"begun/failed"
 exit "7$RESTART_COUNT"
 END
@@ -181,7 +183,7 @@ refused '--ddp-restarts: is not for heterogeneous steps; leave it out' \
 	"$@" --ddp-restarts=1 --het-group=0,1 true
 refused '--ddp-spares: is not for heterogeneous jobs; leave it out' \
 	"$@" --ddp-restarts=1 --ddp-spares=1 true
-refused '--ddp-spares: SLURM_NTASKS=4 of the job is not the same for each' \
+refused '--ddp-spares: SLURM_NTASKS=4 is not the same for each of 3 nodes' \
 	salloc -Q -N3 -n4 srun --ddp --ddp-restarts=1 --ddp-spares=1 true
 set -- salloc -Q -N2 srun --ddp
 refused '--ddp-restarts: needs the supervisor; leave out --ddp-supervise=off' \
@@ -235,7 +237,7 @@ ended_by scancel in_cluster sh -c \
 ended_by 'SIGTERM to srun' in_cluster sh -c \
 	'kill -TERM "$(ps -C ddp-supervisor -o pid=)"'
 ended_by 'Ctrl-C twice' in_cluster sh -c \
-	'for i in 1 2; do kill -INT $(ps -C ddp-supervisor,srun -o pid=)
+	'for i in 1 2; do kill -INT $(ps -C ddp-supervisor,ddp-mirror,srun -o pid=)
 	sleep 0.5; done'
 ended_by 'the end of its job' in_cluster scancel -u ddp
 
@@ -272,7 +274,7 @@ between()
 export FAILS=9
 between SIGTERM in_cluster sh -c 'kill $(ps -C ddp-supervisor -o pid=)'
 between 'Ctrl-C twice' in_cluster sh -c \
-	'for i in 1 2; do kill -INT $(ps -C ddp-supervisor,srun -o pid=)
+	'for i in 1 2; do kill -INT $(ps -C ddp-supervisor,ddp-mirror,srun -o pid=)
 	sleep 0.3; done'
 between 'scancel of the job' in_cluster scancel -u ddp
 
@@ -387,7 +389,7 @@ while IFS='|' read -r name words file first later; do
 done <<'END'
 an #SBATCH line has it||kept||
 so has sbatch|--ddp --no-kill|unkept||
-sbatch does not have it|--ddp|unkept||job N; give sbatch or salloc --no-kill, too
+sbatch does not have it|--ddp|unkept||job N unless that has --no-kill
 nobody knows|--no-kill|unkept||job N unless that has --no-kill
 sbatch says it once|--ddp --ddp-restarts=1 --ddp-spares=1|handed|the job; add --no-kill|
 END
