@@ -10,6 +10,8 @@
 /* "srun: error: ...", "slurmstepd: ...", "slurmstepd-n1: ...". */
 static const char *const beginnings[] = { "srun: ", "slurmstepd" };
 
+enum { FAILED_MAX = 4096 };
+
 enum word { NO, PERHAPS, YES };
 
 /* Whether a line that begins so is Slurm's. */
@@ -48,27 +50,40 @@ static bool names_step(const struct ddp_sieve *sieve, const char *words)
 }
 
 /* "srun: error: Task launch for StepId=7.0 failed on node n1: Communi..." */
-static void notice_launch(struct ddp_sieve *sieve)
+static void notice_launch(struct ddp_sieve *sieve, const char *line)
 {
 	static const char words[] = "Task launch for StepId=";
-	char text[sizeof(sieve->line) + 1], name[sizeof(sieve->line)];
+	char name[sizeof(sieve->line)];
 	unsigned int job_id, step_id;
-	const char *at;
+	const char *at = strstr(line, words);
 
-	memcpy(text, sieve->line, sieve->length);
-	text[sieve->length] = '\0';
-	at = strstr(text, words);
-	/* Before a first task runs only srun itself prints. */
 	if (at && sscanf(at + strlen(words), "%u.%u failed on node %199[^: \n]:",
-			 &job_id, &step_id, name) == 3 &&
-	    (!sieve->job_id || (job_id == sieve->job_id &&
-				step_id == sieve->step_id)))
-		ddp_text_add(&sieve->unlaunched, "%s\n", name);
+			 &job_id, &step_id, name) == 3)
+		ddp_text_add(&sieve->unlaunched, "%u %u %s\n", job_id, step_id,
+			     name);
+}
+
+/* "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with ..." */
+static void notice_failure(struct ddp_sieve *sieve, const char *line)
+{
+	const char *at = strstr(line, ": task");
+	size_t length;
+
+	if (strncmp(line, "srun: error: ", strlen("srun: error: ")) != 0 || !at)
+		return;
+	at += strlen(": task");
+	at += *at == 's';
+	at += *at == ' ';
+	length = strspn(at, "0123456789,-");
+	if (length > 0 && at[length] == ':' &&
+	    sieve->failed.length < FAILED_MAX)
+		ddp_text_add(&sieve->failed, "%.*s,", (int)length, at);
 }
 
 static void notice(struct ddp_sieve *sieve)
 {
 	bool dated = sieve->line[0] == '[' && has(sieve, "] error: *** STEP ");
+	char text[sizeof(sieve->line) + 1];
 
 	if (!dated && is_slurms(sieve) != YES)
 		return;
@@ -76,15 +91,17 @@ static void notice(struct ddp_sieve *sieve)
 	 * "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11...";
 	 * Slurm 26.05 begins with the time, and says where a task was the cause.
 	 */
-	sieve->cancelled |= has(sieve, " CANCELLED AT ") &&
-			    !has(sieve, " DUE TO TASK FAILURE") &&
-			    names_step(sieve, "*** STEP ");
+	if (has(sieve, " CANCELLED AT ") && names_step(sieve, "*** STEP ")) {
+		sieve->cancelled |= !has(sieve, " DUE TO TASK FAILURE");
+		sieve->ordered |= has(sieve, " DUE TO TIME LIMIT") ||
+				  has(sieve, " DUE TO PREEMPTION");
+	}
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
-	notice_launch(sieve);
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
-	/* "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with" */
-	sieve->failed |= has(sieve, "srun: error: ") &&
-			 (has(sieve, ": task ") || has(sieve, ": tasks "));
+	memcpy(text, sieve->line, sieve->length);
+	text[sieve->length] = '\0';
+	notice_launch(sieve, text);
+	notice_failure(sieve, text);
 }
 
 /* Bytes of one line. before: those of it that have not been decided about. */

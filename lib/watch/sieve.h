@@ -21,9 +21,13 @@ struct ddp_sieve {
 	bool cancelled;			/* slurmstepd has said that it is */
 	bool aborted;			/* srun has, perhaps of another step */
 	bool interrupted;		/* srun sends SIGINT to its ranks */
+	bool ordered;			/* by a time limit, or preemption */
 	struct ddp_text unlaunched;	/* nodes where srun could not start its
-					 * tasks, a line each; the caller's */
-	bool failed;			/* a rank has, srun says */
+					 * tasks, as "JOB STEP NODE", a line
+					 * each; the caller's */
+	struct ddp_text failed;		/* ranks that have, srun says, perhaps
+					 * of another step: "3,0-1,"; the
+					 * caller's */
 	char line[200];			/* the beginning of this line */
 	size_t length;			/* bytes of it; 0: a new line begins */
 	enum { DDP_SIEVE_PASS, DDP_SIEVE_DECIDE, DDP_SIEVE_KEEP } now;

@@ -42,10 +42,21 @@ static int begin(struct ddp_step *step, const struct ddp_wire *hello,
 }
 
 /* Of a heterogeneous job each component has an id; the job's is the lowest. */
+int ddp_step_find_node(const struct ddp_step *step, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->node_count; i++)
+		if (strcmp(step->nodes[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
 int ddp_step_add_node(struct ddp_step *step, const struct ddp_wire *hello,
 		      int64_t now_ns)
 {
 	struct ddp_step_node *nodes, *node;
+	uint32_t i;
 
 	if (step->world_size == 0 && begin(step, hello, now_ns) < 0)
 		return -1;
@@ -53,6 +64,14 @@ int ddp_step_add_node(struct ddp_step *step, const struct ddp_wire *hello,
 		return -1;
 	if (hello->job_id < step->job_id)
 		step->job_id = hello->job_id;
+	for (i = 0; i < step->node_count; i++) {
+		node = &step->nodes[i];
+		if (!node->unlaunched || strcmp(node->name, hello->node) != 0)
+			continue;
+		node->count = hello->count;
+		node->trip_ns = INT64_MAX;
+		return (int)i;
+	}
 	nodes = realloc(step->nodes,
 			(step->node_count + 1) * sizeof(*step->nodes));
 	if (!nodes)
@@ -146,14 +165,12 @@ int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank)
 	return at_ns;
 }
 
-bool ddp_step_has_unwatched(const struct ddp_step *step)
+bool ddp_step_is_watched(const struct ddp_step *step, uint32_t rank)
 {
-	uint32_t i;
+	const struct ddp_step_rank *of = &step->ranks[rank];
 
-	for (i = 0; i < step->node_count; i++)
-		if (step->nodes[i].left || step->nodes[i].silent)
-			return true;
-	return step->world_size == 0 || step->known < step->world_size;
+	return of->known && !step->nodes[of->node].left &&
+	       !step->nodes[of->node].silent;
 }
 
 int ddp_step_code(uint32_t status)

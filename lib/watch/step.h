@@ -56,11 +56,14 @@ struct ddp_step {
 void ddp_step_clear(struct ddp_step *step);
 
 /*
- * Add the node of a HELLO. Returns its index; -1 if memory is short, or if this
+ * Add the node of a HELLO, if it was not said to be unlaunched. Returns its index; -1 if memory is short, or if this
  * is no part of the step that the first HELLO has named.
  */
 int ddp_step_add_node(struct ddp_step *step, const struct ddp_wire *hello,
 		      int64_t now_ns);
+
+/* The index of a node that was added; -1: none has this name. */
+int ddp_step_find_node(const struct ddp_step *step, const char *name);
 
 /* A RANK or an END of a node; what does not fit the step is ignored. */
 void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
@@ -75,8 +78,8 @@ void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
 /* When a rank ended. */
 int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank);
 
-/* Whether there are ranks of which no agent tells now, or perhaps none does. */
-bool ddp_step_has_unwatched(const struct ddp_step *step);
+/* Whether an agent tells of a rank now. */
+bool ddp_step_is_watched(const struct ddp_step *step, uint32_t rank);
 
 /* The code of an end as a shell has it: the exit code, or 128 and the signal. */
 int ddp_step_code(uint32_t status);

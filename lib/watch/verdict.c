@@ -193,6 +193,7 @@ bool ddp_verdict_is_alone(const struct ddp_verdict *verdict,
 	uint32_t i, others = 0;
 
 	if (!ddp_verdict_is_sent(verdict, step) ||
+	    WTERMSIG(first->status) != SIGKILL ||
 	    step->nodes[first->node].left)
 		return false;
 	for (i = 0; i < step->world_size; i++) {

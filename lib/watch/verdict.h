@@ -37,8 +37,9 @@ bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
 			 const struct ddp_step *step);
 
 /*
- * Whether such a signal has ended it some time before the other ranks of its
- * node, if there are any. Who ends a step sends it to all of them at once.
+ * Whether SIGKILL has ended it some time before the other ranks of its node, if
+ * there are any. Who ends a step sends that to all of them at once; signals for
+ * which they can prepare they may take differently.
  */
 bool ddp_verdict_is_alone(const struct ddp_verdict *verdict,
 			  const struct ddp_step *step);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "layout/ranks.h"
 #include "supervisor/cancel.h"
 #include "supervisor/ending.h"
 #include "supervisor/now.h"
@@ -62,27 +63,41 @@ bool ddp_attempt_unwanted(const struct ddp_attempt *attempt)
 	       ms(attempt->child.interrupted_ms) > attempt->failed_ns;
 }
 
+/*
+ * Whether all ranks that nobody knows can be those of nodes on which srun could
+ * not start any. Of how many there were to be, the other nodes tell.
+ */
+static bool is_unlaunched(const struct ddp_step *step)
+{
+	uint32_t i, nodes = 0, ranks = UINT32_MAX;
+
+	for (i = 0; i < step->node_count; i++) {
+		if (step->nodes[i].unlaunched)
+			nodes++;
+		else if (step->nodes[i].count < ranks)
+			ranks = step->nodes[i].count;
+	}
+	return step->world_size - step->known <= (uint64_t)nodes * ranks;
+}
+
 bool ddp_attempt_gone(const struct ddp_attempt *attempt)
 {
 	const struct ddp_step *step = &attempt->step;
 	const struct ddp_step_node *node;
-	bool unlaunched = false;
 	uint32_t i;
 
-	for (i = 0; i < step->node_count; i++)
-		unlaunched |= step->nodes[i].unlaunched;
 	if (ddp_agents_open(&attempt->agents) > 0)
 		return false;
 	/* srun ends by itself when all of its tasks have. */
-	for (i = 0; attempt->struck && i < step->world_size; i++) {
+	if (!attempt->struck)
+		return true;
+	for (i = 0; i < step->world_size; i++) {
 		node = &step->nodes[step->ranks[i].node];
-		if (!step->ranks[i].known && unlaunched)
-			continue;
-		if (!step->ranks[i].known ||
-		    (!step->ranks[i].ended && !node->lost && !node->orphaned))
+		if (step->ranks[i].known && !step->ranks[i].ended &&
+		    !node->lost && !node->orphaned)
 			return false;
 	}
-	return true;
+	return step->known == step->world_size || is_unlaunched(step);
 }
 
 static int get_timeout(const struct ddp_attempt *attempt)
@@ -130,31 +145,44 @@ static void wait_for_events(struct ddp_attempt *attempt)
 	free(fds);
 }
 
-/* A node where srun says that it could not start tasks is lost. */
-static void add_unlaunched(struct ddp_attempt *attempt, int64_t now_ns)
+static void lose_unlaunched(struct ddp_step *step, const char *name,
+			    int64_t now_ns)
 {
-	struct ddp_step *step = &attempt->step;
 	struct ddp_wire wire = {
 		.job_id = step->job_id, .world_size = step->world_size,
 	};
 	struct ddp_step_node *node;
-	char *names, *name, *save;
 	int index;
+
+	/* Its tasks have started, or this was said before. */
+	if (ddp_step_find_node(step, name) >= 0)
+		return;
+	snprintf(wire.node, sizeof(wire.node), "%s", name);
+	index = ddp_step_add_node(step, &wire, now_ns);
+	if (index < 0)
+		return;
+	node = &step->nodes[index];
+	node->lost = node->unlaunched = step->failed = true;
+	node->lost_ns = now_ns;
+}
+
+/* A node where srun says that it could not start tasks is lost. */
+static void find_unlaunched(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	struct ddp_step *step = &attempt->step;
+	unsigned int job_id, step_id;
+	char *lines, *line, *save, name[DDP_WIRE_NODE_SIZE];
 
 	if (!step->world_size || !attempt->relay.sieve.unlaunched.length)
 		return;
-	names = ddp_text_finish(&attempt->relay.sieve.unlaunched);
-	for (name = names ? strtok_r(names, "\n", &save) : NULL; name;
-	     name = strtok_r(NULL, "\n", &save)) {
-		snprintf(wire.node, sizeof(wire.node), "%s", name);
-		index = ddp_step_add_node(step, &wire, now_ns);
-		if (index < 0)
-			continue;
-		node = &step->nodes[index];
-		node->lost = node->unlaunched = step->failed = true;
-		node->lost_ns = now_ns;
-	}
-	free(names);
+	lines = ddp_text_finish(&attempt->relay.sieve.unlaunched);
+	for (line = lines ? strtok_r(lines, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (sscanf(line, "%u %u %255s", &job_id, &step_id, name) == 3 &&
+		    job_id == step->job_id && step_id == step->step_id &&
+		    !attempt->failed_ns)
+			lose_unlaunched(step, name, now_ns);
+	free(lines);
 }
 
 /* Whether no more can be known about who failed first. */
@@ -257,6 +285,26 @@ static void warn_of_left(struct ddp_attempt *attempt, int64_t now_ns)
 	}
 }
 
+/* Whether one of the ranks that have failed, as srun says, is not watched. */
+static bool is_untold(const struct ddp_attempt *attempt)
+{
+	const struct ddp_text *failed = &attempt->relay.sieve.failed;
+	const struct ddp_step *step = &attempt->step;
+	char *list = failed->failed ? NULL :
+		     strndup(failed->data, failed->length - 1);
+	bool untold = false;
+	uint32_t i;
+
+	if (list && step->world_size == 0)
+		untold = true;
+	else if (list && ddp_ranks_check("srun", list, 0, NULL) == 0)
+		for (i = 0; i < step->world_size && !untold; i++)
+			untold = ddp_ranks_has(list, i) &&
+				 !ddp_step_is_watched(step, i);
+	free(list);
+	return untold;
+}
+
 /*
  * With --ddp-grace Slurm leaves the end of the step to us; but of a rank on a
  * node that is not watched, srun alone tells that it has failed.
@@ -268,7 +316,7 @@ static void find_untold(struct ddp_attempt *attempt, int64_t now_ns)
 
 	if (attempt->untold_ns || !attempt->wish->grace_s || !said_ns ||
 	    now_ns - said_ns < ms(UNTOLD_MS) || attempt->step.noticed ||
-	    !ddp_step_has_unwatched(&attempt->step))
+	    !is_untold(attempt))
 		return;
 	attempt->untold_ns = now_ns;
 	ddp_text_add(&text, "slurm-ddp: a rank has failed on a node that is "
@@ -392,7 +440,7 @@ static void watch(struct ddp_attempt *attempt)
 		wait_for_events(attempt);
 		now_ns = ddp_clock_ns();
 		ddp_agents_tick(&attempt->agents, now_ns);
-		add_unlaunched(attempt, now_ns);
+		find_unlaunched(attempt, now_ns);
 		ddp_watchdog_tick(attempt, now_ns);
 		judge(attempt, now_ns);
 		if (!attempt->failed_ns && attempt->step.known > 0)

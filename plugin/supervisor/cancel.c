@@ -72,7 +72,7 @@ static bool is_doubtful(const struct ddp_attempt *attempt)
 	const struct ddp_step *step = &attempt->step;
 	struct ddp_verdict verdict = ddp_verdict_find(step);
 
-	if (verdict.kind != DDP_VERDICT_RANK ||
+	if (verdict.kind != DDP_VERDICT_RANK || attempt->relay.sieve.ordered ||
 	    ddp_verdict_is_own(&verdict, step))
 		return false;
 	if (ddp_verdict_is_sent(&verdict, step))

@@ -37,7 +37,7 @@ static void take_time(struct ddp_relay *relay)
 		relay->aborted_ns = ddp_clock_ns();
 	if (relay->sieve.interrupted)
 		relay->interrupted_ns = ddp_clock_ns();
-	if (relay->sieve.failed && !relay->failed_ns)
+	if (relay->sieve.failed.length > 0 && !relay->failed_ns)
 		relay->failed_ns = ddp_clock_ns();
 	relay->sieve.cancelled = relay->sieve.aborted = false;
 	relay->sieve.interrupted = false;
@@ -157,4 +157,5 @@ void ddp_relay_clear(struct ddp_relay *relay)
 		close_in(relay);
 	free(relay->out.data);
 	free(relay->sieve.unlaunched.data);
+	free(relay->sieve.failed.data);
 }

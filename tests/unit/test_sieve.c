@@ -98,26 +98,28 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 {
 	static const struct {
 		const char *text;
-		bool cancelled, aborted;
+		bool cancelled, aborted, ordered;
 	} lines[] = {
 		{ "slurmstepd-n1: error: *** STEP 71.2 ON n1 CANCELLED AT "
-		  "2026-11-23T08:57:39 ***\n", true, false },
+		  "2026-11-23T08:57:39 ***\n", true, false, false },
 		{ "slurmstepd: error: *** STEP 71.2+1 ON n1 CANCELLED AT 2026 "
-		  "DUE TO TIME LIMIT ***\n", true, false },
+		  "DUE TO TIME LIMIT ***\n", true, false, true },
+		{ "slurmstepd: error: *** STEP 71.2 ON n1 CANCELLED AT 2026 "
+		  "DUE TO PREEMPTION ***\n", true, false, true },
 		{ "[2026-11-23T08:57:39.878] error: *** STEP 71.2 ON n1 "
-		  "CANCELLED AT 2026-11-23T08:57:39 ***\n", true, false },
+		  "CANCELLED AT 2026-11-23T08:57:39 ***\n", true, false, false },
 		{ "[2026-11-23T08:57:39.878] error: *** STEP 71.2 ON n1 "
 		  "CANCELLED AT 2026-11-23T08:57:39 DUE TO TASK FAILURE ***\n",
-		  false, false },
+		  false, false, false },
 		{ "slurmstepd-n1: error: *** STEP 71.3 ON n1 CANCELLED AT "
-		  "2026-11-23T08:57:39 ***\n", false, false },
+		  "2026-11-23T08:57:39 ***\n", false, false, false },
 		{ "slurmstepd-n1: error: *** STEP 71.20 ON n1 CANCELLED AT "
-		  "2026-11-23T08:57:39 ***\n", false, false },
+		  "2026-11-23T08:57:39 ***\n", false, false, false },
 		{ "srun: Job step aborted: Waiting up to 7 seconds for job "
-		  "step to finish.\n", false, true },
-		{ "srun: error: n1: task 0: Killed\n", false, false },
+		  "step to finish.\n", false, true, false },
+		{ "srun: error: n1: task 0: Killed\n", false, false, false },
 		{ "my *** STEP 71.2 ON n1 was CANCELLED AT noon\n", false,
-		  false },
+		  false, false },
 	};
 	size_t i;
 	char *out;
@@ -129,6 +131,7 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 		cr_expect_str_eq(out, lines[i].text);
 		cr_expect_eq(sieve.cancelled, lines[i].cancelled);
 		cr_expect_eq(sieve.aborted, lines[i].aborted);
+		cr_expect_eq(sieve.ordered, lines[i].ordered);
 		free(out);
 	}
 }
@@ -141,19 +144,20 @@ Test(sieve, knows_what_srun_says_of_its_ranks)
 		"srun: sending Ctrl-C to StepId=1.0\n"
 		"n1: task 3: Killed, says a task\n";
 	struct ddp_sieve sieve = { 0 };
+	char *failed;
 
 	free(pass(&sieve, text, 9));
 	cr_expect_not(sieve.interrupted, "that is another step");
-	cr_expect_not(sieve.failed);
+	cr_expect_eq(sieve.failed.length, 0);
 	sieve.job_id = 1;
 	free(pass(&sieve, text, 9));
 	cr_expect(sieve.interrupted);
 	free(pass(&sieve, "srun: error: n1: task 3: Killed\n", 9));
-	cr_expect(sieve.failed);
-	sieve.failed = false;
-	free(pass(&sieve, "srun: error: n1: tasks 0-1: Exited with exit code "
-		  "3\n", 9));
-	cr_expect(sieve.failed);
+	free(pass(&sieve, "srun: error: n1: tasks 0-1,4: Exited with exit code "
+		  "3\nsrun: error: no task 7\n", 9));
+	failed = ddp_text_finish(&sieve.failed);
+	cr_expect_str_eq(failed, "3,0-1,4,");
+	free(failed);
 }
 
 Test(sieve, names_nodes_without_tasks)
@@ -171,7 +175,7 @@ Test(sieve, names_nodes_without_tasks)
 	char *names = ddp_text_finish(&sieve.unlaunched);
 
 	cr_expect_str_eq(passes, text);
-	cr_expect_str_eq(names, "n2\nn5\n");
+	cr_expect_str_eq(names, "7 1 n2\n7 2 n4\n7 1 n5\n");
 	free(passes);
 	free(names);
 }

@@ -234,8 +234,9 @@ Test(verdict, of_a_rank_that_was_killed_alone)
 		    { 1, SIGKILL, 10100, NULL, NULL } }, true },
 		{ { { 0, SIGKILL, 10000, NULL, NULL },
 		    { 1, SIGKILL, 10099, NULL, NULL } }, false },
-		{ { { 0, SIGTERM, 10000, NULL, NULL },
-		    { 2, SIGTERM, 5000, NULL, NULL } }, true },
+		{ { { 0, SIGKILL, 10000, NULL, NULL },
+		    { 2, SIGKILL, 5000, NULL, NULL } }, true },
+		{ { { 0, SIGTERM, 10000, NULL, NULL } }, false },
 		{ { { 0, 1 << 8, 10000, NULL, NULL } }, false },
 		{ { { 0, SIGKILL, 10000, "out of memory", NULL } }, false },
 	};
