@@ -11,6 +11,7 @@
 
 #include "layout/request.h"
 #include "layout/text.h"
+#include "options.h"
 #include "plugin.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
@@ -55,11 +56,15 @@ void ddp_again_check(bool ends_step)
 	const char *name = ddp_plugin.restarts ? "--ddp-restarts" :
 			   "--ddp-spares";
 
+	/* A job's spares are for its restarts, and these were taken back. */
+	if (ddp_options_typed("--ddp-restarts=0"))
+		ddp_plugin.spares = 0;
 	if (!ddp_plugin.restarts && !ddp_plugin.spares)
 		return;
 	if (ddp_plugin.unsupervised)
 		ddp_srun_refuse("%s: needs the supervisor; leave out "
-				"--ddp-supervise=off", name);
+				"--ddp-supervise=off, or add --ddp-restarts=0",
+				name);
 	if (!ddp_cli_available())
 		ddp_srun_refuse("%s: this srun does not show its options to "
 				"plugins; leave it out", name);

@@ -89,7 +89,8 @@ static const struct spank_case cases[] = {
 	  .command = "srun --ddp --ddp-restarts=3 --ddp-supervise=off " STEP },
 	{ .name = "of a step that a failure does not end", .env = JOB,
 	  .refusal = "--ddp-restarts: a step that a failure does not end, by "
-	  "--kill-on-bad-exit=0, cannot be started again; leave out one",
+	  "--kill-on-bad-exit=0, cannot be started again; leave that out, or "
+	  "add --ddp-restarts=0",
 	  .command = "srun --ddp --ddp-restarts=3 -K0 " STEP },
 	{ .name = "too many of them", .env = JOB,
 	  .refusal = "--ddp-restarts=1001: not a number from 0 to 1000",
@@ -101,6 +102,9 @@ static const struct spank_case cases[] = {
 	  "--ddp-spares: keeps nodes back for a restart; give "
 	  "--ddp-restarts=N, too",
 	  .command = "srun --ddp --ddp-spares=1 " STEP },
+	{ .name = "restarts taken back, and a reason against them", .env = JOB
+	  "|SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp_spares=1", .want = "A=b",
+	  .command = "srun --ddp --ddp-restarts=0 -K0 --relative=1 " STEP },
 	{ .name = "spares where the user names the nodes", .env = JOB,
 	  .refusal = "--ddp-spares: chooses the nodes of the step, as "
 	  "--relative does; leave out one of them", .command =
