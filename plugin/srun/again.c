@@ -74,7 +74,8 @@ void ddp_again_check(bool ends_step)
 	if (!ends_step)
 		ddp_srun_refuse("%s: a step that a failure does not end, by "
 				"--kill-on-bad-exit=0, cannot be started "
-				"again; leave out one of them", name);
+				"again; leave that out, or add "
+				"--ddp-restarts=0", name);
 	if (!ddp_cli_get("jobid"))
 		ddp_srun_refuse("%s: srun gives its nodes back when a step "
 				"fails, so this works within a job only; use "

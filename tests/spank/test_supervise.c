@@ -103,7 +103,7 @@ static const struct spank_case cases[] = {
 	  "--ddp-restarts=N, too",
 	  .command = "srun --ddp --ddp-spares=1 " STEP },
 	{ .name = "restarts taken back, and a reason against them", .env = JOB
-	  "|SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp_spares=1", .want = "A=b",
+	  "|SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp_spares=1", .want = "SLURM_JOB_ID=7",
 	  .command = "srun --ddp --ddp-restarts=0 -K0 --relative=1 " STEP },
 	{ .name = "spares where the user names the nodes", .env = JOB,
 	  .refusal = "--ddp-spares: chooses the nodes of the step, as "
