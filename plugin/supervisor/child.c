@@ -113,20 +113,23 @@ static void end_mirror(struct ddp_child *child)
 /* The signals that it has, as a mask; 0 also where that cannot be known. */
 static uint64_t read_mirror(const struct ddp_child *child)
 {
-	static const char name[] = "\nShdPnd:";
-	char path[32], text[4096], *at;
-	size_t length;
+	static const char name[] = "ShdPnd:";
+	char path[32], *line = NULL;
+	uint64_t mask = 0;
+	size_t room = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)child->mirror);
 	file = child->mirror > 0 ? fopen(path, "re") : NULL;
 	if (!file)
 		return 0;
-	length = fread(text, 1, sizeof(text) - 1, file);
+	/* A line before it can be long: it has all the user's groups. */
+	while (getline(&line, &room, file) > 0)
+		if (strncmp(line, name, strlen(name)) == 0)
+			mask = strtoull(line + strlen(name), NULL, 16);
+	free(line);
 	fclose(file);
-	text[length] = '\0';
-	at = strstr(text, name);
-	return at ? strtoull(at + strlen(name), NULL, 16) : 0;
+	return mask;
 }
 
 int ddp_child_start(struct ddp_child *child, int *piped)
