@@ -103,15 +103,14 @@ static pid_t start_mirror(void)
 	_exit(0);
 }
 
-static void end_mirror(struct ddp_child *child)
+static void end_mirror(pid_t mirror)
 {
-	if (child->mirror > 0 && kill(child->mirror, SIGKILL) == 0)
-		waitpid(child->mirror, NULL, 0);
-	child->mirror = 0;
+	if (mirror > 0 && kill(mirror, SIGKILL) == 0)
+		waitpid(mirror, NULL, 0);
 }
 
 /* The signals that it has, as a mask; 0 also where that cannot be known. */
-static uint64_t read_mirror(const struct ddp_child *child)
+static uint64_t read_mirror(pid_t mirror)
 {
 	static const char name[] = "ShdPnd:";
 	char path[32], *line = NULL;
@@ -119,8 +118,8 @@ static uint64_t read_mirror(const struct ddp_child *child)
 	size_t room = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)child->mirror);
-	file = child->mirror > 0 ? fopen(path, "re") : NULL;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)mirror);
+	file = mirror > 0 ? fopen(path, "re") : NULL;
 	if (!file)
 		return 0;
 	/* A line before it can be long: it has all the user's groups. */
@@ -202,55 +201,85 @@ static bool is_end(struct ddp_child *child, uint32_t signal)
 	return before_ms && child->interrupted_ms - before_ms < TWICE_MS;
 }
 
-static uint64_t mask_of(uint32_t signal)
-{
-	return UINT64_C(1) << (signal - 1);
-}
-
-/* What the mirror has, too, srun has got by itself. */
-static void settle(struct ddp_child *child)
-{
-	uint64_t passes = child->taken & ~read_mirror(child);
-	uint32_t signal;
-
-	for (signal = 1; passes && signal <= 64; signal++)
-		if ((passes & mask_of(signal)) && !child->ended)
-			kill(child->pid, (int)signal);
-	child->taken = 0;
-	child->waits = false;
-	end_mirror(child);
-	child->mirror = start_mirror();
-}
-
 static void take_signal(struct ddp_child *child,
 			const struct signalfd_siginfo *info)
 {
+	uint64_t mask = UINT64_C(1) << (info->ssi_signo - 1);
+
 	if (is_end(child, info->ssi_signo))
 		child->told_ms = ddp_clock_ms();
-	if (child->taken & mask_of(info->ssi_signo))
-		settle(child);
 	if (!child->waits)
 		child->waits_ms = ddp_clock_ms();
 	child->waits = true;
 	/* What the kernel sends, a terminal has sent to both. */
-	if (info->ssi_code <= 0)
-		child->taken |= mask_of(info->ssi_signo);
+	if (info->ssi_code > 0)
+		return;
+	child->again |= child->taken & mask;
+	child->taken |= mask;
+}
+
+/* Returns whether there was any but SIGCHLD. */
+static bool take_signals(struct ddp_child *child)
+{
+	struct signalfd_siginfo info;
+	bool any = false;
+
+	while (read(child->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		take_signal(child, &info);
+		any = true;
+	}
+	return any;
+}
+
+static void pass(const struct ddp_child *child, uint64_t passes)
+{
+	int signal;
+
+	for (signal = 1; passes && !child->ended; signal++, passes >>= 1)
+		if (passes & 1)
+			kill(child->pid, signal);
+}
+
+/*
+ * What the mirror has, too, srun has got by itself. The next mirror is there
+ * before this one goes, so that nothing comes between the two; what comes while
+ * both are there only this one can tell, later. One that was sent twice to us
+ * alone srun gets twice.
+ */
+static void settle(struct ddp_child *child)
+{
+	pid_t next = start_mirror();
+	uint64_t passes;
+
+	child->waits_ms = ddp_clock_ms();
+	if (take_signals(child) || read_mirror(next)) {
+		end_mirror(next);
+		return;
+	}
+	passes = child->taken & ~read_mirror(child->mirror);
+	end_mirror(child->mirror);
+	child->mirror = next;
+	pass(child, passes);
+	child->taken = passes & child->again;
+	child->again = 0;
+	child->waits = child->taken != 0;
 }
 
 void ddp_child_read(struct ddp_child *child)
 {
-	struct signalfd_siginfo info;
-
-	while (read(child->signals, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo != SIGCHLD)
-			take_signal(child, &info);
+	take_signals(child);
 	wait_for_all(child);
 }
 
 void ddp_child_pass(struct ddp_child *child)
 {
-	if (child->waits && ddp_clock_ms() - child->waits_ms >= SETTLE_MS)
-		settle(child);
+	if (!child->waits || ddp_clock_ms() - child->waits_ms < SETTLE_MS)
+		return;
+	settle(child);
+	/* It takes SIGCHLD, too. */
+	wait_for_all(child);
 }
 
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
@@ -281,7 +310,7 @@ bool ddp_child_was_told(const struct ddp_child *child)
 
 void ddp_child_clear(struct ddp_child *child)
 {
-	end_mirror(child);
+	end_mirror(child->mirror);
 	restore_signals(child);
 	close(child->signals);
 }

@@ -25,6 +25,7 @@ struct ddp_child {
 	bool waits;		/* signals may have to be passed on */
 	int64_t waits_ms;	/* since then */
 	uint64_t taken;		/* which, as a mask */
+	uint64_t again;		/* those of them that came once more */
 	pid_t mirror;		/* a process that shows them; 0: none */
 	pid_t helper;		/* another child; 0: none */
 	int answer;		/* its exit code; -1: none yet */
