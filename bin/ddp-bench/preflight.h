@@ -151,6 +151,7 @@ struct preflight_summary {
 	const struct facts *facts;	/* of all ranks */
 	const char *backend;		/* that moved data */
 	const char *why_not_moved;	/* NULL: data was moved */
+	bool named;			/* all nodes have names of theirs */
 	double seconds;
 };
 

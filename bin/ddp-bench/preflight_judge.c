@@ -180,6 +180,7 @@ static void name_absent(struct server *server)
 		else if (!server->states[rank].hello)
 			snprintf(members[rank].host, sizeof(members->host),
 				 "the node of rank %zu", rank);
+	server->named = fits || has_come(server);
 	free(order);
 	ddp_hostlist_destroy(hosts);
 }
@@ -277,6 +278,7 @@ static int end(struct server *server)
 		.backend = server->world.backend ?
 			server->world.backend->name : NULL,
 		.why_not_moved = server->why_not_moved,
+		.named = server->named,
 		.seconds = ddp_clock_seconds() - server->begin_s
 	};
 	struct ddp_error error = { 0 };

@@ -62,10 +62,11 @@ static void print_json(const struct preflight_summary *summary,
 	puts("]}");
 }
 
-/* What all findings name together, as an option of srun's. */
-static void print_unfit(const struct world *world,
+/* What all findings name together, as an option of srun's; if it has names. */
+static void print_unfit(const struct preflight_summary *summary,
 			const struct verdict *verdict)
 {
+	const struct world *world = summary->world;
 	struct ddp_text list = { 0 };
 	int count = 0;
 
@@ -73,7 +74,7 @@ static void print_unfit(const struct world *world,
 		if (verdict_has(verdict, node))
 			ddp_text_add(&list, "%s%s", count++ > 0 ? "," : "",
 				     host_of(world, node));
-	if (count > 0 && !list.failed && !verdict->failed &&
+	if (count > 0 && summary->named && !list.failed && !verdict->failed &&
 	    !verdict_has(verdict, -1))
 		fprintf(stderr, "ddp-bench: preflight failed: leave out %d of "
 			"%d nodes: --exclude=%.*s\n", count, world->node_count,
@@ -167,5 +168,5 @@ void preflight_print(const struct preflight_summary *summary,
 		fprintf(stderr, "ddp-bench: %s%s%s\n", host ? host : "",
 			host ? ": " : "", finding->text);
 	}
-	print_unfit(summary->world, verdict);
+	print_unfit(summary, verdict);
 }

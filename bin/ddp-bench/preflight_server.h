@@ -34,6 +34,7 @@ struct server {
 	int64_t news_ms;		/* the last thing that came */
 	bool asked;			/* and since then all were asked */
 	const char *why_not_moved;
+	bool named;			/* where all ranks are is known */
 	double begin_s;
 };
 

@@ -232,8 +232,36 @@ test_preflight_links()
 	done
 }
 
+# ranks RANK...: of three, each on a node of its own, without a cluster; rank 0
+# in the foreground, the others write err.RANK
+ranks()
+{
+	for rank; do
+		env RANK="$rank" WORLD_SIZE=3 SLURMD_NODENAME="n$rank" \
+			MASTER_ADDR=localhost MASTER_PORT=29401 timeout 60 \
+			"$bench" --preflight --limit 2 2>"err.$rank" &
+	done
+	call env RANK=0 WORLD_SIZE=3 SLURMD_NODENAME=n0 MASTER_ADDR=localhost \
+		MASTER_PORT=29401 timeout 60 "$bench" --preflight --limit 2
+	wait
+}
+
+test_preflight_names()
+{
+	ranks 1
+	grep -q 'the node of rank 2: rank 2 has not come' err &&
+		! grep -q 'exclude' err
+	result $? 'a node whose name is not known is not one to leave out'
+	export SLURM_STEP_NODELIST='n[0-2]' SLURM_STEP_TASKS_PER_NODE='1(x3)'
+	ranks 1
+	unset SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE
+	check 'but one that Slurm names' \
+		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
+}
+
 test_preflight()
 {
+	test_preflight_names
 	make_wrappers
 	if ! make_shims; then
 		skip '--preflight' "no $cc"
