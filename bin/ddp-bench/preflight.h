@@ -62,9 +62,10 @@ struct message {
 
 /*
  * Of rank 0's: the time; begin to move data by MPI or NCCL (value); tell that
- * you are here; tell facts, complete or not; end, with an exit status (value).
+ * you are here; end, with an exit status (value); tell facts, complete or not.
+ * Versions of ddp-bench with messages of one size meet: new words come last.
  */
-enum word_kind { WORD_CLOCK, WORD_GO, WORD_ASK, WORD_TELL, WORD_END };
+enum word_kind { WORD_CLOCK, WORD_GO, WORD_ASK, WORD_END, WORD_TELL };
 enum { GO_MPI, GO_NCCL };
 
 struct word {
