@@ -88,15 +88,18 @@ static void on_alarm(int number)
 	_exit(1);
 }
 
-/* A resolver has no limit of its own that could be set. */
-static void set_alarm(const struct preflight *preflight, int64_t limit_ms)
+/* A resolver has no limit of its own that could be set. end_ms is of
+ * ddp_clock_ms. */
+static void set_alarm(const struct preflight *preflight, int64_t end_ms)
 {
+	int64_t left_ms = end_ms - ddp_clock_ms();
+
 	snprintf(late_text, sizeof(late_text), "ddp-bench: %s: cannot resolve "
 		 "the master's address %.*s in time; look at the node's DNS "
 		 "servers\n", preflight->host, DDP_HOSTNAME_MAX,
 		 preflight->master);
 	signal(SIGALRM, on_alarm);
-	alarm((unsigned int)limit_ms / 1000);
+	alarm(left_ms > 1000 ? (unsigned int)((left_ms + 999) / 1000) : 1);
 }
 
 /*
@@ -109,16 +112,21 @@ static int meet(const struct preflight *preflight, struct facts *clock)
 	const struct options *options = preflight->options;
 	int64_t limit = preflight_limit_ms(options, false);
 	int64_t patience = limit + preflight_patience_ms(options, false);
-	int64_t begin_ms = ddp_clock_ms() - EARLY_MS;
+	int64_t begin_ms = ddp_clock_ms();
 	char why[FACT_TEXT] = "";
 	int fd;
 
-	set_alarm(preflight, limit);
-	fd = preflight_meet(preflight, begin_ms + limit, clock, why);
+	set_alarm(preflight, begin_ms + limit);
+	fd = preflight_meet(preflight, begin_ms + limit - EARLY_MS, clock, why);
 	if (fd < 0) {
-		say(preflight, why);
-		set_alarm(preflight, patience);
-		fd = preflight_meet(preflight, begin_ms + patience, clock, why);
+		char more[2 * FACT_TEXT];
+
+		snprintf(more, sizeof(more), "%s; trying on for %d s", why,
+			 (int)(patience - limit) / 1000);
+		say(preflight, more);
+		set_alarm(preflight, begin_ms + patience);
+		fd = preflight_meet(preflight, begin_ms + patience - EARLY_MS,
+				    clock, why);
 	}
 	alarm(0);
 	return fd;

@@ -259,9 +259,52 @@ test_preflight_names()
 		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
 }
 
+# Nobody listens; then a resolver that hangs while the rank tries on: it has the
+# rest of 10 s, and not 10 s more. Then 2 s are for others to speak.
+test_preflight_late()
+{
+	call env RANK=1 WORLD_SIZE=2 SLURMD_NODENAME=n1 MASTER_ADDR=localhost \
+		MASTER_PORT=29401 timeout 60 "$bench" --preflight --limit 2
+	check 'who does not reach the master says so, and that it tries on' \
+		grep -q 'n1: nobody listens .*; trying on for 2 s$' err
+	cat >resolve.c <<-'END'
+	/* A fake resolver, which hangs once 4.5 s are over. */
+	#define _GNU_SOURCE
+	#include <netdb.h>
+	#include <time.h>
+	#include <unistd.h>
+	int getaddrinfo(const char *node, const char *service,
+			const struct addrinfo *hints, struct addrinfo **list)
+	{
+		static struct timespec begin;
+		struct timespec now;
+
+		(void)node, (void)service, (void)hints, (void)list;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (begin.tv_sec == 0)
+			begin = now;
+		if ((now.tv_sec - begin.tv_sec) * 1000 +
+		    (now.tv_nsec - begin.tv_nsec) / 1000000 > 4500)
+			sleep(60);
+		return EAI_AGAIN;
+	}
+	END
+	"$cc" -shared -fPIC -o resolve.so resolve.c
+	begin=$(date +%s)
+	call env LD_PRELOAD="$scratch/resolve.so" RANK=1 WORLD_SIZE=2 \
+		SLURMD_NODENAME=n1 MASTER_ADDR=m MASTER_PORT=29401 timeout 60 \
+		"$bench" --preflight --limit 5
+	took=$(($(date +%s) - begin))
+	tail -n 1 err | grep -q "cannot resolve the master's address m in time"
+	echo "$? $took s" >why
+	grep -q '^0 ' why && test "$took" -le 14
+	result $? 'a resolver that hangs late does not get more time'
+}
+
 test_preflight()
 {
 	test_preflight_names
+	test_preflight_late
 	make_wrappers
 	if ! make_shims; then
 		skip '--preflight' "no $cc"
