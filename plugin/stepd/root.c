@@ -155,7 +155,9 @@ static int tell_agent(spank_t spank, int status)
  * the last words of the task that failed, the agent's, or the sentence of a
  * refusal. The pause gives them a head start over the news of the failure, as
  * slurmstepd itself does where other tasks still run on the node. When agents
- * end the tasks, the supervisor has waited for longer than that already.
+ * end the tasks, the supervisor has waited for longer than that already. An
+ * agent that has lost the supervisor ends them without such a wait, and what
+ * tasks said last may be dropped: mostly srun is lost, too.
  */
 static void pause_once(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How the tasks of one node wait for each other before their programs run: in
- * memory that root.c maps before slurmstepd forks them, and that slurmstepd
- * itself never reads.
+ * memory that root.c maps before slurmstepd forks them. Of that, slurmstepd
+ * itself reads agent, agent_done and agent_kills alone.
  *
  * A gate is closed until one task opens it; each of the others waits there at
  * most once, and not for ever.
