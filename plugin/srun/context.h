@@ -31,7 +31,7 @@ struct ddp_srun {
 	uint32_t expected;	/* components, as far as arguments show */
 	bool supervised;	/* this run is a supervisor's child */
 	bool placed;		/* the arguments have the nodes of the step */
-	char *extra[4];		/* arguments for the next run */
+	char *extra[8];		/* arguments for the next run */
 	size_t extra_count;
 	bool checks;		/* it runs ddp-bench for --ddp-check */
 

@@ -126,10 +126,14 @@ void ddp_rerun_add(const char *name, const char *value)
 
 void ddp_rerun_insert(const char *argument)
 {
+	const size_t room = sizeof(ddp_srun.extra) / sizeof(ddp_srun.extra[0]);
 	char *copy = strdup(argument);
 
 	if (!copy)
 		ddp_srun_refuse("out of memory");
+	if (ddp_srun.extra_count == room)
+		ddp_srun_refuse("cannot give srun more than %zu arguments; "
+				"please report this", room);
 	ddp_srun.extra[ddp_srun.extra_count++] = copy;
 }
 
