@@ -287,12 +287,27 @@ static struct ddp_hostlist *find_unfit(const char *text)
 	return hosts;
 }
 
+static bool is_used(const struct ddp_restart *restart, const char *node)
+{
+	uint32_t i;
+
+	for (i = 0; i < restart->count; i++)
+		if (strcmp(restart->names[i], node) == 0)
+			return true;
+	return false;
+}
+
 /* A node of the step: a spare takes its place. */
 static void replace(struct ddp_restart *restart, const char *node,
 		    struct ddp_text *how)
 {
-	const char *spare = ddp_restart_replace(restart, node);
+	const char *spare;
 
+	if (!is_used(restart, node))
+		ddp_srun_refuse("--ddp-check: did not pass, and names %.64s, "
+				"which is none of the step's nodes, and so the "
+				"command was not started", node);
+	spare = ddp_restart_replace(restart, node);
 	if (!spare)
 		ddp_srun_refuse("--ddp-check: did not pass, and no spare node "
 				"is left for %s, and so the command was not "

@@ -209,12 +209,25 @@ if ! "${CC:-cc}" -shared -fPIC -o on.so on.c -ldl 2>why; then
 	return
 fi
 preload="LD_PRELOAD=$scratch/on.so"
+spares='--ddp-restarts=1 --ddp-spares=1'
+mkdir -p -m 755 fake
+cat >fake/ddp-bench <<'END'
+#!/bin/sh
+# A fake, which names a node of no job
+echo 'ddp-bench: preflight failed: leave out 1 of 3 nodes: --exclude=n9' >&2
+exit 1
+END
+chmod 755 fake/ddp-bench
+# shellcheck disable=SC2086 # several words
+checked "PATH=$scratch/fake:$PATH" -- $spares -n2
+test "$status" -eq 1 && ! grep -q begun out && ! grep -q 'no spare' err &&
+	grep -q "names n9, which is none of the step's nodes, and so the" err
+result $? 'a node that the step has not is not one without a spare'
 checked "$preload" ON_NODE=n2 ON_CLOCK=30 --
 stops 'one with a wrong clock is named' \
 	"ddp-bench: n2: its clock is 30.0 s ahead of the others'"
 checked "$preload" ON_SLOW=9 -- -n3
 passes 'nodes that are all slow are no reason to refuse' 3
-spares='--ddp-restarts=1 --ddp-spares=1'
 # shellcheck disable=SC2086 # several words
 call login env "$preload" ON_NODE=n2 ON_CLOCK=30 salloc -Q -N3 --exclusive \
 	srun --ddp --ddp-check -n2 $spares printenv SLURMD_NODENAME
