@@ -338,6 +338,8 @@ static void leave_out(struct ddp_restart *restart,
 	for (i = 0; dropped && i < count; i++)
 		if (!dropped[i])
 			replace(restart, ddp_hostlist_get(hosts, i), &how);
+	if (restart->spares == 0)
+		ddp_text_add(&how, "; no spare is left");
 	text = ddp_text_finish(&how);
 	if (!text || unfit->failed || !out)
 		ddp_srun_refuse("out of memory");

@@ -233,7 +233,8 @@ call login env "$preload" ON_NODE=n2 ON_CLOCK=30 salloc -Q -N3 --exclusive \
 	srun --ddp --ddp-check -n2 $spares printenv SLURMD_NODENAME
 equal 'a spare takes the place of a node that is not fit' '0 n1 n3 1' \
 	"$status $(sort out | paste -sd' ') \
-$(grep -c '^slurm-ddp: --ddp-check: n3 in place of n2, which is not fit$' err)"
+$(grep -cx "slurm-ddp: --ddp-check: n3 in place of n2, which is not fit; \
+no spare is left" err)"
 check 'why is told' grep -q "ddp-bench: n2: its clock is 30.0 s ahead" err
 check 'and what is left is checked again' \
 	grep -q 'preflight passed: 2 ranks on 2 nodes' err
@@ -242,7 +243,8 @@ call login env "$preload" ON_NODE=n3 ON_CLOCK=30 salloc -Q -N3 --exclusive \
 	srun --ddp --ddp-check -n2 $spares sh -c 'echo $SLURMD_NODENAME
 		case $SLURM_PROCID$DDP_RESTART_COUNT in 1*) exit 3; esac'
 equal 'a spare that is not fit is left out' '3 1' "$status \
-$(grep -c '^slurm-ddp: --ddp-check: spare n3 left out, which is not fit$' err)"
+$(grep -cx "slurm-ddp: --ddp-check: spare n3 left out, which is not fit; \
+no spare is left" err)"
 equal 'of a restart, too' 'n1 n1 n2 n2' "$(sort out | paste -sd' ')"
 for name in cuda:libcuda.so.1 nccl:libnccl.so.2; do
 	"${CC:-cc}" -shared -fPIC -pthread -Wl,-soname,"${name#*:}" \
