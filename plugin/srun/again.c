@@ -244,7 +244,7 @@ static void check_nodes(struct ddp_restart *restart)
 {
 	const char *excluded = ddp_cli_get("exclude");
 	struct ddp_text unfit = { 0 };
-	char spares[16], *list;
+	char spares[16], *list, *names;
 
 	ddp_preflight(restart, &unfit);
 	if (unfit.length == 0)
@@ -252,9 +252,11 @@ static void check_nodes(struct ddp_restart *restart)
 	if (excluded)
 		ddp_text_add(&unfit, ",%s", excluded);
 	list = ddp_text_finish(&unfit);
+	names = list ? ddp_hosts_compress(list) : NULL;
 	snprintf(spares, sizeof(spares), "%u", restart->spares);
-	add_argument("exclude", list);
+	add_argument("exclude", names);
 	add_argument("ddp-spares", spares);
+	free(names);
 	free(list);
 }
 

@@ -9,6 +9,7 @@
 # node alone (n2,n3: on these two), and ON_NODE=n2 ON_CLOCK=30 has its clock so
 # far ahead; ON_NODE=n2 ON_FLOOD=1 has ddp-bench there print 3 MB first.
 # ON_SLOW=9 has MPI begin that much later everywhere.
+# ON_ARGS=FILE has each srun add its arguments there.
 cat >on.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -35,10 +36,25 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *had)
 	return real(argc, argv, required, had);
 }
 
-__attribute__((constructor)) static void begin(void)
+static void add_arguments(const char *path, char **argv)
+{
+	FILE *out = fopen(path, "a");
+
+	for (; out && *argv; argv++)
+		fprintf(out, "%s\n", *argv);
+	if (out)
+		fclose(out);
+}
+
+/* glibc hands the arguments of main over. */
+__attribute__((constructor)) static void begin(int argc, char **argv)
 {
 	char *set = getenv("ON_SET");
 
+	(void)argc;
+	if (getenv("ON_ARGS") &&
+	    strcmp(program_invocation_short_name, "srun") == 0)
+		add_arguments(getenv("ON_ARGS"), argv);
 	if (set && is_node())
 		putenv(set);
 	if (getenv("ON_FLOOD") && is_node() &&
@@ -279,5 +295,11 @@ DDP_NCCL_LIBRARY=$scratch/libnccl.so.2 FAKE_GPUS=2"
 	test "$status" -eq 1 && ! grep -q begun out &&
 		grep -q 'no spare node is left for n2, and so' err
 	result $? 'without a spare that is fit nothing is started'
+	checked $preload ON_NODE=n2,n3 ON_SET=FAKE_GPUS=1 \
+		ON_ARGS="$scratch/args" -- -N1 --ddp-restarts=1 --ddp-spares=2
+	equal 'spares that are not fit are all left out' '0 1' "$status \
+$(grep -c 'spare n2 .*, spare n3 left out, which is not fit; no spare' err)"
+	check 'in a list that is as short as can be' \
+		grep -qxF -e '--exclude=n[2-3]' args
 }
 unset gpus
