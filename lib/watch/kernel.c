@@ -102,17 +102,77 @@ uint64_t ddp_kernel_read_io(const char *text, const char *name)
 	return text ? strtoull(text + length + 1, NULL, 10) : 0;
 }
 
-void ddp_kernel_add_share(const char *text, struct ddp_kernel_share *share)
+void ddp_kernel_add_thread(struct ddp_kernel_threads *threads, pid_t id,
+			   const char *text)
 {
-	uint64_t ran_ns, waited_ns, times;
+	struct ddp_kernel_thread thread = { .id = id }, *data = threads->data;
 
 	if (!text ||
-	    sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &ran_ns,
-		   &waited_ns, &times) != 3 ||
-	    !times || ran_ns / times < LOOK_NS)
+	    sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64,
+		   &thread.share.ran_ns, &thread.share.waited_ns,
+		   &thread.share.times) != 3)
 		return;
-	share->ran_ns += ran_ns;
-	share->waited_ns += waited_ns;
+	if (threads->count == threads->size) {
+		threads->size = threads->size ? 2 * threads->size : 64;
+		data = realloc(data, threads->size * sizeof(*data));
+		if (!data) {
+			threads->size = threads->count;
+			return;
+		}
+		threads->data = data;
+	}
+	data[threads->count++] = thread;
+}
+
+/* Look for a thread from where the one before it was found. */
+static const struct ddp_kernel_thread *
+find_thread(const struct ddp_kernel_threads *threads, pid_t id, size_t *next)
+{
+	size_t i, at;
+
+	for (i = 0; i < threads->count; i++) {
+		at = (*next + i) % threads->count;
+		if (threads->data[at].id == id) {
+			*next = at + 1;
+			return &threads->data[at];
+		}
+	}
+	return NULL;
+}
+
+/* One that was not there before, or not as this one, has begun since. */
+static struct ddp_kernel_share subtract(const struct ddp_kernel_thread *now,
+					const struct ddp_kernel_thread *before)
+{
+	const struct ddp_kernel_share *old = before ? &before->share : NULL;
+	struct ddp_kernel_share share = now->share;
+
+	if (!old || share.ran_ns < old->ran_ns ||
+	    share.waited_ns < old->waited_ns || share.times < old->times)
+		return share;
+	share.ran_ns -= old->ran_ns;
+	share.waited_ns -= old->waited_ns;
+	share.times -= old->times;
+	return share;
+}
+
+struct ddp_kernel_share
+ddp_kernel_find_share(const struct ddp_kernel_threads *before,
+		      const struct ddp_kernel_threads *now)
+{
+	struct ddp_kernel_share sum = { 0 }, share;
+	size_t i, next = 0;
+
+	for (i = 0; before->count > 0 && i < now->count; i++) {
+		share = subtract(&now->data[i],
+				 find_thread(before, now->data[i].id, &next));
+		if (share.ran_ns < LOOK_NS * share.times)
+			continue;
+		sum.ran_ns += share.ran_ns;
+		sum.waited_ns += share.waited_ns;
+		sum.times += share.times;
+	}
+	return sum;
 }
 
 /* "Memory cgroup out of memory: Killed process 123 (python) ..." */

@@ -7,6 +7,7 @@
 #define DDP_WATCH_KERNEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -48,18 +49,39 @@ bool ddp_kernel_polls(const char *maps);
 /* The number behind a name in the text of /proc/PID/io; 0: there is none. */
 uint64_t ddp_kernel_read_io(const char *text, const char *name);
 
+/* What threads have had of the CPUs. */
 struct ddp_kernel_share {
 	uint64_t ran_ns;	/* on a CPU */
 	uint64_t waited_ns;	/* for one, ready to run */
+	uint64_t times;		/* that they got one */
+};
+
+struct ddp_kernel_thread {
+	pid_t id;
+	struct ddp_kernel_share share;	/* since it began */
+};
+
+/* In any order, best in the same each time; zeros are none. */
+struct ddp_kernel_threads {
+	struct ddp_kernel_thread *data;	/* to be freed */
+	size_t count, size;
 };
 
 /*
- * Add what a thread has had of the CPUs, by the text of its
- * /proc/PID/task/TID/schedstat (proc(5)). A thread that has run for less than
- * 0.3 ms at a time only looks whether there is news, and adds nothing; nor does
- * NULL or another text.
+ * Add a thread, by the text of its /proc/PID/task/TID/schedstat (proc(5)).
+ * Nothing is added if that is NULL or another text, or memory is short.
  */
-void ddp_kernel_add_share(const char *text, struct ddp_kernel_share *share);
+void ddp_kernel_add_thread(struct ddp_kernel_threads *threads, pid_t id,
+			   const char *text);
+
+/*
+ * What the threads have had between two looks. One that ran for less than
+ * 0.3 ms at a time in between only looked whether there is news, and is left
+ * out. All is 0 if no threads are known from before.
+ */
+struct ddp_kernel_share
+ddp_kernel_find_share(const struct ddp_kernel_threads *before,
+		      const struct ddp_kernel_threads *now);
 
 enum ddp_kernel_what {
 	DDP_KERNEL_OTHER,

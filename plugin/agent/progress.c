@@ -55,8 +55,7 @@ static uint64_t read_stored(pid_t pid)
 	return stored;
 }
 
-/* What the threads of a process have had of the CPUs. */
-static void add_share(pid_t pid, struct ddp_kernel_share *share)
+static void add_threads(pid_t pid, struct ddp_kernel_threads *threads)
 {
 	char path[64], *text;
 	struct dirent *entry;
@@ -70,7 +69,8 @@ static void add_share(pid_t pid, struct ddp_kernel_share *share)
 		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/schedstat",
 			 (int)pid, entry->d_name);
 		text = ddp_file_read(path);
-		ddp_kernel_add_share(text, share);
+		ddp_kernel_add_thread(threads, (pid_t)atol(entry->d_name),
+				      text);
 		free(text);
 	}
 	if (dir)
@@ -101,7 +101,7 @@ static struct ddp_rank_progress look(struct ddp_agent *agent, uint32_t task,
 			continue;
 		now.cpu += all->data[i].cpu;
 		if (agent->progress.ranks[task].idle_ms > 0)
-			add_share(all->data[i].pid, &now.share);
+			add_threads(all->data[i].pid, &now.threads);
 		now.stored += read_stored(all->data[i].pid);
 	}
 	return now;
@@ -143,15 +143,12 @@ static bool is_starved(const struct ddp_rank_progress *now,
 		       const struct ddp_rank_progress *before,
 		       int64_t passed_ms)
 {
-	const struct ddp_kernel_share *new = &now->share, *old = &before->share;
+	struct ddp_kernel_share share =
+		ddp_kernel_find_share(&before->threads, &now->threads);
 	uint64_t passed_ns = (uint64_t)passed_ms * 1000000;
 
-	return old->ran_ns &&
-	       is_more(new->ran_ns, old->ran_ns,
-		       passed_ns / 1000 * RAN_PER_MILLE) &&
-	       is_more(new->ran_ns + new->waited_ns,
-		       old->ran_ns + old->waited_ns,
-		       passed_ns / 100 * CPU_PERCENT);
+	return share.ran_ns > passed_ns / 1000 * RAN_PER_MILLE &&
+	       share.ran_ns + share.waited_ns > passed_ns / 100 * CPU_PERCENT;
 }
 
 static void look_again(struct ddp_agent *agent, uint32_t task,
@@ -173,6 +170,7 @@ static void look_again(struct ddp_agent *agent, uint32_t task,
 	if (passed_ms > DDP_HANG_SAMPLE_MAX_MS)
 		passed_ms = DDP_HANG_SAMPLE_MAX_MS;
 	now.idle_ms = moved ? 0 : rank->idle_ms + (uint32_t)passed_ms;
+	free(rank->threads.data);
 	*rank = now;
 }
 

@@ -24,7 +24,7 @@ struct ddp_wire;
 /* What a task has done by now. */
 struct ddp_rank_progress {
 	uint64_t beats, printed, cpu, stored;
-	struct ddp_kernel_share share;	/* 0: not looked at */
+	struct ddp_kernel_threads threads;	/* none: not looked at */
 	uint32_t idle_ms;	/* since the last progress */
 	bool works;		/* it uses a CPU; whether for progress or not */
 	bool polls;		/* it waits by using a CPU */

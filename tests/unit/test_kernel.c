@@ -5,6 +5,8 @@
  */
 #include <criterion/criterion.h>
 
+#include <stdlib.h>
+
 #include "watch/kernel.h"
 
 Test(kernel, process)
@@ -101,20 +103,92 @@ Test(kernel, io)
 	cr_expect_eq(ddp_kernel_read_io(NULL, "rchar"), 0);
 }
 
+struct thread_text {
+	int id;
+	const char *text;
+};
+
+/* Two looks at a rank, and what they share in between. */
+static struct ddp_kernel_share share_of(const struct thread_text before[4],
+					const struct thread_text now[4])
+{
+	struct ddp_kernel_threads first = { 0 }, second = { 0 };
+	struct ddp_kernel_share share;
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		ddp_kernel_add_thread(&first, before[i].id, before[i].text);
+		ddp_kernel_add_thread(&second, now[i].id, now[i].text);
+	}
+	share = ddp_kernel_find_share(&first, &second);
+	free(first.data);
+	free(second.data);
+	return share;
+}
+
+/* Times are in ns. An hour of work is 3600 s in slices of 10 ms. */
+#define HOUR "3600000000000 70000000000 360000"
+
+static const struct {
+	const char *name;
+	struct thread_text before[4], now[4];
+	uint64_t ran_ns, waited_ns;
+} shares[] = {
+	{ "works and waits", { { 7, "50000000 900000000 10\n" } },
+	  { { 7, "70000000 1700000000 22\n" } }, 20000000, 800000000 },
+	{ "worked for an hour, now polls", { { 7, HOUR } },
+	  { { 7, "3600030000000 70400000000 361000" } }, 0, 0 },
+	{ "polled for an hour, now works", { { 7, "30000000000 5 1000000" } },
+	  { { 7, "30020000000 800000005 1000012" } }, 20000000, 800000000 },
+	{ "works beside one that polls",
+	  { { 7, HOUR }, { 9, "3000000 1000000 100" } },
+	  { { 7, "3600020000000 70800000000 360012" },
+	    { 9, "6000000 900000000 200" } }, 20000000, 800000000 },
+	{ "does not get a CPU, or sleeps", { { 7, HOUR } }, { { 7, HOUR } },
+	  0, 0 },
+	{ "runs without a pause", { { 7, HOUR } },
+	  { { 7, "3601000000000 70000000000 360000" } }, 1000000000, 0 },
+	{ "0.3 ms at a time", { { 7, "0 0 0" } }, { { 7, "3000000 9 10" } },
+	  3000000, 9 },
+	{ "less", { { 7, "0 0 0" } }, { { 7, "2999999 9 10" } }, 0, 0 },
+	{ "one began, one ended, in another order",
+	  { { 7, "50000000 0 10" }, { 8, "1000000 0 1" }, { 9, HOUR } },
+	  { { 9, HOUR }, { 11, "4000000 5 2" }, { 7, "51000000 6 11" } },
+	  5000000, 11 },
+	{ "another has its number now", { { 7, HOUR }, { 8, HOUR } },
+	  { { 7, "4000000 5 2" }, { 8, HOUR } }, 4000000, 5 },
+	{ "nothing is known from before", { { 0, NULL } }, { { 7, HOUR } },
+	  0, 0 },
+	{ "other texts", { { 7, "1 2" }, { 8, "" }, { 9, HOUR } },
+	  { { 9, HOUR }, { 7, NULL }, { 8, "9000000 12" } }, 0, 0 },
+};
+
 Test(kernel, share)
 {
-	struct ddp_kernel_share share = { 5, 7 };
+	struct ddp_kernel_share share;
+	size_t i;
 
-	ddp_kernel_add_share("1000000 20 3\n", &share);
-	cr_expect_eq(share.ran_ns, 1000005);
-	cr_expect_eq(share.waited_ns, 27);
-	ddp_kernel_add_share("2000000 20 7\n", &share);
-	ddp_kernel_add_share("0 20 0\n", &share);
-	ddp_kernel_add_share(NULL, &share);
-	ddp_kernel_add_share("", &share);
-	ddp_kernel_add_share("9000000 12", &share);
-	cr_expect_eq(share.ran_ns, 1000005);
-	cr_expect_eq(share.waited_ns, 27);
+	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		share = share_of(shares[i].before, shares[i].now);
+		cr_expect_eq(share.ran_ns, shares[i].ran_ns, "%s: ran %lu",
+			     shares[i].name, (unsigned long)share.ran_ns);
+		cr_expect_eq(share.waited_ns, shares[i].waited_ns,
+			     "%s: waited %lu", shares[i].name,
+			     (unsigned long)share.waited_ns);
+	}
+}
+
+Test(kernel, many_threads)
+{
+	struct ddp_kernel_threads threads = { 0 };
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		ddp_kernel_add_thread(&threads, 100 + i, "5 6 7");
+	cr_assert_eq(threads.count, 1000);
+	cr_expect_eq(threads.data[999].id, 1099);
+	cr_expect_eq(threads.data[0].share.waited_ns, 6);
+	free(threads.data);
 }
 
 static struct ddp_kernel_record read(const char *text)
