@@ -3,11 +3,14 @@
 #define _GNU_SOURCE
 #include "watch/ras.h"
 
+#include <inttypes.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WORD_SIZE = 64, RANKS_MAX = 1 << 16 };
+enum { LISTENS = 10, LINE_SIZE = 256 };	/* as /proc/net/tcp has them */
 
 /* A member of a JSON object: "name": number, word or "text"; else value is "". */
 struct member {
@@ -272,4 +275,46 @@ bool ddp_ras_rises(const struct ddp_ras *before, const struct ddp_ras *now)
 		j += order >= 0;
 	}
 	return false;
+}
+
+/* An address is there as words of the CPU's byte order, 1 or 4 of them. */
+static bool reaches(const char *address, bool six)
+{
+	const uint32_t loopback = htonl(INADDR_LOOPBACK);
+	char texts[4][33];
+	size_t i;
+
+	/* 127.0.0.1, 0.0.0.0, ::ffff:127.0.0.1 and ::; ::1 and :: */
+	snprintf(texts[0], 33, "%08" PRIX32, loopback);
+	snprintf(texts[1], 33, "%08X", 0);
+	snprintf(texts[2], 33, "%016X%08" PRIX32 "%08" PRIX32, 0,
+		 (uint32_t)htonl(0xffff), loopback);
+	snprintf(texts[3], 33, "%032X", 0);
+	if (six)
+		snprintf(texts[2], 33, "%024X%08" PRIX32, 0,
+			 (uint32_t)htonl(1));
+	for (i = six ? 2 : 0; i < 4; i++)
+		if (strcmp(address, texts[i]) == 0)
+			return true;
+	return false;
+}
+
+int ddp_ras_find_owner(const char *text, bool six, uint16_t port, uid_t *owner)
+{
+	char line[LINE_SIZE], address[33];
+	unsigned int at, state, user;
+	size_t length;
+
+	for (; text && *text; text += length + (text[length] == '\n')) {
+		/* Of a long text sscanf would first find the end. */
+		length = strcspn(text, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)length, text);
+		if (sscanf(line, " %*u: %32[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s "
+			   "%*s %*s %u", address, &at, &state, &user) != 4 ||
+		    at != port || state != LISTENS || !reaches(address, six))
+			continue;
+		*owner = user;
+		return 0;
+	}
+	return -1;
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * The question, whose answer ends with the connection. TIMEOUT is how long RAS
@@ -50,6 +51,14 @@ struct ddp_ras {
  * long, or memory is short: then ras is empty.
  */
 int ddp_ras_read(const char *answer, struct ddp_ras *ras);
+
+/*
+ * Who listens at a port where the node itself reaches it: at 127.0.0.1, or
+ * ::1 if six; by the text of /proc/net/tcp or tcp6, which may be NULL. As the
+ * kernel lets only one user listen at an address, the first is told. Returns 0;
+ * -1 if the text has nobody.
+ */
+int ddp_ras_find_owner(const char *text, bool six, uint16_t port, uid_t *owner);
 
 /* Whether a rank that both have has launched something in between. */
 bool ddp_ras_rises(const struct ddp_ras *before, const struct ddp_ras *now);

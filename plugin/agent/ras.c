@@ -154,13 +154,39 @@ static bool receive(struct ddp_agent *agent)
 	return got > 0;
 }
 
+/* Where IPv4 has nobody, who listens at IPv6 can have both. */
+static int find_owner(const struct ddp_ras_talk *talk, uid_t *owner)
+{
+	char *four = talk->six ? NULL : ddp_file_read("/proc/net/tcp"), *six;
+	int rc = ddp_ras_find_owner(four, false, talk->port, owner);
+
+	free(four);
+	if (rc == 0)
+		return 0;
+	six = ddp_file_read("/proc/net/tcp6");
+	rc = ddp_ras_find_owner(six, talk->six, talk->port, owner);
+	free(six);
+	return rc;
+}
+
+/* Whether it is this user's: any user of the node could have taken the port. */
+static bool is_users(const struct ddp_ras_talk *talk)
+{
+	uid_t owner;
+
+	return find_owner(talk, &owner) == 0 && owner == geteuid();
+}
+
 static bool ask(struct ddp_ras_talk *talk)
 {
 	static const char question[] = DDP_RAS_QUESTION;
+	ssize_t sent = send(talk->fd, question, sizeof(question) - 1,
+			    MSG_NOSIGNAL);
 
-	talk->asked = send(talk->fd, question, sizeof(question) - 1,
-			   MSG_NOSIGNAL) == sizeof(question) - 1;
-	if (!talk->asked && errno != EAGAIN)
+	if (sent < 0 && errno == EAGAIN)
+		return false;
+	talk->asked = sent == sizeof(question) - 1 && is_users(talk);
+	if (!talk->asked)
 		fail(talk);
 	return talk->asked;
 }

@@ -303,3 +303,75 @@ Test(ras, what_is_no_answer)
 	expect_none(answer);
 	free(answer);
 }
+
+/* Lines of /proc/net/tcp and tcp6 as a CPU with the low byte first has them;
+ * ports are 53000 (CF08), 53001 and 53008 (CF10). */
+#define LINE(local, port, state, user) \
+	"   0: " local ":" port " 00000000:0000 " state \
+	" 00000000:00000000 00:00000000 00000000 " user \
+	"        0 27481 1 ffff8f3 100 0 0 10 0\n"
+#define SIX(local, port, state, user) \
+	"   0: " local ":" port " 00000000000000000000000000000000:0000 " state \
+	" 00000000:00000000 00:00000000 00000000 " user \
+	"        0 27482 1 ffff8f3 100 0 0 10 0\n"
+#define HEAD "  sl  local_address rem_address   st tx_queue rx_queue tr " \
+	"tm->when retrnsmt   uid  timeout inode\n"
+#define ZEROS "00000000000000000000000000000000"
+#define ONE "00000000000000000000000001000000"
+#define MAPPED "0000000000000000FFFF00000100007F"
+
+static const struct {
+	const char *name, *text;
+	bool six;
+	int owner;	/* -1: nobody */
+} owners[] = {
+	{ "127.0.0.1", HEAD LINE("0100007F", "CF08", "0A", " 1000"), false,
+	  1000 },
+	{ "0.0.0.0", HEAD LINE("00000000", "CF08", "0A", "    0"), false, 0 },
+	{ "another port before", HEAD LINE("0100007F", "CF09", "0A", " 1001")
+	  LINE("0100007F", "CF10", "0A", " 1001")
+	  LINE("0100007F", "CF08", "0A", " 1000"), false, 1000 },
+	{ "connections before, ours and theirs", HEAD
+	  LINE("0100007F", "CF08", "01", " 1001")
+	  LINE("0100007F", "CF08", "06", "    0")
+	  LINE("0100007F", "CF08", "0A", " 1000"), false, 1000 },
+	{ "another address before", HEAD
+	  LINE("0200007F", "CF08", "0A", " 1001")
+	  LINE("0200000A", "CF08", "0A", " 1001")
+	  LINE("0100007F", "CF08", "0A", "65534"), false, 65534 },
+	{ "connections only", HEAD LINE("0100007F", "CF08", "01", " 1000"),
+	  false, -1 },
+	{ "127.0.0.1 is not ::1", HEAD
+	  LINE("0100007F", "CF08", "0A", " 1000"), true, -1 },
+	{ "::1", HEAD SIX(ONE, "CF08", "0A", " 1000"), true, 1000 },
+	{ "::1 is not 127.0.0.1", HEAD SIX(ONE, "CF08", "0A", " 1000"), false,
+	  -1 },
+	{ ":: by IPv6", HEAD SIX(ZEROS, "CF08", "0A", " 1000"), true, 1000 },
+	{ ":: by IPv4", HEAD SIX(ZEROS, "CF08", "0A", " 1000"), false, 1000 },
+	{ "::ffff:127.0.0.1", HEAD SIX(MAPPED, "CF08", "0A", " 1000"), false,
+	  1000 },
+	{ "::ffff:127.0.0.1 by IPv6", HEAD
+	  SIX(MAPPED, "CF08", "0A", " 1000"), true, -1 },
+	{ "a cut line", HEAD "   0: 0100007F:CF08 00000000:0000 0A", false,
+	  -1 },
+	{ "a head only", HEAD, false, -1 },
+	{ "nothing", "", false, -1 },
+	{ "no text", NULL, false, -1 },
+};
+
+Test(ras, who_listens)
+{
+	size_t i;
+	uid_t owner;
+	int found;
+
+	if (*(const unsigned char *)&(const int){ 1 } != 1)
+		cr_skip_test("the lines are of another byte order");
+	for (i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
+		found = ddp_ras_find_owner(owners[i].text, owners[i].six,
+					   53000, &owner) < 0 ?
+			-1 : (int)owner;
+		cr_expect_eq(found, owners[i].owner, "%s: %d", owners[i].name,
+			     found);
+	}
+}
