@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "watch/ras.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -247,6 +249,40 @@ int ddp_ras_read(const char *answer, struct ddp_ras *ras)
 		qsort(ras->ranks, ras->count, sizeof(*ras->ranks), compare);
 	find_behind(ras);
 	return 0;
+}
+
+static bool is_among(const struct ifaddrs *own, const char *host)
+{
+	char text[INET6_ADDRSTRLEN];
+	const void *address;
+
+	for (; own; own = own->ifa_next) {
+		if (!own->ifa_addr)
+			continue;
+		address = own->ifa_addr->sa_family == AF_INET ?
+			(const void *)&((const struct sockaddr_in *)
+					own->ifa_addr)->sin_addr :
+			own->ifa_addr->sa_family == AF_INET6 ?
+			(const void *)&((const struct sockaddr_in6 *)
+					own->ifa_addr)->sin6_addr : NULL;
+		if (address && inet_ntop(own->ifa_addr->sa_family, address,
+					 text, sizeof(text)) &&
+		    strcmp(text, host) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Ranks of a node come one after the other, mostly. */
+void ddp_ras_mark(struct ddp_ras *ras, const struct ifaddrs *own)
+{
+	struct ddp_ras_rank *ranks = ras->ranks;
+	size_t i;
+
+	for (i = 0; i < ras->count; i++)
+		ranks[i].here =
+			i > 0 && strcmp(ranks[i].host, ranks[i - 1].host) == 0 ?
+			ranks[i - 1].here : is_among(own, ranks[i].host);
 }
 
 static bool has_launched(const struct ddp_ras_rank *before,

@@ -36,6 +36,7 @@ struct ddp_ras_rank {
 	char host[DDP_RAS_HOST_SIZE];	/* its address, as inet_ntop has it */
 	bool missing;		/* its process does not answer, or does not know
 				 * the communicator: there are no counts */
+	bool here;		/* ddp_ras_mark found it on this node */
 	uint64_t counts[DDP_RAS_FUNCTIONS];
 	uint32_t behind;	/* what more than half of its communicator have
 				 * launched more of a function; or: */
@@ -51,6 +52,11 @@ struct ddp_ras {
  * long, or memory is short: then ras is empty.
  */
 int ddp_ras_read(const char *answer, struct ddp_ras *ras);
+
+struct ifaddrs;
+
+/* Mark the ranks whose host is one of these addresses. */
+void ddp_ras_mark(struct ddp_ras *ras, const struct ifaddrs *own);
 
 /*
  * Who listens at a port where the node itself reaches it: at 127.0.0.1, or

@@ -7,7 +7,6 @@
  * answer nothing happens: NCCL is too old, not in use, or has no RAS.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -97,6 +96,7 @@ static void take(struct ddp_agent *agent)
 {
 	struct ddp_progress *progress = &agent->progress;
 	struct ddp_ras_talk *talk = &progress->ras;
+	struct ifaddrs *own = NULL;
 	struct ddp_ras now;
 	uint32_t i;
 
@@ -108,6 +108,9 @@ static void take(struct ddp_agent *agent)
 	if (ddp_ras_rises(&talk->last, &now))
 		for (i = 0; i < agent->count; i++)
 			progress->ranks[i].idle_ms = 0;
+	if (getifaddrs(&own) == 0)
+		ddp_ras_mark(&now, own);
+	freeifaddrs(own);
 	free(talk->last.ranks);
 	talk->last = now;
 	talk->valid = true;
@@ -221,28 +224,6 @@ void ddp_ras_serve(struct ddp_agent *agent)
 			;
 }
 
-static bool is_ours(const struct ifaddrs *all, const char *host)
-{
-	char text[INET6_ADDRSTRLEN];
-	const void *address;
-
-	for (; all; all = all->ifa_next) {
-		if (!all->ifa_addr)
-			continue;
-		address = all->ifa_addr->sa_family == AF_INET ?
-			(const void *)&((const struct sockaddr_in *)
-					all->ifa_addr)->sin_addr :
-			all->ifa_addr->sa_family == AF_INET6 ?
-			(const void *)&((const struct sockaddr_in6 *)
-					all->ifa_addr)->sin6_addr : NULL;
-		if (address && inet_ntop(all->ifa_addr->sa_family, address,
-					 text, sizeof(text)) &&
-		    strcmp(text, host) == 0)
-			return true;
-	}
-	return false;
-}
-
 static uint32_t find_rank(const struct ddp_processes *all, uint32_t pid)
 {
 	size_t i;
@@ -258,18 +239,14 @@ uint32_t ddp_ras_find_behind(const struct ddp_agent *agent, uint32_t task,
 {
 	const struct ddp_ras_talk *talk = &agent->progress.ras;
 	const struct ddp_ras_rank *rank;
-	struct ifaddrs *addresses = NULL;
 	uint32_t behind = 0;
 	size_t i;
 
-	if (!talk->valid || getifaddrs(&addresses) < 0)
-		return 0;
-	for (i = 0; i < talk->last.count; i++) {
+	for (i = 0; talk->valid && i < talk->last.count; i++) {
 		rank = &talk->last.ranks[i];
-		if (rank->behind > behind && is_ours(addresses, rank->host) &&
+		if (rank->here && rank->behind > behind &&
 		    find_rank(all, rank->pid) == agent->node->slots[task].rank)
 			behind = rank->behind;
 	}
-	freeifaddrs(addresses);
 	return behind;
 }

@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +204,35 @@ Test(ras, who_does_not_answer)
 	cr_expect_eq(ras.ranks[2].behind, DDP_RAS_MISSING);
 	cr_expect_eq(ras.ranks[2].pid, 102);
 	cr_expect_eq(ras.ranks[3].behind, 0, "it only left the communicator");
+	free(ras.ranks);
+}
+
+/* Of ranks 0 to 3 two are at 10.0.0.1, and two at 10.0.0.2. */
+Test(ras, who_is_here)
+{
+	struct sockaddr_in first = { .sin_family = AF_INET };
+	struct sockaddr_in second = { .sin_family = AF_INET };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	struct ifaddrs own[] = {
+		{ .ifa_next = &own[1] },
+		{ .ifa_next = &own[2],
+		  .ifa_addr = (struct sockaddr *)&first },
+		{ .ifa_next = &own[3], .ifa_addr = (struct sockaddr *)&six },
+		{ .ifa_addr = (struct sockaddr *)&second },
+	};
+	struct ddp_ras ras = read_four(ALIKE, ALIKE);
+	size_t i;
+
+	cr_assert_eq(inet_pton(AF_INET, "127.0.0.1", &first.sin_addr), 1);
+	cr_assert_eq(inet_pton(AF_INET, "10.0.0.2", &second.sin_addr), 1);
+	cr_assert_eq(inet_pton(AF_INET6, "fe80::7", &six.sin6_addr), 1);
+	strcpy(ras.ranks[3].host, "fe80::7");
+	ddp_ras_mark(&ras, own);
+	for (i = 0; i < 4; i++)
+		cr_expect_eq(ras.ranks[i].here, i > 1, "%zu", i);
+	ddp_ras_mark(&ras, NULL);
+	for (i = 0; i < 4; i++)
+		cr_expect_not(ras.ranks[i].here, "%zu", i);
 	free(ras.ranks);
 }
 
