@@ -233,11 +233,8 @@ void ddp_hang_add_rank_json(struct ddp_text *text, const struct ddp_step *step,
 	else
 		ddp_text_add(text, "null");
 	ddp_text_add(text, ", \"idle_s\": %u.%03u, \"heartbeats\": %" PRIu64
-		     ", ", of->idle_ms / 1000, of->idle_ms % 1000, of->beats);
-	if (of->behind)
-		ddp_text_add(text, "\"nccl_behind\": %d, ",
-			     of->behind == DDP_RAS_MISSING ? -1 :
-			     (int)of->behind);
-	ddp_text_add(text, "\"stack\": ");
+		     ", \"nccl_behind\": %d, \"stack\": ",
+		     of->idle_ms / 1000, of->idle_ms % 1000, of->beats,
+		     of->behind == DDP_RAS_MISSING ? -1 : (int)of->behind);
 	ddp_text_add_json_lines(text, of->stack);
 }

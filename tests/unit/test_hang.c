@@ -306,11 +306,22 @@ Test(hang, words)
 	ddp_hang_add_json(&text, &step);
 	ddp_hang_add_rank_json(&text, &step, 2);
 	ddp_hang_add_rank_json(&text, &step, 3);
+	ddp_hang_add_rank_json(&text, &step, 1);
+	step.hang->ranks[1].behind = UINT32_MAX;
+	ddp_hang_add_rank_json(&text, &step, 1);
 	expect_text(&text, ", \"seconds\": 60, \"why\": \"stopped\", "
 		    "\"lagging\": [2], \"state\": \"T\", \"waits_in\": "
 		    "\"do_signal_stop\", \"idle_s\": 61.900, \"heartbeats\": "
 		    "12, \"nccl_behind\": 3, \"stack\": [\"barrier (a.py:3)\", "
-		    "\"main\"]");
+		    "\"main\"]"
+		    ", \"state\": \"S\", \"waits_in\": \"futex_wait\", "
+		    "\"idle_s\": 61.900, \"heartbeats\": 12, "
+		    "\"nccl_behind\": 0, \"stack\": [\"?? ()\", "
+		    "\"all_reduce (b.py:1)\"]"
+		    ", \"state\": \"S\", \"waits_in\": \"futex_wait\", "
+		    "\"idle_s\": 61.900, \"heartbeats\": 12, "
+		    "\"nccl_behind\": -1, \"stack\": [\"?? ()\", "
+		    "\"all_reduce (b.py:1)\"]");
 	ddp_step_clear(&step);
 }
 
