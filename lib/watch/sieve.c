@@ -91,11 +91,9 @@ static void notice(struct ddp_sieve *sieve)
 	 * "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11...";
 	 * Slurm 26.05 begins with the time, and says where a task was the cause.
 	 */
-	if (has(sieve, " CANCELLED AT ") && names_step(sieve, "*** STEP ")) {
-		sieve->cancelled |= !has(sieve, " DUE TO TASK FAILURE");
-		sieve->ordered |= has(sieve, " DUE TO TIME LIMIT") ||
-				  has(sieve, " DUE TO PREEMPTION");
-	}
+	sieve->cancelled |= has(sieve, " CANCELLED AT ") &&
+			    !has(sieve, " DUE TO TASK FAILURE") &&
+			    names_step(sieve, "*** STEP ");
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
 	memcpy(text, sieve->line, sieve->length);

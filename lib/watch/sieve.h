@@ -21,7 +21,6 @@ struct ddp_sieve {
 	bool cancelled;			/* slurmstepd has said that it is */
 	bool aborted;			/* srun has, perhaps of another step */
 	bool interrupted;		/* srun sends SIGINT to its ranks */
-	bool ordered;			/* by a time limit, or preemption */
 	struct ddp_text unlaunched;	/* nodes where srun could not start its
 					 * tasks, as "JOB STEP NODE", a line
 					 * each; the caller's */

@@ -11,7 +11,6 @@
 /* Slurm ends others at the earliest 200 ms after a rank: root.c holds it up. */
 enum {
 	TOGETHER_NS = 150000000,
-	ALONE_NS = 100000000,	/* one of a node, before the others */
 	AT_ONCE_NS = 2000000,	/* in which Slurm kills all of a node */
 	SOON_NS = 500000000	/* the same, on a machine that is too busy */
 };
@@ -184,28 +183,6 @@ bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
 	return verdict->kind == DDP_VERDICT_RANK && WIFSIGNALED(rank->status) &&
 	       is_sent(WTERMSIG(rank->status)) && !rank->cause &&
 	       !rank->message;
-}
-
-bool ddp_verdict_is_alone(const struct ddp_verdict *verdict,
-			  const struct ddp_step *step)
-{
-	const struct ddp_step_rank *first = &step->ranks[verdict->rank], *other;
-	uint32_t i, others = 0;
-
-	if (!ddp_verdict_is_sent(verdict, step) ||
-	    WTERMSIG(first->status) != SIGKILL ||
-	    step->nodes[first->node].left)
-		return false;
-	for (i = 0; i < step->world_size; i++) {
-		other = &step->ranks[i];
-		if (i == verdict->rank || !other->known ||
-		    other->node != first->node)
-			continue;
-		others++;
-		if (other->ended && other->at_ns - first->at_ns < ALONE_NS)
-			return false;
-	}
-	return others > 0;
 }
 
 bool ddp_verdict_is_own(const struct ddp_verdict *verdict,

@@ -36,14 +36,6 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step);
 bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
 			 const struct ddp_step *step);
 
-/*
- * Whether SIGKILL has ended it some time before the other ranks of its node, if
- * there are any. Who ends a step sends that to all of them at once; signals for
- * which they can prepare they may take differently.
- */
-bool ddp_verdict_is_alone(const struct ddp_verdict *verdict,
-			  const struct ddp_step *step);
-
 /* Whether it has failed by itself, whatever else has happened. */
 bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
 			const struct ddp_step *step);

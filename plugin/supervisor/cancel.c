@@ -4,9 +4,8 @@
  * then do is no failure. slurmstepd says so; but it says the same where
  * mpi/pmix has the step killed as one of its ranks has ended, and may be faster
  * than that rank's agent. That is by SIGKILL, which agents do not survive, and
- * by which no rank ends with an exit code; or the rank was killed some time
- * before the others of its node. A job that is cancelled may get SIGTERM just
- * before; then slurmctld knows it.
+ * by which no rank ends with an exit code. A job that is cancelled may get
+ * SIGTERM just before; then slurmctld knows it.
  */
 #define _GNU_SOURCE
 #include "supervisor/cancel.h"
@@ -66,26 +65,15 @@ static bool has_lost_agents(const struct ddp_step *step)
 	return false;
 }
 
-/* Whether the verdict speaks against what Slurm has said. */
-static bool is_doubtful(const struct ddp_attempt *attempt)
-{
-	const struct ddp_step *step = &attempt->step;
-	struct ddp_verdict verdict = ddp_verdict_find(step);
-
-	if (verdict.kind != DDP_VERDICT_RANK || attempt->relay.sieve.ordered ||
-	    ddp_verdict_is_own(&verdict, step))
-		return false;
-	if (ddp_verdict_is_sent(&verdict, step))
-		return (attempt->cancelled || attempt->aborted) &&
-		       ddp_verdict_is_alone(&verdict, step);
-	return attempt->cancelled && has_lost_agents(step);
-}
-
 bool ddp_cancel_is_clear(struct ddp_attempt *attempt, int64_t now_ns)
 {
+	struct ddp_verdict verdict = ddp_verdict_find(&attempt->step);
 	struct ddp_child *child = &attempt->child;
 
-	if (!is_doubtful(attempt))
+	if (!attempt->cancelled || !has_lost_agents(&attempt->step) ||
+	    verdict.kind != DDP_VERDICT_RANK ||
+	    ddp_verdict_is_own(&verdict, &attempt->step) ||
+	    ddp_verdict_is_sent(&verdict, &attempt->step))
 		return true;
 	if (!attempt->doubted_ns) {
 		attempt->doubted_ns = now_ns;
@@ -94,7 +82,7 @@ bool ddp_cancel_is_clear(struct ddp_attempt *attempt, int64_t now_ns)
 	if (child->helper)
 		return now_ns - attempt->doubted_ns >= ms(ANSWER_MS);
 	if (child->answer == 0)
-		attempt->cancelled = attempt->aborted = false;
+		attempt->cancelled = false;
 	child->answer = -1;
 	return true;
 }

@@ -98,28 +98,28 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 {
 	static const struct {
 		const char *text;
-		bool cancelled, aborted, ordered;
+		bool cancelled, aborted;
 	} lines[] = {
 		{ "slurmstepd-n1: error: *** STEP 71.2 ON n1 CANCELLED AT "
-		  "2026-11-23T08:57:39 ***\n", true, false, false },
+		  "2026-11-23T08:57:39 ***\n", true, false },
 		{ "slurmstepd: error: *** STEP 71.2+1 ON n1 CANCELLED AT 2026 "
-		  "DUE TO TIME LIMIT ***\n", true, false, true },
+		  "DUE TO TIME LIMIT ***\n", true, false },
 		{ "slurmstepd: error: *** STEP 71.2 ON n1 CANCELLED AT 2026 "
-		  "DUE TO PREEMPTION ***\n", true, false, true },
+		  "DUE TO PREEMPTION ***\n", true, false },
 		{ "[2026-11-23T08:57:39.878] error: *** STEP 71.2 ON n1 "
-		  "CANCELLED AT 2026-11-23T08:57:39 ***\n", true, false, false },
+		  "CANCELLED AT 2026-11-23T08:57:39 ***\n", true, false },
 		{ "[2026-11-23T08:57:39.878] error: *** STEP 71.2 ON n1 "
 		  "CANCELLED AT 2026-11-23T08:57:39 DUE TO TASK FAILURE ***\n",
-		  false, false, false },
-		{ "slurmstepd-n1: error: *** STEP 71.3 ON n1 CANCELLED AT "
-		  "2026-11-23T08:57:39 ***\n", false, false, false },
-		{ "slurmstepd-n1: error: *** STEP 71.20 ON n1 CANCELLED AT "
-		  "2026-11-23T08:57:39 ***\n", false, false, false },
-		{ "srun: Job step aborted: Waiting up to 7 seconds for job "
-		  "step to finish.\n", false, true, false },
-		{ "srun: error: n1: task 0: Killed\n", false, false, false },
-		{ "my *** STEP 71.2 ON n1 was CANCELLED AT noon\n", false,
 		  false, false },
+		{ "slurmstepd-n1: error: *** STEP 71.3 ON n1 CANCELLED AT "
+		  "2026-11-23T08:57:39 ***\n", false, false },
+		{ "slurmstepd-n1: error: *** STEP 71.20 ON n1 CANCELLED AT "
+		  "2026-11-23T08:57:39 ***\n", false, false },
+		{ "srun: Job step aborted: Waiting up to 7 seconds for job "
+		  "step to finish.\n", false, true },
+		{ "srun: error: n1: task 0: Killed\n", false, false },
+		{ "my *** STEP 71.2 ON n1 was CANCELLED AT noon\n", false,
+		  false },
 	};
 	size_t i;
 	char *out;
@@ -131,7 +131,6 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 		cr_expect_str_eq(out, lines[i].text);
 		cr_expect_eq(sieve.cancelled, lines[i].cancelled);
 		cr_expect_eq(sieve.aborted, lines[i].aborted);
-		cr_expect_eq(sieve.ordered, lines[i].ordered);
 		free(out);
 	}
 }

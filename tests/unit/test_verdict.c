@@ -222,41 +222,6 @@ Test(verdict, of_what_a_rank_that_ended_well_may_have_caused)
 	ddp_step_clear(&step);
 }
 
-/* Others of another node tell nothing, as a signal may take time to get there. */
-Test(verdict, of_a_rank_that_was_killed_alone)
-{
-	static const struct {
-		struct end ends[2];
-		bool alone;
-	} cases[] = {
-		{ { { 0, SIGKILL, 10000, NULL, NULL } }, true },
-		{ { { 0, SIGKILL, 10000, NULL, NULL },
-		    { 1, SIGKILL, 10100, NULL, NULL } }, true },
-		{ { { 0, SIGKILL, 10000, NULL, NULL },
-		    { 1, SIGKILL, 10099, NULL, NULL } }, false },
-		{ { { 0, SIGKILL, 10000, NULL, NULL },
-		    { 2, SIGKILL, 5000, NULL, NULL } }, true },
-		{ { { 0, SIGTERM, 10000, NULL, NULL } }, false },
-		{ { { 0, 1 << 8, 10000, NULL, NULL } }, false },
-		{ { { 0, SIGKILL, 10000, "out of memory", NULL } }, false },
-	};
-	struct ddp_verdict verdict = { .kind = DDP_VERDICT_RANK };
-	struct ddp_step step;
-	size_t i, j;
-
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		begin(&step);
-		for (j = 0; j < 2 && cases[i].ends[j].at_ms; j++)
-			add(&step, &cases[i].ends[j]);
-		cr_expect_eq(ddp_verdict_is_alone(&verdict, &step),
-			     cases[i].alone, "case %zu", i);
-		step.nodes[0].left = true;
-		cr_expect_not(ddp_verdict_is_alone(&verdict, &step),
-			      "case %zu", i);
-		ddp_step_clear(&step);
-	}
-}
-
 /* A node that is lost is the cause of what its peers then do. */
 Test(verdict, of_a_lost_node)
 {
