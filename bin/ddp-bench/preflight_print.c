@@ -62,7 +62,10 @@ static void print_json(const struct preflight_summary *summary,
 	puts("]}");
 }
 
-/* What all findings name together, as an option of srun's; if it has names. */
+/*
+ * What all findings name together, as an option of srun's; if it has names, and
+ * there are other nodes.
+ */
 static void print_unfit(const struct preflight_summary *summary,
 			const struct verdict *verdict)
 {
@@ -74,8 +77,8 @@ static void print_unfit(const struct preflight_summary *summary,
 		if (verdict_has(verdict, node))
 			ddp_text_add(&list, "%s%s", count++ > 0 ? "," : "",
 				     host_of(world, node));
-	if (count > 0 && summary->named && !list.failed && !verdict->failed &&
-	    !verdict_has(verdict, -1))
+	if (count > 0 && count < world->node_count && summary->named &&
+	    !list.failed && !verdict->failed && !verdict_has(verdict, -1))
 		fprintf(stderr, "ddp-bench: preflight failed: leave out %d of "
 			"%d nodes: --exclude=%.*s\n", count, world->node_count,
 			(int)list.length, list.data);

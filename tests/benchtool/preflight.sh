@@ -254,9 +254,14 @@ test_preflight_names()
 	result $? 'a node whose name is not known is not one to leave out'
 	export SLURM_STEP_NODELIST='n[0-2]' SLURM_STEP_TASKS_PER_NODE='1(x3)'
 	ranks 1
-	unset SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE
 	check 'but one that Slurm names' \
 		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
+	export CUDA_VISIBLE_DEVICES=99
+	ranks 1 2
+	unset CUDA_VISIBLE_DEVICES SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE
+	test "$(grep -c '^ddp-bench: n[0-2]: the step has 1 GPU here' err)" = 3 &&
+		! grep -q exclude err
+	result $? 'where no node is fit there is none to use instead'
 }
 
 # Nobody listens; then a resolver that hangs while the rank tries on: it has the
