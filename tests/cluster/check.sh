@@ -226,16 +226,16 @@ if ! "${CC:-cc}" -shared -fPIC -o on.so on.c -ldl 2>why; then
 fi
 preload="LD_PRELOAD=$scratch/on.so"
 spares='--ddp-restarts=1 --ddp-spares=1'
-mkdir -p -m 755 fake
-cat >fake/ddp-bench <<'END'
+mkdir -p -m 755 fakes
+cat >fakes/ddp-bench <<'END'
 #!/bin/sh
 # A fake, which names a node of no job
 echo 'ddp-bench: preflight failed: leave out 1 of 3 nodes: --exclude=n9' >&2
 exit 1
 END
-chmod 755 fake/ddp-bench
+chmod 755 fakes/ddp-bench
 # shellcheck disable=SC2086 # several words
-checked "PATH=$scratch/fake:$PATH" -- $spares -n2
+checked "PATH=$scratch/fakes:$PATH" -- $spares -n2
 test "$status" -eq 1 && ! grep -q begun out && ! grep -q 'no spare' err &&
 	grep -q "names n9, which is none of the step's nodes, and so the" err
 result $? 'a node that the step has not is not one without a spare'
