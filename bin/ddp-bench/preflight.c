@@ -88,8 +88,10 @@ static void on_alarm(int number)
 	_exit(1);
 }
 
-/* A resolver has no limit of its own that could be set. end_ms is of
- * ddp_clock_ms. */
+/*
+ * A resolver has no limit of its own that could be set. end_ms is of
+ * ddp_clock_ms.
+ */
 static void set_alarm(const struct preflight *preflight, int64_t end_ms)
 {
 	int64_t left_ms = end_ms - ddp_clock_ms();

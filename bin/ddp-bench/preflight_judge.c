@@ -112,7 +112,8 @@ static bool is_only_slow(struct server *server,
 	return there && 2 * count_behind(server) > server->world.size;
 }
 
-/* Until done, or nothing has come for too long; gpus: what is done needs them.
+/*
+ * Until done, or nothing has come for too long; gpus: what is done needs them.
  */
 static bool collect(struct server *server, bool done(const struct server *),
 		    int count_behind(const struct server *), bool gpus)

@@ -277,8 +277,10 @@ static bool is_behind(const struct ddp_step *step, uint32_t rank)
 	return step->hang->ranks[rank].behind > 0;
 }
 
-/* RAS has compared the ranks of each communicator: take it if it names fewer
- * than what sets the ranks of the step apart. */
+/*
+ * RAS has compared the ranks of each communicator: take it if it names fewer
+ * than what sets the ranks of the step apart.
+ */
 static void ask_nccl(struct ddp_step *step)
 {
 	struct ddp_hang *hang = step->hang;

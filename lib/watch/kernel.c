@@ -11,7 +11,8 @@
 
 /* Fields of /proc/PID/stat: state, startstack, exit_code */
 enum { STATE_FIELD = 3, STACK_FIELD = 28, STATUS_FIELD = 52 };
-enum { LOOK_NS = 300000 };	/* a thread that waits runs for less at a time */
+
+enum { LOOK_NS = 300000 };	/* at a time: a thread that waits runs for less */
 
 /* A field by its number in proc(5), after the second; NULL: it is not there. */
 static const char *find_field(const char *text, int number)

@@ -29,8 +29,10 @@ struct reader {
 	bool ended;		/* the last member was read */
 };
 
-/* Copy a string without its quotes, cut where it is too long; returns what is
- * behind it, or NULL. NCCL's have no backslash. */
+/*
+ * Copy a string without its quotes, cut where it is too long; returns what is
+ * behind it, or NULL. NCCL's have no backslash.
+ */
 static const char *read_string(const char *at, char word[WORD_SIZE])
 {
 	size_t length = strcspn(++at, "\"");
@@ -112,7 +114,8 @@ static void take_of_rank(struct reader *reader, struct ddp_ras_rank *rank,
 	else if (is(member, "host"))
 		snprintf(rank->host, sizeof(rank->host), "%.45s",
 			 member->value);
-	else if (is(member, "unresponsive") && strcmp(member->value, "true") == 0)
+	else if (is(member, "unresponsive") &&
+		 strcmp(member->value, "true") == 0)
 		rank->behind = DDP_RAS_MISSING;
 	else if (is(member, "collective_counts"))
 		reader->counts = true;

@@ -56,8 +56,9 @@ struct ddp_step {
 void ddp_step_clear(struct ddp_step *step);
 
 /*
- * Add the node of a HELLO, if it was not said to be unlaunched. Returns its index; -1 if memory is short, or if this
- * is no part of the step that the first HELLO has named.
+ * Add the node of a HELLO, if it was not said to be unlaunched. Returns its
+ * index; -1 if memory is short, or if this is no part of the step that the first
+ * HELLO has named.
  */
 int ddp_step_add_node(struct ddp_step *step, const struct ddp_wire *hello,
 		      int64_t now_ns);

@@ -80,8 +80,10 @@ static void hang_up(struct ddp_ras_talk *talk)
 	talk->asked = false;
 }
 
-/* What it last said is old now. Where nobody listens it may be at the other
- * address, which is tried at once. */
+/*
+ * What it last said is old now. Where nobody listens it may be at the other
+ * address, which is tried at once.
+ */
 static void fail(struct ddp_ras_talk *talk)
 {
 	if (!talk->asked)
