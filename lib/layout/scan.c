@@ -36,30 +36,38 @@ int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 	return 0;
 }
 
-/* How many letters to change, add or leave out to turn a[length] into b. */
+static size_t min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * How many letters to change, add, leave out or swap with the next, to turn
+ * a[length] into b: that of all beginnings, in three rows of the usual table.
+ * "no" is not meant to be "on".
+ */
 static size_t find_distance(const char *a, size_t length, const char *b)
 {
-	size_t above[32], size = strlen(b), i, k;
+	size_t rows[3][32], size = strlen(b), i, k;
 
 	if (length > 30 || size > 30)
 		return length + size;
 	for (k = 0; k <= size; k++)
-		above[k] = k;
+		rows[0][k] = k;
 	for (i = 1; i <= length; i++) {
-		size_t corner = above[0], change;
+		size_t *row = rows[i % 3], *above = rows[(i + 2) % 3];
 
-		above[0] = i;
+		row[0] = i;
 		for (k = 1; k <= size; k++) {
-			change = corner + (a[i - 1] != b[k - 1]);
-			corner = above[k];
-			if (change > above[k - 1] + 1)
-				change = above[k - 1] + 1;
-			if (change > corner + 1)
-				change = corner + 1;
-			above[k] = change;
+			row[k] = above[k - 1] + (a[i - 1] != b[k - 1]);
+			row[k] = min(row[k], min(row[k - 1], above[k]) + 1);
+			if (length > 2 && i > 1 && k > 1 &&
+			    a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+				row[k] = min(row[k],
+					     rows[(i + 1) % 3][k - 2] + 1);
 		}
 	}
-	return above[size];
+	return rows[length % 3][size];
 }
 
 void ddp_scan_compare(struct ddp_scan_nearest *nearest, const char *text,

@@ -20,9 +20,9 @@ int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 		    uint64_t *value);
 
 /*
- * The known name that is nearest to a text, by the letters to change, add or
- * leave out: begin with { 0 }, and show it every name. name stays NULL where
- * none is like the text.
+ * The known name that is nearest to a text, by the letters to change, add,
+ * leave out or swap with the next: begin with { 0 }, and show it every name.
+ * name stays NULL where none is like the text.
  */
 struct ddp_scan_nearest {
 	const char *name;

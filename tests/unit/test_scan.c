@@ -66,4 +66,10 @@ Test(scan, the_nearest_counts)
 	cr_expect_str_eq(nearest.name, "be");
 	ddp_scan_compare(&nearest, "bet=1", 3, "bet");
 	cr_expect_str_eq(nearest.name, "bet");
+	/* Two letters that are swapped are one mistake. */
+	nearest = (struct ddp_scan_nearest){ 0 };
+	ddp_scan_compare(&nearest, "hepl", 4, "eps");
+	ddp_scan_compare(&nearest, "hepl", 4, "help");
+	cr_expect_str_eq(nearest.name, "help");
+	cr_expect_eq(nearest.distance, 1);
 }
