@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "layout/path.h"
 #include "watch/stack.h"
 
 #ifndef SYS_close_range
@@ -119,18 +120,11 @@ static void describe(struct ddp_agent *agent, uint32_t task,
 static bool find_program(const struct ddp_agent *agent, const char *name,
 			 char path[PATH_MAX])
 {
-	const char *at = agent->path;
-	size_t length;
+	const char *folders = agent->path;
 
-	for (; at && *at; at += length + (at[length] == ':')) {
-		length = strcspn(at, ":");
-		if (length == 0 || *at != '/' ||
-		    length + strlen(name) + 2 > PATH_MAX)
-			continue;
-		sprintf(path, "%.*s/%s", (int)length, at, name);
-		if (access(path, X_OK) == 0)
+	while (ddp_path_next(&folders, name, path))
+		if (*path == '/' && access(path, X_OK) == 0)
 			return true;
-	}
 	return false;
 }
 
