@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "layout/error.h"
@@ -24,7 +26,8 @@ enum {
 	FILE_BYTES = 4 << 20,		/* that Open MPI's files have */
 	PATH = DDP_PRIVATE_SIZE,
 	NAMES = 8,			/* Open MPI makes one file a rank */
-	WAITS = 1000			/* of a millisecond */
+	WAITS = 1000,			/* of a millisecond */
+	YOUNG_S = 60			/* whoever made it locks it by then */
 };
 
 #define VADER "OMPI_MCA_btl_vader_backing_directory"	/* Open MPI 4 */
@@ -33,6 +36,7 @@ enum {
 static struct folder {
 	char path[PATH];
 	bool exists;			/* what has this path is ours */
+	int lock;			/* it, locked; -1 or 0: not */
 	bool hidden;			/* the names were removed once */
 	char names[NAMES][NAME_MAX + 1];
 	int count;			/* of the names that were removed */
@@ -64,6 +68,61 @@ static void begin_name(char name[DDP_PRIVATE_SIZE])
 		strcpy(name, "slurm-ddp.");
 }
 
+/* Tell others that it is in use, until we end. */
+static void lock_folder(void)
+{
+	folder.lock = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder.lock >= 0)
+		flock(folder.lock, LOCK_SH | LOCK_NB);
+}
+
+/* Whether a folder is one of ours that has been there for a while. */
+static bool is_old(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
+	       (status.st_mode & 0777) == 0700 &&
+	       time(NULL) - status.st_mtime > YOUNG_S;
+}
+
+/*
+ * A rank that was killed can have left its folder, and its agent, if it had one,
+ * may have been killed, too. Nobody has that locked. Only Open MPI's files are
+ * removed: a folder with others in it stays.
+ */
+static void remove_left(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+			O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (directory && is_old(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		while ((entry = readdir(directory)) != NULL)
+			if (strncmp(entry->d_name, "vader_segment.", 14) == 0 ||
+			    strncmp(entry->d_name, "sm_segment.", 11) == 0)
+				unlinkat(fd, entry->d_name, 0);
+		unlinkat(parent, name, AT_REMOVEDIR);
+	}
+	if (directory)
+		closedir(directory);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static void remove_all_left(const char *parent)
+{
+	DIR *directory = opendir(parent);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)) != NULL)
+		if (strncmp(entry->d_name, "slurm-ddp.", 10) == 0)
+			remove_left(dirfd(directory), entry->d_name);
+	if (directory)
+		closedir(directory);
+}
+
 static int make_folder(struct ddp_error *error)
 {
 	const char *const *parent = ddp_private_parents;
@@ -71,12 +130,15 @@ static int make_folder(struct ddp_error *error)
 
 	begin_name(name);
 	for (; *parent; parent++) {
+		remove_all_left(*parent);
 		if (snprintf(folder.path, PATH, "%s/%sXXXXXX", *parent, name) >=
 		    PATH)
 			continue;
 		folder.exists = mkdtemp(folder.path) != NULL;
-		if (folder.exists)
+		if (folder.exists) {
+			lock_folder();
 			return 0;
+		}
 	}
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot make a folder "
 			     "for MPI's shared memory in /dev/shm or /tmp: %s; "
@@ -100,6 +162,11 @@ static void remove_folder(void)
 			strcpy(folder.names[folder.count++], entry->d_name);
 	closedir(directory);
 	folder.exists = rmdir(folder.path) < 0;
+	if (folder.exists)
+		return;
+	if (folder.lock > 0)
+		close(folder.lock);
+	folder.lock = -1;
 }
 
 static void restore_file(const char *name)
@@ -122,6 +189,8 @@ static void restore_folder(void)
 	if (folder.count == 0 || folder.exists)
 		return;
 	folder.exists = mkdir(folder.path, 0700) == 0;
+	if (folder.exists)
+		lock_folder();
 	while (folder.exists && folder.count > 0)
 		restore_file(folder.names[--folder.count]);
 }
