@@ -73,8 +73,12 @@ static void read_libddp(char *version, size_t size)
 
 	if (library)
 		*(void **)&get = dlsym(library, "ddp_version");
-	snprintf(version, size, DDP_VERSION " (%s%s)",
-		 get ? LIBDDP_FILE " " : "no " LIBDDP_FILE, get ? get() : "");
+	if (get)
+		snprintf(version, size, DDP_VERSION " (" LIBDDP_FILE " %s)",
+			 get());
+	else
+		snprintf(version, size, DDP_VERSION " (" LIBDDP_FILE
+			 " is not installed)");
 	if (library)
 		dlclose(library);
 }

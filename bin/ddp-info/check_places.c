@@ -26,7 +26,8 @@ static void judge_names(const struct check_world *world,
 			    sizeof(unresolved)))
 		check_say(verdict, CHECK_UNKNOWN, "%.300s", unresolved);
 	else if (check_fact(node, "names", count, sizeof(count)))
-		check_say(verdict, CHECK_OK, "resolves %s other names", count);
+		check_say(verdict, CHECK_OK, "resolves %s other name%s", count,
+			  strcmp(count, "1") == 0 ? "" : "s");
 }
 
 /* Whether an earlier or later node has the same folder. */

@@ -241,6 +241,19 @@ Test(check_nodes, each_fault_is_named_with_its_fix)
 	}
 }
 
+Test(check_nodes, one_name_is_no_plural,
+     .init = make_nodes, .fini = free_nodes)
+{
+	unsigned counts[CHECK_LEVELS];
+	char *text;
+
+	change(2, "names", "names 1");
+	text = examine(counts, config);
+	cr_expect(strstr(text, "names: n2: resolves 1 other name\n"), "%s",
+		  text);
+	free(text);
+}
+
 Test(check_nodes, a_shared_folder_is_named_on_all_that_share_it,
      .init = make_nodes, .fini = free_nodes)
 {
