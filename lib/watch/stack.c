@@ -9,7 +9,10 @@
 
 #include "layout/text.h"
 
-enum { LINE_MAX_BYTES = 200 };
+enum {
+	LINE_MAX_BYTES = 200,
+	FROM_MAX = 150		/* bytes of a library's name that are shown */
+};
 
 /*
  * The function of a line: behind "    " of py-spy, "#1  0x00007f00 in " of gdb,
@@ -35,36 +38,82 @@ static const char *find_function(const char *line)
 	return *at && *at != '\n' ? at : "?";
 }
 
-static void add(char stack[DDP_WIRE_TAIL_SIZE], const char *function,
-		size_t length)
+/* The lines so far, and a run of frames without a name behind them. */
+struct reading {
+	char *stack;
+	int lines;
+	int unnamed;		/* how many */
+	const char *from;	/* " from LIBRARY" of each, or nothing */
+	size_t from_length;
+};
+
+static void add(struct reading *reading, const char *function, size_t length)
 {
 	char line[LINE_MAX_BYTES + 1];
-	size_t used = strlen(stack);
+	size_t used = strlen(reading->stack);
 
 	snprintf(line, sizeof(line), "%.*s", (int)length, function);
 	ddp_text_quote(line);
-	if (used + strlen(line) + 2 <= DDP_WIRE_TAIL_SIZE)
-		sprintf(stack + used, "%s\n", line);
+	if (reading->lines++ < DDP_STACK_LINES &&
+	    used + strlen(line) + 2 <= DDP_WIRE_TAIL_SIZE)
+		sprintf(reading->stack + used, "%s\n", line);
+}
+
+static void add_unnamed(struct reading *reading)
+{
+	char line[LINE_MAX_BYTES];
+
+	if (reading->unnamed == 0)
+		return;
+	snprintf(line, sizeof(line), "?%.*s (%d frame%s without a name)",
+		 (int)(reading->from_length < FROM_MAX ? reading->from_length :
+		       FROM_MAX), reading->from, reading->unnamed,
+		 reading->unnamed == 1 ? "" : "s");
+	reading->unnamed = 0;
+	add(reading, line, strlen(line));
+}
+
+/* "?" or, of gdb, "?? ()" and "?? () from LIBRARY" */
+static void count_unnamed(struct reading *reading, const char *function,
+			  size_t length)
+{
+	static const char unknown[] = "?? ()";
+	size_t skipped = strncmp(function, unknown, strlen(unknown)) == 0 ?
+			 strlen(unknown) : length;
+
+	function += skipped;
+	length -= skipped;
+	if (reading->unnamed &&
+	    (length != reading->from_length ||
+	     memcmp(function, reading->from, length) != 0))
+		add_unnamed(reading);
+	reading->unnamed++;
+	reading->from = function;
+	reading->from_length = length;
 }
 
 void ddp_stack_read(const char *printed, char stack[DDP_WIRE_TAIL_SIZE])
 {
-	const char *line, *function;
-	int lines = 0;
+	struct reading reading = { .stack = stack };
+	const char *line, *next, *function;
 
 	stack[0] = '\0';
-	for (line = printed; *line && lines < DDP_STACK_LINES;
-	     line += line[strcspn(line, "\n")] ? strcspn(line, "\n") + 1 :
-		     strlen(line)) {
+	for (line = printed; *line; line = next) {
+		next = strchrnul(line, '\n');
+		next += *next == '\n';
 		/* py-spy has a line for each thread, and the main one first. */
-		if (lines > 0 && strncmp(line, "Thread ", 7) == 0)
-			return;
+		if (reading.lines > 0 && strncmp(line, "Thread ", 7) == 0)
+			break;
 		function = find_function(line);
-		if (!function)
-			continue;
-		add(stack, function, strcspn(function, "\n"));
-		lines++;
+		if (function && *function == '?') {
+			count_unnamed(&reading, function,
+				      strcspn(function, "\n"));
+		} else if (function) {
+			add_unnamed(&reading);
+			add(&reading, function, strcspn(function, "\n"));
+		}
 	}
+	add_unnamed(&reading);
 }
 
 static bool is_common(const char *line)

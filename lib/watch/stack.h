@@ -10,7 +10,10 @@
 
 enum { DDP_STACK_LINES = 12, DDP_STACK_NAME_SIZE = 128 };
 
-/* Read what py-spy, eu-stack or gdb prints of the first thread. */
+/*
+ * Read what py-spy, eu-stack or gdb prints of the first thread. Frames without
+ * a name that follow each other are one line: "? (3 frames without a name)".
+ */
 void ddp_stack_read(const char *printed, char stack[DDP_WIRE_TAIL_SIZE]);
 
 /*

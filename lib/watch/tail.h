@@ -8,17 +8,20 @@
 
 #include "watch/wire.h"
 
+enum { DDP_TAIL_SIZE = 4 * DDP_WIRE_TAIL_SIZE };	/* frames take much */
+
 /* Zeros are an empty one. */
 struct ddp_tail {
 	uint64_t total;		/* bytes that were ever added */
-	char bytes[DDP_WIRE_TAIL_SIZE];
+	char bytes[DDP_TAIL_SIZE];
 };
 
 void ddp_tail_add(struct ddp_tail *tail, const char *bytes, size_t size);
 
 /*
- * The last lines as a text. It begins with a whole line where one is left, and
- * has '?' in place of NULs.
+ * The last lines as a text, but for those of a stack of C or C++, and Open MPI's
+ * block about MPI_Abort: what made it be printed stands above. It begins with a
+ * whole line where one is left, and has '?' in place of NULs.
  */
 void ddp_tail_get(const struct ddp_tail *tail, char text[DDP_WIRE_TAIL_SIZE]);
 

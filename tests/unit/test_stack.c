@@ -23,14 +23,28 @@ static const struct {
 	{ "PID 42 - process\nTID 42:\n#0  0x00007f6ada804f16 __futex_wait\n"
 	  "#1  0x00007f6ada804f17 pthread_cond_wait@@GLIBC_2.3.2\n"
 	  "#2  0x00007f6ada804f18\n#3  0x00007f6ada804f19 c10d::Work::wait\n",
-	  "__futex_wait\npthread_cond_wait@@GLIBC_2.3.2\n?\n"
+	  "__futex_wait\npthread_cond_wait@@GLIBC_2.3.2\n"
+	  "? (1 frame without a name)\n"
 	  "c10d::Work::wait\n", "c10d::Work::wait" },
 	{ "[New LWP 3]\n0x00007f in __poll () from /lib/libc.so.6\n"
 	  "#0  0x00007f73bb484545 in __poll (fds=0x1) at poll.c:29\n"
 	  "#1  main () at a.c:7\n#10 0x1 in ?? ()\n"
 	  "[Inferior 1 (process 42) detached]\n",
-	  "__poll (fds=0x1) at poll.c:29\nmain () at a.c:7\n?? ()\n",
-	  "main" },
+	  "__poll (fds=0x1) at poll.c:29\nmain () at a.c:7\n"
+	  "? (1 frame without a name)\n", "main" },
+	/* Frames without a name, alone, of a library, and of several. */
+	{ "#0  0x1 in ?? ()\n#1  0x2 in ?? ()\n#2  0x0 in ?? ()\n",
+	  "? (3 frames without a name)\n", "" },
+	{ "#0  0x1 in poll ()\n#1  0x2 in ?? () from /lib/libcuda.so.1\n"
+	  "#2  0x3 in ?? () from /lib/libcuda.so.1\n#3  0x4 in ?? ()\n"
+	  "#4  0x5 in ?? () from /lib/a.so\n#5  0x6 in ?? () from /lib/b.so\n"
+	  "#6  0x7 in main ()\n",
+	  "poll ()\n? from /lib/libcuda.so.1 (2 frames without a name)\n"
+	  "? (1 frame without a name)\n"
+	  "? from /lib/a.so (1 frame without a name)\n"
+	  "? from /lib/b.so (1 frame without a name)\nmain ()\n", "main" },
+	{ "#0  0x1\n#1  0x2\n#2  0x3 main\n",
+	  "? (2 frames without a name)\nmain\n", "main" },
 	{ "#0  0x1 in e\033[31m ()\n", "e?[31m ()\n", "e?[31m" },
 };
 
@@ -65,4 +79,31 @@ Test(stack, is_bounded)
 		lines++;
 	cr_expect_eq(lines, DDP_STACK_LINES);
 	cr_expect_eq(strlen(stack), 12 * 201);
+}
+
+/* Frames without a name do not take the place of those with one. */
+Test(stack, keeps_what_is_below_frames_without_a_name)
+{
+	char printed[4000] = "#0  0x1 in poll ()\n";
+	char stack[DDP_WIRE_TAIL_SIZE];
+	int i;
+
+	for (i = 1; i < 31; i++)
+		sprintf(printed + strlen(printed), "#%d  0x1 in ?? ()\n", i);
+	strcat(printed, "#31 0x1 in main ()\n");
+	ddp_stack_read(printed, stack);
+	cr_expect_str_eq(stack, "poll ()\n? (30 frames without a name)\n"
+			 "main ()\n");
+}
+
+/* Of a library's long name the count behind it has room. */
+Test(stack, of_a_long_library)
+{
+	static const char end[] = "0 (1 frame without a name)\n";
+	char printed[1000], stack[DDP_WIRE_TAIL_SIZE];
+
+	sprintf(printed, "#0  0x1 in ?? () from /%0400d\n", 0);
+	ddp_stack_read(printed, stack);
+	cr_expect_eq(strlen(stack), 150 + strlen(end));
+	cr_expect(strstr(stack, end));
 }

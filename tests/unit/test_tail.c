@@ -31,14 +31,14 @@ Test(tail, of_little_is_all_of_it)
 	cr_expect_str_eq(get(), "one\ntwo?!\n");
 }
 
-/* 1000 lines of 8 bytes: 511 whole ones fit before the NUL. */
+/* 9000 lines of 8 bytes: 511 whole ones fit before the NUL. */
 Test(tail, of_much_begins_with_a_whole_line)
 {
 	char line[16];
 	int i;
 
-	for (i = 0; i < 1000; i++) {
-		snprintf(line, sizeof(line), "line%03d\n", i);
+	for (i = 0; i < 9000; i++) {
+		snprintf(line, sizeof(line), "line%03d\n", i % 1000);
 		add(line);
 	}
 	cr_expect_eq(strlen(get()), 511 * 8);
@@ -46,9 +46,65 @@ Test(tail, of_much_begins_with_a_whole_line)
 	cr_expect_str_eq(text + 510 * 8, "line999\n");
 }
 
+/* As the programs print them; what is no frame stays, whatever it is like. */
+Test(tail, is_without_frames_of_a_stack)
+{
+	static const char frames[] =
+		"[n2:01562] [ 3] /lib/libc.so.6(abort+0xd3)[0x7fa411c2f472]\n"
+		"[n2:01562] [11] /tmp/m(+0x1141)[0x55fe59e75141]\n"
+		"./m(main+0x10)[0x55fe59e75141]\n"
+		"frame #12: c10::Error::Error(int) + 0x57 (0x7f1 in libc10.so)\n"
+		"    #0 0x55d0c0 in main m.c:3\n"
+		"    @     0x7f8a2c3d  f()\n";
+	static const char said[] =
+		"  what():  x[0] is 3\n"
+		"  File \"train.py\", line 9, in <module>\n"
+		"RuntimeError: at [0x7f]: bad\n"
+		"# 1 of 3\n"
+		"frame # 3 is missing\n"
+		"@ 0.5 s\n"
+		"[0xab\n";
+	int i;
+
+	add("free(): invalid pointer\n");
+	add(frames);
+	add(said);
+	/* More than the message takes, and less than the ring. */
+	for (i = 0; i < 25; i++)
+		add(frames);
+	cr_expect_str_eq(get(), "free(): invalid pointer\n"
+			 "  what():  x[0] is 3\n"
+			 "  File \"train.py\", line 9, in <module>\n"
+			 "RuntimeError: at [0x7f]: bad\n"
+			 "# 1 of 3\nframe # 3 is missing\n@ 0.5 s\n[0xab\n");
+}
+
+/* As Open MPI 4.1 prints it; other blocks of its stay. */
+Test(tail, is_without_the_block_of_mpi_abort)
+{
+	static const char ruler[] =
+		"-------------------------------------"
+		"-------------------------------------\n";
+
+	add("a: disk full\n");
+	add(ruler);
+	add("MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\n"
+	    "with errorcode 1.\n\nNOTE: invoking MPI_ABORT causes Open MPI\n");
+	add(ruler);
+	add("b\n");
+	add(ruler);
+	add("An error\n");
+	add(ruler);
+	add("---\n");
+	cr_expect_eq(strncmp(get(), "a: disk full\nb\n----", 19), 0);
+	cr_expect(strstr(text, "\nAn error\n---"));
+	cr_expect_eq(strlen(text), strlen("a: disk full\nb\nAn error\n---\n") +
+		     2 * strlen(ruler));
+}
+
 Test(tail, of_one_long_line_is_its_end)
 {
-	static char bytes[3 * DDP_WIRE_TAIL_SIZE];
+	static char bytes[3 * DDP_TAIL_SIZE];
 
 	memset(bytes, 'a', sizeof(bytes));
 	bytes[sizeof(bytes) - 1] = '\n';
@@ -61,7 +117,7 @@ Test(tail, of_one_long_line_is_its_end)
 
 Test(tail, is_the_same_however_it_is_added)
 {
-	static char bytes[2 * DDP_WIRE_TAIL_SIZE + 17], whole[sizeof(text)];
+	static char bytes[2 * DDP_TAIL_SIZE + 17], whole[sizeof(text)];
 	size_t i, size;
 
 	for (i = 0; i < sizeof(bytes); i++)
