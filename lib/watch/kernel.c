@@ -171,7 +171,6 @@ ddp_kernel_find_share(const struct ddp_kernel_threads *before,
 			continue;
 		sum.ran_ns += share.ran_ns;
 		sum.waited_ns += share.waited_ns;
-		sum.times += share.times;
 	}
 	return sum;
 }

@@ -53,7 +53,7 @@ uint64_t ddp_kernel_read_io(const char *text, const char *name);
 struct ddp_kernel_share {
 	uint64_t ran_ns;	/* on a CPU */
 	uint64_t waited_ns;	/* for one, ready to run */
-	uint64_t times;		/* that they got one */
+	uint64_t times;		/* that a thread got one; of several: 0 */
 };
 
 struct ddp_kernel_thread {
