@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agent: a process of the user's beside the tasks of a node, from before
- * their programs start until the last of them has ended. It tells the step's
- * supervisor (lib/watch) how each task ended, and kills what is left of the
- * step on this node when the supervisor says so, or is lost. Where there is no
- * supervisor it only prints one line, if the first task that fails has left an
- * error file, as PyTorch's @record writes it.
+ * The agent: a process of the user's beside the tasks of a node, until the last
+ * of them has ended. It is made before their programs start, so that it misses
+ * none, and works from when the one does of the task that has made it. It tells
+ * the step's supervisor (lib/watch) how each task ended, and kills what is left
+ * of the step on this node when the supervisor says so, or is lost. Where there
+ * is no supervisor it only prints one line, if the first task that fails has
+ * left an error file, as PyTorch's @record writes it.
  *
  * start.c starts it, agent.c is its loop, talk.c the link to the supervisor,
  * note.c what slurmstepd and the tasks tell it, ends.c the ends of tasks,
@@ -30,9 +31,10 @@
 
 /*
  * Start the agent of these tasks, whose slots say their ranks and pids; task is
- * the one that does it. Sets siblings->agent, and names each slot's files. Where
- * no agent can run, as on a kernel older than 5.9, siblings->agent is not
- * positive, and nothing is reported.
+ * the one that does it, once, and whose memory the agent has afterwards. Sets
+ * siblings->agent, and names each slot's files. Where no agent can run, as on a
+ * kernel older than 5.9, siblings->agent is not positive, and nothing is
+ * reported.
  */
 void ddp_agent_start(const struct ddp_task *task,
 		     struct ddp_siblings *siblings);

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts the agent. It is forked twice, so that the program of the task that
- * starts it has no child that it does not know; and it blocks all signals, as
- * Slurm sends them to every process of a step. Since the kernel treats it as a
- * former part of slurmstepd, the user cannot trace it.
+ * Starts the agent. A process between makes it, so that the program of the task
+ * that starts it has no child that it does not know; and it blocks all signals,
+ * as Slurm sends them to every process of a step. Since the kernel treats it as
+ * a former part of slurmstepd, the user cannot trace it.
+ *
+ * To copy slurmstepd's memory and to give the copy up takes longer than all
+ * that the agent does. So it takes over that of the task, which gives it up
+ * when its program starts. Until then the agent must sleep: both have one
+ * thread's memory, such as errno.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -26,8 +34,15 @@
 
 enum {
 	TASK_FILES = 7,		/* of each: itself, and its output */
-	OTHER_FILES = 64
+	OTHER_FILES = 64,
+	STACK_SIZE = 1 << 20	/* what is touched of it takes memory */
 };
+
+/* What the agent is, in the memory that it takes over. */
+static struct ddp_agent agent;
+
+/* Not 0 while the task has that memory. The kernel clears it. */
+static atomic_int taken;
 
 /* Block all signals, and keep only the agent's own files open. */
 static int leave_task(void)
@@ -61,64 +76,88 @@ static int allow_files(uint32_t tasks)
 }
 
 /* What must be open before the tasks' programs start, or some is missed. */
-static int open_files(struct ddp_agent *agent)
+static int open_files(void)
 {
 	uint32_t i;
 
-	ddp_cause_open(agent);
-	agent->tasks = calloc(agent->count, sizeof(*agent->tasks));
-	if (!agent->tasks)
+	ddp_cause_open(&agent);
+	agent.tasks = calloc(agent.count, sizeof(*agent.tasks));
+	if (!agent.tasks)
 		return -1;
-	for (i = 0; i < agent->count; i++) {
-		agent->tasks[i].pidfd =
-			(int)syscall(SYS_pidfd_open, agent->node->slots[i].pid,
+	for (i = 0; i < agent.count; i++) {
+		agent.tasks[i].pidfd =
+			(int)syscall(SYS_pidfd_open, agent.node->slots[i].pid,
 				     0);
-		if (agent->tasks[i].pidfd < 0)
+		if (agent.tasks[i].pidfd < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void explain(const struct ddp_agent *agent)
+static void explain(void)
 {
 	if (errno == EMFILE)
 		dprintf(DDP_AGENT_SPEAK, "slurm-ddp: on %s: %u tasks are not "
 			"watched, because the limit of open files is too low; "
-			"raise it (ulimit -n %u)\n", agent->host, agent->count,
-			TASK_FILES * agent->count + OTHER_FILES);
+			"raise it (ulimit -n %u)\n", agent.host, agent.count,
+			TASK_FILES * agent.count + OTHER_FILES);
 }
 
-/* In a process between the task and the agent; its memory is the task's. */
-__attribute__((noreturn)) static void fork_agent(const struct ddp_task *task,
-						 struct ddp_siblings *siblings)
+/* What the task does before its program starts must not change it. */
+static int describe(const struct ddp_task *task, struct ddp_siblings *siblings)
 {
-	struct ddp_agent agent = {
+	const char *path = ddp_task_users(task, "PATH");
+
+	agent = (struct ddp_agent){
 		.siblings = siblings,
 		.node = (void *)siblings->memory,
 		.count = siblings->count,
 		.job_id = task->job_id,
 		.step_id = task->step_id,
 		.world_size = task->world_size,
-		.host = task->vars.rank.host,
-		.path = ddp_task_users(task, "PATH"),
+		.host = strdup(task->vars.rank.host),
+		.path = path ? strdup(path) : NULL,
 		.step.session = getsid(0),
 		.progress.ras.port = ddp_ras_find_port(task),
 	};
+	ddp_talk_find(&agent.talk, task);
+	return agent.host && (agent.path || !path) ? 0 : -1;
+}
+
+/* The agent. Until its memory is its own, no call may fail and set errno. */
+static int run_agent(void *nothing)
+{
+	(void)nothing;
+	while (atomic_load(&taken))
+		syscall(SYS_futex, &taken, FUTEX_WAIT, 1, NULL, NULL, 0);
+	ddp_agent_run(&agent);
+	atomic_store(&agent.siblings->agent_done, true);
+	return 0;
+}
+
+/* Returns its pid, or -1. */
+static pid_t make_agent(void)
+{
+	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+			   MAP_STACK, -1, 0);
+
+	return stack == MAP_FAILED ? -1 :
+		clone(run_agent, stack + STACK_SIZE, CLONE_VM | SIGCHLD, NULL);
+}
+
+/* In a process between the task and the agent; its memory is theirs. */
+__attribute__((noreturn)) static void start(struct ddp_siblings *siblings)
+{
 	pid_t pid = -1;
 
-	ddp_talk_find(&agent.talk, task);
 	if (leave_task() == 0) {
-		if (allow_files(agent.count) == 0 && open_files(&agent) == 0)
-			pid = fork();
+		if (allow_files(agent.count) == 0 && open_files() == 0)
+			pid = make_agent();
 		else
-			explain(&agent);
+			explain();
 	}
-	if (pid == 0) {
-		ddp_agent_run(&agent);
-		atomic_store(&siblings->agent_done, true);
-	} else {
-		atomic_store(&siblings->agent, pid);
-	}
+	atomic_store(&siblings->agent, pid);
 	_exit(0);
 }
 
@@ -127,12 +166,16 @@ void ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings)
 	struct ddp_node *node = (void *)siblings->memory;
 	pid_t pid = -1;
 
-	/* Until it ends, the task waits: to copy slurmstepd twice takes long. */
 	if (ddp_stepd.notes[0] >= 0 &&
-	    ddp_errors_name(task, node->slots, siblings->count) == 0)
+	    ddp_errors_name(task, node->slots, siblings->count) == 0 &&
+	    describe(task, siblings) == 0) {
+		/* Of the task's only thread; glibc needs it for others. */
+		atomic_store(&taken, 1);
+		syscall(SYS_set_tid_address, &taken);
 		pid = vfork();
+	}
 	if (pid == 0)
-		fork_agent(task, siblings);
+		start(siblings);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }

@@ -6,12 +6,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +26,11 @@
 #include "agent/copy.h"
 #include "agent/tee_process.h"
 
-enum { TAIL_MS = 100, FINISH_MS = 130 };
+enum {
+	TAIL_MS = 100, FINISH_MS = 130,
+	STACK_SIZE = 1 << 16,
+	THREAD_SIZE = 1 << 20	/* what is touched of it takes memory */
+};
 
 struct stream {
 	struct ddp_note note;		/* kind 0: none */
@@ -30,8 +41,11 @@ struct ddp_tee {
 	uint32_t tasks;
 	struct ddp_copy_state *states;	/* shared with the process, by place */
 	struct stream *streams;		/* by place */
+	struct ddp_tee_process *process;
 	pid_t pid;			/* 0: none */
 	int control;			/* -1: none */
+	int handed;			/* its other end, for the process */
+	sem_t made;			/* there is a process, or pid is -1 */
 	int patience_ms;		/* with a tail */
 	bool finished;
 };
@@ -53,12 +67,16 @@ struct ddp_tee *ddp_tee_create(uint32_t tasks)
 	tee->patience_ms = TAIL_MS;
 	tee->streams = calloc(2 * (size_t)tasks, sizeof(*tee->streams));
 	tee->states = mmap(NULL, states_size(tasks), PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (tee->streams && tee->states != MAP_FAILED)
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (tee->states != MAP_FAILED)
+		tee->process = ddp_tee_process_create(tee->states, tasks);
+	if (tee->streams && tee->process && sem_init(&tee->made, 0, 0) == 0)
 		return tee;
-	if (tee->states == MAP_FAILED)
-		tee->states = NULL;
-	ddp_tee_destroy(tee);
+	ddp_tee_process_destroy(tee->process);
+	if (tee->states != MAP_FAILED)
+		munmap(tee->states, states_size(tasks));
+	free(tee->streams);
+	free(tee);
 	return NULL;
 }
 
@@ -69,23 +87,6 @@ static void close_fds(const int fds[DDP_NOTE_FDS])
 	for (i = 0; i < DDP_NOTE_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-}
-
-void ddp_tee_destroy(struct ddp_tee *tee)
-{
-	uint32_t i;
-
-	if (!tee)
-		return;
-	for (i = 0; tee->streams && i < 2 * tee->tasks; i++)
-		if (tee->streams[i].note.kind)
-			close_fds(tee->streams[i].fds);
-	if (tee->control >= 0)
-		close(tee->control);
-	if (tee->states)
-		munmap(tee->states, states_size(tee->tasks));
-	free(tee->streams);
-	free(tee);
 }
 
 /* Fails only if the process has just ended; another will be note. */
@@ -101,6 +102,50 @@ static void hand_over(const struct ddp_tee *tee, const struct stream *stream)
 	ddp_note_send(tee->control, &stream->note, stream->fds, count);
 }
 
+static int run(void *argument)
+{
+	const struct ddp_tee *tee = argument;
+
+	ddp_tee_run(tee->process, tee->handed);
+	return 0;
+}
+
+/*
+ * A thread that becomes a process: it leaves that its stack and all that libc
+ * keeps for a thread, such as errno. Nobody joins it, so that libc gives these
+ * to no other; and it ends without libc, which would free them.
+ */
+static void *make_process(void *argument)
+{
+	alignas(max_align_t) char stack[STACK_SIZE];
+	struct ddp_tee *tee = argument;
+
+	tee->pid = clone(run, stack + STACK_SIZE, CLONE_VM | SIGCHLD, tee);
+	sem_post(&tee->made);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+/*
+ * The agent's memory is slurmstepd's, and much: a fork, which copies it, would
+ * take longer than all that the process does.
+ */
+static void start_process(struct ddp_tee *tee)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int rc;
+
+	tee->pid = -1;
+	if (pthread_attr_init(&attributes) != 0)
+		return;
+	pthread_attr_setstacksize(&attributes, THREAD_SIZE);
+	rc = pthread_create(&thread, &attributes, make_process, tee);
+	pthread_attr_destroy(&attributes);
+	while (rc == 0 && sem_wait(&tee->made) < 0)
+		;
+}
+
 /* Start a process, and tell it all that is known. */
 static void start(struct ddp_tee *tee)
 {
@@ -109,9 +154,8 @@ static void start(struct ddp_tee *tee)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return;
-	tee->pid = fork();
-	if (tee->pid == 0)
-		ddp_tee_run(ends[1], tee->states, tee->tasks);
+	tee->handed = ends[1];
+	start_process(tee);
 	close(ends[1]);
 	if (tee->pid < 0) {
 		tee->pid = 0;
@@ -179,7 +223,7 @@ static bool is_seen(const struct stream *stream,
 static void read_file(int fd, char tail[DDP_WIRE_TAIL_SIZE])
 {
 	struct ddp_tail file = { .total = 0 };
-	char bytes[DDP_WIRE_TAIL_SIZE];
+	char bytes[DDP_TAIL_SIZE];
 	off_t size = lseek(fd, 0, SEEK_END);
 	ssize_t got;
 

@@ -2,9 +2,10 @@
 /*
  * The tee, ddp-tee: a process of the agent's beside the tasks of a node. It
  * copies what they print to Slurm and to logs, and keeps the last lines of each
- * task's standard error in memory that the agent shares. All here is called by
- * the agent, which keeps every descriptor too: if the tee is killed, another
- * goes on; if the agent is killed, the tee goes on until the last writer ends.
+ * task's standard error. It has the agent's memory, but descriptors of its own.
+ * All here is called by the agent, which keeps every descriptor too: if the tee
+ * is killed, another goes on; if the agent is killed, the tee goes on until the
+ * last writer ends.
  */
 #ifndef DDP_AGENT_TEE_H
 #define DDP_AGENT_TEE_H
@@ -19,11 +20,9 @@ struct ddp_tee;
 
 /*
  * For this many tasks. No process is started yet, as there may be nothing to
- * copy. NULL: out of memory. destroy closes all, but does not end the process;
- * it accepts NULL.
+ * copy. NULL: out of memory. It stays until the agent ends.
  */
 struct ddp_tee *ddp_tee_create(uint32_t tasks);
-void ddp_tee_destroy(struct ddp_tee *tee);
 
 /*
  * Take the descriptors of a DDP_NOTE_OUTPUT message over, and hand them to the

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -27,7 +28,7 @@ enum {
 	FINISH_MS = 100			/* for what Slurm does not read */
 };
 
-struct process {
+struct ddp_tee_process {
 	struct ddp_copy_state *states;
 	uint32_t tasks;
 	struct ddp_copy *copies;	/* by place; from < 0: none */
@@ -50,7 +51,7 @@ static bool is_open(const struct ddp_copy *copy)
 	return copy->state && !(copy->ended && !copy->blocked);
 }
 
-static void add(struct process *process, const struct ddp_note *note,
+static void add(struct ddp_tee_process *process, const struct ddp_note *note,
 		const int fds[DDP_NOTE_FDS])
 {
 	int i, place = ddp_tee_place(note, process->tasks);
@@ -66,7 +67,7 @@ static void add(struct process *process, const struct ddp_note *note,
 	ddp_copy_begin(copy);
 }
 
-static void finish(struct process *process)
+static void finish(struct ddp_tee_process *process)
 {
 	uint32_t i;
 
@@ -77,7 +78,7 @@ static void finish(struct process *process)
 			ddp_copy_widen(&process->copies[i]);
 }
 
-static void listen(struct process *process)
+static void listen(struct ddp_tee_process *process)
 {
 	struct ddp_note note = { 0 };
 	int fds[DDP_NOTE_FDS];
@@ -92,7 +93,7 @@ static void listen(struct process *process)
 }
 
 /* Fill in what to wait for; returns whether any stream is open. */
-static bool prepare(struct process *process)
+static bool prepare(struct ddp_tee_process *process)
 {
 	struct pollfd *fds = process->fds;
 	bool any = false;
@@ -114,7 +115,7 @@ static bool prepare(struct process *process)
 	return any;
 }
 
-static void serve(struct process *process)
+static void serve(struct ddp_tee_process *process)
 {
 	uint32_t i;
 
@@ -131,7 +132,7 @@ static void serve(struct process *process)
 }
 
 /* When all tasks have ended, only a stream that is blocked is waited for. */
-static int patience(const struct process *process)
+static int patience(const struct ddp_tee_process *process)
 {
 	int64_t left = process->deadline_ms - ddp_clock_ms();
 	uint32_t i;
@@ -144,7 +145,7 @@ static int patience(const struct process *process)
 	return 0;
 }
 
-static void work(struct process *process)
+static void work(struct ddp_tee_process *process)
 {
 	nfds_t count = 2 * (nfds_t)process->tasks + 1;
 	int rc;
@@ -175,23 +176,47 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void ddp_tee_run(int control, struct ddp_copy_state *states, uint32_t tasks)
+struct ddp_tee_process *ddp_tee_process_create(struct ddp_copy_state *states,
+					       uint32_t tasks)
 {
-	struct process process = { .states = states, .tasks = tasks };
+	struct ddp_tee_process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->states = states;
+	process->tasks = tasks;
+	process->copies = calloc(2 * (size_t)tasks, sizeof(*process->copies));
+	process->fds = calloc(2 * (size_t)tasks + 1, sizeof(*process->fds));
+	if (process->copies && process->fds)
+		return process;
+	ddp_tee_process_destroy(process);
+	return NULL;
+}
+
+void ddp_tee_process_destroy(struct ddp_tee_process *process)
+{
+	if (!process)
+		return;
+	free(process->copies);
+	free(process->fds);
+	free(process);
+}
+
+/* What one that was killed has left in the memory is not this one's. */
+void ddp_tee_run(struct ddp_tee_process *process, int control)
+{
 	uint32_t i;
 
 	prctl(PR_SET_NAME, "ddp-tee");
 	dup2(control, CONTROL);
 	syscall(SYS_close_range, CONTROL + 1, ~0U, 0);
 	raise_limit();
-	process.copies = calloc(2 * (size_t)tasks, sizeof(*process.copies));
-	process.fds = calloc(2 * (size_t)tasks + 1, sizeof(*process.fds));
-	if (!process.copies || !process.fds ||
-	    pipe2(process.peek, O_CLOEXEC | O_NONBLOCK) < 0)
-		_exit(1);
-	work(&process);
-	for (i = 0; i < 2 * tasks; i++)
-		if (is_open(&process.copies[i]))
-			ddp_copy_flush(&process.copies[i]);
-	_exit(0);
+	memset(process->copies, 0,
+	       2 * (size_t)process->tasks * sizeof(*process->copies));
+	if (pipe2(process->peek, O_CLOEXEC | O_NONBLOCK) < 0)
+		return;
+	work(process);
+	for (i = 0; i < 2 * process->tasks; i++)
+		if (is_open(&process->copies[i]))
+			ddp_copy_flush(&process->copies[i]);
 }

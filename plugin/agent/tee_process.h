@@ -10,11 +10,18 @@
 int ddp_tee_place(const struct ddp_note *note, uint32_t tasks);
 
 /*
- * The process itself: reads messages from control, until DDP_NOTE_FINISH or,
- * where the agent has gone, until all streams have ended. states are shared,
- * by place.
+ * The memory of the process, which it shares with the agent. It gets no other:
+ * if either were killed meanwhile, malloc would stay locked in both. states are
+ * by place. NULL: out of memory.
  */
-void ddp_tee_run(int control, struct ddp_copy_state *states, uint32_t tasks)
-	__attribute__((noreturn));
+struct ddp_tee_process *ddp_tee_process_create(struct ddp_copy_state *states,
+					       uint32_t tasks);
+void ddp_tee_process_destroy(struct ddp_tee_process *process);
+
+/*
+ * The process itself: reads messages from control, until DDP_NOTE_FINISH or,
+ * where the agent has gone, until all streams have ended.
+ */
+void ddp_tee_run(struct ddp_tee_process *process, int control);
 
 #endif
