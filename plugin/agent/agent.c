@@ -234,6 +234,10 @@ static void serve(struct ddp_agent *agent, const struct pollfd *fds)
 		kill_all(agent);
 	if (now >= get_children_deadline(agent))
 		leave_children(agent);
+	if (agent->failed && !agent->told &&
+	    agent->talk.state != DDP_TALK_DIALING && ddp_talk_sent(agent))
+		agent->told = send(DDP_AGENT_NOTES, "", 1, MSG_DONTWAIT |
+				   MSG_NOSIGNAL) == 1;
 }
 
 /* Whether the agent may go: nothing is left to be done, or no time for it. */

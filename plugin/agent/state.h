@@ -203,6 +203,7 @@ struct ddp_agent {
 	const char *path;	/* PATH of the tasks; NULL */
 	struct ddp_watched *tasks;
 	bool failed;		/* a task has */
+	bool told;		/* and slurmstepd knows that it was told of */
 	bool has_first;		/* and this is to be told */
 	struct ddp_error_file first;
 	bool orphaned;

@@ -34,6 +34,7 @@
 enum {
 	SPECIAL_STEPS = 0xfffffffa,	/* batch, interactive, extern, ... */
 	PAUSE_NS = 200000000,
+	TOLD_MS = 1000,			/* beyond the pause */
 	AGENT_MS = 1000,		/* as long as Slurm would sleep */
 	KILL_MS = 100,
 	NOTE_ROOM = 2048		/* bytes of a note in the kernel */
@@ -159,15 +160,36 @@ static int tell_agent(spank_t spank, int status)
  * agent that has lost the supervisor ends them without such a wait, and what
  * tasks said last may be dropped: mostly srun is lost, too.
  */
-static void pause_once(void)
+static void pause_for_words(void)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	const struct ddp_siblings *siblings = ddp_stepd.siblings;
 
-	if (!ddp_stepd.paused &&
-	    !(siblings && atomic_load(&siblings->agent_kills)))
+	if (!(siblings && atomic_load(&siblings->agent_kills)))
 		nanosleep(&pause, NULL);
-	ddp_stepd.paused = true;
+}
+
+/*
+ * An agent that is slow, on a busy machine, must have told the supervisor of the
+ * failure before srun has the step killed for it: the agent may be killed with
+ * it, and what slurmstepd then says is the same as for scancel. It answers once
+ * it has, or if it has nobody to tell.
+ */
+static void wait_for_answer(void)
+{
+	pid_t pid = ddp_stepd.siblings ?
+		    atomic_load(&ddp_stepd.siblings->agent) : 0;
+	struct pollfd fds[] = {
+		{ .fd = ddp_stepd.notes[1], .events = POLLIN },
+		{ .fd = -1, .events = POLLIN },
+	};
+
+	if (pid > 0)
+		fds[1].fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fds[1].fd < 0)
+		return;
+	poll(fds, 2, TOLD_MS);
+	close(fds[1].fd);
 }
 
 /*
@@ -265,8 +287,11 @@ void ddp_root_task_exit(spank_t spank)
 	    ESPANK_SUCCESS)
 		return;
 	told = tell_agent(spank, status);
-	if (status != 0)
-		pause_once();
+	if (status != 0 && !ddp_stepd.paused) {
+		pause_for_words();
+		wait_for_answer();
+		ddp_stepd.paused = true;
+	}
 	if (--ddp_stepd.tasks == 0)
 		end_agent(spank, told == 0);
 }
