@@ -34,7 +34,7 @@ done <<END
 0 -N2 -n2
 END
 warned 0 salloc -N2 --gres=gpu:2
-call login sbatch --wait --ddp -N1 --gres=gpu:2 --ntasks-per-node=2 --wrap true
+call login ./sbatch_wait --ddp -N1 --gres=gpu:2 --ntasks-per-node=2 --wrap true
 equal 'sbatch --ddp with one CPU a rank: warnings' '0 1' \
 	"$status $(grep -c '^sbatch: slurm-ddp: one CPU a rank' err)"
 plugstack optional cpus=trust

@@ -82,7 +82,7 @@ while IFS='|' read -r name inner wanted; do
 	equal "in a --ddp step $name" "$wanted" "$(paste -sd' ' out)"
 done <<'END'
 a task sees them|./left|25
-a job that is submitted does not|sbatch -Q --wait -o batch.out left; cat batch.out|0
+a job that is submitted does not|./sbatch_wait -o batch.out left; cat batch.out|0
 nor one that is allocated|salloc -Q -n1 ./left|0
 what is changed in between stays|export RANK=7 MASTER_PORT=5; srun --overlap sh -c 'echo $RANK $MASTER_PORT $WORLD_SIZE'|7 5
 END

@@ -51,7 +51,7 @@ steps()
 	srun -N2 -n2 sh -c ./given;exit${IFS}$SLURM_PROCID
 	salloc -N2 --gres=gpu:2 --ntasks-per-node=2 srun ./given
 	salloc -N1 srun --pty ./given
-	sbatch --wait -N1 --gres=gpu:2 -o /dev/null given
+	./sbatch_wait -N1 --gres=gpu:2 -o /dev/null given
 	srun --bogus ./given
 	END
 }
