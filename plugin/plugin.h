@@ -107,6 +107,19 @@ extern struct ddp_plugin ddp_plugin;
  */
 #define DDP_TELL_NO_KILL "SLURM_DDP_NO_KILL"
 
+/*
+ * Set in the step of --ddp-check, whose ddp-bench finds out which node does not
+ * resolve the master's name.
+ */
+#define DDP_TELL_CHECKS "SLURM_DDP_CHECKS"
+
+/*
+ * What a dry run is told of the command: "1" if its first word is what each task
+ * would execute, "prolog" if a task prolog may change that, "0" with --multi-prog
+ * and in a container. Not set: that is not known.
+ */
+#define DDP_TELL_COMMAND "SLURM_DDP_COMMAND"
+
 /* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
 #define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"
 

@@ -37,7 +37,8 @@ obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a
 obj/tests/supervisor/%.o: PART_CFLAGS = -I$(srcdir)/plugin
 obj/tests/supervisor/fake_step: obj/tests/supervisor/fake_step.o \
 		$(filter obj/plugin/supervisor/%,$(PLUGIN_OBJ)) \
-		obj/plugin/srun/program.o $(WATCH_LIB) obj/lib/libddp_layout.a
+		obj/plugin/srun/program.o obj/plugin/srun/scontrol.o \
+		$(WATCH_LIB) obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(GCRYPT_LIBS) -pthread $(LIBS)
 
 obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \

@@ -217,21 +217,39 @@ static const char *replace_lost(struct ddp_restart *restart,
 	return NULL;
 }
 
+/* Also those that were late, and had not when there was a verdict. */
+static bool have_ended_so(const struct ddp_step *step, uint32_t status)
+{
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++)
+		if (!step->ranks[i].ended || step->ranks[i].status != status)
+			return false;
+	return true;
+}
+
 /* Why there is no other attempt, whatever the nodes are; NULL: there may be. */
 static const char *find_reason(struct ddp_restart *restart,
 			       const struct ddp_verdict *verdict,
 			       const struct ddp_step *step, bool gone)
 {
-	bool quick = verdict->after_ns <
+	/* The loss of a node is no bug of the program's. */
+	bool quick = verdict->kind != DDP_VERDICT_NODE && verdict->after_ns <
 		     (int64_t)DDP_RESTART_QUICK_S * 1000000000;
 
 	restart->quick = quick ? restart->quick + 1 : 0;
+	if (verdict->kind == DDP_VERDICT_SAVED)
+		return "its ranks have saved, so that the job can be requeued";
 	if (step->noticed)
 		return "its job is about to end";
 	if (verdict->kind == DDP_VERDICT_NONE)
 		return "it is not known which rank or node failed";
 	if (ddp_verdict_code(verdict, step) == DDP_RESTART_NEVER)
 		return "exit code 65 says that it would fail again";
+	if (ddp_verdict_is_refusal(verdict, step) &&
+	    have_ended_so(step, step->ranks[verdict->rank].status))
+		return "all ranks refuse their command line, so that it would "
+			"fail again";
 	if (restart->done == restart->max)
 		return "all its restarts are used up";
 	if (restart->quick >= DDP_RESTART_QUICK_MAX)

@@ -7,19 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "srun: error: ...", "slurmstepd: ...", "slurmstepd-n1: ...". */
-static const char *const beginnings[] = { "srun: ", "slurmstepd" };
+/* Open MPI puts one before and one after what it says, 74 of them. */
+#define RULER "-------------------------------------" \
+	"-------------------------------------\n"
 
-enum { FAILED_MAX = 4096 };
+/*
+ * "srun: error: ...", "slurmstepd: ...", "slurmstepd-n1: ...". And what Open
+ * MPI's ranks say of a peer that is gone: they are sooner than the verdict, and
+ * that "Open MPI failed to TCP connect" is no fault of the network then.
+ */
+static const char *const beginnings[] = {
+	"srun: ", "slurmstepd",
+	RULER "An MPI communication peer process has unexpectedly disconnected",
+	RULER "WARNING: Open MPI failed to TCP connect to a peer MPI process",
+};
+
+enum { SLURMS = 2, FAILED_MAX = 4096 };
 
 enum word { NO, PERHAPS, YES };
 
-/* Whether a line that begins so is Slurm's. */
-static enum word is_slurms(const struct ddp_sieve *sieve)
+/* Whether what begins so has one of the first beginnings. */
+static enum word has_beginning(const struct ddp_sieve *sieve, size_t count)
 {
 	size_t i, length;
 
-	for (i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+	for (i = 0; i < count; i++) {
 		length = strlen(beginnings[i]);
 		if (sieve->length < length)
 			length = sieve->length;
@@ -27,6 +39,12 @@ static enum word is_slurms(const struct ddp_sieve *sieve)
 			return beginnings[i][length] ? PERHAPS : YES;
 	}
 	return NO;
+}
+
+/* Whether it is Slurm's, or is held like that. */
+static enum word is_held(const struct ddp_sieve *sieve)
+{
+	return has_beginning(sieve, sizeof(beginnings) / sizeof(beginnings[0]));
 }
 
 static bool has(const struct ddp_sieve *sieve, const char *words)
@@ -80,12 +98,35 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 		ddp_text_add(&sieve->failed, "%.*s,", (int)length, at);
 }
 
+/*
+ * With --kill-on-bad-exit srun has the step killed when a rank has failed. For
+ * that, too, slurmstepd says that it is cancelled, but srun says it before:
+ * "srun: launch/slurm: _step_signal: Terminating StepId=7.0". Where others cancel
+ * the step, its ranks end only then, and so srun says it later. That may be said
+ * before an agent has told the step's number.
+ */
+static void notice_end(struct ddp_sieve *sieve)
+{
+	static const char words[] = "Terminating StepId=";
+	bool own = sieve->job_id == 0 ? has(sieve, words) :
+		   names_step(sieve, words);
+
+	if (sieve->ends != DDP_SIEVE_GOES_ON)
+		return;
+	if (sieve->cancelled || sieve->aborted) {
+		sieve->ends = DDP_SIEVE_OTHERS;
+	} else if (own && sieve->failed.length > 0) {
+		sieve->ends = DDP_SIEVE_SRUN;
+		sieve->reason = sieve->failed.length;
+	}
+}
+
 static void notice(struct ddp_sieve *sieve)
 {
 	bool dated = sieve->line[0] == '[' && has(sieve, "] error: *** STEP ");
 	char text[sizeof(sieve->line) + 1];
 
-	if (!dated && is_slurms(sieve) != YES)
+	if (!dated && has_beginning(sieve, SLURMS) != YES)
 		return;
 	/*
 	 * "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11...";
@@ -96,17 +137,33 @@ static void notice(struct ddp_sieve *sieve)
 			    names_step(sieve, "*** STEP ");
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
+	notice_end(sieve);
 	memcpy(text, sieve->line, sieve->length);
 	text[sieve->length] = '\0';
 	notice_launch(sieve, text);
 	notice_failure(sieve, text);
 }
 
+/* A ruler that begins nothing that is held has ended something else. */
+static size_t pass_ruler(struct ddp_sieve *sieve, struct ddp_text *out)
+{
+	const size_t length = strlen(RULER);
+
+	if (sieve->now != DDP_SIEVE_DECIDE || is_held(sieve) != NO ||
+	    sieve->length < length || memcmp(sieve->line, RULER, length) != 0)
+		return 0;
+	ddp_text_add_bytes(out, RULER, length);
+	sieve->length -= length;
+	memmove(sieve->line, sieve->line + length, sieve->length);
+	return length;
+}
+
 /* Bytes of one line. before: those of it that have not been decided about. */
 static void add_part(struct ddp_sieve *sieve, const char *bytes, size_t length,
 		     size_t before, struct ddp_text *out)
 {
-	enum word word = is_slurms(sieve);
+	size_t passed = pass_ruler(sieve, out);
+	enum word word = is_held(sieve);
 	bool decides = sieve->now == DDP_SIEVE_DECIDE;
 	struct ddp_text *to;
 
@@ -116,8 +173,32 @@ static void add_part(struct ddp_sieve *sieve, const char *bytes, size_t length,
 		sieve->now = word == YES ? DDP_SIEVE_KEEP : DDP_SIEVE_PASS;
 	to = sieve->now == DDP_SIEVE_KEEP ? &sieve->kept : out;
 	if (decides)
-		ddp_text_add_bytes(to, sieve->line, before);
+		ddp_text_add_bytes(to, sieve->line, before - passed);
 	ddp_text_add_bytes(to, bytes, length);
+}
+
+static bool is_ruler(const struct ddp_sieve *sieve)
+{
+	return sieve->length == strlen(RULER) &&
+	       memcmp(sieve->line, RULER, sieve->length) == 0;
+}
+
+/*
+ * A line is whole. A ruler that is not decided about is one with the next line;
+ * what then is kept ends with another ruler, or when nothing is kept any more.
+ */
+static void end_line(struct ddp_sieve *sieve)
+{
+	bool begins = has_beginning(sieve, SLURMS) == NO &&
+		      is_held(sieve) == YES;
+
+	if (sieve->now == DDP_SIEVE_DECIDE && is_ruler(sieve))
+		return;
+	notice(sieve);
+	if (sieve->now == DDP_SIEVE_KEEP)
+		sieve->in_block = begins ||
+				  (sieve->in_block && !is_ruler(sieve));
+	sieve->length = 0;
 }
 
 void ddp_sieve_add(struct ddp_sieve *sieve, const char *bytes, size_t length,
@@ -131,16 +212,15 @@ void ddp_sieve_add(struct ddp_sieve *sieve, const char *bytes, size_t length,
 		part = end ? (size_t)(end - bytes) + 1 : length;
 		before = sieve->length;
 		if (before == 0)
-			sieve->now = sieve->holds ? DDP_SIEVE_DECIDE :
+			sieve->now = sieve->in_block ? DDP_SIEVE_KEEP :
+				     sieve->holds ? DDP_SIEVE_DECIDE :
 				     DDP_SIEVE_PASS;
 		room = sizeof(sieve->line) - before;
 		memcpy(sieve->line + before, bytes, part < room ? part : room);
 		sieve->length += part < room ? part : room;
 		add_part(sieve, bytes, part, before, out);
-		if (end) {
-			notice(sieve);
-			sieve->length = 0;
-		}
+		if (end)
+			end_line(sieve);
 	}
 }
 
@@ -152,11 +232,13 @@ bool ddp_sieve_keeps(const struct ddp_sieve *sieve)
 
 void ddp_sieve_release(struct ddp_sieve *sieve, struct ddp_text *out)
 {
-	sieve->holds = false;
+	sieve->holds = sieve->in_block = false;
 	if (!sieve->kept.failed)
 		ddp_text_add_bytes(out, sieve->kept.data, sieve->kept.length);
 	if (sieve->now == DDP_SIEVE_DECIDE)
 		ddp_text_add_bytes(out, sieve->line, sieve->length);
+	if (sieve->now == DDP_SIEVE_DECIDE && is_ruler(sieve))
+		sieve->length = 0;
 	sieve->now = DDP_SIEVE_PASS;
 	free(sieve->kept.data);
 	sieve->kept = (struct ddp_text){ 0 };

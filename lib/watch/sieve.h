@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tells Slurm's own lines from the tasks' in what srun prints on stderr, byte
- * by byte. While it holds, lines of Slurm's are kept; all else passes.
+ * by byte. While it holds, lines of Slurm's are kept, and with them the blocks
+ * in which Open MPI's ranks complain of a peer that is gone; all else passes.
  */
 #ifndef DDP_WATCH_SIEVE_H
 #define DDP_WATCH_SIEVE_H
@@ -27,8 +28,15 @@ struct ddp_sieve {
 	struct ddp_text failed;		/* ranks that have, srun says, perhaps
 					 * of another step: "3,0-1,"; the
 					 * caller's */
+	enum {
+		DDP_SIEVE_GOES_ON,
+		DDP_SIEVE_SRUN,		/* srun, as ranks in failed had */
+		DDP_SIEVE_OTHERS	/* slurmstepd, or an srun for others */
+	} ends;				/* who has said first that it ends */
+	size_t reason;			/* SRUN: bytes of failed then */
 	char line[200];			/* the beginning of this line */
 	size_t length;			/* bytes of it; 0: a new line begins */
+	bool in_block;			/* it is of Open MPI's, and is kept */
 	enum { DDP_SIEVE_PASS, DDP_SIEVE_DECIDE, DDP_SIEVE_KEEP } now;
 	struct ddp_text kept;
 };

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 
 #include "layout/tasks.h"
+#include "watch/execve.h"
 #include "watch/hang.h"
 
 void ddp_step_clear(struct ddp_step *step)
@@ -23,6 +25,7 @@ void ddp_step_clear(struct ddp_step *step)
 	}
 	free(step->ranks);
 	free(step->nodes);
+	free(step->slots);
 	memset(step, 0, sizeof(*step));
 }
 
@@ -41,47 +44,87 @@ static int begin(struct ddp_step *step, const struct ddp_wire *hello,
 	return 0;
 }
 
-/* Of a heterogeneous job each component has an id; the job's is the lowest. */
+/* The slot of a name, or the free one where it would be. */
+static uint32_t *find_slot(const struct ddp_step *step, const char *name)
+{
+	uint32_t hash = 2166136261, index;	/* FNV-1a */
+	const char *at;
+
+	for (at = name; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 16777619;
+	for (;; hash++) {
+		index = step->slots[hash & (step->slot_count - 1)];
+		if (index == 0 || strcmp(step->nodes[index - 1].name, name) == 0)
+			return &step->slots[hash & (step->slot_count - 1)];
+	}
+}
+
+/* The components of a heterogeneous step can share a node: its first counts. */
+static void index_node(struct ddp_step *step, uint32_t node)
+{
+	uint32_t *slot = find_slot(step, step->nodes[node].name);
+
+	if (*slot == 0)
+		*slot = node + 1;
+}
+
+/* Room for one more node, with at most half of the slots in use. */
+static int grow(struct ddp_step *step)
+{
+	uint32_t count = step->slot_count ? 2 * step->slot_count : 16, i;
+	struct ddp_step_node *nodes;
+	uint32_t *slots;
+
+	nodes = realloc(step->nodes, (step->node_count + 1) * sizeof(*nodes));
+	if (!nodes)
+		return -1;
+	step->nodes = nodes;
+	if (2 * (step->node_count + 1) <= step->slot_count)
+		return 0;
+	slots = calloc(count, sizeof(*slots));
+	if (!slots)
+		return -1;
+	free(step->slots);
+	step->slots = slots;
+	step->slot_count = count;
+	for (i = 0; i < step->node_count; i++)
+		index_node(step, i);
+	return 0;
+}
+
 int ddp_step_find_node(const struct ddp_step *step, const char *name)
 {
-	uint32_t i;
-
-	for (i = 0; i < step->node_count; i++)
-		if (strcmp(step->nodes[i].name, name) == 0)
-			return (int)i;
-	return -1;
+	return step->node_count ? (int)*find_slot(step, name) - 1 : -1;
 }
 
 int ddp_step_add_node(struct ddp_step *step, const struct ddp_wire *hello,
 		      int64_t now_ns)
 {
-	struct ddp_step_node *nodes, *node;
-	uint32_t i;
+	struct ddp_step_node *node;
+	int lost;
 
 	if (step->world_size == 0 && begin(step, hello, now_ns) < 0)
 		return -1;
 	if (hello->world_size != step->world_size)
 		return -1;
+	/* Of a heterogeneous job each component has an id; the job's is the
+	 * lowest. */
 	if (hello->job_id < step->job_id)
 		step->job_id = hello->job_id;
-	for (i = 0; i < step->node_count; i++) {
-		node = &step->nodes[i];
-		if (!node->unlaunched || strcmp(node->name, hello->node) != 0)
-			continue;
-		node->count = hello->count;
-		node->trip_ns = INT64_MAX;
-		return (int)i;
+	lost = ddp_step_find_node(step, hello->node);
+	if (lost >= 0 && step->nodes[lost].unlaunched) {
+		step->nodes[lost].count = hello->count;
+		step->nodes[lost].trip_ns = INT64_MAX;
+		return lost;
 	}
-	nodes = realloc(step->nodes,
-			(step->node_count + 1) * sizeof(*step->nodes));
-	if (!nodes)
+	if (grow(step) < 0)
 		return -1;
-	step->nodes = nodes;
-	node = &nodes[step->node_count];
+	node = &step->nodes[step->node_count];
 	memset(node, 0, sizeof(*node));
 	strcpy(node->name, hello->node);
 	node->count = hello->count;
 	node->trip_ns = INT64_MAX;
+	index_node(step, step->node_count);
 	return (int)step->node_count++;
 }
 
@@ -111,6 +154,8 @@ static bool is_answer(struct ddp_step *step, uint32_t status)
 {
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 
+	if (step->saves && code == EX_TEMPFAIL)
+		step->noticed = true;
 	if (!step->noticed || code <= 1 ||
 	    (step->answer && step->answer != code))
 		return false;
@@ -121,6 +166,7 @@ static bool is_answer(struct ddp_step *step, uint32_t status)
 void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 		      const struct ddp_wire *wire, int64_t now_ns)
 {
+	char tail[DDP_WIRE_TAIL_SIZE], cause[DDP_FAILURE_SIZE];
 	struct ddp_step_rank *rank;
 
 	if (wire->rank >= step->world_size)
@@ -128,13 +174,15 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 	rank = &step->ranks[wire->rank];
 	if (!rank->known || rank->ended || rank->node != node)
 		return;
+	strcpy(tail, wire->tail);
+	ddp_execve_take(tail, wire->status, cause);
 	rank->ended = true;
 	rank->status = wire->status;
 	rank->at_ns = (int64_t)wire->at_ns;
 	rank->seen_ns = now_ns;
 	rank->message = copy(wire->message);
-	rank->cause = copy(wire->cause);
-	rank->tail = copy(wire->tail);
+	rank->cause = copy(*cause ? cause : wire->cause);
+	rank->tail = copy(tail);
 	if (step->ended++ == 0)
 		step->end_ns = now_ns;
 	rank->answered = is_answer(step, wire->status);

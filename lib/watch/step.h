@@ -17,7 +17,8 @@ struct ddp_step_node {
 	int64_t offset_ns;		/* add it to the node's own times */
 	int64_t trip_ns;		/* round trip by which it is known */
 	bool lost, orphaned;		/* it does not answer; no slurmstepd */
-	bool unlaunched;		/* lost: srun could not reach it */
+	bool unlaunched;		/* lost before its tasks had begun */
+	bool awaited;			/* and srun still waits for it */
 	bool left;			/* its agent has: no more is told */
 	int64_t left_ns;		/* since then */
 	bool silent;			/* it does not answer, or did not then */
@@ -36,6 +37,12 @@ struct ddp_step_rank {
 	char *gpus, *message, *cause, *tail;	/* as in a ddp_wire; NULL: "" */
 };
 
+/* The time of --ddp-grace. */
+struct ddp_step_grace {
+	uint32_t seconds;
+	int64_t began_ns, over_ns;	/* ranks got SIGTERM; and SIGKILL; 0 */
+};
+
 struct ddp_step {
 	uint32_t job_id, step_id;
 	uint32_t world_size;		/* 0: no agent has connected yet */
@@ -44,11 +51,17 @@ struct ddp_step {
 	bool noticed;			/* they got --ddp-signal: from now on
 					 * one exit code, which is not 1, is
 					 * their answer */
+	bool saves;			/* --ddp-signal was given: 75, by which
+					 * ranks say that they have saved, is
+					 * the answer to any signal */
 	int answer;			/* that code; 0: none yet */
 	int64_t end_ns;			/* when the first end was heard of */
 	int64_t start_ns;		/* of its first agent */
+	struct ddp_step_grace grace;
 	uint32_t node_count;
 	struct ddp_step_node *nodes;
+	uint32_t *slots;		/* by name: the index of a node, and 1 */
+	uint32_t slot_count;		/* a power of two */
 	struct ddp_step_rank *ranks;	/* world_size of them */
 	struct ddp_hang *hang;		/* see hang.h; NULL: nobody asked */
 };

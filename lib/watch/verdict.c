@@ -5,7 +5,9 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 
+#include "layout/ranks.h"
 #include "watch/hang.h"
 
 /* Slurm ends others at the earliest 200 ms after a rank: root.c holds it up. */
@@ -21,8 +23,7 @@ static bool has_failed(const struct ddp_step_rank *rank)
 }
 
 /* Of several at the same time, the lowest rank. */
-static void find_rank(const struct ddp_step *step, struct ddp_verdict *first,
-		      int64_t *first_ns)
+static void find_rank(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	uint32_t i;
 	int64_t at_ns;
@@ -31,18 +32,17 @@ static void find_rank(const struct ddp_step *step, struct ddp_verdict *first,
 		if (!has_failed(&step->ranks[i]))
 			continue;
 		at_ns = ddp_step_end_ns(step, i);
-		if (first->kind != DDP_VERDICT_NONE && at_ns >= *first_ns)
+		if (first->kind != DDP_VERDICT_NONE && at_ns >= first->at_ns)
 			continue;
 		first->kind = DDP_VERDICT_RANK;
 		first->rank = i;
 		first->node = step->ranks[i].node;
-		*first_ns = at_ns;
+		first->at_ns = at_ns;
 	}
 }
 
 /* A node's loss is the cause of what happens at the same time. */
-static void find_node(const struct ddp_step *step, struct ddp_verdict *first,
-		      int64_t *first_ns)
+static void find_node(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	const struct ddp_step_node *node;
 	uint32_t i;
@@ -51,11 +51,11 @@ static void find_node(const struct ddp_step *step, struct ddp_verdict *first,
 		node = &step->nodes[i];
 		if ((!node->lost && !node->orphaned) ||
 		    (first->kind != DDP_VERDICT_NONE &&
-		     node->lost_ns > *first_ns))
+		     node->lost_ns > first->at_ns))
 			continue;
 		first->kind = DDP_VERDICT_NODE;
 		first->node = i;
-		*first_ns = node->lost_ns;
+		first->at_ns = node->lost_ns;
 	}
 }
 
@@ -129,11 +129,10 @@ static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
  * rank writes of that can be earlier. Slurm kills nobody as soon, and what ended
  * later has not made others end.
  */
-static void find_killed(const struct ddp_step *step, struct ddp_verdict *first,
-			int64_t *first_ns)
+static void find_killed(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	const struct ddp_step_rank *told = &step->ranks[first->rank], *rank;
-	int64_t at_ns, limit_ns = *first_ns + TOGETHER_NS;
+	int64_t at_ns, limit_ns = first->at_ns + TOGETHER_NS;
 	uint32_t i;
 
 	if (first->kind != DDP_VERDICT_RANK || !told->message)
@@ -148,30 +147,50 @@ static void find_killed(const struct ddp_step *step, struct ddp_verdict *first,
 			continue;
 		first->rank = i;
 		first->node = rank->node;
-		*first_ns = limit_ns = at_ns;
+		first->at_ns = limit_ns = at_ns;
 	}
+}
+
+/* Whether no rank has failed, though Slurm takes their exit code for that. */
+static bool have_saved(const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank;
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++) {
+		rank = &step->ranks[i];
+		if (!rank->ended || !WIFEXITED(rank->status) ||
+		    WEXITSTATUS(rank->status) != EX_TEMPFAIL)
+			return false;
+	}
+	return step->world_size > 0;
 }
 
 struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 {
 	struct ddp_verdict first = { .kind = DDP_VERDICT_NONE };
-	int64_t first_ns = 0;
 
 	if (step->hang && step->hang->judged_ns) {
 		first.kind = DDP_VERDICT_HANG;
 		first.after_ns = step->hang->judged_ns - step->start_ns;
 		return first;
 	}
-	find_rank(step, &first, &first_ns);
-	find_killed(step, &first, &first_ns);
-	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first_ns))
+	if (have_saved(step)) {
+		first.kind = DDP_VERDICT_SAVED;
+		return first;
+	}
+	find_rank(step, &first);
+	find_killed(step, &first);
+	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first.at_ns))
 		first.kind = DDP_VERDICT_SIGNAL;
 	else if (first.kind == DDP_VERDICT_RANK &&
 		 is_doubtful(step, first.rank))
 		first.kind = DDP_VERDICT_NONE;
-	find_node(step, &first, &first_ns);
-	if (first.kind != DDP_VERDICT_NONE && first_ns > step->start_ns)
-		first.after_ns = first_ns - step->start_ns;
+	find_node(step, &first);
+	if (first.kind == DDP_VERDICT_RANK)
+		ddp_verdict_find_together(&first, step);
+	if (first.kind != DDP_VERDICT_NONE && first.at_ns > step->start_ns)
+		first.after_ns = first.at_ns - step->start_ns;
 	return first;
 }
 
@@ -183,6 +202,23 @@ bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
 	return verdict->kind == DDP_VERDICT_RANK && WIFSIGNALED(rank->status) &&
 	       is_sent(WTERMSIG(rank->status)) && !rank->cause &&
 	       !rank->message;
+}
+
+bool ddp_verdict_is_before(const struct ddp_verdict *verdict,
+			   const struct ddp_step *step, const char *ranks)
+{
+	bool before = false;
+	uint32_t i;
+
+	if (verdict->kind != DDP_VERDICT_RANK)
+		return false;
+	for (i = 0; i < step->world_size && !before; i++)
+		before = step->ranks[i].ended && ddp_ranks_has(ranks, i) &&
+			 (ddp_step_end_ns(step, verdict->rank) <=
+			  ddp_step_end_ns(step, i) ||
+			  (verdict->together > 0 &&
+			   ddp_verdict_is_alike(verdict, step, i)));
+	return before;
 }
 
 bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
@@ -210,27 +246,4 @@ int ddp_verdict_code(const struct ddp_verdict *verdict,
 		return DDP_HANG_CODE;
 	return verdict->kind == DDP_VERDICT_RANK ?
 		ddp_step_code(step->ranks[verdict->rank].status) : 1;
-}
-
-static bool is_of(const struct ddp_verdict *verdict, uint32_t rank,
-		  uint32_t node)
-{
-	return verdict->kind == DDP_VERDICT_RANK ? rank == verdict->rank :
-		node == verdict->node;
-}
-
-uint32_t ddp_verdict_others(const struct ddp_verdict *verdict,
-			    const struct ddp_step *step)
-{
-	const struct ddp_step_rank *rank;
-	uint32_t i, count = 0;
-
-	if (verdict->kind == DDP_VERDICT_HANG)
-		return 0;
-	for (i = 0; i < step->world_size; i++) {
-		rank = &step->ranks[i];
-		if (rank->known && !is_of(verdict, i, rank->node))
-			count += !rank->ended || has_failed(rank);
-	}
-	return count;
 }

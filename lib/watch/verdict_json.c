@@ -44,7 +44,7 @@ static void add_verdict(struct ddp_text *text,
 	static const char *const kinds[] = {
 		[DDP_VERDICT_NONE] = "none", [DDP_VERDICT_RANK] = "rank",
 		[DDP_VERDICT_NODE] = "node", [DDP_VERDICT_SIGNAL] = "signal",
-		[DDP_VERDICT_HANG] = "hang",
+		[DDP_VERDICT_HANG] = "hang", [DDP_VERDICT_SAVED] = "saved",
 	};
 	const struct ddp_step_rank *rank;
 
@@ -69,6 +69,7 @@ static void add_verdict(struct ddp_text *text,
 		add_text(text, "message", rank->message);
 		ddp_text_add(text, ", \"stderr\": ");
 		ddp_text_add_json_lines(text, rank->tail);
+		ddp_verdict_add_alike_json(text, verdict, step);
 	}
 	if (verdict->kind == DDP_VERDICT_HANG) {
 		add_after(text, verdict);

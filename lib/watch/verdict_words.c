@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a verdict is said, to people. */
+/* How a verdict is said, to people, where somebody is named. */
 #define _GNU_SOURCE
 #include "watch/verdict.h"
 
@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 
 #include "watch/hang.h"
 #include "watch/link.h"
+#include "watch/nodes.h"
 #include "watch/who.h"
 
-enum { AT_ONCE_NS = 500000000 };	/* Slurm kills all nodes of a step */
+enum { LOST_NS = 1500000000 };	/* nodes are heard of once a second */
 
 static void add_status(struct ddp_text *text, uint32_t status)
 {
@@ -117,8 +119,40 @@ static void add_had_ended(struct ddp_text *text, uint32_t rank,
 		     count == 1 ? "it" : "them");
 }
 
-static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
-		     const struct ddp_step *step)
+/* Whether it ran when those of the verdict that is the context had failed. */
+static bool still_ran(const struct ddp_step *step, uint32_t rank,
+		      const void *context)
+{
+	return step->ranks[rank].ended ?
+		!ddp_verdict_is_in_time(context, step, rank) :
+		ddp_verdict_still_runs(step, rank, NULL);
+}
+
+static void add_together(struct ddp_text *text,
+			 const struct ddp_verdict *verdict,
+			 const struct ddp_step *step)
+{
+	bool any = false;
+	uint32_t i;
+
+	ddp_text_add(text, "slurm-ddp: ");
+	if (verdict->together == step->world_size)
+		ddp_text_add(text, "all ");
+	else
+		ddp_text_add(text, "%u of ", verdict->together);
+	ddp_text_add(text, "%u ranks failed in the same way", step->world_size);
+	for (i = 0; i < step->world_size && !any; i++)
+		any = still_ran(step, i, verdict);
+	if (any) {
+		ddp_text_add(text, ", while ");
+		ddp_who_add(text, step, still_ran, verdict);
+		ddp_text_add(text, " still ran");
+	}
+	ddp_text_add(text, ", after ");
+}
+
+static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
+		      const struct ddp_step *step)
 {
 	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
 
@@ -129,6 +163,17 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 	if (rank->gpus)
 		ddp_text_add_quoted(text, "GPU %s, ", rank->gpus);
 	ddp_text_add(text, "pid %u) after ", rank->pid);
+}
+
+static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
+
+	if (verdict->together > 0)
+		add_together(text, verdict, step);
+	else
+		add_first(text, verdict, step);
 	add_seconds(text, verdict->after_ns);
 	ddp_text_add(text, ": ");
 	if (rank->cause)
@@ -142,22 +187,71 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		add_tail(text, verdict->rank, rank->tail);
 }
 
+/* Whether a node was lost with the first one, and in the same way. */
+static bool is_lost_with(const struct ddp_step_node *first,
+			 const struct ddp_step_node *node)
+{
+	return (node->lost || node->orphaned) &&
+	       node->orphaned == first->orphaned &&
+	       node->unlaunched == first->unlaunched &&
+	       node->awaited == first->awaited &&
+	       node->lost_ns - first->lost_ns < LOST_NS;
+}
+
+/* Returns whether there are several. */
+static bool add_names(struct ddp_text *text, const struct ddp_step_node *first,
+		      const struct ddp_step *step)
+{
+	const char **names = calloc(step->node_count, sizeof(*names));
+	uint32_t i, count = 0;
+
+	for (i = 0; names && i < step->node_count; i++)
+		if (is_lost_with(first, &step->nodes[i]))
+			names[count++] = step->nodes[i].name;
+	ddp_text_add(text, count > 1 ? "nodes " : "node ");
+	if (count > 1)
+		ddp_nodes_add(text, names, count);
+	else
+		ddp_text_add_string(text, first->name);
+	free(names);
+	return count > 1;
+}
+
 static void add_node(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step)
 {
 	const struct ddp_step_node *node = &step->nodes[verdict->node];
+	bool many;
 
-	ddp_text_add(text, "slurm-ddp: node ");
-	ddp_text_add_string(text, node->name);
-	ddp_text_add(text, " was lost first, after ");
+	ddp_text_add(text, "slurm-ddp: ");
+	many = add_names(text, node, step);
+	ddp_text_add(text, " %s lost first, after ", many ? "were" : "was");
 	add_seconds(text, verdict->after_ns);
 	if (node->orphaned)
-		ddp_text_add(text, ": its slurmstepd has ended\n");
+		ddp_text_add(text, many ? ": their slurmstepds have ended\n" :
+			     ": its slurmstepd has ended\n");
+	else if (node->unlaunched && node->awaited)
+		ddp_text_add(text, ": srun could not start tasks there, as %s "
+			     "not answer\n", many ? "their slurmds do" :
+			     "its slurmd does");
 	else if (node->unlaunched)
 		ddp_text_add(text, ": srun could not start tasks there\n");
 	else
-		ddp_text_add(text, ": it has not answered for %d s\n",
+		ddp_text_add(text, ": %s not answered for %d s\n",
+			     many ? "they have" : "it has",
 			     DDP_LINK_SILENCE_MS / 1000);
+}
+
+static void add_saved(struct ddp_text *text, const struct ddp_step *step)
+{
+	ddp_text_add(text, "slurm-ddp: ");
+	if (step->world_size > 1)
+		ddp_text_add(text, "all %u ranks", step->world_size);
+	else
+		ddp_text_add(text, "rank 0");
+	ddp_text_add(text, " ended with exit code %d: %s saved, and there is more "
+		     "to do\n", EX_TEMPFAIL,
+		     step->world_size > 1 ? "they have" : "it has");
 }
 
 void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
@@ -169,95 +263,6 @@ void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		add_node(text, verdict, step);
 	else if (verdict->kind == DDP_VERDICT_HANG)
 		ddp_hang_add_words(text, step);
-}
-
-void ddp_verdict_add_others(struct ddp_text *text, uint32_t others)
-{
-	if (others > 0)
-		ddp_text_add(text, "slurm-ddp: %u other rank%s ended because "
-			     "of it\n", others, others == 1 ? "" : "s");
-}
-
-/* Whether all agents were killed at once; and one that has left; or NULL. */
-static const struct ddp_step_node *find_left(const struct ddp_step *step,
-					     bool *at_once)
-{
-	const struct ddp_step_node *left = NULL, *node;
-	uint32_t i;
-
-	*at_once = true;
-	for (i = 0; i < step->node_count; i++) {
-		node = &step->nodes[i];
-		if (!node->left || node->silent || (left &&
-		    llabs(node->left_ns - left->left_ns) > AT_ONCE_NS))
-			*at_once = false;
-		if (node->left && (!left || node->silent))
-			left = node;
-	}
-	return left;
-}
-
-void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step,
-			     bool went_on)
-{
-	bool at_once;
-	const struct ddp_step_node *left = find_left(step, &at_once);
-
-	if (!left)
-		return;
-	ddp_text_add(text, "slurm-ddp: which rank failed first, if any, is not "
-		     "known: ");
-	if (at_once && !went_on) {
-		ddp_text_add(text, "the whole step was killed at once, as "
-			     "scancel and MPI_Abort have it done\n");
-		return;
-	}
-	ddp_text_add_quoted(text, "the ddp-agent of node %s %s", left->name,
-			    left->silent ? "had stopped to answer" :
-			    "ended before its ranks did");
-	ddp_text_add(text, "\n");
-}
-
-static bool has_ended(const struct ddp_step *step, uint32_t rank,
-		      const void *context)
-{
-	return step->ranks[rank].ended == *(const bool *)context;
-}
-
-void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step)
-{
-	static const bool yes = true, no = false;
-
-	ddp_text_add(text, "slurm-ddp: ");
-	ddp_who_add(text, step, has_ended, &yes);
-	ddp_text_add(text, " ended with exit code 0 a while ago, and ");
-	ddp_who_add(text, step, has_ended, &no);
-	ddp_text_add(text, " still run%s; do they wait for each other?\n",
-		     step->world_size - step->ended == 1 ? "s" : "");
-}
-
-static bool is_well(const struct ddp_step *step, uint32_t rank,
-		    const void *context)
-{
-	const struct ddp_step_rank *of = &step->ranks[rank];
-
-	return (of->ended && of->status == 0) == *(const bool *)context;
-}
-
-void ddp_verdict_add_gone(struct ddp_text *text, const struct ddp_step *step)
-{
-	static const bool yes = true, no = false;
-	uint32_t i, well = 0;
-
-	for (i = 0; i < step->world_size; i++)
-		well += is_well(step, i, &yes);
-	if (well == 0 || step->known < step->world_size ||
-	    well == step->world_size)
-		return;
-	ddp_text_add(text, "slurm-ddp: ");
-	ddp_who_add(text, step, is_well, &yes);
-	ddp_text_add(text, " had ended with exit code 0 when the step was "
-		     "killed; did ");
-	ddp_who_add(text, step, is_well, &no);
-	ddp_text_add(text, " wait?\n");
+	else if (verdict->kind == DDP_VERDICT_SAVED)
+		add_saved(text, step);
 }

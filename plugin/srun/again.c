@@ -46,6 +46,11 @@ static void check_spares(void)
 	if (rival)
 		ddp_srun_refuse("--ddp-spares: chooses the nodes of the step, "
 				"as %s does; leave out one of them", rival);
+	/* In the environment it gives way to --overlap. */
+	if (ddp_cli_isset("exclusive") && !getenv("SLURM_EXCLUSIVE"))
+		ddp_srun_refuse("--ddp-spares: a restart without a lost node "
+				"needs --overlap, which srun refuses beside "
+				"--exclusive; leave out one of them");
 	if (getenv("SLURM_HET_SIZE"))
 		ddp_srun_refuse("--ddp-spares: is not for heterogeneous jobs; "
 				"leave it out");
@@ -272,6 +277,8 @@ bool ddp_again_place(bool checks)
 	if (checks)
 		check_nodes(&restart);
 	add_nodes(&restart);
+	if (restart.overlap)
+		ddp_rerun_insert("--overlap");
 	scale("ntasks", "SLURM_NTASKS", restart.count);
 	scale("ntasks", "SLURM_NPROCS", restart.count);
 	scale("gpus", "SLURM_GPUS", restart.count);
@@ -309,9 +316,9 @@ static void check_kill(const char *job_id)
 	if (getenv(DDP_TELL_NO_KILL) || has_line(job_id))
 		return;
 	slurm_info("slurm-ddp: --ddp-spares: when Slurm gives a lost node up, "
-		   "it ends job %s unless that has --no-kill: this can be "
-		   "seen where sbatch or salloc has --ddp as well, or an "
-		   "#SBATCH line has --no-kill", job_id);
+		   "it ends job %s, unless that has --no-kill; give sbatch or "
+		   "salloc that, with --ddp beside it, by which srun knows of "
+		   "it", job_id);
 }
 
 void ddp_again_read(struct ddp_restart *restart)

@@ -63,8 +63,8 @@ void ddp_asked_read(struct ddp_request *request)
 	if (!nodes && ddp_cli_get("nodelist"))
 		nodes = ddp_cli_get_default("nodes");
 	request->nodes = nodes;
-	request->nodes_typed = get_typed("nodes", "SLURM_JOB_NUM_NODES") !=
-			       NULL;
+	request->nodes_typed = ddp_cli_typed('N') ||
+			       get_typed("nodes", "SLURM_JOB_NUM_NODES");
 	request->ntasks = ddp_cli_get("ntasks");
 	request->ntasks_per_node = ddp_cli_get("ntasks-per-node");
 	request->ntasks_per_gpu = ddp_cli_get("ntasks-per-gpu");

@@ -19,6 +19,7 @@
 #include "srun/mpi.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
+#include "srun/scontrol.h"
 
 /* Whether Slurm opens a file of this name on the nodes. */
 static bool is_of_task(const char *name)
@@ -87,6 +88,38 @@ void ddp_check_tasks(void)
 				"plugins; give --ntasks-per-node");
 }
 
+/* In one of Slurm's or of another plugin's, as --container-image of pyxis. */
+static bool is_in_container(void)
+{
+	char **argv = ddp_arguments_read();
+	bool found = false;
+	int i;
+
+	for (i = 1; argv && argv[i] && i < ddp_arguments_parsed(); i++)
+		found |= strncmp(argv[i], "--container", 11) == 0;
+	ddp_arguments_free(argv);
+	return found;
+}
+
+/*
+ * Tell the tasks whether the command's first word is what they would execute. A
+ * line of scontrol is "TaskProlog              = (null)", or has a path.
+ */
+static void tell_command(void)
+{
+	static const char key[] = "\nTaskProlog";
+	bool given = ddp_cli_isset("task-prolog");
+	char *config = given ? NULL : ddp_scontrol_show("config", NULL);
+	const char *at = config ? strstr(config, key) : NULL;
+
+	at = at ? at + strcspn(at, "=") : NULL;
+	if (given || (at && strncmp(at, "= (null)", 8) != 0))
+		ddp_rerun_add(DDP_TELL_COMMAND, "prolog");
+	else if (at)
+		ddp_rerun_add(DDP_TELL_COMMAND, "1");
+	free(config);
+}
+
 void ddp_check_dry_run(void)
 {
 	static const char *const programs[] = {
@@ -101,6 +134,11 @@ void ddp_check_dry_run(void)
 		if (ddp_cli_isset(programs[i]))
 			ddp_srun_refuse("--ddp=dry-run: runs nothing of yours; "
 					"leave out --%s", programs[i]);
+	/* Of one component it is said to all. */
+	if (ddp_cli_isset("multi-prog") || is_in_container())
+		ddp_rerun_add(DDP_TELL_COMMAND, "0");
+	else if (ddp_srun.component == 0)
+		tell_command();
 }
 
 /* Slurm leaves @SECONDS out where it is the 60 that it takes by default. */

@@ -16,12 +16,14 @@
 
 typedef char *(*get_fn)(void *opt, const char *name);
 typedef bool (*isset_fn)(void *opt, const char *name);
+typedef bool (*typed_fn)(void *opt, int letter);
 
 static struct {
 	bool looked;
 	void *opt;
 	get_fn get;
 	isset_fn isset;
+	typed_fn typed;		/* NULL: this Slurm has none */
 } cli;
 
 bool ddp_cli_available(void)
@@ -31,6 +33,8 @@ bool ddp_cli_available(void)
 		*(void **)&cli.get = dlsym(RTLD_DEFAULT, "slurm_option_get");
 		*(void **)&cli.isset = dlsym(RTLD_DEFAULT,
 					     "slurm_option_isset");
+		*(void **)&cli.typed = dlsym(RTLD_DEFAULT,
+					     "slurm_option_set_by_cli");
 		cli.looked = true;
 	}
 	return cli.opt && cli.get && cli.isset;
@@ -48,6 +52,11 @@ const char *ddp_cli_get_default(const char *option)
 bool ddp_cli_isset(const char *option)
 {
 	return ddp_cli_available() && cli.isset(cli.opt, option);
+}
+
+bool ddp_cli_typed(char letter)
+{
+	return ddp_cli_available() && cli.typed && cli.typed(cli.opt, letter);
 }
 
 const char *ddp_cli_get(const char *option)

@@ -17,7 +17,13 @@ bool ddp_cli_isset(const char *option);
 /* An option's value, borrowed for ever; NULL where it was not given. */
 const char *ddp_cli_get(const char *option);
 
-/* The same, or Slurm's own value where it was not given. */
+/*
+ * Whether the option of this letter, such as 'N', is on the command line, and
+ * not only in the environment; false where this Slurm does not tell.
+ */
+bool ddp_cli_typed(char letter);
+
+/* Its value, or Slurm's own value where it was not given. */
 const char *ddp_cli_get_default(const char *option);
 
 /* Whether Slurm has an MPI plugin of this name, such as "pmix". */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct ddp_srun {
 	/* srun.c */
@@ -29,7 +30,7 @@ struct ddp_srun {
 	bool again;		/* an earlier run of this command saw --ddp */
 	uint32_t done;		/* components that earlier runs filled in */
 	uint32_t expected;	/* components, as far as arguments show */
-	bool supervised;	/* this run is a supervisor's child */
+	pid_t supervised;	/* by which process; 0: by none */
 	bool placed;		/* the arguments have the nodes of the step */
 	char *extra[8];		/* arguments for the next run */
 	size_t extra_count;

@@ -188,6 +188,34 @@ static void explain_site(void)
 	}
 }
 
+/* Options that a dry run has no use for. */
+static void explain_unused(void)
+{
+	const struct { bool given; const char *name; } unused[] = {
+		{ ddp_plugin.check, "--ddp-check" },
+		{ ddp_plugin.grace_s, "--ddp-grace" },
+		{ ddp_plugin.logs, "--ddp-logs" },
+		{ ddp_plugin.report, "--ddp-report" },
+		{ ddp_plugin.restarts, "--ddp-restarts" },
+		{ ddp_plugin.show, "--ddp-show" },
+		{ ddp_plugin.notice.number, "--ddp-signal" },
+		{ ddp_plugin.watchdog_s, "--ddp-watchdog" },
+	};
+	struct ddp_text names = { 0 };
+	char *list;
+	size_t i;
+
+	for (i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
+		if (unused[i].given)
+			ddp_text_add(&names, "%s%s", names.length ? ", " : "",
+				     unused[i].name);
+	list = names.length ? ddp_text_finish(&names) : NULL;
+	if (list)
+		say("%s: checked only; a dry run writes no report and no logs, "
+		    "and watches over nothing", list);
+	free(list);
+}
+
 void ddp_explain(spank_t spank, bool heterogeneous, const char *master)
 {
 	uint32_t job_id, step_id;
@@ -208,4 +236,6 @@ void ddp_explain(spank_t spank, bool heterogeneous, const char *master)
 	    ddp_rerun_added("SLURM_KILL_BAD_EXIT") ? "filled in" :
 	    "unless --kill-on-bad-exit says otherwise");
 	explain_site();
+	if (ddp_plugin.dry_run)
+		explain_unused();
 }

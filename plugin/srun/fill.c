@@ -20,6 +20,7 @@
 #include "srun/output.h"
 #include "srun/rerun.h"
 #include "srun/scontrol.h"
+#include "srun/supervise.h"
 
 struct fill {
 	uint32_t component;
@@ -255,16 +256,12 @@ static bool add_cpus(const struct fill *fill)
 	return true;
 }
 
-/*
- * A supervisor that gives the others time, to end or to save, ends them itself,
- * even where slurm.conf says that Slurm does.
- */
+/* Also where slurm.conf says otherwise. */
 static bool add_kill(void)
 {
 	if (ddp_cli_get("kill-on-bad-exit"))
 		return false;
-	ddp_rerun_add("SLURM_KILL_BAD_EXIT", ddp_plugin.grace_s ||
-		      ddp_plugin.notice.number ? "0" : "1");
+	ddp_rerun_add("SLURM_KILL_BAD_EXIT", ddp_supervise_alone() ? "0" : "1");
 	return true;
 }
 

@@ -50,6 +50,12 @@ __attribute__((destructor)) void ddp_output_release(void)
 	ddp_srun.held = -1;
 }
 
+FILE *ddp_output_open(void)
+{
+	return fdopen(dup(ddp_srun.terminal >= 0 ? ddp_srun.terminal :
+			  STDERR_FILENO), "w");
+}
+
 void ddp_srun_refuse(const char *format, ...)
 {
 	char text[1024];

@@ -43,7 +43,7 @@ static void read_mark(void)
 	    pid == (unsigned int)getpid()) {
 		ddp_srun.again = true;
 		ddp_srun.done = count;
-		ddp_srun.supervised = supervised;
+		ddp_srun.supervised = (pid_t)supervised;
 		ddp_srun.placed = placed;
 		ddp_srun.checks = checks;
 	}
@@ -172,7 +172,7 @@ void ddp_rerun_exec_arguments(uint32_t component, char **argv)
 	sigset_t none;
 
 	snprintf(mark, sizeof(mark), "%u:%u:%u:%u:%u", (unsigned int)getpid(),
-		 component, ddp_srun.supervised, ddp_srun.placed,
+		 component, (unsigned int)ddp_srun.supervised, ddp_srun.placed,
 		 ddp_srun.checks);
 	if (!argv || length < 0 || setenv(MARK, mark, 1) < 0)
 		ddp_srun_refuse("cannot read srun's arguments: %s",

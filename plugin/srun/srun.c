@@ -17,6 +17,7 @@
 #include "srun/context.h"
 #include "srun/explain.h"
 #include "srun/fill.h"
+#include "srun/folder.h"
 #include "srun/launch.h"
 #include "srun/mpi.h"
 #include "srun/order.h"
@@ -26,6 +27,7 @@
 #include "srun/preflight.h"
 #include "srun/rerun.h"
 #include "srun/supervise.h"
+#include "supervisor/child.h"
 
 enum { MAPPING_MAX = 100 << 10 };	/* execve takes 128 KiB in one string */
 
@@ -123,6 +125,8 @@ static void read_component(uint32_t component)
 	if (ddp_plugin.dry_run && ddp_cli_available())
 		ddp_check_dry_run();
 	ddp_check_signals();
+	if (component == 0)
+		ddp_folder_check_logs();
 	ddp_mpi_note();
 	tell_bind();
 	ddp_outer_hide();
@@ -198,6 +202,20 @@ static void check_show(spank_t spank)
 		ddp_srun_refuse("%s", error.text);
 }
 
+/* So the supervisor knows who should begin; it knows one component's nodes. */
+static void tell_launch(spank_t spank)
+{
+	struct ddp_child_launch launch;
+
+	if (ddp_srun.supervised && ddp_srun.component == 1 &&
+	    spank_get_item(spank, S_JOB_ID, &launch.job_id) == ESPANK_SUCCESS &&
+	    spank_get_item(spank, S_JOB_STEPID, &launch.step_id) ==
+	    ESPANK_SUCCESS &&
+	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &launch.tasks) ==
+	    ESPANK_SUCCESS)
+		ddp_child_tell_launch(ddp_srun.supervised, &launch);
+}
+
 /* Once, for whichever component comes first. */
 void ddp_srun_launch(spank_t spank)
 {
@@ -215,6 +233,7 @@ void ddp_srun_launch(spank_t spank)
 	if (ddp_plugin.explain || ddp_plugin.dry_run)
 		ddp_explain(spank, ddp_srun.component > 1, order.master);
 	ddp_order_free(&order);
+	tell_launch(spank);
 }
 
 void ddp_srun_exit(void)

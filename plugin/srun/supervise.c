@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "plugin.h"
 #include "srun/again.h"
@@ -16,6 +17,7 @@
 #include "srun/context.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
+#include "supervisor/report.h"
 #include "supervisor/supervisor.h"
 
 enum { TELL_SIZE = 8 + DDP_PROOF_TEXT_SIZE };
@@ -42,7 +44,15 @@ bool ddp_supervise_ends(void)
 	       ddp_rerun_added("SLURM_KILL_BAD_EXIT");
 }
 
-/* Options that need a supervisor, or that another takes the sense from. */
+bool ddp_supervise_alone(void)
+{
+	return ddp_plugin.grace_s || ddp_plugin.notice.number;
+}
+
+/*
+ * Options that need a supervisor, or that another takes the sense from. A dry
+ * run writes no report, but is there to tell what cannot be.
+ */
 static void check(void)
 {
 	bool kill_given = ddp_cli_get("kill-on-bad-exit") &&
@@ -51,6 +61,7 @@ static void check(void)
 		ddp_plugin.grace_s ? "--ddp-grace" :
 		ddp_plugin.notice.number ? "--ddp-signal" :
 		ddp_plugin.watchdog_s ? "--ddp-watchdog" : NULL;
+	struct ddp_error error;
 
 	if (ddp_plugin.unsupervised && needs)
 		ddp_srun_refuse("%s: needs the supervisor; leave out "
@@ -60,6 +71,9 @@ static void check(void)
 				"--kill-on-bad-exit, or SLURM_KILL_BAD_EXIT, "
 				"by which Slurm ends all at once, or nobody "
 				"does; leave out one of them");
+	if (ddp_plugin.dry_run && ddp_plugin.report &&
+	    ddp_report_check(ddp_plugin.report, &error) < 0)
+		ddp_srun_refuse("%s", error.text);
 }
 
 static void tell_tasks(const struct ddp_supervisor *supervisor,
@@ -77,6 +91,8 @@ bool ddp_supervise(void)
 	struct ddp_supervisor supervisor = {
 		.pty = ddp_cli_isset("pty"),
 		.kill = ddp_supervise_ends(),
+		.alone = ddp_rerun_added("SLURM_KILL_BAD_EXIT") &&
+			 ddp_supervise_alone(),
 		.own_job = !ddp_cli_get("jobid") && !getenv("SLURM_JOB_ID"),
 		.grace_s = ddp_plugin.grace_s,
 		.watchdog_s = ddp_plugin.watchdog_s,
@@ -107,6 +123,6 @@ bool ddp_supervise(void)
 		ddp_srun_refuse("cannot start srun: %s", strerror(errno));
 	tell_tasks(&supervisor, &secret);
 	ddp_again_tell(&supervisor.restart);
-	ddp_srun.supervised = true;
+	ddp_srun.supervised = getppid();
 	return true;
 }

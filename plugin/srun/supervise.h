@@ -8,6 +8,12 @@
 bool ddp_supervise_ends(void);
 
 /*
+ * Whether then the supervisor ends it, and not Slurm, where the user has left
+ * that open: it gives the others time, to end or to save.
+ */
+bool ddp_supervise_alone(void);
+
+/*
  * All components are read: where a supervisor is wanted and there is none yet,
  * fork. Returns whether this is the child, which must run srun again. The
  * parent does not return.

@@ -77,6 +77,17 @@ static void name_step(const struct ddp_task *task, char *name, size_t size)
 		snprintf(name, size, "%u.%u", task->job_id, task->step_id);
 }
 
+/* DIR without slashes at its end. Returns its length. */
+static size_t name_top(char path[PATH_MAX])
+{
+	size_t length = strlen(ddp_plugin.logs);
+
+	while (length > 1 && ddp_plugin.logs[length - 1] == '/')
+		length--;
+	snprintf(path, PATH_MAX, "%.*s", (int)length, ddp_plugin.logs);
+	return length;
+}
+
 /*
  * The folder of the step in DIR, made if it is missing. path[PATH_MAX] is then
  * its path. Returns a descriptor, or -1.
@@ -84,13 +95,9 @@ static void name_step(const struct ddp_task *task, char *name, size_t size)
 static int open_step(const struct ddp_task *task, char *path,
 		     struct ddp_error *error)
 {
-	size_t length = strlen(ddp_plugin.logs);
-	int top, step;
+	size_t length = name_top(path);
+	int top = open_top(path, error), step;
 
-	while (length > 1 && ddp_plugin.logs[length - 1] == '/')
-		length--;
-	snprintf(path, PATH_MAX, "%.*s", (int)length, ddp_plugin.logs);
-	top = open_top(path, error);
 	if (top < 0)
 		return -1;
 	path[length++] = '/';
@@ -122,4 +129,25 @@ int ddp_logs_open(const struct ddp_task *task, const char *stream,
 		   S_IFREG, path, error);
 	close(step);
 	return fd;
+}
+
+int ddp_logs_check(struct ddp_error *error)
+{
+	char path[PATH_MAX], folder[PATH_MAX + 2];
+	size_t length = name_top(path);
+
+	if (is_others_link(path))
+		return fail(path, "it is another user's link", error);
+	snprintf(folder, sizeof(folder), "%s/.", path);
+	if (access(folder, W_OK | X_OK) == 0)
+		return 0;
+	if (errno == ENOENT) {
+		/* It is missing: then it is made, in the folder around it. */
+		while (length > 0 && path[length - 1] != '/')
+			length--;
+		snprintf(folder, sizeof(folder), "%.*s.", (int)length, path);
+		if (access(folder, W_OK | X_OK) == 0)
+			return 0;
+	}
+	return fail(path, strerror(errno), error);
 }

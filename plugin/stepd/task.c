@@ -56,10 +56,15 @@ int ddp_task_getenv_number(const struct ddp_task *task, const char *name,
 	return 0;
 }
 
-static void read_restarts(struct ddp_task *task)
+/* What srun tells. */
+static void read_told(struct ddp_task *task)
 {
 	const char *told = ddp_task_getenv(task, DDP_TELL_RESTARTS);
+	const char *command = ddp_task_getenv(task, DDP_TELL_COMMAND);
 
+	task->has_prolog = command && strcmp(command, "prolog") == 0;
+	task->has_command = task->has_prolog ||
+		(command && strcmp(command, "1") == 0);
 	if (told)
 		sscanf(told, "%u:%u", &task->vars.restarts,
 		       &task->vars.restarts_max);
@@ -94,7 +99,7 @@ int ddp_task_read(struct ddp_task *task, struct ddp_error *error)
 	    ddp_task_getenv_number(task, "SLURM_LOCALID", &task->local_rank,
 				   error) < 0)
 		return -1;
-	read_restarts(task);
+	read_told(task);
 	task->supervised = !ddp_plugin.unsupervised &&
 		ddp_task_getenv(task, DDP_TELL_SUPERVISOR);
 	task->heterogeneous = count != task->world_size;

@@ -27,6 +27,8 @@ struct ddp_task {
 	bool alike;			/* as for all tasks of the node */
 	bool supervised;		/* the step has a supervisor */
 	bool launcher;			/* its command starts the ranks */
+	bool has_command;		/* a dry run's, and Slurm's argv is it */
+	bool has_prolog;		/* which may change what the command is */
 	uint32_t launcher_ranks;	/* how many; 0: it does not say */
 	struct ddp_layout *layout;
 	struct ddp_vars vars;

@@ -12,11 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "layout/path.h"
 #include "layout/text.h"
 #include "options.h"
 #include "plugin.h"
 #include "stepd/apply.h"
+#include "stepd/command.h"
 #include "stepd/divert.h"
+#include "stepd/logs.h"
 #include "stepd/node.h"
 #include "stepd/rank.h"
 #include "stepd/rendezvous.h"
@@ -54,19 +57,12 @@ __attribute__((noreturn)) static void refuse(const struct ddp_task *task,
  */
 __attribute__((noreturn)) static void run_ddp_info(struct ddp_task *task)
 {
-	const char *at = ddp_task_getenv(task, "PATH");
+	const char *folders = ddp_task_getenv(task, "PATH");
 	char *argv[] = { (char *)"ddp-info", (char *)"--gather", NULL };
 	char path[PATH_MAX], why[512];
-	size_t length;
 
-	for (; at && *at; at += length + (at[length] == ':')) {
-		length = strcspn(at, ":");
-		if (length < sizeof(path) - sizeof("/ddp-info")) {
-			snprintf(path, sizeof(path), "%.*s/ddp-info",
-				 (int)length, at);
-			execve(path, argv, task->environment);
-		}
-	}
+	while (ddp_path_next(&folders, argv[0], path))
+		execve(path, argv, task->environment);
 	execve(DDP_BINDIR "/ddp-info", argv, task->environment);
 	snprintf(why, sizeof(why), "--ddp=dry-run: there is no ddp-info in "
 		 "PATH or as " DDP_BINDIR "/ddp-info (%s); install it on "
@@ -120,6 +116,24 @@ static void read_partition(const struct ddp_task *task)
 			      ddp_task_getenv(task, "SLURM_JOB_PARTITION"));
 }
 
+/* What a task prolog may put right is said, of rank 0 alone. */
+__attribute__((noreturn)) static void dry_run(struct ddp_task *task)
+{
+	struct ddp_error error;
+
+	if (ddp_plugin.logs && ddp_logs_check(&error) < 0)
+		refuse(task, error.text);
+	if (ddp_command_check(task, &error) < 0) {
+		if (!task->has_prolog)
+			refuse(task, error.text);
+		if (task->rank == 0)
+			dprintf(STDERR_FILENO, "slurm-ddp: rank 0 on %s: %s\n",
+				task->vars.rank.host,
+				ddp_text_quote(error.text));
+	}
+	run_ddp_info(task);
+}
+
 void ddp_task_init(spank_t spank)
 {
 	struct ddp_task task = { .spank = spank };
@@ -144,7 +158,7 @@ void ddp_task_init(spank_t spank)
 	if (users < 0 || rc < 0)
 		refuse(&task, error.text);
 	if (ddp_plugin.dry_run)
-		run_ddp_info(&task);
+		dry_run(&task);
 	if (ddp_divert_output(&task, &error) < 0)
 		refuse(&task, error.text);
 	ddp_layout_destroy(task.layout);

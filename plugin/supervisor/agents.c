@@ -72,9 +72,9 @@ void ddp_agents_ping(struct ddp_agents *agents, struct ddp_peer *agent)
 		.kind = DDP_WIRE_PING, .at_ns = (uint64_t)ddp_clock_ns(),
 	};
 
-	if (agent->asked)
+	if (agent->asked_ns)
 		return;
-	agent->asked = true;
+	agent->asked_ns = ddp_clock_ns();
 	ddp_agents_send(agents, agent, &wire);
 }
 
@@ -250,8 +250,8 @@ void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 			continue;
 		if (pings)
 			ddp_agents_ping(agents, agent);
-		agents->step->nodes[agent->node].silent = agent->asked &&
-			now_ns - agent->heard_ns > ms(UNHEARD_MS);
+		agents->step->nodes[agent->node].silent = agent->asked_ns &&
+			now_ns - agent->asked_ns > ms(UNHEARD_MS);
 	}
 }
 

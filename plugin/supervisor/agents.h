@@ -19,7 +19,7 @@ struct ddp_peer {
 	struct ddp_link *link;		/* NULL: it is gone */
 	unsigned char nonce[DDP_WIRE_NONCE];
 	int node;			/* of the step; -1: not proven yet */
-	bool asked;			/* a PING is not answered yet */
+	int64_t asked_ns;		/* a PING is not answered since; 0 */
 	bool done;			/* it has said that all is over */
 	bool left;			/* it went without that */
 	bool warned;			/* and the user knows */

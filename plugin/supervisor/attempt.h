@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include "supervisor/absent.h"
 #include "supervisor/agents.h"
 #include "supervisor/child.h"
 #include "supervisor/relay.h"
@@ -22,20 +23,25 @@ struct ddp_attempt {
 	struct ddp_relay relay;
 	struct ddp_step step;
 	struct ddp_agents agents;
+	struct ddp_absent absent;
 	struct ddp_timer timer;
 	struct ddp_watchdog watchdog;
 	struct ddp_verdict verdict;
 
 	/* attempt.c */
 	struct rlimit files;	/* our limit before: that of the tasks */
-	int64_t failed_ns;	/* the first failure was heard of */
-	int64_t decided_ns;	/* there is a verdict */
-	bool ended_by_user;	/* no failure: it or srun was told to end */
-	bool told;		/* srun was, by a signal */
-	bool told_others, told_early;
+	bool told_early;
 	int64_t untold_ns;	/* a failure of which no agent tells ends it */
 	bool begun;		/* the first agent is here */
 	int64_t ended_ns;	/* srun has ended */
+
+	/* judge.c */
+	int64_t failed_ns;	/* the first failure was heard of */
+	int64_t decided_ns;	/* there is a verdict */
+	bool hidden;		/* it names nobody: see hidden.h */
+	bool ended_by_user;	/* no failure: it or srun was told to end */
+	bool told;		/* srun was, by a signal */
+	bool told_others;
 
 	/* cancel.c */
 	bool cancelled;		/* slurmstepd has said that the step is */
@@ -43,7 +49,6 @@ struct ddp_attempt {
 	int64_t doubted_ns;	/* slurmctld was asked about the job */
 
 	/* ending.c */
-	int64_t signalled_ns;	/* SIGTERM was sent to the others */
 	int64_t killed_ns;	/* KILL was sent to all agents */
 	int64_t over_ns;	/* nothing is left for srun to wait for; while
 				 * it writes, this is now */
@@ -67,6 +72,9 @@ int ddp_attempt_code(const struct ddp_attempt *attempt);
 
 /* Whether a rank or a node was named. */
 bool ddp_attempt_named(const struct ddp_attempt *attempt);
+
+/* Whether others have killed srun: what the ranks do follows from that. */
+bool ddp_attempt_was_killed(const struct ddp_attempt *attempt);
 
 /* Whether a user has ended it, or has pressed Ctrl-C since it failed. */
 bool ddp_attempt_unwanted(const struct ddp_attempt *attempt);

@@ -17,4 +17,10 @@ bool ddp_cancel_is_clear(struct ddp_attempt *attempt, int64_t now_ns);
 bool ddp_cancel_explains(const struct ddp_attempt *attempt,
 			 const struct ddp_verdict *verdict);
 
+/* At the end: whether it explains a verdict that was found before it was said. */
+bool ddp_cancel_was_late(const struct ddp_attempt *attempt);
+
+/* Whether Slurm has said so lately that the step, or another, is cancelled. */
+bool ddp_cancel_was_said(const struct ddp_attempt *attempt, int64_t now_ns);
+
 #endif

@@ -35,6 +35,8 @@ static void fill_signals(sigset_t *set)
 	sigemptyset(set);
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaddset(set, signals[i]);
+	/* srun's own, with a number of the step that it launches */
+	sigaddset(set, SIGRTMIN);
 }
 
 /* What a supervisor does with signals, until its srun is over. */
@@ -164,6 +166,37 @@ int ddp_child_start(struct ddp_child *child, int *piped)
 }
 
 /*
+ * Whoever continues us may have continued srun, too, as a shell's fg does, if
+ * perhaps a moment later. A second SIGCONT srun would report once more.
+ */
+static void continue_child(const struct ddp_child *child)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	usleep(1000 * SETTLE_MS);
+	if (waitid(P_PID, (id_t)child->pid, &info, WCONTINUED | WNOHANG) < 0 ||
+	    info.si_pid == 0)
+		kill(child->pid, SIGCONT);
+}
+
+/*
+ * Wait for the next one of which there is something to tell; 0: there is none.
+ * Before a leader is waited for, nobody else can have its number: what it has
+ * started, and left behind, is ended then.
+ */
+static pid_t wait_for_next(const struct ddp_child *child, int *status)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG |
+		   WNOWAIT) < 0 || info.si_pid == 0)
+		return 0;
+	if (info.si_pid == child->asker && info.si_code != CLD_STOPPED)
+		kill(-info.si_pid, SIGKILL);
+	return waitpid(info.si_pid, status, WNOHANG | WUNTRACED);
+}
+
+/*
  * SIGCHLD may have been for several. A child that is seen to stop continues
  * when we do.
  */
@@ -172,15 +205,17 @@ static void wait_for_all(struct ddp_child *child)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+	while ((pid = wait_for_next(child, &status)) > 0) {
 		if (pid == child->pid && WIFSTOPPED(status)) {
 			raise(SIGSTOP);
-			kill(child->pid, SIGCONT);
+			continue_child(child);
 		} else if (pid == child->pid) {
 			child->ended = true;
 			child->status = status;
 		} else if (pid == child->mirror && !WIFSTOPPED(status)) {
 			child->mirror = 0;
+		} else if (pid == child->asker && !WIFSTOPPED(status)) {
+			child->asker = 0;
 		} else if (pid == child->helper && !WIFSTOPPED(status)) {
 			child->helper = 0;
 			child->answer = WIFEXITED(status) ?
@@ -218,7 +253,43 @@ static void take_signal(struct ddp_child *child,
 	child->taken |= mask;
 }
 
-/* Returns whether there was any but SIGCHLD. */
+void ddp_child_tell_launch(pid_t supervisor,
+			   const struct ddp_child_launch *launch)
+{
+	const uint32_t numbers[] = {
+		launch->job_id, launch->step_id, launch->tasks,
+	};
+	union sigval value;
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		value.sival_int = (int)numbers[i];
+		/* Whose child we are after its end must not get one. */
+		if (getppid() != supervisor ||
+		    sigqueue(supervisor, SIGRTMIN, value) < 0)
+			return;
+	}
+}
+
+/* Queued signals of one number arrive in order. */
+static void take_launch(struct ddp_child *child,
+			const struct signalfd_siginfo *info)
+{
+	uint32_t *numbers[] = {
+		&child->launch.job_id, &child->launch.step_id,
+		&child->launch.tasks,
+	};
+	const int count = sizeof(numbers) / sizeof(numbers[0]);
+
+	if (info->ssi_pid != (uint32_t)child->pid ||
+	    child->launch_told == count)
+		return;
+	*numbers[child->launch_told++] = (uint32_t)info->ssi_int;
+	if (child->launch_told == count)
+		child->launched_ms = ddp_clock_ms();
+}
+
+/* Returns whether there was any of others. */
 static bool take_signals(struct ddp_child *child)
 {
 	struct signalfd_siginfo info;
@@ -227,6 +298,10 @@ static bool take_signals(struct ddp_child *child)
 	while (read(child->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
+		if (info.ssi_signo == (uint32_t)SIGRTMIN) {
+			take_launch(child, &info);
+			continue;
+		}
 		take_signal(child, &info);
 		any = true;
 	}
@@ -285,17 +360,37 @@ void ddp_child_pass(struct ddp_child *child)
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 		    const void *argument)
 {
-	if (child->helper)
-		return;
+	ddp_child_end_helper(child);
 	child->answer = -1;
 	child->helper = fork();
 	if (child->helper == 0) {
+		setpgid(0, 0);
 		/* A connection must not outlive the supervisor. */
 		syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
 		_exit(run(argument));
 	}
 	if (child->helper < 0)
 		child->helper = 0;
+	/* Whoever is first: from now on the group can be ended. */
+	if (child->helper > 0)
+		setpgid(child->helper, child->helper);
+}
+
+static void end_group(pid_t *leader)
+{
+	if (*leader > 0)
+		kill(-*leader, SIGKILL);
+	*leader = 0;
+}
+
+void ddp_child_end_helper(struct ddp_child *child)
+{
+	end_group(&child->helper);
+}
+
+void ddp_child_end_asker(struct ddp_child *child)
+{
+	end_group(&child->asker);
 }
 
 bool ddp_child_was_told(const struct ddp_child *child)

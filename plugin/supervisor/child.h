@@ -15,6 +15,11 @@
 
 enum { DDP_CHILD_HANDLED = 5 };
 
+/* The step that srun begins to launch. */
+struct ddp_child_launch {
+	uint32_t job_id, step_id, tasks;
+};
+
 struct ddp_child {
 	pid_t pid;
 	int signals;		/* a signalfd */
@@ -29,6 +34,10 @@ struct ddp_child {
 	pid_t mirror;		/* a process that shows them; 0: none */
 	pid_t helper;		/* another child; 0: none */
 	int answer;		/* its exit code; -1: none yet */
+	pid_t asker;		/* a child that leads a group; 0: none */
+	struct ddp_child_launch launch;
+	int launch_told;	/* numbers of it that are known */
+	int64_t launched_ms;	/* all are, since then; 0: not yet */
 	struct sigaction before[DDP_CHILD_HANDLED];
 };
 
@@ -39,6 +48,13 @@ struct ddp_child {
 int ddp_child_start(struct ddp_child *child, int *piped);
 
 /*
+ * In srun: tell the supervisor, if that is still its parent, what is launched
+ * now. It is called where nothing is left for srun to wait for.
+ */
+void ddp_child_tell_launch(pid_t supervisor,
+			   const struct ddp_child_launch *launch);
+
+/*
  * The signalfd can be read: take signals, see who has ended or stopped. pass is
  * for later, while waits is set: what was sent to our process alone is passed
  * on. What was sent to the whole process group srun gets by itself.
@@ -47,11 +63,15 @@ void ddp_child_read(struct ddp_child *child);
 void ddp_child_pass(struct ddp_child *child);
 
 /*
- * Start a helper, a fork in which run's result becomes the exit code. It does
- * nothing where there is one already.
+ * Start a helper, a fork in which run's result becomes the exit code. It takes
+ * the place of one that is there already.
  */
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 		    const void *argument);
+
+/* Kill one, if it has not ended yet, with what it has started. */
+void ddp_child_end_helper(struct ddp_child *child);
+void ddp_child_end_asker(struct ddp_child *child);
 
 /* Whether a signal that ends a step has come, also since srun ended. */
 bool ddp_child_was_told(const struct ddp_child *child);

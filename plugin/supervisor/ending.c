@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "srun/program.h"
+#include "supervisor/cancel.h"
 #include "supervisor/now.h"
 #include "watch/kernel.h"
 
@@ -34,7 +35,8 @@ static bool misses_ends(const struct ddp_attempt *attempt)
 	if (ddp_agents_open(&attempt->agents) > 0)
 		return true;
 	for (i = 0; i < step->node_count; i++)
-		if ((step->nodes[i].lost && !step->nodes[i].unlaunched) ||
+		if ((step->nodes[i].lost && (!step->nodes[i].unlaunched ||
+					     step->nodes[i].awaited)) ||
 		    step->nodes[i].orphaned)
 			return true;
 	return false;
@@ -43,39 +45,46 @@ static bool misses_ends(const struct ddp_attempt *attempt)
 static void end_ranks(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	int64_t grace_ns = ms(1000 * (int64_t)attempt->wish->grace_s);
+	struct ddp_step_grace *grace = &attempt->step.grace;
 
 	if (attempt->killed_ns)
 		return;
 	if (attempt->untold_ns && ddp_agents_open(&attempt->agents) == 0)
 		grace_ns = 0;
-	if (grace_ns && !attempt->signalled_ns) {
+	if (grace_ns && !grace->began_ns) {
 		ddp_agents_tell(&attempt->agents, DDP_WIRE_SIGNAL, SIGTERM);
-		attempt->signalled_ns = now_ns;
+		grace->seconds = attempt->wish->grace_s;
+		grace->began_ns = now_ns;
 	}
-	if (grace_ns && now_ns - attempt->signalled_ns < grace_ns)
+	if (grace_ns && now_ns - grace->began_ns < grace_ns)
 		return;
 	ddp_agents_tell(&attempt->agents, DDP_WIRE_KILL, 0);
 	/* Ranks without an agent srun itself can end. */
 	if (attempt->untold_ns && !attempt->child.ended)
 		kill(attempt->child.pid, SIGTERM);
-	attempt->killed_ns = now_ns;
+	attempt->killed_ns = grace->over_ns = now_ns;
 }
 
 /* In the helper. Of a job that is srun's own nothing is left to wait for. */
 static int cancel(const void *argument)
 {
 	const struct ddp_attempt *attempt = argument;
+	uint32_t job_id = attempt->child.launch.job_id;
+	uint32_t step_id = attempt->child.launch.step_id;
 	char id[32];
 	const char *argv[] = { "scancel", "-Q", id, NULL };
 
-	/* Where no agent has told its number, srun was told to end it. */
-	if (attempt->step.world_size == 0)
+	/* Else srun was told to end it. */
+	if (attempt->step.world_size > 0) {
+		job_id = attempt->step.job_id;
+		step_id = attempt->step.step_id;
+	} else if (!attempt->child.launched_ms) {
 		return 0;
+	}
 	if (attempt->wish->own_job)
-		snprintf(id, sizeof(id), "%u", attempt->step.job_id);
+		snprintf(id, sizeof(id), "%u", job_id);
 	else
-		snprintf(id, sizeof(id), "%u.%u", attempt->step.job_id,
-			 attempt->step.step_id);
+		snprintf(id, sizeof(id), "%u.%u", job_id, step_id);
 	free(ddp_program_read(argv));
 	return 0;
 }
@@ -138,7 +147,7 @@ static void end_well(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_child *child = &attempt->child;
 
-	if (child->answer == 0) {
+	if (attempt->asked_ns && child->answer == 0) {
 		strike(attempt);
 	} else if (!child->helper && now_ns - attempt->over_ns >= ms(ASK_MS) &&
 		   now_ns - attempt->asked_ns >= ms(ASK_MS)) {
@@ -184,20 +193,26 @@ static bool is_over(const struct ddp_attempt *attempt, int64_t now_ns)
 /*
  * Also where a signal to srun explains the failure and nobody is named: srun
  * may have taken the signal for a question, and go on. Where Slurm itself
- * cancels the step, it gives the ranks a time of its own.
+ * cancels the step, it gives the ranks a time of its own; if it then has not
+ * ended where we alone end steps, that was said of another.
  */
-static bool must_end(const struct ddp_attempt *attempt)
+static bool must_end(const struct ddp_attempt *attempt, int64_t now_ns)
 {
+	bool failed = attempt->decided_ns &&
+		      attempt->verdict.kind != DDP_VERDICT_SAVED;
+
 	return attempt->verdict.kind == DDP_VERDICT_HANG ||
 	       attempt->untold_ns ||
 	       (attempt->wish->kill &&
-		(ddp_attempt_named(attempt) ||
-		 (attempt->decided_ns && attempt->told)));
+		(ddp_attempt_named(attempt) || attempt->hidden ||
+		 (failed && attempt->told))) ||
+	       (attempt->wish->alone && failed &&
+		!ddp_cancel_was_said(attempt, now_ns));
 }
 
 void ddp_ending_tick(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	if (must_end(attempt))
+	if (must_end(attempt, now_ns))
 		end_ranks(attempt, now_ns);
 	if (attempt->child.ended || !is_over(attempt, now_ns))
 		return;

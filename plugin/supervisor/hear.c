@@ -82,7 +82,7 @@ bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		ddp_step_add_end(step, node, wire, agent->heard_ns);
 		return true;
 	case DDP_WIRE_PONG:
-		agent->asked = false;
+		agent->asked_ns = 0;
 		ddp_step_add_pong(step, node, wire, agent->heard_ns);
 		return true;
 	case DDP_WIRE_ORPHANED:

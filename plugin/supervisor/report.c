@@ -14,9 +14,11 @@
 static int refuse(const char *path, struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
-			     "--ddp-report=%.256s: cannot write it: %s; give a "
-			     "file in a folder of yours", path,
-			     strerror(errno));
+			     "--ddp-report=%.256s: cannot write it: %s; %s",
+			     path, strerror(errno),
+			     errno == ENOSPC || errno == EDQUOT ?
+			     "make room there" :
+			     "give a file in a folder of yours");
 }
 
 /* A new file beside path, whose name is for the caller to free. */

@@ -77,6 +77,7 @@ static bool is_over(const struct ddp_attempt *attempt)
 	return ddp_attempt_code(attempt) == 0 ||
 	       ddp_attempt_unwanted(attempt) ||
 	       (!ddp_attempt_named(attempt) &&
+		attempt->verdict.kind != DDP_VERDICT_SAVED &&
 		(attempt->relay.cancelled_ns || attempt->relay.aborted_ns));
 }
 

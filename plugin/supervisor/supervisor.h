@@ -5,9 +5,10 @@
  * step, from the start of srun to its end. child.c has that process and its
  * signals, relay.c its stderr, agents.c the connections to the nodes, hear.c
  * what comes over them, ending.c the end of a step that has failed, cancel.c
- * whether that was cancelled, and report.c the report; supervisor.c goes from
- * one attempt to the next. What is known of the step, and what follows from it,
- * is in lib/watch. This header is what plugin/srun calls.
+ * whether that was cancelled, untold.c and hidden.c failures of which no agent
+ * tells, and report.c the report; supervisor.c goes from one attempt to the
+ * next. What is known of the step, and what follows from it, is in lib/watch.
+ * This header is what plugin/srun calls.
  */
 #ifndef DDP_SUPERVISOR_H
 #define DDP_SUPERVISOR_H
@@ -24,6 +25,7 @@
 struct ddp_supervisor {
 	bool pty;		/* srun's stderr stays the terminal */
 	bool kill;		/* a failure ends the step */
+	bool alone;		/* and Slurm leaves that to the supervisor */
 	bool own_job;		/* this srun makes its own job */
 	uint32_t grace_s;	/* time for the others to end; 0: none */
 	uint32_t watchdog_s;	/* a step may hang for so long; 0: for ever */

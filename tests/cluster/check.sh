@@ -118,6 +118,8 @@ checked -- -n3
 passes 'a command on nodes that are fit runs' 3
 test "$(grep -vc '^srun: ' err)" -eq 1 && ! grep -q preflight out
 result $? 'and the check is one line on stderr'
+check 'which says that libddp is not installed' \
+	grep -q ', libddp [0-9.]* (libddp.so.0 is not installed), ' err
 checked -- -N2 -n4 --label --ddp-show=1,2 --ddp-report=report \
 	--ddp-logs=logs -e errors
 equal "options that are the command's leave the check alone" '0 1 2 1' \
@@ -191,17 +193,85 @@ result $? 'a batch job hands it on, and a step can take it back'
 
 grep -v ' n1$' "$dir/cluster/etc/hosts" >hosts
 admin n2 mount --bind "$scratch/hosts" /etc/hosts
-checked -- --ddp-restarts=3 --ddp-spares=1
-admin n2 umount /etc/hosts
-stops 'a check that fails is not started again' 'does not resolve'
+checked -- --ddp-restarts=3
+stops 'a check that fails is not started again' \
+	"ddp-bench: n2: cannot resolve the master's address n1: "
 ! grep -q 'restart' err
 result $? 'and says nothing of restarts'
-admin n2 mount --bind "$scratch/hosts" /etc/hosts
-checked --
+check "a node that cannot resolve the master's name is to be left out" \
+	grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
+checked -- --ddp-restarts=1 --ddp-spares=1
 admin n2 umount /etc/hosts
-stops "a node that cannot resolve the master's name is named" \
-	"the master's name n1 does not resolve"
-check 'with its own name' grep -q 'does not resolve .* on n2;' err
+passes 'and a spare takes its place' 4
+check 'of which the user is told' grep -qx 'slurm-ddp: --ddp-check: n3 in '\
+'place of n2, which is not fit; no spare is left' err
+
+# A shim: ddp-bench begins, or with ON_END=1 ends, once the link is cut.
+mkdir -p -m 777 gate
+cat >check_bin/ddp-bench <<END
+#!/bin/sh
+pass()
+{
+	touch "$scratch/gate/\$SLURM_PROCID"
+	until test -e "$scratch/gate/cut"; do sleep 0.1; done
+}
+test -n "\${ON_END-}" || pass
+"$bench" "\$@"
+status=\$?
+test -z "\${ON_END-}" || pass
+exit \$status
+END
+
+# cut_in_check NODE [ON_END]: its link is cut when all 6 ranks of the check
+# are at the gate
+cut_in_check()
+{
+	rm -f gate/*
+	{
+		until test -e gate/done ||
+			test "$(ls gate | wc -l)" -eq 6; do sleep 0.1; done
+		admin "$1" ip link set eth0 down
+		touch gate/cut
+	} >later.out 2>&1 &
+	checked "PATH=$scratch/check_bin:$PATH" "ON_END=${2-}" -- \
+		--ddp-restarts=1 --ddp-spares=1
+	touch gate/done
+	wait $!
+	admin "$1" ip link set eth0 up
+}
+
+# replaced NODE WHEN COUNT: a spare has taken its place, and of the checks so
+# many passed
+replaced()
+{
+	equal "a spare takes the place of $1, which is lost $2" "0 4 $3" \
+		"$status $(grep -c begun out) $(
+		grep -c 'ddp-bench: preflight passed' err)"
+	check 'it is named' grep -q "^slurm-ddp: node $1 was lost first, " err
+	check 'and replaced' grep -q "n3 in place of $1, which is not fit" err
+}
+# without NODE [ON_END]: cut_in_check, again where Slurm hangs: on two nodes
+# that are not the first of a job, mpi/pmix compares a node's number within the
+# job with one within the step, and neither connects to the other if both send
+# their first message at once. Plain srun --mpi=pmix hangs there, too.
+without()
+{
+	for try in 1 2 3 4; do
+		cut_in_check "$@"
+		if test "$1" = n2 || test "$status" -ne 1 ||
+			! grep -q '4 of 4 ranks do not get through MPI_I' err
+		then
+			return 0
+		fi
+		echo "# try $try: mpi/pmix hung on n2 and n3"
+	done
+	skip "a spare in place of $1" "this Slurm's mpi/pmix hangs without it"
+	return 1
+}
+for node in n2 n1; do
+	! without $node || replaced $node 'in the check' 1
+	! without $node 1 || replaced $node 'when it has passed' 2
+done
 sed 's/^.* n1$/10.77.0.99 n1/' "$dir/cluster/etc/hosts" >hosts
 admin n3 mount --bind "$scratch/hosts" /etc/hosts
 checked --
@@ -287,6 +357,18 @@ DDP_NCCL_LIBRARY=$scratch/libnccl.so.2 FAKE_GPUS=2"
 	checked $preload ON_NODE=n2 ON_SET=FAKE_NCCL_VERSION=21805 --
 	stops 'one with another NCCL is named' \
 		'ddp-bench: n2: NCCL is 2.18.5, but 2.28.9 on 4 of 6 ranks'
+	for node in n1:550.54.15 n2:535.104.5 n3:550.54.15; do
+		admin "${node%:*}" sh -c 'mount -t tmpfs tmpfs /sys/module &&
+			mkdir /sys/module/nvidia &&
+			echo "$0" >/sys/module/nvidia/version' "${node#*:}"
+	done
+	checked $preload --
+	for node in n1 n2 n3; do
+		admin $node umount /sys/module
+	done
+	stops 'one with another driver is named' 'ddp-bench: n2: the NVIDIA '\
+'driver is 535.104.5, but 550.54.15 on 4 of 6 ranks: have the same'
+	equal 'and no other' 1 "$(grep -c '^ddp-bench: n[0-9]: ' err)"
 	checked $preload ON_NODE=n3 ON_SET=FAKE_DDP_VERSION=9.9.9 --
 	stops 'one with another libddp is named' 'ddp-bench: n3: libddp is '
 	check 'with both versions' grep -q \

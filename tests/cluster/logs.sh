@@ -71,10 +71,17 @@ logged()
 	done
 }
 
-# Without options
-call login srun -N1 -n1 "$scratch/bytes"
-mv out plain.out
-mv err plain.err
+# Without options. On a busy machine srun itself can lose the end of what its
+# tasks wrote: it is asked for that again.
+"$scratch/bytes" >whole.out 2>whole.err
+for try in 1 2 3; do
+	call login srun -N1 -n1 "$scratch/bytes"
+	mv out plain.out
+	mv err plain.err
+	test "$(wc -c <plain.out) $(wc -c <plain.err)" != \
+		"$(wc -c <whole.out) $(wc -c <whole.err)" || break
+	echo "# try $try: srun without --ddp lost output"
+done
 for how in --ddp-supervise=on --ddp-supervise=off; do
 	call login srun --ddp "$how" -N1 -n1 "$scratch/bytes"
 	cmp out plain.out >why && cmp err plain.err >why && test "$status" = 0
@@ -176,6 +183,20 @@ denies 'cannot write /proc/logs: ' \
 call login "$@" --ddp-logs=/proc/logs true
 grep -q 'failed first on .*: exit code 1: --ddp-logs: cannot write /proc/logs: ' err
 result $? 'the rank that is named says why, whichever it is'
+# srun may run where the nodes' file system is not.
+none='srun: slurm-ddp: --ddp-logs: this host has no folder'
+mkdir -m 777 hidden
+for dir_logs in "$scratch/none/a" none/a/ hidden/none/a; do
+	call login srun --ddp -N1 -n1 --chdir="$scratch" --ddp-logs="$dir_logs" \
+		true
+	parent=${dir_logs%/}
+	parent=${parent%/*}
+	equal "a folder around it that is missing is told before: $dir_logs" \
+		"1 $none $scratch/${parent#"$scratch/"}; a node that has none \
+either refuses the step" "$status $(sed -n 1p err)"
+done
+call login srun --ddp -N1 -n1 --ddp-logs=hidden/a true
+equal 'and not where there is one' 0 "$status$(cat err)"
 mkdir -m 777 theirs
 ln -s theirs others
 chown -h 1:1 others

@@ -193,8 +193,19 @@ refused '--ddp-restarts=-1: not a number from 0 to 1000' \
 	"$@" --ddp-restarts=-1 true
 refused '--ddp-spares: keeps nodes back for a re' "$@" --ddp-spares=1 true
 refused '--ddp-spares=2: too few' "$@" --ddp-restarts=1 --ddp-spares=2 true
+set -- salloc -Q -N2 --no-kill --ddp --ddp-restarts=1 --ddp-spares=1 srun
+refused '--ddp-spares=1: too few nodes in the job for it: 2, of which' "$@" -N2 true
+for option in -N1 '-N2 --ddp-spares=0'; do
+	# shellcheck disable=SC2086 # several words
+	call login "$@" $option hostname
+	equal "a job's spares, and a step with $option" "0 ${option%% *}" \
+		"$status -N$(sort -u out | wc -l)"
+done
+set -- salloc -Q -N2 srun --ddp
 refused '--ddp-spares: chooses the nodes of the step, as --relative does' \
 	"$@" --ddp-restarts=1 --ddp-spares=1 -r1 true
+refused '--ddp-spares: a restart without a lost node needs --overlap, which' \
+	"$@" --ddp-restarts=1 --ddp-spares=1 --exclusive true
 
 # in_cluster COMMAND...: as the user
 in_cluster()
@@ -293,12 +304,15 @@ test "$status" = 0 && attempts 2 4 && test "$(cat why)" = \
 	'slurm-ddp: restart 1 of 1: on the same nodes'
 result $? 'a step that hangs starts again'
 
-# loses WITHIN...: the same, and the link of n2 is cut when 4 ranks have begun
+# loses WITHIN...: the same, and the link of n2 is cut when what 4 ranks print
+# has come from there
 loses()
 {
 	fresh
 	(
 		begun 4
+		until test "$(grep -c '^attempt 0' out)" -ge 4 ||
+			test "$(date +%s)" -gt "$deadline"; do sleep 0.05; done
 		date +%s%N >cut.at
 		"$sandbox" exec --dir "$dir/cluster" --root --node n2 \
 			ip link set eth0 down
@@ -377,20 +391,20 @@ ends=': when Slurm gives a lost node up, it ends'
 while IFS='|' read -r name words file first later; do
 	fresh
 	# shellcheck disable=SC2086 # words
-	call login sbatch --wait -N2 -o begun/text $words $file.sbatch
+	call login ./sbatch_wait -N2 -o begun/text $words $file.sbatch
 	cat begun/text err >why
 	test "$status" = 0 &&
 		test "$(grep -o '[a-z]*: slurm-ddp: .*' err)" = \
 		"${first:+sbatch: slurm-ddp: --ddp-spares$ends $first}" &&
-		test "$(sed 's/job [0-9]*/job N/; s/: this can .*//' \
+		test "$(sed 's/job [0-9]*/job N/; s/; give sbatch .*//' \
 			begun/text)" = \
 		"${later:+srun: slurm-ddp: --ddp-spares$ends $later}"
 	result $? "of --no-kill: $name"
 done <<'END'
 an #SBATCH line has it||kept||
 so has sbatch|--ddp --no-kill|unkept||
-sbatch does not have it|--ddp|unkept||job N unless that has --no-kill
-nobody knows|--no-kill|unkept||job N unless that has --no-kill
+sbatch does not have it|--ddp|unkept||job N, unless that has --no-kill
+nobody knows|--no-kill|unkept||job N, unless that has --no-kill
 sbatch says it once|--ddp --ddp-restarts=1 --ddp-spares=1|handed|the job; add --no-kill|
 END
 within --ddp --no-kill -N2 -- --ddp-restarts=1 --ddp-spares=1 true
@@ -407,7 +421,7 @@ exec srun --overlap -N1 -n1 --mpi=none sh -c "echo inner; exit 5"
 END
 chmod 755 outer
 fresh
-call login sbatch --wait --ddp --ddp-restarts=1 --ddp-spares=1 --no-kill \
+call login ./sbatch_wait --ddp --ddp-restarts=1 --ddp-spares=1 --no-kill \
 	--ddp-check --ddp-watchdog=60 --ddp-grace=5 --ddp-signal=USR1@20 \
 	--ddp-logs=begun/logs --ddp-show=0 --ddp-report=begun/report \
 	--ddp-port=23456 -t 5 -N2 --ntasks-per-node=1 -o begun/text \

@@ -43,9 +43,21 @@ test "$(sort -n out | awk 'NR == 1 && $1 >= 1 { good = 1 }
 	test "$(cat met/* | wc -l)" = 4
 result $? 'once, about 55 s before the end of a job of one minute'
 equal 'the exit code is what the ranks agreed on' 75 "$status"
+saved='slurm-ddp: all 4 ranks ended with exit code 75: they have saved, and there is more to do'
 equal 'the user reads why, and of no failure' \
-	'slurm-ddp: the ranks get SIGUSR1, as their job ends in 55 s' \
-	"$(grep '^slurm-ddp' err)"
+	"slurm-ddp: the ranks get SIGUSR1, as their job ends in 55 s
+$saved" "$(grep '^slurm-ddp' err)"
+
+# Another signal may have told them, such as SIGTERM of a preemption.
+call login salloc -Q -N2 --ntasks-per-node=2 srun --ddp --ddp-restarts=2 \
+	--ddp-report=saved.json sh -c 'sleep 1; exit 75'
+equal 'without the option, too, ranks that all have saved have not failed' \
+	"75 $saved
+slurm-ddp: the step is not started again: its ranks have saved, so that the job can be requeued" \
+	"$status $(grep '^slurm-ddp' err)"
+equal 'and the report says so' 'saved' \
+	"$(sed -n 's/^  "verdict": {"kind": "\([a-z]*\)"},$/\1/p' saved.json |
+		head -n 1)"
 
 cat >crash <<'END'
 #!/bin/sh

@@ -25,27 +25,6 @@ lost()
 	result $? "$3"
 }
 
-# kill_on NODE COMM: with SIGKILL
-kill_on()
-{
-	begin_fault
-	# shellcheck disable=SC2046 # several numbers
-	root kill -KILL $(of "$1" "$2")
-}
-
-# ready NODE: wait until it can run a step again
-ready()
-{
-	test -n "$(of "$1" slurmd)" || admin "$1" slurmd
-	root scontrol update nodename="$1" state=resume 2>>why
-	deadline=$(($(now) + 20000))
-	until test "$(root sinfo -hN -n "$1" -o %t)" = idle ||
-		test "$(now)" -gt "$deadline"
-	do
-		sleep 0.05
-	done
-}
-
 FAULT_SECONDS=4
 export FAULT_SECONDS
 begin_step sh none none 0

@@ -47,6 +47,33 @@ step sh step exit3 2 --export=ALL,FAULT_STOPPED=4
 is_told sh step exit3 2 >why 2>&1
 result $? 'sh: rank 2 breaks, and rank 4 is stopped'
 
+# On a busy machine srun can hear of a rank before the rank's agent tells of it.
+# Here that agent stops until srun has said so.
+for case in 'TERM 3' 'KILL 0'; do
+	way=${case% *} rank=${case#* }
+	rm -f fault.go
+	begin_step sh told "$way" "$rank"
+	root kill -STOP "$(of "n$((rank / 2 + 1))" ddp-agent)"
+	touch fault.go
+	until grep -q "task $rank: " err || test -e step.end; do
+		sleep 0.05
+	done
+	root kill -CONT "$(of "n$((rank / 2 + 1))" ddp-agent)"
+	end_step
+	{
+		in_time 2000
+		ended_status=$?
+		words=$(cause sh "$way")
+		echo "code $status" && grep '^slurm-ddp: ' err
+		left
+		test "$ended_status" -eq 0 && test "$status" = "${words##* }" &&
+			test "$(grep -cE "$culprit" err)" = 1 &&
+			grep -qE "^slurm-ddp: rank $rank failed first on .*: ${words% *}$" err &&
+			! test -s left.out
+	} >why 2>&1
+	result $? "sh: rank $rank breaks: $way, and its agent is slow"
+done
+
 # Slurm's mpi/pmix kills a step one of whose ranks ends without its farewell.
 for case in 'train step' 'job collective'; do
 	program=${case% *}

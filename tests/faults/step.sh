@@ -193,6 +193,27 @@ of()
 	admin "$1" sh -c 'pgrep --ns $$ --nslist uts -x "$0"' "$2"
 }
 
+# kill_on NODE COMM: with SIGKILL
+kill_on()
+{
+	begin_fault
+	# shellcheck disable=SC2046 # several numbers
+	root kill -KILL $(of "$1" "$2")
+}
+
+# ready NODE: wait until it can run a step again
+ready()
+{
+	test -n "$(of "$1" slurmd)" || admin "$1" slurmd
+	root scontrol update nodename="$1" state=resume 2>>why
+	deadline=$(($(now) + 20000))
+	until test "$(root sinfo -hN -n "$1" -o %t)" = idle ||
+		test "$(now)" -gt "$deadline"
+	do
+		sleep 0.05
+	done
+}
+
 # says LINE CODE LIMIT: whether srun's code is this, its first line of ours this
 # regular expression, before any of Slurm's, the only one that names a culprit,
 # and whether it came in time

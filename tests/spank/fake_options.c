@@ -18,6 +18,7 @@ static struct row {
 	bool isset;
 	char value[VALUE_SIZE];
 } rows[] = {
+	{ "chdir", NULL, 'D', false, "" },
 	{ "cpu-bind", "SLURM_CPU_BIND", 0, false, "" },
 	{ "cpus-per-gpu", "SLURM_CPUS_PER_GPU", 0, false, "" },
 	{ "cpus-per-task", "SRUN_CPUS_PER_TASK", 'c', false, "" },
@@ -54,6 +55,7 @@ static struct row {
 	{ "relative", NULL, 'r', false, "" },
 	{ "signal", NULL, 0, false, "" },
 	{ "task-epilog", "SLURM_TASK_EPILOG", 0, false, "" },
+	{ "task-prolog", "SLURM_TASK_PROLOG", 0, false, "" },
 };
 
 /* What the plugin takes from srun by name; its type does not matter. */

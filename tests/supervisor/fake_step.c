@@ -2,8 +2,9 @@
 /*
  * A fake srun with fake agents under the real supervisor, without Slurm:
  *
- *	fake_step [grace=S] [kill=0] [watchdog=S] [report=FILE] [restarts=N]
- *		[spare=NODES] [signal=SIGNAL@S] [own=1] [ports=FIRST-LAST]
+ *	fake_step [grace=S] [kill=0] [alone=1] [watchdog=S] [report=FILE]
+ *		[restarts=N] [spare=NODES] [signal=SIGNAL@S] [own=1]
+ *		[ports=FIRST-LAST]
  *		WORLD AGENT... srun:WORDS [AGENT... srun:WORDS]...
  *
  * Each attempt has agents and an srun of its own. NODES are those of the job;
@@ -29,7 +30,7 @@
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
  * s9 (end by signal 9), n1500 (print how many SIGINTs come in 1500 ms), hang,
  * all (wait until all agents have gone), nodes (print the step's nodes, and
- * whether it overlaps).
+ * whether it overlaps), launch (tell that it launches the step now).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,6 +44,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "supervisor/child.h"
 #include "supervisor/now.h"
 #include "supervisor/supervisor.h"
 #include "watch/link.h"
@@ -291,8 +293,9 @@ static void count_interrupts(int milliseconds)
 }
 
 __attribute__((noreturn)) static void
-play_srun(char *text, const struct ddp_restart *restart)
+play_srun(char *text, unsigned int world, const struct ddp_restart *restart)
 {
+	const struct ddp_child_launch launch = { 12, 3, world };
 	char *save, *word, *at;
 	int number;
 
@@ -311,6 +314,8 @@ play_srun(char *text, const struct ddp_restart *restart)
 			kill(getpid(), number);
 		if (sscanf(word, "n%d", &number) == 1)
 			count_interrupts(number);
+		if (strcmp(word, "launch") == 0)
+			ddp_child_tell_launch(getppid(), &launch);
 		if (strcmp(word, "nodes") == 0)
 			print_nodes(restart);
 		while (strcmp(word, "hang") == 0)
@@ -333,6 +338,8 @@ static int read_options(char **argv, struct ddp_supervisor *wish)
 			wish->report = argv[i] + 7;
 		else if (strcmp(argv[i], "kill=0") == 0)
 			wish->kill = false;
+		else if (strcmp(argv[i], "alone=1") == 0)
+			wish->alone = true;
 		else if (strncmp(argv[i], "spare=", 6) == 0)
 			job.nodes = argv[i] + 6;
 		else if (strncmp(argv[i], "signal=", 7) == 0)
@@ -363,7 +370,7 @@ play_attempt(char **argv, const struct ddp_supervisor *wish)
 	for (; strncmp(*argv, "srun:", 5) != 0; argv++)
 		if (fork() == 0)
 			play_agent(*argv, world, wish->port);
-	play_srun(*argv + 5, &wish->restart);
+	play_srun(*argv + 5, world, &wish->restart);
 }
 
 int main(int argc, char **argv)

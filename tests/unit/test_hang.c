@@ -290,7 +290,6 @@ Test(hang, words)
 	cr_expect_eq(verdict.kind, DDP_VERDICT_HANG);
 	cr_expect_eq(verdict.after_ns, 5000000000);
 	cr_expect_eq(ddp_verdict_code(&verdict, &step), 124);
-	cr_expect_eq(ddp_verdict_others(&verdict, &step), 0);
 	ddp_verdict_add(&text, &verdict, &step);
 	expect_text(&text,
 		    "slurm-ddp: no rank has made progress for 60 s, and so the "

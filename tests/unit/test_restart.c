@@ -75,7 +75,10 @@ Test(restart, chooses_nodes)
 struct attempt {
 	int after_s;
 	const char *lost;
-	enum { NAMED, UNKNOWN, SIGNALLED, NOTICED, STAYS, NEVER, HANGS } how;
+	enum {
+		NAMED, UNKNOWN, SIGNALLED, SAVED, NOTICED, STAYS, NEVER, HANGS,
+		REFUSED, ONE_REFUSED
+	} how;
 };
 
 static void begin(struct ddp_step *step, const char *names)
@@ -105,6 +108,7 @@ static bool follow(struct ddp_restart *restart, const struct attempt *attempt,
 		.kind = attempt->how == UNKNOWN ? DDP_VERDICT_NONE :
 			attempt->how == SIGNALLED ? DDP_VERDICT_SIGNAL :
 			attempt->how == HANGS ? DDP_VERDICT_HANG :
+			attempt->how == SAVED ? DDP_VERDICT_SAVED :
 			attempt->lost ? DDP_VERDICT_NODE : DDP_VERDICT_RANK,
 		.after_ns = S(attempt->after_s),
 	};
@@ -115,8 +119,16 @@ static bool follow(struct ddp_restart *restart, const struct attempt *attempt,
 
 	begin(&step, *nodes ? nodes : "n1,n2");
 	free(nodes);
-	step.noticed = attempt->how == NOTICED;
-	step.ranks[0].status = attempt->how == NEVER ? 65 << 8 : 3 << 8;
+	step.noticed = attempt->how == NOTICED || attempt->how == SAVED;
+	for (i = 0; i < step.world_size; i++) {
+		step.ranks[i].ended = true;
+		step.ranks[i].status = attempt->how == NEVER ? 65 << 8 :
+				       attempt->how == REFUSED ||
+				       attempt->how == ONE_REFUSED ? 2 << 8 :
+				       3 << 8;
+	}
+	if (attempt->how == ONE_REFUSED)
+		step.ranks[step.world_size - 1].status = 9;
 	for (i = 0; attempt->lost && i < step.node_count; i++)
 		step.nodes[i].lost = strstr(attempt->lost, step.nodes[i].name);
 	again = ddp_restart_next(restart, &verdict, &step,
@@ -159,6 +171,13 @@ static const struct {
 	  "n2, which was lost\n"
 	  NOT "a node was lost, and no spare node is left; keep some back with "
 	  "--ddp-spares\n", NULL },
+	{ 9, "n[1-5]", 3, { { 7, "n1", NAMED }, { 7, "n2", NAMED },
+			    { 7, "n3", NAMED }, { 7, "n4", NAMED } },
+	  AGAIN "1 of 9: n3 in place of n1, which was lost\n"
+	  AGAIN "2 of 9: n4 in place of n2, which was lost\n"
+	  AGAIN "3 of 9: n5 in place of n3, which was lost\n"
+	  NOT "a node was lost, and no spare node is left; keep some back with "
+	  "--ddp-spares\n", NULL },
 	{ 3, NULL, 0, { { 20, "n2", NAMED } },
 	  NOT "a node was lost, and no spare node is left; keep some back with "
 	  "--ddp-spares\n", NULL },
@@ -169,8 +188,15 @@ static const struct {
 	  NOT "it is not known which rank or node failed\n", NULL },
 	{ 3, NULL, 0, { { .after_s = 20, .how = NOTICED } },
 	  NOT "its job is about to end\n", NULL },
+	{ 3, NULL, 0, { { .after_s = 20, .how = SAVED } },
+	  NOT "its ranks have saved, so that the job can be requeued\n", NULL },
 	{ 3, NULL, 0, { { .after_s = 20, .how = NEVER } },
 	  NOT "exit code 65 says that it would fail again\n", NULL },
+	{ 3, NULL, 0, { { .after_s = 0, .how = REFUSED } },
+	  NOT "all ranks refuse their command line, so that it would fail "
+	  "again\n", NULL },
+	{ 1, NULL, 0, { { .after_s = 0, .how = ONE_REFUSED }, { .after_s = 0 } },
+	  AGAIN "1 of 1:" SAME NOT "all its restarts are used up\n", "n1,n2" },
 	{ 3, NULL, 0, { { .after_s = 20, .how = STAYS } },
 	  NOT "processes of it may still run\n", NULL },
 };

@@ -27,6 +27,15 @@ static char *release(struct ddp_sieve *sieve)
 	return ddp_text_finish(&out);
 }
 
+#define RULER "-------------------------------------" \
+	"-------------------------------------\n"
+#define GONE "An MPI communication peer process has unexpectedly " \
+	"disconnected.  This\nusually indicates a failure.\n\n" \
+	"  Peer host:  n2\n"
+#define CONNECT "WARNING: Open MPI failed to TCP connect to a peer MPI " \
+	"process.  This\nshould not happen.\n"
+#define ABORT "MPI_ABORT was invoked on rank 2\n"
+
 static const struct {
 	const char *text, *passes, *kept;
 } cases[] = {
@@ -39,6 +48,19 @@ static const struct {
 	{ "a\nsru", "a\n", "sru" },
 	{ "srun: a", "", "srun: a" },
 	{ "s\ns\n", "s\ns\n", "" },
+	/* What Open MPI says of a peer, and not what it says of itself. */
+	{ "a\n" RULER GONE RULER "b\n", "a\nb\n", RULER GONE RULER },
+	{ RULER CONNECT RULER RULER GONE RULER "srun: a\nb\n", "b\n",
+	  RULER CONNECT RULER RULER GONE RULER "srun: a\n" },
+	{ RULER CONNECT "srun: a\n" RULER "b\n", "b\n",
+	  RULER CONNECT "srun: a\n" RULER },
+	{ RULER ABORT RULER "b\n", RULER ABORT RULER "b\n", "" },
+	{ RULER ABORT RULER RULER CONNECT RULER, RULER ABORT RULER,
+	  RULER CONNECT RULER },
+	{ RULER ABORT RULER "srun: a\n", RULER ABORT RULER, "srun: a\n" },
+	{ RULER, "", RULER },
+	{ RULER "b\n", RULER "b\n", "" },
+	{ "-" RULER GONE, "-" RULER GONE, "" },
 };
 
 Test(sieve, holds_lines_of_slurms)
@@ -79,6 +101,24 @@ Test(sieve, begins_with_a_line)
 	text = pass(&sieve, "srun: d\n", 3);
 	cr_expect_str_eq(text, "srun: d\n");
 	free(text);
+}
+
+/* A ruler that was printed after a while has ended: a line of srun's follows. */
+Test(sieve, begins_anew_after_a_ruler)
+{
+	struct ddp_sieve sieve = { .holds = true };
+	char *text = pass(&sieve, RULER, 9);
+
+	free(text);
+	text = release(&sieve);
+	cr_expect_str_eq(text, RULER);
+	free(text);
+	sieve.holds = true;
+	free(pass(&sieve, "srun: error: n1: task 3: Killed\n", 9));
+	text = release(&sieve);
+	cr_expect_str_eq(text, "srun: error: n1: task 3: Killed\n");
+	free(text);
+	free(sieve.failed.data);
 }
 
 Test(sieve, passes_every_byte)
@@ -133,6 +173,57 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 		cr_expect_eq(sieve.aborted, lines[i].aborted);
 		free(out);
 	}
+}
+
+/* An srun that ends the step for a rank says so before slurmstepd does. */
+Test(sieve, knows_who_says_first_that_the_step_ends)
+{
+	static const char task[] = "srun: error: n1: task 3: Killed\n";
+	static const char own[] =
+		"srun: launch/slurm: _step_signal: Terminating StepId=71.2\n";
+	static const char newer[] = "srun: Terminating StepId=71.2\n";
+	static const char of_another[] = "srun: Terminating StepId=71.20\n";
+	static const char cancelled[] =
+		"slurmstepd-n1: error: *** STEP 71.2 ON n1 CANCELLED AT 1 ***\n";
+	static const char aborted[] = "srun: Job step aborted: Waiting ...\n";
+	static const struct {
+		const char *lines[4];
+		int ends;
+		size_t reason;
+	} orders[] = {
+		{ { task, own, cancelled }, DDP_SIEVE_SRUN, 2 },
+		{ { task, newer, cancelled, task }, DDP_SIEVE_SRUN, 2 },
+		{ { task, task, newer, aborted }, DDP_SIEVE_SRUN, 4 },
+		{ { cancelled, task, own }, DDP_SIEVE_OTHERS, 0 },
+		{ { task, cancelled, own }, DDP_SIEVE_OTHERS, 0 },
+		{ { aborted, task, own }, DDP_SIEVE_OTHERS, 0 },
+		{ { own, task, cancelled }, DDP_SIEVE_OTHERS, 0 },
+		{ { task, of_another, cancelled }, DDP_SIEVE_OTHERS, 0 },
+		{ { task, "Terminating StepId=71.2\n" }, DDP_SIEVE_GOES_ON, 0 },
+		{ { task }, DDP_SIEVE_GOES_ON, 0 },
+	};
+	size_t i, j;
+
+	for (i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		struct ddp_sieve sieve = { .job_id = 71, .step_id = 2 };
+
+		for (j = 0; j < 4 && orders[i].lines[j]; j++)
+			free(pass(&sieve, orders[i].lines[j], 7));
+		cr_expect_eq((int)sieve.ends, orders[i].ends, "case %zu", i);
+		cr_expect_eq(sieve.reason, orders[i].reason, "case %zu", i);
+		free(sieve.failed.data);
+	}
+}
+
+/* srun may have said all before an agent tells the step's number. */
+Test(sieve, knows_that_of_a_step_without_a_number)
+{
+	struct ddp_sieve sieve = { 0 };
+
+	free(pass(&sieve, "srun: error: n1: task 3: Killed\n"
+		  "srun: Terminating StepId=71.2\n", 7));
+	cr_expect_eq(sieve.ends, DDP_SIEVE_SRUN);
+	free(sieve.failed.data);
 }
 
 Test(sieve, knows_what_srun_says_of_its_ranks)

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include <signal.h>
+#include <stdio.h>
 
 #include "watch/step.h"
 #include "watch/verdict.h"
@@ -63,6 +64,20 @@ Test(step, without_a_notice_it_is_one)
 	expect(&step, true, 1);
 }
 
+Test(step, nor_is_75_where_ranks_can_be_asked_to_save)
+{
+	struct ddp_step step = begin(false);
+
+	step.saves = true;
+	end(&step, 1, 75 * CODE);
+	end(&step, 0, 75 * CODE);
+	expect(&step, false, 0);
+	step = begin(false);
+	step.saves = true;
+	end(&step, 1, 3 * CODE);
+	expect(&step, true, 1);
+}
+
 Test(step, a_second_code_is_a_failure)
 {
 	struct ddp_step step = begin(true);
@@ -88,4 +103,28 @@ Test(step, a_signal_is_a_failure)
 	end(&step, 0, 75 * CODE);
 	end(&step, 3, SIGSEGV);
 	expect(&step, true, 3);
+}
+
+/* Also among many, and the first of those that components share. */
+Test(step, nodes_are_found_by_name)
+{
+	enum { NODES = 10000 };
+	struct ddp_wire hello = { .job_id = 7, .world_size = 1 };
+	struct ddp_step step = { .world_size = 0 };
+	char name[32];
+	int i;
+
+	cr_expect_eq(ddp_step_find_node(&step, "n0"), -1);
+	for (i = 0; i < NODES; i++) {
+		snprintf(hello.node, sizeof(hello.node), "n%d", i);
+		cr_assert_eq(ddp_step_add_node(&step, &hello, 1000), i);
+	}
+	cr_assert_eq(ddp_step_add_node(&step, &hello, 1000), NODES);
+	for (i = 0; i < NODES; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		cr_assert_eq(ddp_step_find_node(&step, name), i);
+		snprintf(name, sizeof(name), "m%d", i);
+		cr_assert_eq(ddp_step_find_node(&step, name), -1);
+	}
+	ddp_step_clear(&step);
 }

@@ -222,6 +222,59 @@ Test(verdict, of_what_a_rank_that_ended_well_may_have_caused)
 	ddp_step_clear(&step);
 }
 
+/* 6000 on the second node is 11000 here. */
+Test(verdict, of_what_was_before_the_ranks_of_a_list)
+{
+	static const struct {
+		const char *ranks;
+		struct end ends[3];
+		bool before;
+	} cases[] = {
+		{ "0", { { 0, SIGTERM, 11000, NULL, NULL } }, true },
+		{ "1-3", { { 0, SIGTERM, 11000, NULL, NULL } }, false },
+		{ "2", { { 0, SIGTERM, 11000, NULL, NULL },
+			 { 2, SIGTERM, 6100, NULL, NULL } }, true },
+		{ "1,2", { { 0, SIGTERM, 11000, NULL, NULL },
+			   { 1, SIGTERM, 11200, NULL, NULL },
+			   { 3, SIGTERM, 6300, NULL, NULL } }, true },
+		{ "2", { { 0, SIGTERM, 11000, NULL, NULL },
+			 { 3, SIGTERM, 6100, NULL, NULL } }, false },
+		{ "0-3", { { 0, 0, 0, NULL, NULL } }, false },
+	};
+	struct ddp_verdict verdict;
+	struct ddp_step step;
+	size_t i, j;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&step);
+		for (j = 0; j < 3 && cases[i].ends[j].at_ms; j++)
+			add(&step, &cases[i].ends[j]);
+		verdict = ddp_verdict_find(&step);
+		cr_expect_eq(ddp_verdict_is_before(&verdict, &step,
+						   cases[i].ranks),
+			     cases[i].before, "case %zu", i);
+		verdict.kind = DDP_VERDICT_NODE;
+		cr_expect_not(ddp_verdict_is_before(&verdict, &step,
+						    cases[i].ranks));
+		ddp_step_clear(&step);
+	}
+	/* One that ended after it. */
+	begin(&step);
+	add(&step, &cases[2].ends[0]);
+	add(&step, &cases[2].ends[1]);
+	verdict = (struct ddp_verdict){ .kind = DDP_VERDICT_RANK, .rank = 2 };
+	cr_expect_not(ddp_verdict_is_before(&verdict, &step, "0"));
+	ddp_step_clear(&step);
+	/* Rank 2 speaks for rank 0, of which srun knew. */
+	begin(&step);
+	add(&step, &(struct end){ 0, 2 << 8, 11000, NULL, "E: bad" });
+	add(&step, &(struct end){ 2, 2 << 8, 6100, NULL, "E: bad" });
+	verdict.together = 2;
+	cr_expect(ddp_verdict_is_before(&verdict, &step, "0"));
+	cr_expect_not(ddp_verdict_is_before(&verdict, &step, "1"));
+	ddp_step_clear(&step);
+}
+
 /* A node that is lost is the cause of what its peers then do. */
 Test(verdict, of_a_lost_node)
 {
@@ -237,7 +290,6 @@ Test(verdict, of_a_lost_node)
 	verdict = ddp_verdict_find(&step);
 	cr_expect_eq(verdict.kind, DDP_VERDICT_NODE);
 	cr_expect_eq(ddp_verdict_code(&verdict, &step), 1);
-	cr_expect_eq(ddp_verdict_others(&verdict, &step), 2);
 	ddp_verdict_add(&text, &verdict, &step);
 	line = ddp_text_finish(&text);
 	cr_expect_str_eq(line, "slurm-ddp: node n2 was lost first, after 1.0 "
@@ -245,6 +297,51 @@ Test(verdict, of_a_lost_node)
 	free(line);
 	add(&step, &before);
 	cr_expect_eq(ddp_verdict_find(&step).kind, DDP_VERDICT_RANK);
+	ddp_step_clear(&step);
+}
+
+static void expect_lost(const struct ddp_step *step, const char *wanted)
+{
+	struct ddp_verdict verdict = ddp_verdict_find(step);
+	struct ddp_text text = { 0 };
+	char *line;
+
+	cr_expect_eq(verdict.kind, DDP_VERDICT_NODE);
+	ddp_verdict_add(&text, &verdict, step);
+	line = ddp_text_finish(&text);
+	cr_expect_str_eq(line, wanted);
+	free(line);
+}
+
+/* All that go together are named, and those only. */
+Test(verdict, of_several_lost_nodes)
+{
+	static const char *const names[] = { "n3", "n10", "n4", "gpu-x" };
+	struct ddp_wire wire = { .world_size = 4 };
+	struct ddp_step step;
+	int i;
+
+	begin(&step);
+	for (i = 0; i < 4; i++) {
+		strcpy(wire.node, names[i]);
+		cr_assert_eq(ddp_step_add_node(&step, &wire, MS(10000)), 2 + i);
+	}
+	for (i = 1; i < 5; i++) {
+		step.nodes[i].lost = true;
+		step.nodes[i].lost_ns = MS(11000);
+	}
+	expect_lost(&step, "slurm-ddp: nodes n[2-4,10] were lost first, after "
+		    "1.0 s: they have not answered for 7 s\n");
+	step.nodes[5].lost = true;
+	step.nodes[5].lost_ns = MS(13000);
+	step.nodes[2].orphaned = true;
+	expect_lost(&step, "slurm-ddp: nodes n[2,4,10] were lost first, after "
+		    "1.0 s: they have not answered for 7 s\n");
+	for (i = 1; i < 5; i++)
+		step.nodes[i].unlaunched = step.nodes[i].awaited = i != 2;
+	expect_lost(&step, "slurm-ddp: nodes n[2,4,10] were lost first, after "
+		    "1.0 s: srun could not start tasks there, as their slurmds "
+		    "do not answer\n");
 	ddp_step_clear(&step);
 }
 
@@ -339,6 +436,13 @@ Test(verdict, ranks_that_ended_early)
 			 "while ago, and rank 3 still runs; do they wait for "
 			 "each other?\n");
 	free(line);
+	step.nodes[1].left = true;
+	ddp_verdict_add_early(&text, &step);
+	line = ddp_text_finish(&text);
+	cr_expect_str_eq(line, "slurm-ddp: ranks 0-2 ended with exit code 0 a "
+			 "while ago, and no end is known of rank 3; do they "
+			 "wait for each other?\n");
+	free(line);
 	ddp_step_clear(&step);
 }
 
@@ -362,6 +466,44 @@ Test(verdict, ranks_that_had_ended)
 	cr_expect_str_eq(line, "slurm-ddp: rank 2 had ended with exit code 0 "
 			 "when the step was killed; did ranks 0-1,3 wait?\n");
 	free(line);
+	ddp_step_clear(&step);
+}
+
+/* All ranks ended with 75, asked by --ddp-signal or in another way. */
+Test(verdict, ranks_that_have_saved)
+{
+	static const char said[] = "slurm-ddp: all 4 ranks ended with exit "
+		"code 75: they have saved, and there is more to do\n";
+	struct end end = { 0, 75 << 8, 11000, NULL, NULL };
+	struct ddp_text text = { 0 };
+	struct ddp_verdict verdict;
+	struct ddp_step step;
+	int asked;
+	char *line;
+
+	for (asked = 0; asked < 2; asked++) {
+		begin(&step);
+		step.saves = asked;
+		for (end.rank = 0; end.rank < 3; end.rank++)
+			add(&step, &end);
+		cr_expect_eq(ddp_verdict_find(&step).kind,
+			     asked ? DDP_VERDICT_NONE : DDP_VERDICT_RANK);
+		add(&step, &end);
+		verdict = ddp_verdict_find(&step);
+		ddp_verdict_add(&text, &verdict, &step);
+		line = ddp_text_finish(&text);
+		cr_expect_str_eq(line, said, "%s", line);
+		free(line);
+		expect_json(&step, "\"verdict\": {\"kind\": \"saved\"},\n",
+			    "\"nodes_lost\": []\n");
+		ddp_step_clear(&step);
+	}
+	begin(&step);
+	for (end.rank = 0; end.rank < 4; end.rank++) {
+		end.status = end.rank == 1 ? 0 : 75 << 8;
+		add(&step, &end);
+	}
+	cr_expect_eq(ddp_verdict_find(&step).kind, DDP_VERDICT_RANK);
 	ddp_step_clear(&step);
 }
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What became of the ranks that a verdict does not name, and how it is said. */
+#define _GNU_SOURCE
+#include "watch/verdict.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+enum end {
+	APART,		/* it is the one that is named, or not of the step's end */
+	ALIKE,		/* it failed in the same way */
+	LEFT, KILLED,	/* it got time to end, and did; and did not */
+	BECAUSE		/* it ended because of the one that is named */
+};
+
+static bool is_named(const struct ddp_verdict *verdict, uint32_t rank,
+		     uint32_t node)
+{
+	if (verdict->kind == DDP_VERDICT_NODE)
+		return node == verdict->node;
+	return verdict->kind == DDP_VERDICT_RANK && rank == verdict->rank;
+}
+
+static bool is_killed(uint32_t status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+static enum end find_end(const struct ddp_verdict *verdict,
+			 const struct ddp_step *step, uint32_t rank)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+	const struct ddp_step_grace *grace = &step->grace;
+
+	if (!of->known || is_named(verdict, rank, of->node))
+		return APART;
+	if (of->ended && grace->began_ns && of->seen_ns >= grace->began_ns) {
+		if (!is_killed(of->status))
+			return LEFT;
+		if (grace->over_ns && of->seen_ns >= grace->over_ns)
+			return KILLED;
+	}
+	if (verdict->kind == DDP_VERDICT_HANG)
+		return APART;
+	if (ddp_verdict_is_alike(verdict, step, rank))
+		return ALIKE;
+	return !of->ended || (of->status != 0 && !of->answered) ?
+		BECAUSE : APART;
+}
+
+/* "3 other ranks" */
+static void add_count(struct ddp_text *text, const struct ddp_verdict *verdict,
+		      uint32_t count)
+{
+	if (count > 0)
+		ddp_text_add(text, "%u", count);
+	else
+		ddp_text_add(text, "no");
+	ddp_text_add(text, "%s rank%s",
+		     verdict->kind == DDP_VERDICT_HANG ? "" : " other",
+		     count > 1 ? "s" : "");
+}
+
+static void add_grace(struct ddp_text *text, const struct ddp_verdict *verdict,
+		      uint32_t seconds, uint32_t left, uint32_t killed)
+{
+	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", seconds);
+	add_count(text, verdict, left);
+	ddp_text_add(text, " ended by %s, ", left > 1 ? "themselves" : "itself");
+	if (killed > 0)
+		ddp_text_add(text, "%u had to be killed\n", killed);
+	else
+		ddp_text_add(text, "none had to be killed\n");
+}
+
+void ddp_verdict_add_others(struct ddp_text *text,
+			    const struct ddp_verdict *verdict,
+			    const struct ddp_step *step)
+{
+	uint32_t counts[BECAUSE + 1] = { 0 }, said, i;
+
+	for (i = 0; i < step->world_size; i++)
+		counts[find_end(verdict, step, i)]++;
+	/* Of these it is said already; since, a clock may be known better. */
+	said = verdict->together > 0 ? verdict->together - 1 : 0;
+	counts[ALIKE] -= said < counts[ALIKE] ? said : counts[ALIKE];
+	if (counts[ALIKE] > 0) {
+		ddp_text_add(text, "slurm-ddp: ");
+		add_count(text, verdict, counts[ALIKE]);
+		ddp_text_add(text, " failed in the same way\n");
+	}
+	if (counts[BECAUSE] > 0) {
+		ddp_text_add(text, "slurm-ddp: ");
+		add_count(text, verdict, counts[BECAUSE]);
+		ddp_text_add(text, " ended because of it\n");
+	}
+	if (counts[LEFT] + counts[KILLED] > 0)
+		add_grace(text, verdict, step->grace.seconds, counts[LEFT],
+			  counts[KILLED]);
+}
+
+void ddp_verdict_add_alike_json(struct ddp_text *text,
+				const struct ddp_verdict *verdict,
+				const struct ddp_step *step)
+{
+	const char *comma = "";
+	uint32_t i;
+
+	ddp_text_add(text, ", \"alike\": [");
+	for (i = 0; i < step->world_size; i++) {
+		if (find_end(verdict, step, i) != ALIKE)
+			continue;
+		ddp_text_add(text, "%s%u", comma, i);
+		comma = ", ";
+	}
+	ddp_text_add(text, "]");
+}

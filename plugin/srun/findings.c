@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads what ddp-bench --preflight and the supervisor say of the nodes. */
+#define _GNU_SOURCE
+#include "srun/findings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout/text.h"
+#include "srun/output.h"
+
+#define PROGRAM "ddp-bench"
+#define PASSED PROGRAM ": preflight passed"
+#define FAILED PROGRAM ": preflight failed: "
+#define EXCLUDE "--exclude="
+/* The supervisor's words: "slurm-ddp: node n2 was lost first, after ..." */
+#define NODE "slurm-ddp: node "
+#define LOST " was lost first,"
+
+/* A node that was lost; *length is that of its name. NULL: the line has none. */
+static const char *find_lost(const char *line, int *length)
+{
+	const char *end;
+
+	if (strncmp(line, NODE, strlen(NODE)) != 0)
+		return NULL;
+	line += strlen(NODE);
+	end = line + strcspn(line, " \n");
+	*length = (int)(end - line);
+	return strncmp(end, LOST, strlen(LOST)) == 0 ? line : NULL;
+}
+
+/* srun --label puts the rank in front. */
+static bool is_finding(const char *line)
+{
+	int length;
+
+	if (find_lost(line, &length))
+		return true;
+	line += strspn(line, "0123456789 ");
+	line += *line == ':';
+	line += strspn(line, " ");
+	return strncmp(line, PROGRAM ": ", strlen(PROGRAM ": ")) == 0;
+}
+
+bool ddp_findings_passed(const char *text)
+{
+	return text && strstr(text, PASSED);
+}
+
+/* A rank may have found rank 0 slow before it passed. */
+void ddp_findings_print(char *text, bool passed)
+{
+	bool any = false;
+	FILE *out = ddp_output_open();
+	char *line, *next;
+
+	for (line = text; line && out && *line; line = next) {
+		next = strchrnul(line, '\n');
+		if (*next)
+			*next++ = '\0';
+		if (passed ? strstr(line, PASSED) != NULL : is_finding(line))
+			any = fprintf(out, "%s\n", ddp_text_quote(line)) > 0;
+		else if (next > line && next[-1] == '\0')
+			next[-1] = '\n';
+	}
+	if (!any && text && out)
+		fputs(text, out);
+	if (out)
+		fclose(out);
+}
+
+/*
+ * The list of nodes that it names as unfit; NULL: it names none. Who is lost
+ * ddp-bench may have named, too.
+ */
+static char *list_unfit(const char *text)
+{
+	const char *at = text ? strstr(text, FAILED) : NULL, *line = text;
+	const char *lost = NULL;
+	int length;
+
+	at = at ? strstr(at, EXCLUDE) : NULL;
+	if (at) {
+		at += strlen(EXCLUDE);
+		return strndup(at, strcspn(at, " \n"));
+	}
+	while (line && !lost) {
+		lost = find_lost(line, &length);
+		line = strchr(line, '\n');
+		line += line != NULL;
+	}
+	return lost ? strndup(lost, (size_t)length) : NULL;
+}
+
+struct ddp_hostlist *ddp_findings_unfit(const char *text)
+{
+	char *list = list_unfit(text);
+	struct ddp_hostlist *hosts = list ? ddp_hostlist_create(list, NULL) :
+					    NULL;
+
+	free(list);
+	return hosts;
+}
+
+bool ddp_findings_may_hold(const char *text)
+{
+	static const char *const words[] = {
+		LOST, " has not come to the master", " answers no more",
+	};
+	size_t i;
+
+	for (i = 0; text && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(text, words[i]))
+			return true;
+	return false;
+}

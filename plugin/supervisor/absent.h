@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DDP_SUPERVISOR_ABSENT_H
+#define DDP_SUPERVISOR_ABSENT_H
+
+#include "layout/text.h"
+#include "watch/late.h"
+
+struct ddp_attempt;
+
+/* Nodes that have not begun their tasks; zeros are the beginning. */
+struct ddp_absent {
+	bool asked;			/* Slurm; it has not told all yet */
+	int out;			/* there it tells */
+	struct ddp_text answer;
+	int64_t next_ns;		/* when it is asked again */
+	uint32_t asks;			/* so far */
+	struct ddp_late late;
+};
+
+/*
+ * What is due. Nodes that are lost before their tasks have begun are in
+ * attempt->step then.
+ */
+void ddp_absent_tick(struct ddp_attempt *attempt, int64_t now_ns);
+
+/* How soon that is to be called again; -1: there is nothing to wait for. */
+int ddp_absent_timeout_ms(const struct ddp_attempt *attempt, int64_t now_ns);
+
+/* Forget all, and ask no more. */
+void ddp_absent_clear(struct ddp_attempt *attempt);
+
+#endif

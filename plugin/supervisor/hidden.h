@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DDP_SUPERVISOR_HIDDEN_H
+#define DDP_SUPERVISOR_HIDDEN_H
+
+#include "supervisor/attempt.h"
+
+/* False while an agent does not answer, and srun may still tell of its ranks. */
+bool ddp_hidden_is_clear(const struct ddp_attempt *attempt);
+
+/*
+ * Whether another rank than that of the verdict may have failed first, of which
+ * its agent does not tell: it is stopped, perhaps. Adds to text why, if so.
+ */
+bool ddp_hidden_find(const struct ddp_attempt *attempt,
+		     const struct ddp_verdict *verdict, struct ddp_text *text);
+
+#endif
