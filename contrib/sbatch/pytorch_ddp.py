@@ -33,6 +33,7 @@ def main():
             print(f"step {step + 1} loss {mean:.6f}", flush=True)
 
     print(f"rank {rank} of {dist.get_world_size()} done", flush=True)
+    dist.barrier()  # gloo may still hold the loss, which aborts Python's end
     dist.destroy_process_group()
 
 

@@ -33,6 +33,8 @@ def train(gpu, args):
     print(f"rank {rank} of {dist.get_world_size()}, GPU {gpu} of node "
           f"{args.nr} on {os.uname().nodename}: mean loss "
           f"{loss.item() / dist.get_world_size():.4f}")
+    # A thread of gloo's that still holds the loss when Python ends aborts it.
+    dist.barrier()
     dist.destroy_process_group()
 
 
