@@ -21,13 +21,16 @@ MATMUL_LIBS = $(BLAS_LIBS)
 endif
 TRAIN_CFLAGS = -I$(TRAIN_DIR) $(KERNEL_CFLAGS)
 obj/bin/train/%.o: PART_CFLAGS = $(TRAIN_CFLAGS)
-obj/bin/train/cpu/matmul.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
+obj/bin/train/cpu/matmul.o obj/bin/train/cpu/primitives.o: \
+	PART_CFLAGS = $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
+obj/bin/train/checkpoint/crc.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(GCRYPT_CFLAGS)
 obj/bin/train/mpi/%.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS)
 obj/bin/train/%.o: $(TRAIN_DIR)/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
 obj/bin/ddp-train: $(TRAIN_OBJ) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm -pthread $(LIBS)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) -lm \
+		-pthread $(LIBS)
 
 INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
 ifeq ($(HAVE_PMIX),yes)
@@ -76,7 +79,8 @@ obj/bin/ddp-bench: $(BENCH_OBJ) $(BENCH_LIB) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MPI_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 man1dir = $(mandir)/man1
-ifneq ($(filter yes,$(HAVE_ONEDNN) $(HAVE_BLAS)),)
+HAVE_PRODUCTS := $(filter yes,$(HAVE_ONEDNN) $(HAVE_BLAS))
+ifeq ($(firstword $(HAVE_PRODUCTS))$(HAVE_GCRYPT),yesyes)
 ALL += obj/bin/ddp-train
 INSTALLED += bindir:obj/bin/ddp-train
 INSTALLED += man1dir:$(srcdir)/bin/ddp-train/ddp-train.1

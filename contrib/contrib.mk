@@ -21,6 +21,9 @@ PYTHON_FILES := obj/python/slurm_ddp.py obj/python/METADATA
 obj/python/%: $(srcdir)/contrib/pytorch/%.in config.mak
 	$(call quiet,SED) sed -e 's|@version@|$(version)|' \
 		-e 's|@libdir@|$(libdir)|' $< >$@
+ifneq ($(filter %/ddp-train,$(INSTALLED)),)
+INSTALLED += pythondir:$(srcdir)/contrib/pytorch/ddp_checkpoint.py
+endif
 ifeq ($(HAVE_PMIX),yes)
 ALL += $(PYTHON_FILES)
 INSTALLED += pythondir:obj/python/slurm_ddp.py

@@ -88,15 +88,19 @@ obj/tests/boot/threads: $(TSAN_OBJ)
 
 # The trainer's parts, each in a program of its own, for tests/train/run.
 TRAIN_PARTS := $(filter-out %/main.o,$(TRAIN_OBJ))
-obj/tests/train/%.o obj/tests/bench/allreduce.o: PART_CFLAGS = \
+obj/tests/train/%.o obj/tests/bench/allreduce.o \
+		obj/tests/bench/checkpoint.o: PART_CFLAGS = \
 	-I$(TRAIN_DIR) $(MPI_CFLAGS)
 obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
+		-lm -pthread $(LIBS)
 obj/tests/train/operators: $(patsubst $(srcdir)/%.c,obj/%.o, \
 	$(wildcard $(srcdir)/tests/train/operators_*.c))
-obj/tests/bench/allreduce: obj/tests/bench/allreduce.o $(TRAIN_PARTS) \
+obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
+		obj/tests/bench/%: obj/tests/bench/%.o $(TRAIN_PARTS) \
 		$(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) -lm $(LIBS)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
+		-lm -pthread $(LIBS)
 
 # A fuzz target is a source file of tests/fuzz. Here is what it is compiled with
 # and which objects it needs besides the core's.
@@ -106,6 +110,9 @@ FUZZ_SRC := $(filter-out %/plugin.c,$(FUZZ_SRC))
 endif
 ifneq ($(HAVE_HWLOC),yes)
 FUZZ_SRC := $(filter-out %/topology.c,$(FUZZ_SRC))
+endif
+ifneq ($(HAVE_GCRYPT),yes)
+FUZZ_SRC := $(filter-out %/manifest.c,$(FUZZ_SRC))
 endif
 FUZZ_FLAGS = -g -O2 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all
@@ -139,8 +146,14 @@ obj/tests/fuzz/topology: $(TOPO_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 FUZZ_TRAIN := train_options settle model/gpt rng
 FUZZ_OPTION := obj/fuzz/lib/tool/option.o obj/fuzz/lib/tool/option_value.o
 obj/fuzz/bin/ddp-train/%.o obj/fuzz/tests/fuzz/tokens.o \
-	obj/fuzz/tests/fuzz/options_train.o: PART_CFLAGS = -I$(TRAIN_DIR)
+	obj/fuzz/tests/fuzz/llmc.o obj/fuzz/tests/fuzz/manifest.o \
+	obj/fuzz/tests/fuzz/options_train.o: \
+	PART_CFLAGS = -I$(TRAIN_DIR) $(GCRYPT_CFLAGS)
+obj/tests/fuzz/manifest: FUZZ_LIBS = $(GCRYPT_LIBS)
+obj/tests/fuzz/manifest: obj/fuzz/bin/ddp-train/checkpoint/manifest.o \
+	obj/fuzz/bin/ddp-train/checkpoint/crc.o
 obj/tests/fuzz/tokens: obj/fuzz/bin/ddp-train/data.o
+obj/tests/fuzz/llmc: obj/fuzz/bin/ddp-train/llmc.o
 obj/tests/fuzz/options_train: FUZZ_LIBS = -lm
 obj/tests/fuzz/options_train: $(FUZZ_TRAIN:%=obj/fuzz/bin/ddp-train/%.o) \
 	$(FUZZ_OPTION)

@@ -79,7 +79,7 @@ static const struct tool_option rows[] = {
 	  .help = "let ranks share a GPU, for correctness only" },
 	{ "json", TOOL_FLAG, AT(json), .own = true,
 	  .help = "print JSON lines" },
-	{ "help", TOOL_ASK, AT(help), .letter = 'h', .own = true,
+	{ "help", TOOL_HELP, AT(help), .letter = 'h', .own = true,
 	  .help = "print this text and exit" },
 	{ "version", TOOL_ASK, AT(version), .own = true,
 	  .help = "print the version and exit" },

@@ -27,7 +27,8 @@ struct options {
 	uint64_t iters, warmup_iters, check, root;
 	uint64_t limit;			/* seconds; 0: the default */
 	bool share_gpu, json;
-	bool help, version;
+	enum tool_help help;
+	bool version;
 };
 
 /*

@@ -23,7 +23,8 @@ enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_ENV };
 
 /* Texts are borrowed from argv; NULL: not given. */
 struct options {
-	bool help, version, variables, gather, doctor;
+	enum tool_help help;
+	bool version, variables, gather, doctor;
 	bool describes;			/* nodes, by any option */
 	const char *nodes, *tasks, *topology, *draw;
 	uint64_t gpus;			/* DDP_GPU_NONE: all that there are */

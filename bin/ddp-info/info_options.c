@@ -47,7 +47,7 @@ static const struct tool_option rows[] = {
 		  "ddp-info --doctor, on the nodes of the job" },
 	{ "variables", TOOL_ASK, AT(variables),
 	  .help = "print all variables that tasks get, and exit" },
-	{ "help", TOOL_ASK, AT(help), .help = "print this text and exit" },
+	{ "help", TOOL_HELP, AT(help), .help = "print this text and exit" },
 	{ "version", TOOL_ASK, AT(version),
 	  .help = "print the version and exit" },
 };

@@ -2,14 +2,12 @@
 /* Which part of a range each rank owns. */
 #include "collective.h"
 
-enum { SLICE_UNIT = 16 };
-
 size_t collective_find_slice(size_t count, int rank, int size, size_t *begin)
 {
 	size_t ranks = (size_t)size;
 	size_t length = count / ranks + (count % ranks > 0);
 
-	length += (SLICE_UNIT - length % SLICE_UNIT) % SLICE_UNIT;
+	length += (DEVICE_BLOCK - length % DEVICE_BLOCK) % DEVICE_BLOCK;
 	/* Compare so that rank * length cannot overflow. */
 	if (length == 0 || (size_t)rank > (count - 1) / length) {
 		*begin = count;

@@ -23,10 +23,12 @@
 struct ddp_error;
 struct collective;
 
-enum { COLLECTIVE_ABI = 1 };
+enum { COLLECTIVE_ABI = 2 };
 
 /*
- * Over values offset .. offset + count - 1 of the buffer that alloc() gave.
+ * Over values offset .. offset + count - 1 of a type, counted from the begin of
+ * the buffer that alloc() gave. Sums are formed in fp32 and rounded once; of
+ * 16-bit values that several nodes have, first within a node.
  * Rank r of n owns the slice of these that collective_find_slice() names.
  */
 enum collective_op {
@@ -37,11 +39,9 @@ enum collective_op {
 	BROADCAST		/* every rank has rank 0's values */
 };
 
-enum collective_type { FLOAT32 };
-
 struct collective_plan {
 	size_t bytes;		/* of the buffer, a multiple of 64 */
-	size_t largest;		/* the most values of one start() */
+	size_t largest;		/* the most bytes of one start() */
 	bool deterministic;	/* sums by fold_tree() in rank order, whatever
 				   the nodes are */
 };
@@ -60,9 +60,9 @@ struct collective_table {
 	void (*close)(struct collective *collective);
 
 	/*
-	 * The one buffer for gradients and parameters, zeroed; it lasts until
-	 * close(). Collective; call it once. If a rank cannot allocate it,
-	 * returns NULL on every rank with the same error set.
+	 * The one buffer for all that ranks exchange by start(), zeroed; it
+	 * lasts until close(). Collective; call it once. If a rank cannot
+	 * allocate it, returns NULL on every rank with the same error set.
 	 */
 	void *(*alloc)(struct collective *collective, struct device *device,
 		       const struct collective_plan *plan,
@@ -75,7 +75,7 @@ struct collective_table {
 	 */
 	uint64_t (*start)(struct collective *collective,
 			  enum collective_op op, size_t offset, size_t count,
-			  enum collective_type type, int event);
+			  enum device_type type, int event);
 
 	/* Advance what is under way; never blocks. */
 	void (*poll)(struct collective *collective);
@@ -114,8 +114,8 @@ extern const struct collective_table collective_mpi;	/* if HAVE_MPI */
 
 /*
  * The slice of a rank in a range of count values: it begins at *begin in the
- * range; returns its length. All slices have one length, a multiple of 16, but
- * the last ones can be shorter or empty.
+ * range; returns its length. All slices have one length, a multiple of
+ * DEVICE_BLOCK, but the last ones can be shorter or empty.
  */
 size_t collective_find_slice(size_t count, int rank, int size, size_t *begin);
 

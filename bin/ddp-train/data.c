@@ -16,6 +16,7 @@
 
 #include "data.h"
 #include "layout/error.h"
+#include "path_code.h"
 
 enum {
 	MAGIC = 20240520, VERSION = 1, HEADER_BYTES = 1024,
@@ -73,18 +74,18 @@ static int open_file(const char *path, const char *name, struct stat *status,
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0 || fstat(fd, status) < 0)
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot open %s %s: "
-			      "%s; name a file that every node can read", name,
-			      path, strerror(errno));
+		ddp_error_set(error, find_path_code(errno), "cannot open %s "
+			      "%s: %s; name a file that every node can read",
+			      name, path, strerror(errno));
 	else if (S_ISDIR(status->st_mode))
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s is a directory; "
-			      "name a file", name, path);
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is a directory"
+			      "; name a file", name, path);
 	else if (!S_ISREG(status->st_mode))
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s is not a "
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is not a "
 			      "regular file; copy the data to one", name,
 			      path);
 	else if (status->st_size == 0)
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s is empty; name "
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is empty; name "
 			      "a file with data", name, path);
 	else
 		return fd;
@@ -110,7 +111,7 @@ static int check_header(const struct data *data, struct ddp_error *error)
 	uint64_t wanted;
 
 	if (data->size < HEADER_BYTES)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s "
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s "
 				     "has %zu bytes, fewer than the %d of a "
 				     "token file's header; for the bytes of "
 				     "any file use --data", path, data->size,
@@ -119,21 +120,21 @@ static int check_header(const struct data *data, struct ddp_error *error)
 	version = read_header_word(data, 1);
 	wanted = HEADER_BYTES + UINT64_C(2) * read_header_word(data, 2);
 	if (magic == bswap_32(MAGIC))
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s is "
-				     "a token file in the wrong byte order; "
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s "
+				     "is a token file in the wrong byte order; "
 				     "write its numbers little-endian", path);
 	if (magic != MAGIC)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s "
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s "
 				     "begins with %" PRIu32 ", not with %d as "
 				     "a token file does; for the bytes of any "
 				     "file use --data", path, magic, MAGIC);
 	if (version != VERSION)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s is "
-				     "a token file of version %" PRIu32 "; "
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s "
+				     "is a token file of version %" PRIu32 "; "
 				     "only version %d, of 16-bit tokens, can "
 				     "be read", path, version, VERSION);
 	if (data->size != wanted)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s "
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s "
 				     "has %zu bytes, but %" PRIu32 " tokens, "
 				     "which its header counts, make %" PRIu64
 				     "; copy or write the file again", path,
@@ -153,7 +154,7 @@ static int check_data(struct data *data, uint64_t min_tokens,
 	}
 	if (data->tokens >= min_tokens)
 		return 0;
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s %s has %" PRIu64
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s has %" PRIu64
 			     " tokens, but --context %" PRIu64 " needs at "
 			     "least %" PRIu64 "; name a larger file or choose "
 			     "a smaller --context", names[data->format],
@@ -244,7 +245,7 @@ int data_check(struct data *data, uint64_t vocab, int part, int parts,
 		return 0;
 	while (read_token(data, begin) < vocab)
 		begin++;
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--tokens %s: token %"
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s: token %"
 			     PRIu64 ", counted from 0, is %u, past the "
 			     "vocabulary of --vocab %" PRIu64 "; give the "
 			     "--vocab that it was written with", data->path,

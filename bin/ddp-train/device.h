@@ -7,12 +7,17 @@
  * order; events order one against the other. On the CPU, enqueuing runs the
  * work, and an event is complete at once. One thread calls a device.
  *
- * Tensors are row-major and dense, of fp32 unless said otherwise; a pointer is
- * into the device's memory, at a multiple of DEVICE_ALIGN bytes where a tensor
- * begins; inputs and outputs do not overlap unless said otherwise. Where a
- * backward operator has "accumulate", its gradients of parameters are added to
- * what is there, and else written. Equal shapes and equal values give equal
- * bits, wherever a tensor lies.
+ * A run has one type, which open() chooses: `void *` below points to values of
+ * it unless said otherwise. Tensors are row-major and dense; a pointer is into
+ * the device's memory, at a multiple of 32 bytes where a tensor begins; inputs
+ * and outputs do not overlap unless said otherwise. Where a backward operator
+ * has "accumulate", its gradients of parameters are added to what is there, and
+ * else written; only fp32 runs ask for that. Equal shapes and equal values give
+ * equal bits, wherever a tensor lies.
+ *
+ * 16-bit values are rounded to nearest, ties to even; too large ones become
+ * infinite, and NaN stays NaN. An operator sums in fp32 or better, and rounds
+ * what it writes once.
  */
 #ifndef DDP_TRAIN_DEVICE_H
 #define DDP_TRAIN_DEVICE_H
@@ -23,8 +28,15 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 1, DEVICE_ALIGN = 64, DEVICE_EVENTS = 64,
-       DEVICE_BLOCK = 65536 };
+enum { DEVICE_ABI = 4, DEVICE_ALIGN = 64, DEVICE_EVENTS = 64,
+       DEVICE_BLOCK = 4096 };
+
+enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };
+
+static inline size_t device_type_bytes(enum device_type type)
+{
+	return type == DEVICE_FP32 ? 4 : 2;
+}
 
 enum device_space {
 	SPACE_DEVICE,		/* operators work here */
@@ -39,65 +51,69 @@ enum device_queue { QUEUE_COMPUTE, QUEUE_COMM };
 struct device_shape {
 	int rows;		/* sequences at once times context */
 	int context, heads, width, vocab;
+	enum device_type type;
 };
 
 /* out[i] = tokens' row of token_table + row i mod context of positions */
 struct op_embed {
 	int rows, context, width;
 	const int32_t *tokens;		/* [rows] */
-	const float *token_table;	/* [vocab][width] */
-	const float *position_table;	/* [context][width] */
-	float *out;			/* [rows][width] */
+	const void *token_table;	/* [vocab][width] */
+	const void *position_table;	/* [context][width] */
+	void *out;			/* [rows][width] */
 };
 
 struct op_embed_backward {
 	int rows, context, width;
 	const int32_t *tokens;
-	const float *dout;
-	float *dtoken_table;		/* added to, always */
-	float *dposition_table;
+	const void *dout;
+	void *dtoken_table;		/* added to, always */
+	void *dposition_table;
 	bool accumulate;		/* of dposition_table */
+	void *work;
 };
 
 /* sum = x + residual; out = (sum - mean) * rstd * gain + bias, by row */
 struct op_norm {
 	int rows, width;
 	float eps;
-	const float *x;			/* [rows][width] */
-	const float *residual;		/* [rows][width]; NULL: sum is x */
-	const float *gain, *bias;	/* [width] */
-	float *sum;			/* [rows][width]; unused without it */
-	float *out;			/* [rows][width] */
+	const void *x;			/* [rows][width] */
+	const void *residual;		/* [rows][width]; NULL: sum is x */
+	const void *gain, *bias;	/* [width] */
+	void *sum;			/* [rows][width]; unused without it */
+	void *out;			/* [rows][width] */
 	float *mean, *rstd;		/* [rows] */
 };
 
 struct op_norm_backward {
 	int rows, width;
-	const float *sum, *gain, *mean, *rstd;	/* as forward left them */
-	const float *dout;
-	float *dsum;			/* added to: on entry, the gradient
+	const void *sum, *gain;		/* as forward left them */
+	const float *mean, *rstd;
+	const void *dout;
+	void *dsum;			/* added to: on entry, the gradient
 					   that bypasses the layer norm */
-	float *dgain, *dbias;
+	void *dgain, *dbias;
 	bool accumulate;
+	void *work;
 };
 
 /* y = x weight^T + bias; with pre, that goes there, and y = gelu(pre) */
 struct op_matmul {
 	int rows, in, out;
-	const float *x;			/* [rows][in] */
-	const float *weight;		/* [out][in] */
-	const float *bias;		/* [out]; NULL: none */
-	float *pre;			/* [rows][out]; NULL: no GELU */
-	float *y;			/* [rows][out] */
+	const void *x;			/* [rows][in] */
+	const void *weight;		/* [out][in] */
+	const void *bias;		/* [out]; NULL: none */
+	void *pre;			/* [rows][out]; NULL: no GELU */
+	void *y;			/* [rows][out] */
 };
 
 struct op_matmul_backward {
 	int rows, in, out;
-	const float *x, *weight, *pre;	/* pre NULL: no GELU */
-	float *dy;			/* with pre it becomes pre's gradient */
-	float *dx;			/* [rows][in], written; NULL: not */
-	float *dweight;
-	float *dbias;			/* NULL: no bias */
+	const void *x, *weight, *pre;	/* pre NULL: no GELU */
+	void *dy;			/* with pre it becomes pre's gradient */
+	void *dx;			/* [rows][in], written; NULL: not */
+	void *dweight;
+	void *dbias;			/* NULL: no bias */
 	bool accumulate;
 };
 
@@ -108,8 +124,8 @@ struct op_matmul_backward {
  */
 struct op_attention {
 	int sequences, context, heads, width;
-	const float *qkv;		/* [sequences * context][3 * width] */
-	float *out;			/* [sequences * context][width] */
+	const void *qkv;		/* [sequences * context][3 * width] */
+	void *out;			/* [sequences * context][width] */
 	float *lse;			/* [sequences][heads][context]: log of
 					   the sum of exp of a row's scores */
 	void *work;
@@ -117,61 +133,107 @@ struct op_attention {
 
 struct op_attention_backward {
 	int sequences, context, heads, width;
-	const float *qkv, *out, *lse;
-	const float *dout;
-	float *dqkv;			/* written */
+	const void *qkv, *out;
+	const float *lse;
+	const void *dout;
+	void *dqkv;			/* written */
 	void *work;
 };
 
 /*
  * loss = scale * sum over rows of -log softmax(x weight^T)[target]; forward
- * and backward in one, so that memory never holds all logits at once.
+ * and backward in one, so that memory never holds all logits at once. The
+ * gradients are those of loss * loss_scale. A row whose part of the loss is not
+ * finite has NaN for gradient: from the gradient's norm every rank sees it.
  */
 struct op_classifier {
 	int rows, width, vocab;
-	const float *x;			/* [rows][width] */
-	const float *weight;		/* [vocab][width] */
+	const void *x;			/* [rows][width] */
+	const void *weight;		/* [vocab][width] */
 	const int32_t *targets;		/* [rows] */
 	float scale;
+	const double *loss_scale;	/* [1]; NULL: 1 */
 	double *loss;			/* [1], written */
-	float *dx;			/* [rows][width]; NULL: only the loss */
-	float *dweight;			/* [vocab][width]; NULL with dx */
+	void *dx;			/* [rows][width]; NULL: only the loss */
+	void *dweight;			/* [vocab][width]; NULL with dx */
 	bool accumulate;
 	void *work;
 };
 
 /*
+ * What the update of a step depends on and the host reads later, if at all; in
+ * the device's memory. At first all is 0 but loss_scale.
+ */
+struct step_state {
+	double norm;			/* of the gradient, once unscaled */
+	double factor;			/* the optimizer's, of the gradient: to
+					   clip it, and to unscale it */
+	double loss_scale;		/* of the next gradient */
+	double correction1, correction2;	/* 1 - beta^updates */
+	uint64_t updates;		/* steps that were not skipped */
+	uint64_t good;			/* of these, since loss_scale changed */
+	uint64_t skip;			/* 1: the norm is not finite, and adamw
+					   and sgd do nothing; else 0 */
+};
+
+/* Of loss_scale where it is dynamic. */
+enum { LOSS_SCALE_FIRST = 1 << 16, LOSS_SCALE_STEPS = 2000 };
+
+/*
+ * Sets *state from the sums of squares of the gradient's blocks, which are
+ * added in the order of the blocks. As torch.nn.utils.clip_grad_norm_ does, the
+ * factor is clip / (norm + 1e-6) where that is below 1. As torch.amp.GradScaler
+ * does, a dynamic loss_scale doubles after LOSS_SCALE_STEPS steps without a
+ * skip, and halves with one.
+ */
+struct op_step {
+	size_t count;			/* of the blocks */
+	const double *blocks;
+	const uint32_t *order;		/* [count]: where in blocks the sum of
+					   each block is; NULL: in order */
+	double clip;			/* 0: off */
+	double beta1, beta2;
+	bool dynamic;
+	struct step_state *state;
+};
+
+/*
  * Loshchilov and Hutter 2019, in the order of PyTorch's AdamW: with
- * g = grad * scale, param *= 1 - lr * decay; m += (1 - beta1) * (g - m);
+ * g = grad * factor, param *= 1 - lr * decay; m += (1 - beta1) * (g - m);
  * v = beta2 * v + (1 - beta2) * g * g; param -= lr / correction1 * m /
- * (sqrt(v / correction2) + eps); correction_i = 1 - beta_i^step.
+ * (sqrt(v / correction2) + eps). The same bits for each value, whatever else
+ * is updated with it; likewise sgd.
  */
 struct op_adamw {
 	size_t count;
 	float *param;
-	const float *grad;
+	void *copy;			/* param, rounded; NULL: none */
+	enum device_type grad_type;
+	const void *grad;		/* of grad_type */
 	float *m, *v;
-	double lr, beta1, beta2, eps, decay, scale;
-	double correction1, correction2;
+	double lr, beta1, beta2, eps, decay;
+	const struct step_state *state;
 };
 
-/* g = grad * scale + decay * param; v = momentum * v + g; param -= lr * v */
+/* g = grad * factor + decay * param; v = momentum * v + g; param -= lr * v */
 struct op_sgd {
 	size_t count;
 	float *param;
-	const float *grad;
+	void *copy;			/* as op_adamw's, and so on */
+	enum device_type grad_type;
+	const void *grad;
 	float *v;			/* NULL: without momentum */
-	double lr, momentum, decay, scale;
+	double lr, momentum, decay;
+	const struct step_state *state;
 };
 
 /* The fp64 sum of squares of each block of DEVICE_BLOCK values. */
 struct op_sum_squares {
 	size_t count;
-	const float *x;
+	enum device_type type;
+	const void *x;			/* of type */
 	double *blocks;			/* [ceil(count / DEVICE_BLOCK)] */
 };
-
-enum device_cast { FLOAT_TO_BFLOAT, BFLOAT_TO_FLOAT };
 
 struct device;
 
@@ -180,16 +242,23 @@ struct device_table {
 	const char *name;
 
 	/*
-	 * bytes[SPACES] of memory in each space, beginning at arena[space] and
-	 * zeroed; threads, at least 1, for libraries that use several.
-	 * Returns 0, or -1 with error set and nothing to free.
+	 * Of this type from now on. bytes[SPACES] of memory in each space,
+	 * beginning at arena[space] and zeroed; threads, at least 1, for
+	 * libraries that use several. Returns 0, or -1 with error set and
+	 * nothing to free.
 	 */
-	int (*open)(struct device *device, const size_t *bytes, int threads,
-		    struct ddp_error *error);
+	int (*open)(struct device *device, enum device_type type,
+		    const size_t *bytes, int threads, struct ddp_error *error);
 	void (*close)(struct device *device);
+
+	/* In what its products differ from the type, and why; NULL: nothing. */
+	const char *(*note)(const struct device *device);
 
 	/* Bytes of workspace that suffice for each operator with "work". */
 	size_t (*work_bytes)(const struct device_shape *shape);
+
+	/* Bytes that open() takes of the host besides the arenas. */
+	size_t (*own_bytes)(enum device_type type);
 
 	/*
 	 * Waits for both queues.  -1, from then on always, with error (unless
@@ -201,7 +270,9 @@ struct device_table {
 	void (*record)(struct device *device, int event,
 		       enum device_queue queue);
 	void (*wait)(struct device *device, int event, enum device_queue queue);
-	bool (*query)(struct device *device, int event);
+
+	/* Whether it has come: 1 or 0; -1 if work in the queues has failed. */
+	int (*query)(struct device *device, int event);
 
 	/*
 	 * Between any two spaces. A host source may be written again on
@@ -221,29 +292,31 @@ struct device_table {
 				const struct op_matmul_backward *);
 
 	/* y = gelu(pre) again, the bits that matmul gave for this pre. */
-	void (*gelu)(struct device *, const float *pre, float *y,
-		     size_t count);
+	void (*gelu)(struct device *, const void *pre, void *y, size_t count);
 	void (*attention)(struct device *, const struct op_attention *);
 	void (*attention_backward)(struct device *,
 				   const struct op_attention_backward *);
 	void (*classifier)(struct device *, const struct op_classifier *);
+	void (*sum_squares)(struct device *, const struct op_sum_squares *);
+	void (*step)(struct device *, const struct op_step *);
 	void (*adamw)(struct device *, const struct op_adamw *);
 	void (*sgd)(struct device *, const struct op_sgd *);
-	void (*sum_squares)(struct device *, const struct op_sum_squares *);
 
-	/* x *= factor; x += y; x = value */
-	void (*scale)(struct device *, float *x, double factor, size_t count);
-	void (*add)(struct device *, float *x, const float *y, size_t count);
-	void (*fill)(struct device *, float *x, float value, size_t count);
+	/* x += y, which is of this type */
+	void (*add)(struct device *, float *x, enum device_type type,
+		    const void *y, size_t count);
+	void (*zero)(struct device *, void *at, size_t bytes);
 
-	/* bfloat16 rounds to nearest even; NaN stays NaN. */
-	void (*cast)(struct device *, enum device_cast cast, void *to,
-		     const void *from, size_t count);
+	/* Between any two types. */
+	void (*cast)(struct device *, enum device_type to_type, void *to,
+		     enum device_type from_type, const void *from,
+		     size_t count);
 };
 
 struct device {
 	const struct device_table *table;
 	void *state;			/* the table's own */
+	enum device_type type;		/* set by open() */
 	char *arena[SPACES];
 };
 

@@ -11,14 +11,18 @@
 
 #include <stddef.h>
 
+#include "device.h"
+
 /* out[i] = a[i] + b[i], in fp32; out may be a or b. */
 void fold_pair(const float *a, const float *b, float *out, size_t count);
 
 /*
- * out[i] = the sum over n >= 1 sources of source[i], for i < count, in fp32.
- * out may be one of the sources; they do not overlap otherwise.
+ * out[i] = the sum over n >= 1 sources of source[i], for i < count, of values
+ * of a type; in fp32, and rounded once. out may be one of the sources; they do
+ * not overlap otherwise.
  */
-void fold_tree(const float *const *sources, int n, float *out, size_t count);
+void fold_tree(enum device_type type, const void *const *sources, int n,
+	       void *out, size_t count);
 
 /* The same for n doubles; overwrites them. */
 double fold_doubles(double *values, int n);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ddp.h"
+#include "half.h"
 #include "model.h"
 #include "rng.h"
 #include "trainer.h"
@@ -28,13 +29,15 @@ static int draw_token(const float *logits, int count, double u)
 	return count - 1;
 }
 
-/* The token after the `length` ones in trainer->read. */
+/* The token after the `length` ones in trainer->read; or -1 with error set. */
 static int generate_token(struct trainer *trainer, uint64_t length,
-			  uint64_t index)
+			  uint64_t index, struct ddp_error *error)
 {
 	struct device *device = &trainer->device;
 	const struct model *model = trainer->model;
 	uint64_t context = model->shape.context, vocab = model->shape.vocab;
+	size_t bytes = device_type_bytes(device->type);
+	float *row = trainer->piece + vocab;	/* at most half of it */
 	struct batch batch = { .sequences = 1, .tokens = trainer->tokens };
 	uint64_t bits = rng_draw_bits(trainer->options->seed, RNG_SAMPLE,
 				      index);
@@ -43,22 +46,27 @@ static int generate_token(struct trainer *trainer, uint64_t length,
 	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens,
 			    trainer->read, context * sizeof(int32_t));
 	model->logits(model, device, trainer->param, &batch, trainer->logits);
-	device_fetch(device, trainer->piece,
-		     trainer->logits + (length - 1) * vocab,
-		     vocab * sizeof(float));
+	device_fetch(device, row, (char *)trainer->logits +
+		     (length - 1) * vocab * bytes, vocab * bytes);
+	if (device->table->check(device, error) < 0)
+		return -1;
+	half_widen(device->type, row, trainer->piece, vocab);
 	return draw_token(trainer->piece, (int)vocab,
 			  (double)(bits >> 11) * 0x1p-53);
 }
 
-void trainer_print_sample(struct trainer *trainer, uint64_t count)
+int trainer_print_sample(struct trainer *trainer, uint64_t count,
+			 struct ddp_error *error)
 {
 	uint64_t context = trainer->model->shape.context, length = 1;
 	int32_t *text = trainer->read;
+	int byte = 0;
 
 	text[0] = '\n';
 	for (uint64_t i = 0; i < count && !ferror(stdout); i++) {
-		int byte = generate_token(trainer, length, i);
-
+		byte = generate_token(trainer, length, i, error);
+		if (byte < 0)
+			break;
 		if (length == context)
 			memmove(text, text + 1, --length * sizeof(*text));
 		text[length++] = byte;
@@ -68,4 +76,5 @@ void trainer_print_sample(struct trainer *trainer, uint64_t count)
 		ddp_heartbeat();
 	}
 	putchar('\n');
+	return byte < 0 ? -1 : 0;
 }

@@ -99,8 +99,59 @@ static void add_levels(struct trainer *trainer, int from, int to,
 
 	for (int level = from; level > to; level--)
 		device->table->add(device, trainer->levels[level - 1] + begin,
-				   trainer->levels[level] + begin,
+				   DEVICE_FP32, trainer->levels[level] + begin,
 				   end - begin);
+}
+
+static int find_level(const struct trainer *trainer, int order)
+{
+	return trainer->options->deterministic ?
+	       __builtin_popcount((unsigned int)order) : 0;
+}
+
+/* Whether the gradient of a chunk is added to that of those before it. */
+static bool is_added(const struct trainer *trainer, int order)
+{
+	return order > 0 && !trainer->options->deterministic;
+}
+
+/* Value i of x, which has values of a type. */
+static void *find_value(enum device_type type, void *x, size_t i)
+{
+	return (char *)x + i * device_type_bytes(type);
+}
+
+/* Put part of what operators wrote to scratch into the chunk's level. */
+static void collect(struct trainer *trainer, int order, size_t begin,
+		    size_t end)
+{
+	struct device *device = &trainer->device;
+	enum device_type type = device->type;
+	float *level = trainer->levels[find_level(trainer, order)];
+	const void *from;
+
+	if (type == DEVICE_FP32 || !level)
+		return;
+	from = find_value(type, trainer->scratch, begin);
+	if (is_added(trainer, order))
+		device->table->add(device, level + begin, type, from,
+				   end - begin);
+	else
+		device->table->cast(device, DEVICE_FP32, level + begin, type,
+				    from, end - begin);
+}
+
+/* The sum over the chunks becomes what the ranks exchange. */
+static void round_sum(struct trainer *trainer, size_t begin, size_t end)
+{
+	enum device_type type = trainer->options->grad_dtype;
+	struct device *device = &trainer->device;
+
+	if (trainer_has_sum(trainer))
+		device->table->cast(device, type,
+				    find_value(type, trainer->grad, begin),
+				    DEVICE_FP32, trainer->levels[0] + begin,
+				    end - begin);
 }
 
 /*
@@ -111,7 +162,9 @@ static void start_ready(void *context, size_t end)
 {
 	struct trainer *trainer = context;
 
+	collect(trainer, trainer->chunks - 1, trainer->summed, end);
 	add_levels(trainer, trainer->level_count, 0, trainer->summed, end);
+	round_sum(trainer, trainer->summed, end);
 	trainer->summed = end;
 	trainer->computed = ddp_clock_seconds();
 	buckets_start_ready(&trainer->buckets, end);
@@ -120,12 +173,15 @@ static void start_ready(void *context, size_t end)
 /* The gradient of the chunk that is `order`-th in the computation. */
 static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 {
+	const struct options *options = trainer->options;
 	bool last = order == trainer->chunks - 1;
-	bool tree = trainer->options->deterministic;
-	int level = tree ? __builtin_popcount((unsigned int)order) : 0;
+	bool fp32 = options->dtype == DEVICE_FP32;
+	int level = find_level(trainer, order);
 	struct backward backward = {
-		.scale = 1 / (double)trainer->options->global_batch,
-		.accumulate = !tree && order > 0,
+		.scale = 1 / (double)options->global_batch,
+		.loss_scale = options->dtype == DEVICE_FP16 ?
+			      &trainer->state->loss_scale : NULL,
+		.accumulate = fp32 && is_added(trainer, order),
 		.progress = last ? start_ready : NULL,
 		.context = trainer
 	};
@@ -134,11 +190,13 @@ static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 	load_chunk(trainer, step, order, &batch);
 	trainer->model->gradient(trainer->model, &trainer->device,
 				 trainer->param, &batch, &backward,
-				 trainer->levels[level],
+				 fp32 ? trainer->levels[level] :
+					trainer->scratch,
 				 trainer->losses +
 				 find_chunk(trainer, order));
 	if (last)
 		return;
+	collect(trainer, order, 0, trainer->model->param_count);
 	/* Of the levels, as many fold as order ends in ones. */
 	add_levels(trainer, level,
 		   __builtin_popcount((unsigned int)order + 1) - 1, 0,
@@ -146,10 +204,9 @@ static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 	ddp_heartbeat();
 }
 
-void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
-			      struct share *share)
+static void compute_gradient(struct trainer *trainer, uint64_t step,
+			     struct share *share)
 {
-	struct device *device = &trainer->device;
 	double begin = ddp_clock_seconds();
 
 	trainer->summed = 0;
@@ -158,10 +215,51 @@ void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
 	buckets_finish(&trainer->buckets);
 	share->busy = trainer->computed - begin;
 	share->exposed = ddp_clock_seconds() - trainer->computed;
-	device_fetch(device, trainer->host_losses, trainer->losses,
-		     (size_t)trainer->chunks * sizeof(double));
-	share->loss = fold_doubles(trainer->host_losses, trainer->chunks);
-	share->norm = trainer_compute_norm(trainer);
+}
+
+/* Where a step's results wait. */
+static double *find_losses(const struct trainer *trainer, uint64_t step)
+{
+	return trainer->host_losses + step % 2 * (size_t)trainer->chunks;
+}
+
+void trainer_take_step(struct trainer *trainer, uint64_t step,
+		       struct share *share)
+{
+	struct device *device = &trainer->device;
+	const struct device_table *table = device->table;
+
+	compute_gradient(trainer, step, share);
+	trainer->gathered = 0;
+	trainer_finish_gradient(trainer);
+	trainer_update(trainer, step);
+	share->exposed += trainer->gathered;
+	table->copy(device, QUEUE_COMPUTE, find_losses(trainer, step),
+		    trainer->losses,
+		    (size_t)trainer->chunks * sizeof(double));
+	table->copy(device, QUEUE_COMPUTE, &trainer->host_state[step % 2],
+		    trainer->state, sizeof(*trainer->state));
+	table->record(device, BUCKET_EVENTS + (int)(step % 2), QUEUE_COMPUTE);
+}
+
+int trainer_read_step(struct trainer *trainer, uint64_t step,
+		      struct share *share, struct ddp_error *error)
+{
+	const struct step_state *state = &trainer->host_state[step % 2];
+	struct collective *collective = trainer->collective;
+	struct device *device = &trainer->device;
+	int event = BUCKET_EVENTS + (int)(step % 2), come;
+
+	while ((come = device->table->query(device, event)) == 0)
+		collective->table->poll(collective);
+	if (come < 0)
+		return device->table->check(device, error);
+	share->loss = fold_doubles(find_losses(trainer, step),
+				   trainer->chunks);
+	share->norm = state->norm;
+	share->skipped = state->skip;
+	share->loss_scale = state->loss_scale;
+	return 0;
 }
 
 /* What one chunk of held-out sequences adds to the mean loss. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "layout/error.h"
@@ -20,9 +21,64 @@ struct json_log {
 	FILE *file;
 	const char *path;
 	bool begun;			/* it has a line of this run */
+	off_t kept;			/* bytes of the steps before this run */
 };
 
-int json_log_open(struct json_log **log, const char *path,
+/*
+ * The bytes of the lines up to step `done`: a last line that was not finished
+ * does not count, and a later step ends them.
+ */
+static int measure_lines(FILE *file, const char *path, uint64_t done,
+			 off_t *kept, struct ddp_error *error)
+{
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t length;
+	uint64_t step;
+	int result = 0;
+
+	while ((length = getline(&line, &size, file)) > 0 &&
+	       line[length - 1] == '\n') {
+		if (sscanf(line, "{\"step\":%" SCNu64 ",", &step) != 1) {
+			result = ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					       "--log %s has a line that is "
+					       "not of a log, at byte %jd; "
+					       "name the log that --resume "
+					       "is to go on with, or a new "
+					       "file", path, (intmax_t)*kept);
+			break;
+		}
+		if (step > done)
+			break;
+		*kept += length;
+	}
+	free(line);
+	return result;
+}
+
+/* What stays of a regular file; of a pipe there is nothing to keep. */
+static int find_kept(struct json_log *log, uint64_t done,
+		     struct ddp_error *error)
+{
+	struct stat status;
+	FILE *file;
+	int result;
+
+	if (done == 0 || fstat(fileno(log->file), &status) < 0 ||
+	    !S_ISREG(status.st_mode))
+		return 0;
+	file = fopen(log->path, "re");
+	if (!file)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot read "
+				     "--log %s, which --resume is to go on "
+				     "with: %s; name a new file", log->path,
+				     strerror(errno));
+	result = measure_lines(file, log->path, done, &log->kept, error);
+	fclose(file);
+	return result;
+}
+
+int json_log_open(struct json_log **log, const char *path, uint64_t done,
 		  struct ddp_error *error)
 {
 	struct json_log *new = calloc(1, sizeof(*new));
@@ -32,7 +88,9 @@ int json_log_open(struct json_log **log, const char *path,
 				     "the log");
 	new->path = path;
 	new->file = tool_open_log("--log", path, error);
-	if (!new->file) {
+	if (!new->file || find_kept(new, done, error) < 0) {
+		if (new->file)
+			fclose(new->file);
 		free(new);
 		return -1;
 	}
@@ -42,8 +100,8 @@ int json_log_open(struct json_log **log, const char *path,
 
 static void begin_line(struct json_log *log, uint64_t step)
 {
-	/* Only a regular file can be emptied. */
-	if (!log->begun && ftruncate(fileno(log->file), 0) < 0)
+	/* Only a regular file can be cut. */
+	if (!log->begun && ftruncate(fileno(log->file), log->kept) < 0)
 		errno = 0;
 	log->begun = true;
 	fprintf(log->file, "{\"step\":%" PRIu64, step);
@@ -77,6 +135,8 @@ int json_log_write_step(struct json_log *log, const struct progress_step *step,
 	write_number(log, "loss", step->loss, 17);
 	write_number(log, "lr", step->lr, 17);
 	write_number(log, "norm", step->norm, 17);
+	if (step->loss_scale > 0)
+		write_number(log, "loss_scale", step->loss_scale, 17);
 	fprintf(log->file, ",\"skipped\":%s,\"samples\":%" PRIu64
 		",\"tokens\":%" PRIu64, step->skipped ? "true" : "false",
 		samples, tokens);

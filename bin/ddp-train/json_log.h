@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The log of a run: a JSON object a line. A line of a step has "step", "loss",
- * "lr", "norm", "skipped", "samples" and "tokens" (of all ranks and steps so
- * far; 0 tokens for a model without them), "seconds" (of all steps so far,
- * without evaluation and the comparison of parameters); and of this step, in
- * seconds, "exposed", "waited", "busy" and "slowest_busy", then "slowest" (a
- * rank) and "host". A line of an evaluation has "step" and "eval_loss". A
- * number that is not finite is null; losses, lr and norm read back exactly.
+ * "lr", "norm", in fp16 "loss_scale" (of the next step), "skipped", "samples"
+ * and "tokens" (of all ranks and steps so far; 0 tokens for a model without
+ * them), "seconds" (of all steps so far, without evaluation and the comparison
+ * of parameters); and of this step, in seconds, "exposed", "waited", "busy" and
+ * "slowest_busy", then "slowest" (a rank) and "host". A line of an evaluation
+ * has "step" and "eval_loss". A number that is not finite is null; losses, lr
+ * and norm read back exactly.
  */
 #ifndef DDP_TRAIN_JSON_LOG_H
 #define DDP_TRAIN_JSON_LOG_H
@@ -18,11 +19,13 @@ struct json_log;
 struct progress_step;
 
 /*
- * Create or open the file; the first line empties it, so that a start that is
- * refused loses nothing. path is borrowed until json_log_close(). Like the
+ * Create or open the file, to go on after the lines of the first `done` steps;
+ * the first line cuts off what follows them, so that a start that is refused
+ * loses nothing. A file that is not such a log is an error where done is above
+ * 0. path is borrowed until json_log_close(). Like the
  * functions below, returns 0, or -1 with error set.
  */
-int json_log_open(struct json_log **log, const char *path,
+int json_log_open(struct json_log **log, const char *path, uint64_t done,
 		  struct ddp_error *error);
 
 /* seconds, samples and tokens are those of all steps so far. */

@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
+#include "checkpoint/save.h"
 #include "ddp.h"
 #include "fold.h"
 #include "layout/clock.h"
@@ -11,6 +13,9 @@
 #include "progress.h"
 #include "run.h"
 #include "trainer.h"
+
+/* Below it the loss scale would make gradients smaller than they are. */
+enum { LEAST_LOSS_SCALE = 1 };
 
 /* End all ranks for an error that only this one has. */
 static void give_up(struct run *run, const struct ddp_error *error)
@@ -28,7 +33,8 @@ static void agree(struct run *run, const struct share *mine)
 
 /*
  * Whether all ranks have the same parameters after a step: the same answer on
- * each. If the data has shrunk, this ends the run.
+ * each. With --zero 1 they were gathered from their owners, so that an owner's
+ * error is on all ranks. If the data has shrunk, this ends the run.
  */
 static int compare_parameters(struct run *run, uint64_t step,
 			      struct ddp_error *error)
@@ -49,9 +55,43 @@ static int compare_parameters(struct run *run, uint64_t step,
 	return 0;
 }
 
+static bool is_same(double one, double other)
+{
+	return one == other || (isnan(one) && isnan(other));
+}
+
+/*
+ * Each rank finds the norm, and by it clips, skips, and changes the loss scale:
+ * from its own copy of the gradient, or with --zero 1 from the sums of squares
+ * that all have gathered, so that what differs then is only how it adds them.
+ * The same answer on each, as all have these shares.
+ */
+static int compare_norms(const struct run *run, uint64_t step,
+			 struct ddp_error *error)
+{
+	static const char *const verb[] = { "taken", "skipped" };
+	const struct share *shares = run->trainer->shares, *first = shares;
+
+	for (int rank = 1; rank < run->collective.size; rank++)
+		if (!is_same(shares[rank].norm, first->norm) ||
+		    shares[rank].skipped != first->skipped ||
+		    !is_same(shares[rank].loss_scale, first->loss_scale))
+			return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				"step %" PRIu64 " on rank %d on %s is %s, with "
+				"a gradient's norm of %.17g and then a loss "
+				"scale of %g, but on rank 0 on %s %s, with "
+				"%.17g and %g; test the memory of both nodes "
+				"and what lies between them", step, rank,
+				run->hosts[rank], verb[shares[rank].skipped],
+				shares[rank].norm, shares[rank].loss_scale,
+				run->hosts[0], verb[first->skipped],
+				first->norm, first->loss_scale);
+	return 0;
+}
+
 /*
  * A loss that is no number is one rank's, and its name is printed. The gradient
- * is the sum of all ranks' and the same on each, so no rank can be named.
+ * is the sum of all ranks', so no rank can be named.
  */
 static int stop_for_loss(const struct run *run, uint64_t step,
 			 struct ddp_error *error)
@@ -69,6 +109,15 @@ static int stop_for_loss(const struct run *run, uint64_t step,
 			     "a number at step %" PRIu64 ", first on rank %d "
 			     "on %s; choose a smaller --lr", step, rank,
 			     run->hosts[rank]);
+}
+
+/* Halving the loss scale has not helped. */
+static int stop_for_overflow(uint64_t step, struct ddp_error *error)
+{
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "the gradient is too "
+			     "large for fp16 at step %" PRIu64 ", and not only "
+			     "for the loss scale; choose a smaller --lr, or "
+			     "--dtype bf16", step);
 }
 
 /* The step of all ranks, from their shares. */
@@ -93,64 +142,163 @@ static void sum_up(const struct run *run, struct progress_step *step)
 	step->host = run->hosts[step->slowest];
 }
 
-/* Take a step; *bad counts how many in a row were skipped. */
-static int take_step(struct run *run, uint64_t number, uint64_t *bad,
-		     struct ddp_error *error)
+/* A step whose results have not been read, and the steps before it. */
+struct steps {
+	struct share shares[2];		/* of step n: [n % 2], mine */
+	double seconds[2];		/* likewise: what it took */
+	double begun;			/* when the next one did */
+	uint64_t read;			/* how many have been */
+	uint64_t bad;			/* of these, how many in a row were */
+};
+
+static void start_step(struct run *run, struct steps *steps, uint64_t number)
+{
+	struct share *share = &steps->shares[number % 2];
+	double now;
+
+	*share = (struct share){ 0 };
+	trainer_take_step(run->trainer, number, share);
+	now = ddp_clock_seconds();
+	steps->seconds[number % 2] = now - steps->begun;
+	steps->begun = now;
+	ddp_heartbeat();
+}
+
+/* What came of a step: all ranks agree, and rank 0 prints it. */
+static int finish_step(struct run *run, struct steps *steps, uint64_t number,
+		       struct ddp_error *error)
 {
 	const struct options *options = &run->options;
-	struct trainer *trainer = run->trainer;
+	struct share *share = &steps->shares[number % 2];
 	struct progress_step step = {
-		.step = number, .lr = trainer_find_lr(options, number)
+		.step = number, .lr = trainer_find_lr(options, number),
+		.seconds = steps->seconds[number % 2]
 	};
-	struct share share = { 0 };
-	double begin = ddp_clock_seconds();
+	bool overflow = false;
 
-	trainer_compute_gradient(trainer, number, &share);
-	agree(run, &share);
-	sum_up(run, &step);
-	step.skipped = !isfinite(step.loss) || !isfinite(step.norm);
-	*bad = step.skipped ? *bad + 1 : 0;
-	if (*bad && *bad >= options->max_bad_steps)
-		return stop_for_loss(run, number, error);
-	if (!step.skipped)
-		trainer_update(trainer, number, step.norm);
-	if (trainer->device.table->check(&trainer->device, error) < 0)
+	if (trainer_read_step(run->trainer, number, share, error) < 0)
 		give_up(run, error);
-	step.seconds = ddp_clock_seconds() - begin;
+	saver_tell(run->saver, share);
+	agree(run, share);
+	sum_up(run, &step);
+	if (saver_hear(run->saver, run->trainer->shares, error) < 0 ||
+	    compare_norms(run, number, error) < 0)
+		return -1;
+	step.skipped = share->skipped;
+	if (options->dtype == DEVICE_FP16) {
+		step.loss_scale = share->loss_scale;
+		overflow = step.skipped && isfinite(step.loss);
+	}
+	if (overflow && step.loss_scale < LEAST_LOSS_SCALE)
+		return stop_for_overflow(number, error);
+	if (!overflow)
+		steps->bad = step.skipped ? steps->bad + 1 : 0;
+	if (steps->bad && steps->bad >= options->max_bad_steps)
+		return stop_for_loss(run, number, error);
 	step.exposed = fmin(step.exposed, step.seconds);
 	step.waited = fmin(step.waited, step.seconds);
 	if (run->progress && progress_print_step(run->progress, &step,
 						 error) < 0)
 		give_up(run, error);
-	ddp_heartbeat();
-	if (options->check_every && (number % options->check_every == 0 ||
-				     number == options->steps))
-		return compare_parameters(run, number, error);
+	return 0;
+}
+
+static bool is_multiple(uint64_t number, uint64_t every)
+{
+	return every && number % every == 0;
+}
+
+/* Whether more than the next step depends on what this one gives. */
+static bool must_look(const struct run *run, uint64_t number)
+{
+	const struct options *options = &run->options;
+
+	return number == options->steps || saver_must_stop(run->saver) ||
+	       is_multiple(number, options->check_every) ||
+	       is_multiple(number, options->eval_every) ||
+	       (run->saver && is_multiple(number, options->checkpoint_every));
+}
+
+/* If a device failed in it, no rank has the loss: the same answer on each. */
+static int evaluate(struct run *run, uint64_t number, struct ddp_error *error)
+{
+	struct device *device = &run->trainer->device;
+	double loss = trainer_evaluate(run->trainer);
+	struct ddp_error mine = { 0 };
+
+	device->table->check(device, &mine);
+	if (world_share_errors(&run->collective, &mine, error) < 0)
+		return -1;
+	if (run->progress &&
+	    progress_print_eval(run->progress, number, loss, error) < 0)
+		give_up(run, error);
+	return 0;
+}
+
+/* After a step: a comparison, an evaluation, a checkpoint, if they are due. */
+static int look_at_state(struct run *run, uint64_t number, uint64_t bad,
+			 struct ddp_error *error)
+{
+	const struct options *options = &run->options;
+	bool last = number == options->steps;
+
+	if (options->check_every &&
+	    (last || is_multiple(number, options->check_every)) &&
+	    compare_parameters(run, number, error) < 0)
+		return -1;
+	if (is_multiple(number, options->eval_every) &&
+	    evaluate(run, number, error) < 0)
+		return -1;
+	run->stopped = saver_must_stop(run->saver) && !last;
+	if (!run->saver)
+		return 0;
+	return saver_end_step(run->saver, number, bad, last, error);
+}
+
+/*
+ * A step's results are read once the next one was started, so that a device
+ * always has work; but at once where the state is looked at.
+ */
+static int run_steps(struct run *run, struct steps *steps,
+		     struct ddp_error *error)
+{
+	uint64_t number = steps->read;
+
+	steps->bad = checkpoint_find_bad_steps(&run->options);
+	steps->begun = ddp_clock_seconds();
+	while (number < run->options.steps && !run->stopped) {
+		start_step(run, steps, ++number);
+		if (steps->read + 1 < number &&
+		    finish_step(run, steps, ++steps->read, error) < 0)
+			return -1;
+		if (!must_look(run, number))
+			continue;
+		if (finish_step(run, steps, ++steps->read, error) < 0 ||
+		    look_at_state(run, number, steps->bad, error) < 0)
+			return -1;
+		steps->begun = ddp_clock_seconds();
+	}
 	return 0;
 }
 
 int run_train(struct run *run, struct ddp_error *error)
 {
-	const struct options *options = &run->options;
-	uint64_t bad = 0;
+	struct steps steps = { .read = checkpoint_find_step(&run->options) };
+	uint64_t done = steps.read;
 
-	for (uint64_t number = 1; number <= options->steps; number++) {
-		double loss;
-
-		if (take_step(run, number, &bad, error) < 0)
-			return -1;
-		if (!options->eval_every || number % options->eval_every)
-			continue;
-		loss = trainer_evaluate(run->trainer);
-		if (run->progress &&
-		    progress_print_eval(run->progress, number, loss, error) < 0)
-			give_up(run, error);
+	if (run_steps(run, &steps, error) < 0) {
+		saver_finish(run->saver);
+		return -1;
 	}
 	if (!run->progress)
 		return 0;
-	if (progress_print_end(run->progress, error) < 0)
+	if (steps.read > done && progress_print_end(run->progress, error) < 0)
 		give_up(run, error);
-	if (options->sample)
-		trainer_print_sample(run->trainer, options->sample);
+	if (run->stopped)
+		printf("stopped after step %" PRIu64 " by a signal; --resume "
+		       "goes on there\n", steps.read);
+	if (run->options.sample && !run->stopped &&
+	    trainer_print_sample(run->trainer, run->options.sample, error) < 0)
+		give_up(run, error);
 	return 0;
 }

@@ -10,19 +10,25 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/save.h"
 #include "config.h"
 #include "layout/clock.h"
 #include "layout/error.h"
 #include "layout/text.h"
+#include "llmc.h"
 #include "model.h"
 #include "progress.h"
 #include "run.h"
 #include "tool/agree.h"
 #include "tool/tool.h"
 #include "trainer.h"
+
+enum { NOTE = 192 };		/* bytes of a device's note that are printed */
 
 /* The file is bad on this rank, while the other ranks do not wait for it. */
 static void end_for_data(void *context, const char *text)
@@ -55,6 +61,11 @@ static int open_data(struct run *run, struct ddp_error *error)
 			  collective->size, error);
 }
 
+static bool is_same(const struct stat *one, const struct stat *other)
+{
+	return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
 /* Which file in use --log would replace, or NULL. */
 static const char *find_replaced(const struct run *run)
 {
@@ -62,16 +73,18 @@ static const char *find_replaced(const struct run *run)
 		"the file of the standard output",
 		"the file of the standard error"
 	};
-	const char *path = run->options.log;
-	struct stat log, stream;
+	const char *path = run->options.log, *init = run->options.init;
+	struct stat log, used;
 
 	if (data_is_path(&run->data, path))
 		return "the training data";
 	if (stat(path, &log) < 0 || !S_ISREG(log.st_mode))
 		return NULL;
+	if (init && stat(init, &used) == 0 && is_same(&used, &log))
+		return "the file of --init";
 	for (int i = 0; i < 2; i++)
-		if (fstat(STDOUT_FILENO + i, &stream) == 0 &&
-		    stream.st_dev == log.st_dev && stream.st_ino == log.st_ino)
+		if (fstat(STDOUT_FILENO + i, &used) == 0 &&
+		    is_same(&used, &log))
 			return streams[i];
 	return NULL;
 }
@@ -84,7 +97,9 @@ static int open_progress(struct run *run, struct ddp_error *error)
 		.log = options->log, .steps = options->steps,
 		.samples = options->global_batch,
 		.tokens = options->global_batch * options->shape.context,
-		.ranks = run->collective.size
+		.ranks = run->collective.size,
+		.done = checkpoint_find_step(options),
+		.seconds = checkpoint_find_seconds(options)
 	};
 
 	if (run->collective.rank != 0 || options->plan)
@@ -97,45 +112,122 @@ static int open_progress(struct run *run, struct ddp_error *error)
 	return progress_open(&run->progress, &plan, error);
 }
 
+/* Which data, as the ranks compare it and as a checkpoint has it. */
+static void describe_data(struct run *run)
+{
+	const struct options *options = &run->options;
+	const char *name = options->format == DATA_TOKENS ? "tokens" : "data";
+
+	if (options->data)
+		snprintf(run->learned, sizeof(run->learned), "--%s of %zu "
+			 "bytes, checksum %016" PRIx64, name, run->data.size,
+			 data_hash(&run->data));
+	else
+		snprintf(run->learned, sizeof(run->learned), "--%s -", name);
+}
+
 /* All that can fail on one rank alone is done before the roll call. */
 static int prepare(struct run *run, struct ddp_error *error)
 {
-	run->asked = run->options;
-	if (options_complete(&run->options, run->collective.size, error) < 0 ||
+	struct options *options = &run->options;
+
+	if (options->init && llmc_complete_shape(options->init, &options->shape,
+						 error) < 0)
+		return -1;
+	run->asked = *options;
+	if (options_complete(options, run->collective.size, error) < 0 ||
 	    open_data(run, error) < 0)
 		return -1;
-	run->trainer = trainer_create(&run->options, &run->collective,
-				      &run->data, error);
+	describe_data(run);
+	if (checkpoint_compare(options, run->learned, error) < 0)
+		return -1;
+	run->trainer = trainer_create(options, &run->collective, &run->data,
+				      error);
 	return run->trainer ? open_progress(run, error) : -1;
+}
+
+/*
+ * --resume: the newest checkpoint that all ranks together find whole. Whether
+ * this rank's options are usable. Collective.
+ */
+static bool check_checkpoint(struct run *run, bool usable, int argc,
+			     char **argv, struct ddp_error *error)
+{
+	int broken;
+
+	while ((broken = checkpoint_check(&run->collective,
+					  usable ? &run->options : NULL,
+					  error)) > 0) {
+		checkpoint_free_manifest(run->options.from);
+		usable = options_parse(&run->options, argc, argv, error) == 0;
+	}
+	return usable && broken == 0;
 }
 
 static void finish(struct run *run)
 {
+	saver_destroy(run->saver);
 	trainer_destroy(run->trainer);
 	if (run->collective.table)
 		run->collective.table->close(&run->collective);
 	data_close(&run->data);
 	free(run->hosts);
+	checkpoint_free_manifest(run->options.from);
 }
 
 /* What must be the same on all ranks: first the data, as more depends on it. */
 static void describe(struct run *run, char *text, size_t size)
 {
 	const struct options *options = &run->asked;
-	char data[80] = "-";
 	size_t length;
 
-	if (options->data)
-		snprintf(data, sizeof(data), "of %zu bytes, checksum %016"
-			 PRIx64, run->data.size, data_hash(&run->data));
-	length = (size_t)snprintf(text, size, "--%s %s\n",
-				  options->format == DATA_TOKENS ? "tokens" :
-				  "data", data);
+	length = (size_t)snprintf(text, size, "%s\n--resume from step %" PRIu64
+				  "\n", run->learned,
+				  checkpoint_find_step(options));
 	length += tool_options_describe(&train_options, options, text + length,
 					size - length);
 	if (length >= size)
 		run->collective.table->abort(&run->collective, "no room for "
 					     "the options that are compared");
+}
+
+/* A note, if it is not that of an earlier rank, and who has it. */
+static void print_note(const struct run *run, const char (*notes)[NOTE],
+		       int rank)
+{
+	int first = 0, count = 0;
+
+	while (strcmp(notes[first], notes[rank]) != 0)
+		first++;
+	if (first < rank || !*notes[rank])
+		return;
+	for (int i = rank; i < run->collective.size; i++)
+		count += strcmp(notes[i], notes[rank]) == 0;
+	if (count < run->collective.size)
+		printf("rank %d on %s", rank, run->hosts[rank]);
+	if (count > 1 && count < run->collective.size)
+		printf(" and %d other%s", count - 1, count > 2 ? "s" : "");
+	printf("%s%s\n", count < run->collective.size ? ": " : "", notes[rank]);
+}
+
+/* What the devices of the ranks say; their processors may differ. */
+static void print_notes(struct run *run)
+{
+	struct collective *collective = &run->collective;
+	const struct device *device = &run->trainer->device;
+	const char *text = device->table->note(device);
+	char mine[NOTE] = "", (*all)[NOTE];
+
+	all = calloc((size_t)collective->size, sizeof(*all));
+	if (!all)
+		collective->table->abort(collective, "no memory for the notes "
+					 "of the ranks' devices");
+	snprintf(mine, sizeof(mine), "%s", text ? text : "");
+	collective->table->agree(collective, mine, all, sizeof(mine));
+	for (int rank = 0; collective->rank == 0 && rank < collective->size;
+	     rank++)
+		print_note(run, all, rank);
+	free(all);
 }
 
 static void print_begin(const struct run *run)
@@ -146,19 +238,60 @@ static void print_begin(const struct run *run)
 
 	printf("backend %s, model %s", run->collective.table->name,
 	       model->name);
-	if (options->preset)
-		printf(" %s", options->preset);
+	if (options->preset || options->init)
+		printf(" %s", options->init ? "of --init" : options->preset);
 	printf(" of %zu parameters, %" PRIu64 " samples a step; ready in "
-	       "%.2f s, %.2f s of it backend\n", model->param_count,
-	       options->global_batch, now - run->begun,
+	       "%.2f s, %.2f s of it to meet the other ranks\n",
+	       model->param_count, options->global_batch, now - run->begun,
 	       run->opened - run->begun);
+	checkpoint_print_begin(options);
+}
+
+/*
+ * What the ranks begin with: their parameters, or a checkpoint; or a signal has
+ * come. Collective; returns as trainer_begin().
+ */
+static int begin(struct run *run, struct ddp_error *error)
+{
+	const struct options *options = &run->options;
+	struct ddp_error mine = { 0 };
+	struct saver_plan plan = {
+		.options = options, .collective = &run->collective,
+		.trainer = run->trainer, .progress = run->progress,
+		.data = run->learned, .id = run->id
+	};
+
+	if (trainer_begin(run->trainer, error) < 0)
+		return -1;
+	if (!options->checkpoint)
+		return 0;
+	if (options->from)
+		checkpoint_load(options, run->trainer, &mine);
+	run->stopped = checkpoint_must_stop(&run->collective);
+	if (run->stopped)
+		return 0;
+	if (mine.code == DDP_ERROR_NONE)
+		saver_create(&run->saver, &plan, &mine);
+	if (world_share_errors(&run->collective, &mine, error) < 0)
+		return -1;
+	if (options->from)
+		trainer_share_parameters(run->trainer);
+	return 0;
+}
+
+static int stop_early(const struct run *run, struct ddp_error *error)
+{
+	if (run->collective.rank == 0)
+		puts("stopped before the first step by a signal; there is "
+		     "nothing to save");
+	return tool_flush(error);
 }
 
 /*
  * All that the ranks do together. The result is the same on each of them,
  * unless rank 0's output fails at the very end.
  */
-static int work(struct run *run, const struct ddp_error *mine,
+static int work(struct run *run, struct ddp_error *mine,
 		struct ddp_error *error)
 {
 	bool first = run->collective.rank == 0;
@@ -170,6 +303,14 @@ static int work(struct run *run, const struct ddp_error *mine,
 		run->collective.table->abort(&run->collective, "no memory "
 					     "for the ranks' names");
 	if (mine->code == DDP_ERROR_NONE)
+		checkpoint_meet(&run->collective, &run->options, run->id,
+				&run->stopped, mine);
+	else
+		checkpoint_meet(&run->collective, &(struct options){ 0 },
+				run->id, &run->stopped, NULL);
+	if (run->stopped)
+		return stop_early(run, error);
+	if (mine->code == DDP_ERROR_NONE)
 		describe(run, settings, sizeof(settings));
 	if (world_call_roll(&run->collective, settings, mine, run->hosts,
 			    error) < 0)
@@ -178,8 +319,11 @@ static int work(struct run *run, const struct ddp_error *mine,
 		if (first)
 			trainer_print_plan(run->trainer);
 	} else {
-		if (trainer_begin(run->trainer, error) < 0)
+		if (begin(run, error) < 0)
 			return -1;
+		if (run->stopped)
+			return stop_early(run, error);
+		print_notes(run);
 		if (first)
 			print_begin(run);
 		if (run_train(run, error) < 0)
@@ -192,7 +336,7 @@ int main(int argc, char **argv)
 {
 	struct run run = { .begun = ddp_clock_seconds() };
 	struct ddp_error mine = { 0 }, error = { 0 };
-	int usable = options_parse(&run.options, argc, argv, &mine) == 0;
+	bool usable = options_parse(&run.options, argc, argv, &mine) == 0;
 	int failed = 1;
 
 	tool_start();
@@ -200,11 +344,12 @@ int main(int argc, char **argv)
 		return tool_options_answer(&train_options, run.options.help);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	/* A rank that has failed meets the others too, to tell them. */
-	if (world_open(&run.collective, &run.options, &run.quiet,
-		       usable ? &mine : NULL) == 0 && usable) {
-		run.opened = ddp_clock_seconds();
+	usable = world_open(&run.collective, &run.options, &run.quiet,
+			    usable ? &mine : NULL) == 0 && usable;
+	run.opened = ddp_clock_seconds();
+	if (run.collective.table &&
+	    check_checkpoint(&run, usable, argc, argv, &mine))
 		prepare(&run, &mine);
-	}
 	if (run.collective.table) {
 		failed = work(&run, &mine, &error) < 0;
 		mine = error;
@@ -214,6 +359,6 @@ int main(int argc, char **argv)
 		tool_print_error("ddp-train", &mine);
 	finish(&run);
 	if (!failed)
-		return 0;
+		return run.stopped ? CHECKPOINT_STOPPED : 0;
 	return mine.code == DDP_ERROR_ARGUMENT ? 2 : 1;
 }

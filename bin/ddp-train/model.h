@@ -22,7 +22,7 @@ struct model_shape {
 /* A tensor of the flat buffer. */
 struct tensor {
 	char name[32];		/* as PyTorch would: "h.0.attn.c_attn.weight" */
-	size_t offset, count;	/* floats; offset is a multiple of 16 */
+	size_t offset, count;	/* values; offset is a multiple of 16 */
 	int rows, columns;	/* rows 1: a vector */
 	bool decay;		/* weight decay applies: not a vector */
 };
@@ -39,10 +39,12 @@ struct batch {
 /* How to compute the gradient. */
 struct backward {
 	double scale;		/* of the loss */
-	bool accumulate;	/* add to grad rather than write it */
+	const double *loss_scale;	/* device memory: times the gradient;
+					   NULL: 1 */
+	bool accumulate;	/* add to grad rather than write it: fp32 */
 
 	/*
-	 * Called after each operator of the backward pass: floats 0 .. end - 1
+	 * Called after each operator of the backward pass: values 0 .. end - 1
 	 * of the gradient are final once all work in the queue is done. end
 	 * only grows, up to param_count. NULL: not called.
 	 */
@@ -58,7 +60,7 @@ struct model {
 	const struct tensor *tensors;	/* by offset: the order in which their
 					   gradients become ready */
 	int tensor_count;
-	size_t param_count;		/* floats, padding included */
+	size_t param_count;		/* padding included */
 	size_t bytes[SPACES];		/* what it needs of the arena */
 	char *memory[SPACES];		/* set by the caller: aligned */
 
@@ -69,39 +71,41 @@ struct model {
 	 * loss = scale * sum over the batch's sequences of the mean loss of
 	 * their tokens; grad = its gradient. loss is device memory. grad
 	 * NULL: the loss alone, and of backward only scale is read; not toy.
+	 * param and grad have values of the device's type.
 	 */
 	void (*gradient)(const struct model *model, struct device *device,
-			 const float *param, const struct batch *batch,
-			 const struct backward *backward, float *grad,
+			 const void *param, const struct batch *batch,
+			 const struct backward *backward, void *grad,
 			 double *loss);
 
 	/*
-	 * logits[sequences * context][vocab], device memory; targets are not
-	 * read. NULL for toy.
+	 * logits[sequences * context][vocab], device memory, of its type;
+	 * targets are not read. NULL for toy.
 	 */
 	void (*logits)(const struct model *model, struct device *device,
-		       const float *param, const struct batch *batch,
-		       float *logits);
+		       const void *param, const struct batch *batch,
+		       void *logits);
 };
 
 /*
  * A GPT of this shape (complete, by gpt_complete_shape) for batches of at
- * most `sequences`, or the toy. NULL with error set if memory is short.
+ * most `sequences` on a device of this type, or the toy. NULL with error set
+ * if memory is short.
  */
 struct model *gpt_create(const struct model_shape *shape, int sequences,
 			 const struct device_table *device,
-			 struct ddp_error *error);
+			 enum device_type type, struct ddp_error *error);
 struct model *toy_create(uint64_t seed, struct ddp_error *error);
 
-/* Floats up to a multiple of DEVICE_ALIGN bytes. */
-static inline uint64_t model_pad(uint64_t floats)
+/* Up to a multiple of 16 values, where a tensor may begin. */
+static inline uint64_t model_pad(uint64_t count)
 {
-	return (floats + 15) / 16 * 16;
+	return (count + 15) / 16 * 16;
 }
 
 /*
  * Set offset and count of each tensor from rows and columns, one after the
- * other; returns the floats that they take, padding included.
+ * other; returns the values that they take, padding included.
  */
 static inline size_t model_lay_out(struct tensor *tensors, int count)
 {

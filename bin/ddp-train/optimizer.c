@@ -23,60 +23,122 @@ double trainer_find_lr(const struct options *options, uint64_t step)
 	       (1 - cos(pi * done)) / 2;
 }
 
-double trainer_compute_norm(struct trainer *trainer)
+/* Value i of x, which has values of a type. */
+static void *find_value(enum device_type type, void *x, size_t i)
 {
-	struct device *device = &trainer->device;
-	struct op_sum_squares op = {
-		.count = trainer->model->param_count,
-		.x = trainer->levels[0], .blocks = trainer->blocks
-	};
-	size_t count = (op.count + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
-	double sum = 0;
-
-	device->table->sum_squares(device, &op);
-	device_fetch(device, trainer->host_blocks, trainer->blocks,
-		     count * sizeof(double));
-	for (size_t i = 0; i < count; i++)
-		sum += trainer->host_blocks[i];
-	return sqrt(sum);
+	return (char *)x + i * device_type_bytes(type);
 }
 
-static void update_tensor(struct trainer *trainer, const struct tensor *tensor,
-			  uint64_t step, double scale)
+float *trainer_find_master(const struct trainer *trainer,
+			   const struct bucket *bucket, size_t value)
+{
+	if (trainer->master == trainer->param)
+		return trainer->master + value;
+	return trainer->master + bucket_find_kept(bucket, value);
+}
+
+/* The sums of the blocks that this rank updates. */
+static void sum_squares(struct trainer *trainer)
+{
+	const struct buckets *buckets = &trainer->buckets;
+	enum device_type type = trainer->options->grad_dtype;
+	double *sums = trainer_find_sums(trainer);
+	struct device *device = &trainer->device;
+
+	for (int i = 0; i < buckets->count; i++) {
+		const struct bucket *bucket = &buckets->list[i];
+		struct range own = bucket->own;
+
+		device->table->sum_squares(device, &(struct op_sum_squares){
+			.count = own.end - own.begin, .type = type,
+			.x = find_value(type, trainer->grad, own.begin),
+			.blocks = sums + bucket->kept / DEVICE_BLOCK });
+	}
+}
+
+void trainer_finish_gradient(struct trainer *trainer)
 {
 	const struct options *options = trainer->options;
 	struct device *device = &trainer->device;
-	float *param = trainer->param + tensor->offset;
-	const float *grad = trainer->levels[0] + tensor->offset;
-	float *v = trainer->v ? trainer->v + tensor->offset : NULL;
+	size_t count = trainer->model->param_count;
+
+	sum_squares(trainer);
+	if (trainer->buckets.sharded)
+		trainer_gather_sums(trainer);
+	device->table->step(device, &(struct op_step){
+		.count = (count + DEVICE_BLOCK - 1) / DEVICE_BLOCK,
+		.blocks = trainer->blocks, .order = trainer->order,
+		.clip = options->clip,
+		.beta1 = options->beta1, .beta2 = options->beta2,
+		.dynamic = options->dtype == DEVICE_FP16,
+		.state = trainer->state });
+}
+
+/* Values of a tensor that this rank has of a bucket. */
+static void update_values(struct trainer *trainer, const struct bucket *bucket,
+			  const struct tensor *tensor, struct range values,
+			  uint64_t step)
+{
+	const struct options *options = trainer->options;
+	struct device *device = &trainer->device;
+	size_t count = values.end - values.begin;
+	size_t kept = bucket_find_kept(bucket, values.begin);
+	float *param = trainer_find_master(trainer, bucket, values.begin);
+	void *copy = trainer->param == trainer->master ? NULL :
+		     find_value(options->dtype, trainer->param, values.begin);
+	const void *grad = find_value(options->grad_dtype, trainer->grad,
+				      values.begin);
+	float *v = trainer->v ? trainer->v + kept : NULL;
 	double lr = trainer_find_lr(options, step);
 	double decay = tensor->decay ? options->decay : 0;
-	double updates = (double)trainer->updates;
 
 	if (options->optimizer == OPTIMIZER_SGD)
 		device->table->sgd(device, &(struct op_sgd){
-			.count = tensor->count, .param = param, .grad = grad,
+			.count = count, .param = param, .copy = copy,
+			.grad_type = options->grad_dtype, .grad = grad,
 			.v = v, .lr = lr, .momentum = options->momentum,
-			.decay = decay, .scale = scale });
+			.decay = decay, .state = trainer->state });
 	else
 		device->table->adamw(device, &(struct op_adamw){
-			.count = tensor->count, .param = param, .grad = grad,
-			.m = trainer->m + tensor->offset, .v = v, .lr = lr,
+			.count = count, .param = param, .copy = copy,
+			.grad_type = options->grad_dtype, .grad = grad,
+			.m = trainer->m + kept, .v = v, .lr = lr,
 			.beta1 = options->beta1, .beta2 = options->beta2,
-			.eps = options->eps, .decay = decay, .scale = scale,
-			.correction1 = 1 - pow(options->beta1, updates),
-			.correction2 = 1 - pow(options->beta2, updates) });
+			.eps = options->eps, .decay = decay,
+			.state = trainer->state });
 }
 
-void trainer_update(struct trainer *trainer, uint64_t step, double norm)
+/* *next is the first tensor that does not end before the bucket. */
+static void update_bucket(struct trainer *trainer, const struct bucket *bucket,
+			  int *next, uint64_t step)
 {
 	const struct model *model = trainer->model;
-	double clip = trainer->options->clip;
-	/* As torch.nn.utils.clip_grad_norm_ does. */
-	double scale = clip > 0 && norm + 1e-6 > clip ? clip / (norm + 1e-6) :
-							1;
 
-	trainer->updates++;
-	for (int i = 0; i < model->tensor_count; i++)
-		update_tensor(trainer, &model->tensors[i], step, scale);
+	for (int i = *next; i < model->tensor_count; i++) {
+		const struct tensor *tensor = &model->tensors[i];
+		struct range values = { tensor->offset,
+					tensor->offset + tensor->count };
+
+		if (values.begin >= bucket->end)
+			break;
+		if (values.end <= bucket->end)
+			*next = i + 1;
+		values = buckets_intersect(values, bucket->own);
+		if (values.begin < values.end)
+			update_values(trainer, bucket, tensor, values, step);
+	}
+}
+
+void trainer_update(struct trainer *trainer, uint64_t step)
+{
+	struct buckets *buckets = &trainer->buckets;
+	int next = 0;
+
+	for (int i = 0; i < buckets->count; i++) {
+		update_bucket(trainer, &buckets->list[i], &next, step);
+		if (buckets->sharded)
+			trainer_start_gather(trainer, i);
+	}
+	if (buckets->sharded)
+		trainer_wait_for_gathers(trainer);
 }

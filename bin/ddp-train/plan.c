@@ -12,6 +12,19 @@ static void print_memory(const char *what, double bytes)
 	printf("  %-34s %12.1f MiB\n", what, bytes / (1 << 20));
 }
 
+/* In the collective's buffer, which ranks share within a node. */
+static void print_buffer(const struct trainer *trainer, const char *what,
+			 double bytes)
+{
+	const struct collective *collective = trainer->collective;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", what,
+		 collective->size > collective->nodes ? ", in shared memory" :
+							"");
+	print_memory(name, bytes);
+}
+
 static void print_model(const struct trainer *trainer)
 {
 	const struct model *model = trainer->model;
@@ -47,21 +60,42 @@ static void print_step(const struct trainer *trainer)
 
 static void print_all_memory(const struct trainer *trainer)
 {
-	double param = (double)trainer->model->param_count * sizeof(float);
-	double moments = param * trainer_count_moments(trainer->options);
-	double partial = param * trainer->level_count;
-	double all = 0;
+	const struct options *options = trainer->options;
+	double count = (double)trainer->model->param_count;
+	double grad = count * (double)device_type_bytes(options->grad_dtype);
+	double param = count * (double)device_type_bytes(options->dtype);
+	double single = count * sizeof(float);
+	double sums = (double)(trainer_count_sums(trainer) * sizeof(double));
+	double master = (double)trainer->master_bytes;
+	double moments = (double)trainer->optimizer_bytes;
+	double scratch = options->dtype == options->grad_dtype ? 0 : param;
+	double partial = single * (trainer->level_count +
+				   trainer_has_sum(trainer));
+	double snapshot = (double)trainer_count_snapshot(trainer);
+	double own = (double)trainer->device.table->own_bytes(options->dtype);
+	double all = own;
 
 	for (int space = 0; space < SPACES; space++)
 		all += (double)trainer->bytes[space];
 	printf("memory of a rank:\n");
-	print_memory("gradients, in shared memory", param);
-	print_memory("parameters, in shared memory", param);
+	print_buffer(trainer, "gradients", grad);
+	print_buffer(trainer, "parameters", param);
+	if (sums > 0)
+		print_buffer(trainer, "sums of squares", sums);
+	if (master > 0)
+		print_memory("fp32 master of the parameters", master);
 	print_memory("optimizer", moments);
+	if (scratch > 0)
+		print_memory("gradients of a batch", scratch);
 	if (partial > 0)
 		print_memory("partial sums of gradients", partial);
-	print_memory("activations and workspace", all - moments - partial);
-	print_memory("in all", 2 * param + all);
+	if (snapshot > 0)
+		print_memory("copy for a checkpoint", snapshot);
+	if (own > 0)
+		print_memory("fp32 copies in matrix products", own);
+	print_memory("activations and workspace", all - master - moments -
+		     scratch - partial - snapshot - own);
+	print_memory("in all", (double)trainer_count_buffer(trainer) + all);
 }
 
 /* Buckets first .. last, of equal length. */

@@ -40,7 +40,8 @@ struct progress {
 	uint64_t done;			/* the last step, 0: none yet */
 	double seconds;			/* of all steps */
 	struct sums recent;		/* since the line before */
-	struct sums steady;		/* without the first of several */
+	struct sums steady;		/* of this run, without the first of
+					   several */
 	struct straggler *stragglers;	/* [ranks] */
 };
 
@@ -68,7 +69,10 @@ int progress_open(struct progress **progress, const struct progress_plan *plan,
 		goto fail;
 	}
 	new->plan = *plan;
-	if (plan->log && json_log_open(&new->log, plan->log, error) < 0)
+	new->done = plan->done;
+	new->seconds = plan->seconds;
+	if (plan->log &&
+	    json_log_open(&new->log, plan->log, plan->done, error) < 0)
 		goto fail;
 	new->terminal = find_width() > 0;
 	new->stragglers = stragglers;
@@ -173,6 +177,8 @@ static void compose(const struct progress *progress, char *line,
 	append(line, "step %*" PRIu64 "/%" PRIu64 "  loss %.4f%s  ", digits,
 	       step->step, plan->steps, drop_nan_sign(step->loss),
 	       step->skipped ? " skipped" : "");
+	if (step->skipped && step->loss_scale > 0)
+		append(line, "loss scale %g  ", step->loss_scale);
 	if (!progress->terminal)
 		append(line, "lr %.2e  ", step->lr);
 	append_speed(progress, line, recent);
@@ -206,10 +212,10 @@ static void rewrite(struct progress *progress, const char *line)
 static bool is_due(const struct progress *progress,
 		   const struct progress_step *step)
 {
-	uint64_t steps = progress->plan.steps;
+	uint64_t steps = progress->plan.steps, done = progress->plan.done;
 	double since = ddp_clock_seconds() - progress->drawn;
 
-	if (step->step == 1 || step->step >= steps)
+	if (step->step == done + 1 || step->step >= steps)
 		return true;
 	if (progress->terminal)
 		return since >= 0.1;
@@ -230,8 +236,9 @@ static void count_step(struct progress *progress,
 		       const struct progress_step *step)
 {
 	struct straggler *slowest = &progress->stragglers[step->slowest];
+	const struct progress_plan *plan = &progress->plan;
 
-	if (progress->done == 1 && progress->plan.steps > 2)
+	if (progress->done == plan->done + 1 && plan->steps > plan->done + 2)
 		progress->steady = (struct sums){ 0 };
 	progress->done = step->step;
 	progress->seconds += step->seconds;
@@ -268,9 +275,9 @@ int progress_print_step(struct progress *progress,
 	return tool_flush(error);
 }
 
-/* A line that stays, after the one that is rewritten. */
-static int print_line(struct progress *progress, const char *line,
-		      struct ddp_error *error)
+/* After the one that is rewritten */
+int progress_print_line(struct progress *progress, const char *line,
+			struct ddp_error *error)
 {
 	if (progress->shown)
 		putchar('\n');
@@ -289,7 +296,12 @@ int progress_print_eval(struct progress *progress, uint64_t step, double loss,
 	if (progress->log &&
 	    json_log_write_eval(progress->log, step, loss, error) < 0)
 		return -1;
-	return print_line(progress, line, error);
+	return progress_print_line(progress, line, error);
+}
+
+double progress_count_seconds(const struct progress *progress)
+{
+	return progress ? progress->seconds : 0;
 }
 
 int progress_print_end(struct progress *progress, struct ddp_error *error)
@@ -297,14 +309,16 @@ int progress_print_end(struct progress *progress, struct ddp_error *error)
 	const struct progress_plan *plan = &progress->plan;
 	const struct sums *steady = &progress->steady;
 	uint64_t each = plan->tokens ? plan->tokens : plan->samples;
+	uint64_t done = progress->done - plan->done;
 	char line[LINE_MAX_BYTES] = "";
 
-	append(line, "%" PRIu64 " %s in %.2f s%s ", progress->done * each,
-	       plan->tokens ? "tokens" : "samples", progress->seconds,
-	       steady->steps < progress->done ? "; after the first step" : ":");
+	append(line, "%" PRIu64 " %s in %.2f s%s ", done * each,
+	       plan->tokens ? "tokens" : "samples",
+	       progress->seconds - plan->seconds,
+	       steady->steps < done ? "; after the first step" : ":");
 	append_speed(progress, line, steady);
 	append(line, ", exposed %.1f%%, parallel efficiency %.1f%%",
 	       100 * divide(steady->exposed, steady->seconds),
 	       100 - 100 * divide(steady->waited, steady->seconds));
-	return print_line(progress, line, error);
+	return progress_print_line(progress, line, error);
 }

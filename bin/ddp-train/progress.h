@@ -28,6 +28,9 @@ struct progress_plan {
 	uint64_t samples;		/* of one step, all ranks */
 	uint64_t tokens;		/* likewise; 0: the model has none */
 	int ranks;			/* at least 1 */
+	uint64_t done;			/* steps before this run: the log goes
+					   on after them; 0: a new one */
+	double seconds;			/* that they took */
 };
 
 struct progress_step {
@@ -35,6 +38,7 @@ struct progress_step {
 	double loss;			/* of all samples, before the update */
 	double lr;
 	double norm;			/* of the gradient before clipping */
+	double loss_scale;		/* of the next step; 0: there is none */
 	bool skipped;			/* not finite: no update was made */
 	double seconds;			/* of the step, on rank 0 */
 	double exposed;			/* from the end of a rank's backward
@@ -52,8 +56,8 @@ struct progress_step {
 };
 
 /*
- * The log is created here, and emptied by the first step. Returns 0, or -1
- * with error set.
+ * The log is created here; the next step cuts off what follows the ones done.
+ * Returns 0, or -1 with error set.
  */
 int progress_open(struct progress **progress, const struct progress_plan *plan,
 		  struct ddp_error *error);
@@ -66,6 +70,13 @@ int progress_print_step(struct progress *progress,
 /* The mean loss over the held-out sequences after a step; likewise. */
 int progress_print_eval(struct progress *progress, uint64_t step, double loss,
 			struct ddp_error *error);
+
+/* A line that stays; likewise. */
+int progress_print_line(struct progress *progress, const char *line,
+			struct ddp_error *error);
+
+/* Seconds of all steps, also of those before this run; of NULL 0. */
+double progress_count_seconds(const struct progress *progress);
 
 /* The last line: speed, exposed share, parallel efficiency; likewise. */
 int progress_print_end(struct progress *progress, struct ddp_error *error);

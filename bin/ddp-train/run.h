@@ -4,7 +4,7 @@
  * goes through its steps; trainer.h is one rank's part of a step. device.h
  * (what computes: cpu/), collective.h (what sums over ranks: mpi/) and model.h
  * (what is trained: model/) are the interfaces that can have several
- * implementations. Read main.c first.
+ * implementations; checkpoint/ saves a run. Read main.c first.
  *
  * Here: a run on this rank, what main.c sets up, and the loop over its steps.
  */
@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include "checkpoint/checkpoint.h"
 #include "collective.h"
 #include "data.h"
 #include "train_options.h"
@@ -20,6 +21,7 @@
 
 struct ddp_error;
 struct progress;
+struct saver;
 struct trainer;
 
 struct run {
@@ -28,6 +30,11 @@ struct run {
 	struct data data;
 	struct trainer *trainer;
 	struct progress *progress;	/* rank 0's */
+	struct saver *saver;		/* of checkpoints; NULL: none */
+	char id[CHECKPOINT_ID];		/* of this run, for its files */
+	char learned[96];		/* which data, described */
+	bool stopped;			/* before the last step, as a signal
+					   asked for; saved, if any was done */
 	char (*hosts)[WORLD_CELL];	/* of all ranks */
 	double begun, opened;		/* moments */
 	bool quiet;			/* another process prints the error */

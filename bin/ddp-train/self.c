@@ -54,7 +54,7 @@ static void *allocate_buffer(struct collective *collective,
 /* The sum over one rank is its own value: there is nothing to do. */
 static uint64_t start_ticket(struct collective *collective,
 			     enum collective_op op, size_t offset, size_t count,
-			     enum collective_type type, int event)
+			     enum device_type type, int event)
 {
 	(void)op;
 	(void)offset;

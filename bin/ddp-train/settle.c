@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the options say together: defaults that follow, and contradictions. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "layout/error.h"
@@ -22,7 +23,8 @@ static unsigned find_state(const struct options *options)
 	       (options->optimizer == OPTIMIZER_SGD ? STATE_SGD :
 						      STATE_ADAMW) |
 	       (options->schedule == SCHEDULE_CONSTANT ? STATE_CONSTANT : 0) |
-	       (options->deterministic ? STATE_DETERMINISTIC : STATE_LOOSE);
+	       (options->deterministic ? STATE_DETERMINISTIC : STATE_LOOSE) |
+	       (options->checkpoint ? 0 : STATE_UNSAVED);
 }
 
 static int refuse_idle(const struct options *options, uint64_t given,
@@ -45,7 +47,9 @@ static int refuse_idle(const struct options *options, uint64_t given,
 		{ STATE_DETERMINISTIC, "does not go with --deterministic; "
 				       "use --granule and --global-batch" },
 		{ STATE_LOOSE, "has no effect without --deterministic; add "
-			       "that" }
+			       "that" },
+		{ STATE_UNSAVED, "has no effect without --checkpoint; name a "
+				 "folder by that" }
 	};
 	unsigned state = find_state(options);
 
@@ -68,7 +72,7 @@ static int settle_model(struct options *options, uint64_t given,
 			struct ddp_error *error)
 {
 	if (!is_given(given, OPT_MODEL) &&
-	    (options->data || is_given(given, OPT_PRESET)))
+	    (options->data || options->preset || options->init))
 		options->model = MODEL_GPT;
 	if (is_given(given, OPT_DATA) && is_given(given, OPT_TOKENS))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--data and "
@@ -80,12 +84,22 @@ static int settle_model(struct options *options, uint64_t given,
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "a gpt needs "
 				     "something to learn; name it by --data "
 				     "FILE or --tokens FILE");
+	if (options->init && options->preset)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--init and "
+				     "--preset are both given, and the file "
+				     "has its own size; leave --preset out");
 	if (is_given(given, OPT_TOKENS))
 		options->format = DATA_TOKENS;
 	if (options->format == DATA_BYTES && options->data)
 		options->shape.vocab = 256;
-	else if (!is_given(given, OPT_VOCAB))
+	else if (!is_given(given, OPT_VOCAB) && !options->init)
 		options->shape.vocab = options->data ? 50257 : 256;
+	/* The file has the rest; it is not opened before the ranks meet. */
+	if (options->init)
+		return 0;
+	/* A checkpoint of a run that began with --init has all sizes. */
+	if (!options->preset && options->from && is_given(given, OPT_LAYERS))
+		return gpt_complete_shape(&options->shape, "tiny", error);
 	if (!options->preset)
 		options->preset = "tiny";
 	return gpt_complete_shape(&options->shape, options->preset, error);
@@ -94,6 +108,42 @@ static int settle_model(struct options *options, uint64_t given,
 static bool is_tiny(const struct options *options)
 {
 	return options->preset && strcmp(options->preset, "tiny") == 0;
+}
+
+/* Gradients have the run's type, or fp32, which --deterministic needs. */
+static int settle_types(struct options *options, uint64_t given,
+			struct ddp_error *error)
+{
+	const char *const *words = train_options.rows[OPT_DTYPE].words;
+	const char *word;
+
+	if (!is_given(given, OPT_GRAD_DTYPE) && !options->deterministic)
+		options->grad_dtype = options->dtype;
+	word = words[options->grad_dtype];
+	if (options->grad_dtype == DEVICE_FP32)
+		return 0;
+	if (options->deterministic)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--grad-dtype "
+				     "%s does not go with --deterministic, "
+				     "whose gradients are fp32; leave it out",
+				     word);
+	if (options->grad_dtype != options->dtype)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--grad-dtype "
+				     "%s is neither fp32 nor --dtype %s; "
+				     "leave it out, or use --dtype %s", word,
+				     words[options->dtype], word);
+	return 0;
+}
+
+/* The row takes ZeRO's other stages, so that this can say what there is. */
+static int check_stage(const struct options *options, struct ddp_error *error)
+{
+	if (options->zero <= 1)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--zero %" PRIu64 " is "
+			     "not there: the ranks can share the optimizer, "
+			     "--zero 1, but not gradients or parameters; use "
+			     "--zero 1", options->zero);
 }
 
 /* Set the defaults that depend on what was given. */
@@ -122,30 +172,62 @@ static void settle_defaults(struct options *options, uint64_t given)
 		options->clip = 1;
 }
 
-int options_settle(struct options *options, uint64_t given,
+/* An option that is too large, and which other one may be the wrong one. */
+static int refuse_above(uint64_t recalled, enum option_name name,
+			const char *value, const char *what,
+			const char *other, struct ddp_error *error)
+{
+	const char *row = train_options.rows[name].name;
+
+	if (is_given(recalled, name))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s %s, "
+				     "which is that of the checkpoint, is %s; "
+				     "choose a larger %s, or give a smaller --%s",
+				     row, value, what, other, row);
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s %s is %s; "
+			     "choose a smaller one", row, value, what);
+}
+
+static int refuse_large(const struct options *options, uint64_t recalled,
+			struct ddp_error *error)
+{
+	char value[32], what[64];
+
+	if (options->min_lr > options->lr) {
+		snprintf(value, sizeof(value), "%g", options->min_lr);
+		snprintf(what, sizeof(what), "above --lr, %g", options->lr);
+		return refuse_above(recalled, OPT_MIN_LR, value, what, "--lr",
+				    error);
+	}
+	if (options->eval_every > options->steps) {
+		snprintf(value, sizeof(value), "%" PRIu64,
+			 options->eval_every);
+		snprintf(what, sizeof(what), "above --steps, %" PRIu64,
+			 options->steps);
+		return refuse_above(recalled, OPT_EVAL_EVERY, value, what,
+				    "--steps", error);
+	}
+	if (options->warmup && options->warmup >= options->steps) {
+		snprintf(value, sizeof(value), "%" PRIu64, options->warmup);
+		snprintf(what, sizeof(what), "not below --steps, %" PRIu64,
+			 options->steps);
+		return refuse_above(recalled, OPT_WARMUP, value, what,
+				    "--steps", error);
+	}
+	return 0;
+}
+
+int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 		   struct ddp_error *error)
 {
-	if (settle_model(options, given, error) < 0)
+	if (settle_model(options, given | recalled, error) < 0)
 		return -1;
-	settle_defaults(options, given);
-	if (refuse_idle(options, given, error) < 0)
+	settle_defaults(options, given | recalled);
+	if (check_stage(options, error) < 0 ||
+	    refuse_idle(options, given, error) < 0 ||
+	    settle_types(options, given | recalled, error) < 0)
 		return -1;
-	if (options->min_lr > options->lr)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--min-lr %g "
-				     "is above --lr, %g; choose a smaller one",
-				     options->min_lr, options->lr);
-	if (options->eval_every > options->steps)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--eval-every %" PRIu64 " is above "
-				     "--steps, %" PRIu64 "; choose a smaller "
-				     "one", options->eval_every,
-				     options->steps);
-	if (options->warmup && options->warmup >= options->steps)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--warmup %"
-				     PRIu64 " is not below --steps, %" PRIu64
-				     "; choose a smaller one", options->warmup,
-				     options->steps);
-	return 0;
+	return refuse_large(options, recalled, error);
 }
 
 /* The power of two that is nearest to number. */
@@ -207,6 +289,13 @@ static int complete_batches(struct options *options, uint64_t ranks,
 				     PRIu64 " ranks; use --global-batch %"
 				     PRIu64, total, batch, ranks,
 				     nearest_multiple(total, batch * ranks));
+	if (total % ranks && options->from)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--resume: the checkpoint's "
+				     "--global-batch %" PRIu64 " does not "
+				     "divide among %" PRIu64 " ranks; start "
+				     "a number of ranks that divides it",
+				     total, ranks);
 	if (total % ranks)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--global-batch %" PRIu64 " does not "

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "data.h"
+#include "device.h"
 #include "model.h"
 #include "tool/option.h"
 
@@ -15,10 +16,14 @@ enum model_kind { MODEL_TOY, MODEL_GPT };
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
 enum schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 
+struct manifest;
+
 struct options {
 	enum model_kind model;
 	struct model_shape shape;	/* gpt: complete */
-	const char *preset;		/* gpt: its name */
+	const char *preset;		/* gpt: its name; NULL with init */
+	const char *init;		/* model file of llm.c; NULL: none, and
+					   with it shape is complete later */
 	const char *data;		/* NULL: the model takes none */
 	enum data_format format;
 	const char *log;		/* NULL: no log */
@@ -29,6 +34,9 @@ struct options {
 	uint64_t global_batch;		/* sequences a step; 0: batch * ranks */
 	uint64_t seed;
 	bool drop_last;
+	enum device_type dtype;		/* what operators compute with */
+	enum device_type grad_dtype;	/* what ranks exchange: the same, or
+					   fp32 */
 
 	enum optimizer_kind optimizer;
 	double lr, min_lr;		/* above 0; 0 .. lr */
@@ -40,21 +48,31 @@ struct options {
 	double clip;			/* global norm; 0: off */
 	uint64_t max_bad_steps;		/* stop after so many in a row */
 
+	uint64_t zero;			/* 1: ranks share the update; else 0 */
 	uint64_t bucket_bytes;		/* 25 MiB */
 	bool overlap;
 	bool deterministic;
 	uint64_t granule;		/* sequences; 1 */
 	uint64_t check_every;		/* parameter hashes; 0: never */
 	uint64_t timeout;		/* seconds of a wait; 0: for ever */
+	const char *checkpoint;		/* folder to save in; NULL: none */
+	uint64_t checkpoint_every;	/* steps; 0: at the end alone */
+	uint64_t keep;			/* checkpoints, 1 .. */
+	bool resume;			/* from the newest one there */
+	struct manifest *from;		/* which that is; NULL: none. The
+					   run's to free */
 	uint64_t eval_every;		/* 0: never */
 	uint64_t sample;		/* bytes to print at the end; 0: none */
 	bool plan;			/* print it and exit */
-	bool help, version;		/* asked for; the rest is not set */
+	enum tool_help help;		/* asked for; the rest is not set */
+	bool version;			/* likewise */
 };
 
 /*
- * Fill options from the arguments; its strings are borrowed from argv. Returns
- * 0, or -1 with error set to DDP_ERROR_ARGUMENT and options to the defaults,
+ * Fill options from the arguments, and with --resume from the checkpoint; with
+ * --checkpoint, catch signals before. The strings are borrowed from argv and
+ * from `from`. Returns 0, or -1 with error set to DDP_ERROR_ARGUMENT
+ * (DDP_ERROR_SYSTEM: no checkpoint can be read) and options to the defaults,
  * but with the backend that was asked for: the ranks meet there to be told.
  */
 int options_parse(struct options *options, int argc, char **argv,

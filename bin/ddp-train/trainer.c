@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/state.h"
 #include "collective.h"
-#include "ddp.h"
 #include "layout/error.h"
+#include "llmc.h"
 #include "model.h"
 #include "trainer.h"
+#include "world.h"
 
 enum { MOST_HELD_OUT = 512, MOST_THREADS = 4096 };
 
@@ -62,6 +64,28 @@ static int divide_data(struct trainer *trainer, struct ddp_error *error)
 			     sampler->samples, sampler->replicas);
 }
 
+bool trainer_has_sum(const struct trainer *trainer)
+{
+	return trainer->options->grad_dtype != DEVICE_FP32 &&
+	       trainer->chunks > 1;
+}
+
+/* Before memory, some of which is for what this rank updates alone. */
+static int create_buckets(struct trainer *trainer, struct ddp_error *error)
+{
+	const struct options *options = trainer->options;
+
+	trainer->buckets = (struct buckets){
+		.collective = trainer->collective, .device = &trainer->device,
+		.type = options->grad_dtype, .sharded = options->zero,
+		.overlap = options->overlap
+	};
+	if (buckets_create(&trainer->buckets, trainer->model->param_count,
+			   options->bucket_bytes) < 0)
+		return refuse_memory(error);
+	return 0;
+}
+
 static int create_model(struct trainer *trainer, struct ddp_error *error)
 {
 	const struct options *options = trainer->options;
@@ -70,8 +94,14 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 		trainer->model = toy_create(options->seed, error);
 	else
 		trainer->model = gpt_create(&options->shape, trainer->chunk,
-					    trainer->device.table, error);
+					    trainer->device.table,
+					    options->dtype, error);
 	return trainer->model ? 0 : -1;
+}
+
+static size_t round_up(size_t bytes)
+{
+	return (bytes + DEVICE_ALIGN - 1) / DEVICE_ALIGN * DEVICE_ALIGN;
 }
 
 /* Reserve bytes of a space; NULL until its arena exists. */
@@ -81,8 +111,7 @@ static void *take(struct trainer *trainer, enum device_space space,
 	char *arena = trainer->device.arena[space];
 	size_t begin = trainer->bytes[space];
 
-	trainer->bytes[space] += (bytes + DEVICE_ALIGN - 1) / DEVICE_ALIGN *
-				 DEVICE_ALIGN;
+	trainer->bytes[space] += round_up(bytes);
 	return arena && bytes > 0 ? arena + begin : NULL;
 }
 
@@ -102,19 +131,54 @@ int trainer_count_moments(const struct options *options)
 	return options->momentum > 0 ? 1 : 0;
 }
 
+/* What there is of each parameter but in the collective's buffer. */
+static void lay_out_parameters(struct trainer *trainer)
+{
+	const struct options *options = trainer->options;
+	size_t count = trainer->model->param_count;
+	size_t single = count * sizeof(float);
+	size_t kept = trainer->buckets.kept * sizeof(float);
+	size_t *used = &trainer->bytes[SPACE_DEVICE], before = *used;
+	int moments = trainer_count_moments(options);
+
+	if (options->dtype != DEVICE_FP32)
+		trainer->master = take(trainer, SPACE_DEVICE, kept);
+	trainer->master_bytes = *used - before;
+	before = *used;
+	if (moments > 0)
+		trainer->v = take(trainer, SPACE_DEVICE, kept);
+	if (moments > 1)
+		trainer->m = take(trainer, SPACE_DEVICE, kept);
+	trainer->optimizer_bytes = *used - before;
+	if (options->grad_dtype != options->dtype)
+		trainer->scratch = take(trainer, SPACE_DEVICE, count *
+					device_type_bytes(options->dtype));
+	if (trainer_has_sum(trainer))
+		trainer->levels[0] = take(trainer, SPACE_DEVICE, single);
+	for (int level = 1; level <= trainer->level_count; level++)
+		trainer->levels[level] = take(trainer, SPACE_DEVICE, single);
+}
+
+size_t trainer_count_snapshot(const struct trainer *trainer)
+{
+	struct state state;
+
+	if (!trainer->options->checkpoint)
+		return 0;
+	state_list(trainer, &state);
+	return state_count_bytes(&state);
+}
+
 /* Place everything in the arenas, which gives their sizes. */
 static void lay_out(struct trainer *trainer)
 {
 	const struct options *options = trainer->options;
 	struct model *model = trainer->model;
 	size_t ranks = (size_t)trainer->collective->size;
-	size_t param = model->param_count * sizeof(float);
 	size_t tokens = (size_t)trainer->chunk * model->shape.context *
 			sizeof(int32_t);
 	size_t losses = (size_t)trainer->chunks * sizeof(double);
-	size_t blocks = (model->param_count / DEVICE_BLOCK + 1) *
-			sizeof(double);
-	int moments = trainer_count_moments(options);
+	size_t blocks = model->param_count / DEVICE_BLOCK + 1;
 
 	for (int space = 0; space < SPACES; space++) {
 		trainer->bytes[space] = 0;
@@ -124,21 +188,26 @@ static void lay_out(struct trainer *trainer)
 	trainer->tokens = take(trainer, SPACE_DEVICE, tokens);
 	trainer->targets = take(trainer, SPACE_DEVICE, tokens);
 	trainer->losses = take(trainer, SPACE_DEVICE, losses);
-	trainer->blocks = take(trainer, SPACE_DEVICE, blocks);
+	if (trainer->buckets.sharded)
+		trainer->order = take(trainer, SPACE_DEVICE,
+				      blocks * sizeof(*trainer->order));
+	else
+		trainer->blocks = take(trainer, SPACE_DEVICE,
+				       blocks * sizeof(*trainer->blocks));
+	trainer->state = take(trainer, SPACE_DEVICE, sizeof(*trainer->state));
 	if (options->sample)
 		trainer->logits = take(trainer, SPACE_DEVICE,
 				       model->shape.context *
-				       model->shape.vocab * sizeof(float));
-	if (moments > 0)
-		trainer->v = take(trainer, SPACE_DEVICE, param);
-	if (moments > 1)
-		trainer->m = take(trainer, SPACE_DEVICE, param);
-	for (int level = 1; level <= trainer->level_count; level++)
-		trainer->levels[level] = take(trainer, SPACE_DEVICE, param);
+				       model->shape.vocab *
+				       device_type_bytes(options->dtype));
+	lay_out_parameters(trainer);
 	trainer->read = take(trainer, SPACE_STAGING, 2 * tokens);
-	trainer->host_losses = take(trainer, SPACE_STAGING, losses);
-	trainer->host_blocks = take(trainer, SPACE_STAGING, blocks);
+	trainer->host_losses = take(trainer, SPACE_STAGING, 2 * losses);
+	trainer->host_state = take(trainer, SPACE_STAGING,
+				   2 * sizeof(*trainer->host_state));
 	trainer->piece = take(trainer, SPACE_STAGING, PIECE * sizeof(float));
+	trainer->snapshot = take(trainer, SPACE_STAGING,
+				 trainer_count_snapshot(trainer));
 	trainer->samples = take(trainer, SPACE_HOST, (size_t)trainer->chunk *
 				sizeof(*trainer->samples));
 	trainer->shares = take(trainer, SPACE_HOST,
@@ -147,18 +216,30 @@ static void lay_out(struct trainer *trainer)
 				    ranks * sizeof(*trainer->rank_losses));
 }
 
+void trainer_set_state(struct trainer *trainer, const struct step_state *state)
+{
+	struct device *device = &trainer->device;
+
+	device->table->copy(device, QUEUE_COMPUTE, trainer->state, state,
+			    sizeof(*state));
+}
+
 /* A --plan may be for a model that does not fit into this machine. */
 static int create_memory(struct trainer *trainer, struct ddp_error *error)
 {
 	struct device *device = &trainer->device;
 	int threads = trainer->options->deterministic ? 1 : count_threads();
+	bool dynamic = trainer->options->dtype == DEVICE_FP16;
 
 	lay_out(trainer);
 	if (trainer->options->plan)
 		return 0;
-	if (device->table->open(device, trainer->bytes, threads, error) < 0)
+	if (device->table->open(device, trainer->options->dtype, trainer->bytes,
+				threads, error) < 0)
 		return -1;
 	lay_out(trainer);
+	trainer_set_state(trainer, &(struct step_state){
+		.loss_scale = dynamic ? LOSS_SCALE_FIRST : 1 });
 	return 0;
 }
 
@@ -185,79 +266,110 @@ struct trainer *trainer_create(const struct options *options,
 	if (options->deterministic)
 		while (1 << trainer->level_count < trainer->chunks)
 			trainer->level_count++;
-	if (create_model(trainer, error) < 0 ||
+	if (world_check_abi(trainer->device.table->name, DEVICE_ABI,
+			    trainer->device.table->abi, error) < 0 ||
+	    create_model(trainer, error) < 0 ||
 	    (data->bytes && divide_data(trainer, error) < 0) ||
-	    create_memory(trainer, error) < 0)
-		goto fail;
-	trainer->buckets.collective = collective;
-	trainer->buckets.device = &trainer->device;
-	trainer->buckets.overlap = options->overlap;
-	if (buckets_create(&trainer->buckets, trainer->model->param_count,
-			   options->bucket_bytes) == 0)
-		return trainer;
-	refuse_memory(error);
-fail:
-	trainer_destroy(trainer);
-	return NULL;
+	    create_buckets(trainer, error) < 0 ||
+	    create_memory(trainer, error) < 0) {
+		trainer_destroy(trainer);
+		return NULL;
+	}
+	return trainer;
 }
 
-/* Rank 0's parameters, which it then broadcasts. */
-static int init_parameters(struct trainer *trainer)
+/* Rank 0's parameters, the caller's to free; NULL with error set on failure. */
+static float *init_parameters(struct trainer *trainer, struct ddp_error *error)
 {
-	struct device *device = &trainer->device;
+	const struct options *options = trainer->options;
 	size_t count = trainer->model->param_count;
 	float *host = malloc(count * sizeof(*host));
 
-	if (!host)
-		return -1;
-	trainer->model->init(trainer->model, trainer->options->seed, host);
-	device->table->copy(device, QUEUE_COMPUTE, trainer->param, host,
-			    count * sizeof(*host));
-	free(host);
-	return 0;
+	if (!host) {
+		refuse_memory(error);
+		return NULL;
+	}
+	if (!options->init) {
+		trainer->model->init(trainer->model, options->seed, host);
+	} else if (llmc_read(options->init, trainer->model, host, error) < 0) {
+		free(host);
+		return NULL;
+	}
+	return host;
 }
 
-static void broadcast_parameters(struct trainer *trainer)
+/* Bytes of gradients and parameters, up to whole lines: sums may follow. */
+static size_t count_values_bytes(const struct trainer *trainer)
+{
+	const struct options *options = trainer->options;
+
+	return round_up(trainer->model->param_count *
+			(device_type_bytes(options->grad_dtype) +
+			 device_type_bytes(options->dtype)));
+}
+
+size_t trainer_count_buffer(const struct trainer *trainer)
+{
+	return count_values_bytes(trainer) +
+	       trainer_count_sums(trainer) * sizeof(*trainer->blocks);
+}
+
+/* The buffer has the gradient, the parameters and the sums of squares. */
+static void find_buffer(struct trainer *trainer, char *buffer)
+{
+	const struct options *options = trainer->options;
+
+	trainer->grad = buffer;
+	trainer->param = buffer + trainer->model->param_count *
+			 device_type_bytes(options->grad_dtype);
+	if (trainer->buckets.sharded)
+		trainer->blocks = (void *)(buffer +
+					   count_values_bytes(trainer));
+	if (options->dtype == DEVICE_FP32)
+		trainer->master = trainer->param;
+	if (options->grad_dtype == DEVICE_FP32)
+		trainer->levels[0] = trainer->grad;
+	if (options->grad_dtype == options->dtype)
+		trainer->scratch = trainer->grad;
+}
+
+/* Returns as alloc(). */
+static void *allocate_buffer(struct trainer *trainer, struct ddp_error *error)
 {
 	struct collective *collective = trainer->collective;
-	struct device *device = &trainer->device;
-	size_t count = trainer->model->param_count;
-	size_t most = buckets_find_largest(&trainer->buckets);
+	size_t sums = trainer_count_sums(trainer) * sizeof(*trainer->blocks);
+	struct collective_plan plan = {
+		.bytes = trainer_count_buffer(trainer),
+		.largest = buckets_find_largest(&trainer->buckets) *
+			   device_type_bytes(trainer->options->grad_dtype),
+		.deterministic = trainer->options->deterministic
+	};
 
-	device->table->record(device, 0, QUEUE_COMPUTE);
-	for (size_t begin = 0; begin < count; begin += most) {
-		size_t length = count - begin < most ? count - begin : most;
-		uint64_t ticket = collective->table->start(collective,
-			BROADCAST, count + begin, length, FLOAT32, 0);
-
-		collective->table->wait(collective, ticket, QUEUE_COMPUTE);
-		ddp_heartbeat();
-	}
+	if (plan.largest < sums)
+		plan.largest = sums;
+	return collective->table->alloc(collective, &trainer->device, &plan,
+					error);
 }
 
 int trainer_begin(struct trainer *trainer, struct ddp_error *error)
 {
-	struct collective *collective = trainer->collective;
-	size_t count = trainer->model->param_count;
-	struct collective_plan plan = {
-		.bytes = 2 * count * sizeof(float),
-		.largest = buckets_find_largest(&trainer->buckets),
-		.deterministic = trainer->options->deterministic
-	};
 	struct ddp_error mine = { 0 };
+	void *buffer = allocate_buffer(trainer, error);
+	float *first = NULL;
+	int result;
 
-	trainer->levels[0] = collective->table->alloc(collective,
-						      &trainer->device, &plan,
-						      error);
-	if (!trainer->levels[0])
+	if (!buffer)
 		return -1;
-	trainer->param = trainer->levels[0] + count;
-	if (collective->rank == 0 && init_parameters(trainer) < 0)
-		refuse_memory(&mine);
-	if (trainer_check_reduce(trainer, &mine, error) < 0)
-		return -1;
-	broadcast_parameters(trainer);
-	return 0;
+	find_buffer(trainer, buffer);
+	if (trainer->collective->rank == 0)
+		first = init_parameters(trainer, &mine);
+	if (trainer->buckets.sharded && mine.code == DDP_ERROR_NONE)
+		trainer_order_sums(trainer, &mine);
+	result = trainer_check_reduce(trainer, &mine, error);
+	if (result == 0)
+		trainer_broadcast_parameters(trainer, first);
+	free(first);
+	return result;
 }
 
 void trainer_destroy(struct trainer *trainer)

@@ -11,6 +11,8 @@
 #ifndef DDP_TRAIN_TRAINER_H
 #define DDP_TRAIN_TRAINER_H
 
+#include <stdbool.h>
+
 #include "bucket.h"
 #include "data.h"
 #include "device.h"
@@ -26,9 +28,14 @@ struct share {
 	double loss;			/* its part of the mean */
 	double busy;			/* seconds to the backward pass's end */
 	double exposed;			/* seconds from there to the last
-					   gradient reduced */
-	double norm;			/* of the gradient that it sees */
+					   gradient reduced, and of waiting for
+					   what --zero 1 gathers */
+	double norm;			/* of the whole gradient; with --zero 1
+					   from the sums that all gathered */
+	bool skipped;			/* for it is not finite */
+	double loss_scale;		/* of the next step */
 	uint64_t hash;			/* of its parameters, or 0 */
+	uint32_t news, crc;		/* of checkpoints: see save.h */
 };
 
 enum { MAX_LEVELS = 32, PIECE = 1 << 18 };
@@ -46,32 +53,52 @@ struct trainer {
 	int chunk;			/* sequences computed at once */
 	int chunks;			/* of a rank and step */
 	uint64_t held_out;		/* sequences at the data's end */
-	uint64_t updates;		/* made so far */
 
 	/* Of the last chunk of a step. */
-	size_t summed;			/* floats of level 0 that already have
-					   the sum of all levels */
+	size_t summed;			/* values of the gradient that already
+					   have the sum of all chunks */
 	double computed;		/* when its last operator had ended */
+	double gathered;		/* seconds of waiting for what --zero 1
+					   gathers */
 
 	/*
-	 * Device memory. Level 0 is the gradient in the collective's buffer,
-	 * and the parameters follow it there. If a tree sums the chunks, the
+	 * Device memory. The gradient that ranks exchange, of --grad-dtype, is
+	 * in the collective's buffer, and the parameters that operators read,
+	 * of --dtype, follow it there; in an fp32 run they are the master too.
+	 * With --zero 1, the sums of squares come last.
+	 *
+	 * m, v and the master of a 16-bit run have the values that this rank
+	 * updates, one after the other: see bucket.h.
+	 *
+	 * Level 0 is the fp32 sum over the chunks: the gradient itself if that
+	 * is fp32, and else NULL with one chunk. If a tree sums the chunks, the
 	 * other levels have partial sums: chunk c, in the order of computation,
-	 * is written to level n, where n counts the ones of c in binary.
+	 * goes to level n, where n counts the ones of c in binary. An fp32 run
+	 * computes there; in a 16-bit run, operators write a chunk's gradient
+	 * to scratch, which may be the gradient itself.
 	 */
-	float *param;
+	void *grad, *param, *scratch;
+	float *master;
 	float *levels[MAX_LEVELS];
 	int level_count;		/* levels above 0 */
 	float *m, *v;			/* AdamW's moments, or v alone; NULL */
 	int32_t *tokens, *targets;	/* [chunk][context] */
 	double *losses;			/* [chunks] */
-	double *blocks;			/* sums of squares */
-	float *logits;			/* [context][vocab], for --sample */
+	double *blocks;			/* sums of squares; with --zero 1 those
+					   of rank after rank */
+	uint32_t *order;		/* where in blocks the sum of each block
+					   is; NULL: in order */
+	struct step_state *state;
+	size_t optimizer_bytes;		/* of m and v, */
+	size_t master_bytes;		/* and of a master of its own */
+	void *logits;			/* [context][vocab], for --sample */
 
-	/* Host memory. */
+	/* Host memory. A step's results wait there while the next runs. */
 	int32_t *read;			/* [2][chunk][context] */
-	double *host_losses, *host_blocks;
+	double *host_losses;		/* [2][chunks] */
+	struct step_state *host_state;	/* [2]: of step n [n % 2] */
 	float *piece;			/* [PIECE]: on the way to the device */
+	float *snapshot;		/* this rank's part of a checkpoint */
 	uint64_t *samples;		/* [chunk] */
 	struct share *shares;		/* [ranks]: what agree() gives */
 	double *rank_losses;		/* [ranks] */
@@ -89,47 +116,119 @@ struct trainer *trainer_create(const struct options *options,
 /* Values that the optimizer keeps for each parameter: 0, 1 or 2. */
 int trainer_count_moments(const struct options *options);
 
+/* Bytes of the collective's buffer: see trainer->grad. */
+size_t trainer_count_buffer(const struct trainer *trainer);
+
+/* Whether the fp32 sum over the chunks has memory of its own. */
+bool trainer_has_sum(const struct trainer *trainer);
+
+/* Bytes of host memory for this rank's part of a checkpoint; 0: no part. */
+size_t trainer_count_snapshot(const struct trainer *trainer);
+
 /* Accepts NULL. */
 void trainer_destroy(struct trainer *trainer);
 
 /*
- * Allocate the shared buffer, check an all-reduce, and broadcast rank 0's
- * parameters. Collective. Returns 0, or -1 on every rank with the same error
- * set.
+ * Allocate the shared buffer, check how gradients are summed, and broadcast
+ * rank 0's parameters. Collective. Returns 0, or -1 on every rank with the same
+ * error set.
  */
 int trainer_begin(struct trainer *trainer, struct ddp_error *error);
 
 /*
- * The gradient of step `step` (from 1), summed over all ranks, and this rank's
- * share. Collective.
+ * Take step `step` (from 1): the gradient, summed over all ranks, and the
+ * update. Sets busy and exposed of this rank's share. Collective; does not
+ * wait for the device.
  */
-void trainer_compute_gradient(struct trainer *trainer, uint64_t step,
-			      struct share *share);
+void trainer_take_step(struct trainer *trainer, uint64_t step,
+		       struct share *share);
+
+/*
+ * Wait for a step, the last one or the one before, and set the rest of its
+ * share but the hash. Returns 0, or -1 with error set if the device failed.
+ */
+int trainer_read_step(struct trainer *trainer, uint64_t step,
+		      struct share *share, struct ddp_error *error);
 
 /* The learning rate of a step. */
 double trainer_find_lr(const struct options *options, uint64_t step);
 
-/* The global norm of the gradient: fp64, in a fixed order. */
-double trainer_compute_norm(struct trainer *trainer);
+/*
+ * Set trainer->state from the gradient: its global norm, in a fixed order, and
+ * what follows from it.
+ */
+void trainer_finish_gradient(struct trainer *trainer);
 
-/* Clip by norm, and take step `step`. */
-void trainer_update(struct trainer *trainer, uint64_t step, double norm);
+/* Take step `step`, as trainer->state says. */
+void trainer_update(struct trainer *trainer, uint64_t step);
 
-/* verify.c: a hash of this rank's parameters. */
+/* Before the first step: go on from this state, host memory. */
+void trainer_set_state(struct trainer *trainer, const struct step_state *state);
+
+/* Where the master of a value is that this rank updates. */
+float *trainer_find_master(const struct trainer *trainer,
+			   const struct bucket *bucket, size_t value);
+
+/*
+ * Of values at `from`, in any memory, copy those that this rank updates to `to`,
+ * in the device's. It has all values if whole; else those alone: see bucket.h.
+ */
+void trainer_keep_values(struct trainer *trainer, float *to, bool whole,
+			 struct range values, const float *from);
+
+/*
+ * Once each rank's own masters are right: round them to what operators read,
+ * and give these to all ranks. Collective.
+ */
+void trainer_share_parameters(struct trainer *trainer);
+
+/*
+ * Rank 0's parameters, fp32 in host memory (unused on other ranks), to the
+ * masters of all ranks and to what operators read. Collective.
+ */
+void trainer_broadcast_parameters(struct trainer *trainer, const float *first);
+
+/*
+ * zero.c: how many sums of squares --zero 1 has room for, in all; 0 without it.
+ * And where in blocks this rank writes its own.
+ */
+size_t trainer_count_sums(const struct trainer *trainer);
+double *trainer_find_sums(const struct trainer *trainer);
+
+/* Set trainer->order. Returns 0, or -1 with error set. */
+int trainer_order_sums(struct trainer *trainer, struct ddp_error *error);
+
+/*
+ * With --zero 1, collective: give all ranks this one's sums, and begin to give
+ * them its slice of the parameters in bucket i. trainer_wait_for_gathers()
+ * before these are read.
+ */
+void trainer_gather_sums(struct trainer *trainer);
+void trainer_start_gather(struct trainer *trainer, int i);
+void trainer_wait_for_gathers(struct trainer *trainer);
+
+/* verify.c: a hash of the parameters that every rank has. */
 uint64_t trainer_hash_parameters(struct trainer *trainer);
 
 /*
- * All-reduce a pattern whose sum is exact and compare it; mine is what went
- * wrong on this rank before. Returns 0, or -1 as trainer_begin().
+ * Sum a pattern whose sum is exact, as gradients are, and compare it; mine is
+ * what went wrong on this rank before. Returns 0, or -1 as trainer_begin().
  */
 int trainer_check_reduce(struct trainer *trainer, struct ddp_error *mine,
 			 struct ddp_error *error);
 
-/* Mean loss of the held-out sequences. Collective. */
+/*
+ * Mean loss of the held-out sequences; meaningless if a device has failed.
+ * Collective.
+ */
 double trainer_evaluate(struct trainer *trainer);
 
-/* Print `count` bytes that the model would write, to stdout. */
-void trainer_print_sample(struct trainer *trainer, uint64_t count);
+/*
+ * Print `count` bytes that the model would write, to stdout. Returns 0, or -1
+ * with error set if the device failed.
+ */
+int trainer_print_sample(struct trainer *trainer, uint64_t count,
+			 struct ddp_error *error);
 
 /* plan.c: memory, buckets and slices, to stdout. */
 void trainer_print_plan(const struct trainer *trainer);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds the ranks that train together, and calls the roll. */
 #define _GNU_SOURCE
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,17 @@ choose_backend(enum backend backend, const struct tool_promise *promise,
 	return NULL;
 }
 
+int world_check_abi(const char *table, uint32_t known, uint32_t built,
+		    struct ddp_error *error)
+{
+	if (built == known)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "the part '%s' was built "
+			     "for version %" PRIu32 " of ddp-train's "
+			     "interface, not for %" PRIu32 "; build all of "
+			     "ddp-train again", table, built, known);
+}
+
 int world_open(struct collective *collective, const struct options *options,
 	       bool *quiet, struct ddp_error *error)
 {
@@ -71,7 +83,9 @@ int world_open(struct collective *collective, const struct options *options,
 	};
 	collective->table = choose_backend(options->backend, &promise, error);
 	if (collective->table &&
-	    collective->table->open(collective, error) < 0)
+	    (world_check_abi(collective->table->name, COLLECTIVE_ABI,
+			     collective->table->abi, error) < 0 ||
+	     collective->table->open(collective, error) < 0))
 		collective->table = NULL;
 	/* All tasks that failed to meet notice: only the first prints it. */
 	*quiet = (promise.size > 1 || !collective->table) &&

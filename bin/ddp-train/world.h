@@ -8,6 +8,7 @@
 #define DDP_TRAIN_WORLD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "train_options.h"
 
@@ -15,6 +16,13 @@ struct collective;
 struct ddp_error;
 
 enum { WORLD_CELL = 128 };
+
+/*
+ * Whether a table of functions was built for the interface that this program
+ * knows. Returns 0, or -1 with error set.
+ */
+int world_check_abi(const char *table, uint32_t known, uint32_t built,
+		    struct ddp_error *error);
 
 /*
  * Choose options' backend, open it, and compare it with RANK and WORLD_SIZE.

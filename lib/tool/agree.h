@@ -10,7 +10,7 @@
 
 #include "layout/error.h"
 
-enum { TOOL_SETTINGS_SIZE = 1024 };
+enum { TOOL_SETTINGS_SIZE = 2048 };
 
 /* The ranks, and what carries bytes between them: MPI, PMIx or NCCL. */
 struct tool_ranks {

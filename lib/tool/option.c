@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a command line by a table of options. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "layout/scan.h"
+#include "layout/text.h"
 #include "tool/option_value.h"
 
 static const struct tool_option *fail_unknown(const struct tool_options *table,
@@ -26,12 +28,37 @@ static const struct tool_option *fail_unknown(const struct tool_options *table,
 	return NULL;
 }
 
+/* What begins like that: --a, --b and --c. */
+static void fail_ambiguous(const struct tool_options *table,
+			   const char *argument, size_t length,
+			   unsigned count, struct ddp_error *error)
+{
+	struct ddp_text names = { 0 };
+	char *list;
+
+	for (unsigned i = 0; i < table->count; i++) {
+		const char *name = table->rows[i].name;
+
+		if (strncmp(name, argument + 2, length - 2) != 0)
+			continue;
+		count--;
+		ddp_text_add(&names, "--%s%s", name, count > 1 ? ", " :
+			     count == 1 ? " and " : "");
+	}
+	list = ddp_text_finish(&names);
+	ddp_error_set(error, DDP_ERROR_ARGUMENT, "%.*s is short for %s; write "
+		      "more of it", (int)length, argument,
+		      list ? list : "several options");
+	free(list);
+}
+
 /* The row of "--name" or of a beginning that no other has. */
 static const struct tool_option *find_name(const struct tool_options *table,
 					   const char *argument, size_t length,
 					   struct ddp_error *error)
 {
-	const struct tool_option *found = NULL, *other = NULL;
+	const struct tool_option *found = NULL;
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < table->count; i++) {
 		const struct tool_option *row = &table->rows[i];
@@ -40,16 +67,14 @@ static const struct tool_option *find_name(const struct tool_options *table,
 			continue;
 		if (!row->name[length - 2])
 			return row;
-		other = found;
 		found = row;
+		count++;
 	}
 	if (!found)
 		return fail_unknown(table, argument, length, error);
-	if (!other)
+	if (count == 1)
 		return found;
-	ddp_error_set(error, DDP_ERROR_ARGUMENT, "%.*s is short for --%s and "
-		      "for --%s; write more of it", (int)length, argument,
-		      other->name, found->name);
+	fail_ambiguous(table, argument, length, count, error);
 	return NULL;
 }
 
@@ -89,6 +114,22 @@ static const struct tool_option *find_row(const struct tool_options *table,
 	return find_name(table, argument, length, error);
 }
 
+/*
+ * The value of argv[*i], if its row takes one: what is behind the option, or
+ * the next argument, which makes *i go on. That of --help may be missing.
+ */
+static const char *find_value(const struct tool_option *row, const char *value,
+			      int argc, char **argv, int *i)
+{
+	bool next = row->kind > TOOL_FLAG;
+
+	if (row->kind == TOOL_HELP)
+		next = *i + 1 < argc && argv[*i + 1][0] != '-';
+	if (!value && next && ++*i < argc)
+		value = argv[*i];
+	return value;
+}
+
 int tool_options_parse(const struct tool_options *table, int argc, char **argv,
 		       void *options, uint64_t *given, struct ddp_error *error)
 {
@@ -107,13 +148,13 @@ int tool_options_parse(const struct tool_options *table, int argc, char **argv,
 			result = -1;
 			continue;
 		}
-		if (!value && row->kind > TOOL_FLAG && ++i < argc)
-			value = argv[i];
+		value = find_value(row, value, argc, argv, &i);
 		if (!value && row->kind > TOOL_FLAG)
 			result = ddp_error_set(at, DDP_ERROR_ARGUMENT, "%s "
 					       "needs a value; see %s --help",
 					       argument, table->program);
-		else if (value && row->kind <= TOOL_FLAG)
+		else if (value && row->kind <= TOOL_FLAG &&
+			 row->kind != TOOL_HELP)
 			result = ddp_error_set(at, DDP_ERROR_ARGUMENT, "%s: "
 					       "--%s takes no value; leave "
 					       "it out", argument, row->name);
@@ -121,7 +162,7 @@ int tool_options_parse(const struct tool_options *table, int argc, char **argv,
 			result = -1;
 		else if (given)
 			*given |= UINT64_C(1) << (row - table->rows);
-		if (!result && row->kind == TOOL_ASK)
+		if (!result && row->kind <= TOOL_HELP)
 			break;
 	}
 	return result;

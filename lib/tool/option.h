@@ -16,6 +16,9 @@
 
 enum { TOOL_LIST_MAX = 64 };
 
+/* The field of TOOL_HELP. */
+enum tool_help { TOOL_HELP_NONE, TOOL_HELP_USUAL, TOOL_HELP_ALL };
+
 /* The values of an option that may be given again. */
 struct tool_list {
 	const char *texts[TOOL_LIST_MAX];
@@ -25,6 +28,7 @@ struct tool_list {
 /* What follows the option, and the field that it sets. */
 enum tool_kind {
 	TOOL_ASK,		/* nothing: bool; what follows is not read */
+	TOOL_HELP,		/* nothing or "all": enum tool_help; likewise */
 	TOOL_FLAG,		/* nothing: bool */
 	TOOL_SWITCH,		/* off or on: bool */
 	TOOL_CHOICE,		/* one of words: an enum in their order */
@@ -35,7 +39,8 @@ enum tool_kind {
 	TOOL_REAL,		/* 0 or more: double */
 	TOOL_POSITIVE,		/* above 0: double */
 	TOOL_FRACTION,		/* 0 to below 1: double */
-	TOOL_MIB		/* of 2^20 bytes, fractions too: uint64_t */
+	TOOL_MIB		/* of 2^20 bytes, rounded up to whole ones:
+				   uint64_t */
 };
 
 struct tool_option {
@@ -49,7 +54,9 @@ struct tool_option {
 	const char *help;		/* lines of up to 50 columns */
 	char letter;			/* 0: none */
 	bool own;			/* need not be the same on all ranks */
-	const char *heading;		/* above it in --help; NULL: none */
+	bool rare;			/* only in --help all */
+	const char *heading;		/* begins a group of --help; NULL: it
+					   belongs to the one before */
 	const char *const *words;	/* of a choice; ends with NULL */
 };
 
@@ -82,9 +89,20 @@ size_t tool_options_describe(const struct tool_options *table,
 			     const void *options, char *text, size_t size);
 
 /*
- * Print the text of --help, or else the version. Returns the exit status, with
- * a message on stderr if it is not 0.
+ * Set the fields of options by such lines, but for rows whose bits are in
+ * `but`, and the bits of the others in *recalled. An option that the table does
+ * not have is left out. lines are cut up, and texts borrowed from them. Returns
+ * 0, or -1 with error set to the first value that is wrong.
  */
-int tool_options_answer(const struct tool_options *table, bool help);
+int tool_options_recall(const struct tool_options *table, char *lines,
+			uint64_t but, void *options, uint64_t *recalled,
+			struct ddp_error *error);
+
+/*
+ * Print the text of --help, the usual options or all of them, or without help
+ * the version. Returns the exit status, with a message on stderr if it is not
+ * 0.
+ */
+int tool_options_answer(const struct tool_options *table, enum tool_help help);
 
 #endif

@@ -19,10 +19,10 @@ static int print_option(const struct tool_option *row)
 		width = printf("  -%c, --%s", row->letter, row->name);
 	else
 		width = printf("  --%s", row->name);
-	if (row->kind <= TOOL_FLAG)
-		return width;
 	if (row->value)
 		return width + printf(" %s", row->value);
+	if (row->kind <= TOOL_FLAG)
+		return width;
 	if (row->kind == TOOL_SWITCH)
 		return width + printf(" off|on");
 	for (int i = 0; row->words[i]; i++)
@@ -36,7 +36,8 @@ static void print_row(const struct tool_option *row)
 	const char *text = row->help;
 	int width = print_option(row), length;
 
-	if (width >= COLUMN) {
+	/* Two blanks tell the text from words. */
+	if (width > COLUMN - 2) {
 		putchar('\n');
 		width = 0;
 	}
@@ -50,18 +51,34 @@ static void print_row(const struct tool_option *row)
 	}
 }
 
-int tool_options_answer(const struct tool_options *table, bool help)
+/* A group of which no option is shown has no heading either. */
+static void print_rows(const struct tool_options *table, bool all)
+{
+	const char *heading = NULL;
+
+	for (unsigned i = 0; i < table->count; i++) {
+		const struct tool_option *row = &table->rows[i];
+
+		if (row->heading)
+			heading = row->heading;
+		if (row->rare && !all)
+			continue;
+		if (heading)
+			printf("\n%s:\n", heading);
+		heading = NULL;
+		print_row(row);
+	}
+}
+
+int tool_options_answer(const struct tool_options *table, enum tool_help help)
 {
 	struct ddp_error error;
 
-	if (!help)
+	if (help == TOOL_HELP_NONE) {
 		printf("%s " DDP_VERSION "\n", table->program);
-	else
+	} else {
 		fputs(table->usage, stdout);
-	for (unsigned i = 0; i < table->count && help; i++) {
-		if (table->rows[i].heading)
-			printf("\n%s:\n", table->rows[i].heading);
-		print_row(&table->rows[i]);
+		print_rows(table, help == TOOL_HELP_ALL);
 	}
 	if (tool_flush(&error) == 0)
 		return 0;

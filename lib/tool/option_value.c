@@ -70,6 +70,14 @@ static double parse_real(const char *text)
 	return *end || end == text ? NAN : value;
 }
 
+/* What describe_row() prints of it is no less than the least MiB again. */
+static uint64_t round_up(double number)
+{
+	uint64_t whole = (uint64_t)number;
+
+	return whole + ((double)whole < number);
+}
+
 static int set_real(const struct tool_option *row, const char *value,
 		    void *field, struct ddp_error *error)
 {
@@ -91,7 +99,7 @@ static int set_real(const struct tool_option *row, const char *value,
 				     "not a number %s", row->name, value,
 				     range->words);
 	if (row->kind == TOOL_MIB)
-		*(uint64_t *)field = (uint64_t)(number * (1 << 20));
+		*(uint64_t *)field = round_up(number * (1 << 20));
 	else
 		*(double *)field = number;
 	return 0;
@@ -116,6 +124,17 @@ static int set_word(const struct tool_option *row, const char *value,
 	return 0;
 }
 
+static int set_help(const struct tool_option *row, const char *value,
+		    enum tool_help *help, struct ddp_error *error)
+{
+	if (value && strcmp(value, "all") != 0)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s '%s' is "
+				     "not all, the only word that it takes; "
+				     "leave it out", row->name, value);
+	*help = value ? TOOL_HELP_ALL : TOOL_HELP_USUAL;
+	return 0;
+}
+
 static int add_text(const struct tool_option *row, const char *value,
 		    struct tool_list *list, struct ddp_error *error)
 {
@@ -136,6 +155,8 @@ int tool_option_set(const struct tool_option *row, const char *value,
 	case TOOL_ASK: case TOOL_FLAG:
 		*(bool *)field = true;
 		return 0;
+	case TOOL_HELP:
+		return set_help(row, value, field, error);
 	case TOOL_SWITCH: case TOOL_CHOICE:
 		return set_word(row, value, field, error);
 	case TOOL_TEXT:

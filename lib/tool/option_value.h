@@ -5,7 +5,10 @@
 
 #include "tool/option.h"
 
-/* Set the row's field by its value. Returns 0, or -1 with error set. */
+/*
+ * Set the row's field by its value, which may be NULL up to TOOL_FLAG. Returns
+ * 0, or -1 with error set.
+ */
 int tool_option_set(const struct tool_option *row, const char *value,
 		    void *options, struct ddp_error *error);
 

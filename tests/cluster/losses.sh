@@ -41,14 +41,31 @@ same_bits()
 	END
 }
 
-# complains WORDS CMD...: it ends, and its ranks print one sentence with WORDS;
-# the supervisor says which rank it was
+# same_bits_zero: likewise the ranks that share the optimizer, in buckets of
+# which each rank of both nodes has a part
+same_bits_zero()
+{
+	for zero in 0 1; do
+		rm -f log
+		call login srun --ddp --overcommit -N2 -n4 ddp-train \
+			--data $text --context 32 --steps 8 --deterministic \
+			--global-batch 8 --bucket-mib 0.05 --zero $zero \
+			--log log
+		sed 's/"seconds".*//' log >"zero.$zero"
+		test "$status" -eq 0 && test "$(wc -l <"zero.$zero")" -eq 8
+		result $? "two nodes train with --zero $zero"
+	done
+	check 'and --zero 1 has the bits of --zero 0' diff zero.0 zero.1
+}
+
+# complains STATUS WORDS CMD...: it ends with STATUS, and its ranks print one
+# sentence with WORDS; the supervisor says which rank it was
 complains()
 {
-	complains_words=$1
-	shift
+	complains_status=$1 complains_words=$2
+	shift 2
 	call login "$@"
-	test "$status" -eq 1 && ! test -s out &&
+	test "$status" -eq "$complains_status" && ! test -s out &&
 		test "$(grep -vcE '^(srun: |slurm-ddp: |slurmstepd-[^:]*: |\[[-0-9T:.]+\] )' err)" = 1 &&
 		grep '^ddp-train: ' err | grep -qF -- "$complains_words"
 	result $? "$* ends with one sentence: $complains_words"
@@ -71,14 +88,15 @@ else
 	check '2 ranks those of one with twice the batch' \
 		agree one.log two.log
 	same_bits
+	same_bits_zero
 	# shellcheck source=tests/train/allreduce_nodes.sh
 	. "$here/../train/allreduce_nodes.sh"
 	test_allreduce_nodes
-	complains 'srun --ddp --mpi=pmix' \
+	complains 1 'srun --ddp --mpi=pmix' \
 		srun --ddp --mpi=none -N2 -n4 ddp-train
-	complains '--data missing' \
+	complains 2 '--data missing' \
 		srun --ddp -N2 --gres=gpu:2 ddp-train --data missing
-	complains 'use srun --ddp' srun -N2 -n4 ddp-train
+	complains 1 'use srun --ddp' srun -N2 -n4 ddp-train
 	# Open MPI says in its own words that it was not built for it.
 	call login srun --ddp --mpi=pmi2 -N2 -n4 ddp-train
 	test "$status" -ne 0 && ! test -s out && grep -qi pmix err

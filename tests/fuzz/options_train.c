@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzzes the command line of ddp-train. The input is a byte for the number of
- * ranks, then a line for each argument. The passes of the model are stubs.
+ * ranks, then a line for each argument. The passes of the model are stubs, and
+ * there is never a checkpoint.
  */
 #include <math.h>
 
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/signals.h"
 #include "fuzz.h"
 #include "fuzz_arguments.h"
 #include "model/gpt.h"
@@ -13,8 +16,8 @@
 enum { TEXT_SIZE = 4096 };
 
 void gpt_compute_gradient(const struct model *model, struct device *device,
-			  const float *param, const struct batch *batch,
-			  const struct backward *backward, float *grad,
+			  const void *param, const struct batch *batch,
+			  const struct backward *backward, void *grad,
 			  double *loss)
 {
 	(void)model, (void)device, (void)param, (void)batch, (void)backward;
@@ -23,11 +26,29 @@ void gpt_compute_gradient(const struct model *model, struct device *device,
 }
 
 void gpt_compute_logits(const struct model *model, struct device *device,
-			const float *param, const struct batch *batch,
-			float *logits)
+			const void *param, const struct batch *batch,
+			void *logits)
 {
 	(void)model, (void)device, (void)param, (void)batch, (void)logits;
 	abort();
+}
+
+int checkpoint_recall(struct options *options, uint64_t given,
+		      uint64_t *recalled, struct ddp_error *error)
+{
+	(void)options, (void)given, (void)recalled, (void)error;
+	return 0;
+}
+
+int signals_catch(struct ddp_error *error)
+{
+	(void)error;
+	return 0;
+}
+
+void checkpoint_free_manifest(struct manifest *manifest)
+{
+	CHECK(!manifest);
 }
 
 static void check_ranges(const struct options *options)
@@ -48,9 +69,15 @@ static void check_ranges(const struct options *options)
 	CHECK(options->eval_every <= options->steps);
 	CHECK(!options->data || *options->data != '\0');
 	CHECK(!options->log || *options->log != '\0');
+	CHECK(!options->checkpoint || *options->checkpoint != '\0');
+	CHECK(options->checkpoint || !options->resume);
+	CHECK(options->keep >= 1);
 	if (options->model != MODEL_GPT)
 		return;
 	CHECK(options->data || options->plan);
+	CHECK(!options->init != !options->preset);
+	if (options->init)
+		return;
 	CHECK(options->shape.heads >= 1 && options->shape.layers >= 1);
 	CHECK(options->shape.width % options->shape.heads == 0);
 	CHECK(options->shape.vocab >= 1 && options->shape.context >= 1);

@@ -12,11 +12,11 @@ ask()
 	printf '%s\n' "$@" | sort | paste -sd' ' >>wanted
 }
 
-# ask_all COMMAND OPTIONS: all of --help whose names begin with OPTIONS, and the
-# words of those that list them, as all|own
+# ask_all COMMAND OPTIONS [WORD]: all of --help WORD whose names begin with
+# OPTIONS, and the words of those that list them, as all|own
 ask_all()
 {
-	call "$1" --help
+	call "$1" --help ${3:+"$3"}
 	sed -n 's/^ \{2,6\}\(-[a-z], \)\{0,1\}--/--/p' out |
 		grep -e "^$2" | sed 's/  .*//' >options
 	sed 's/[ =].*//' options >names
@@ -33,7 +33,7 @@ export PATH="$build/obj/bin:$PATH"
 : >lines
 : >wanted
 for tool in ddp-info ddp-bench ddp-train; do
-	test ! -x "$build/obj/bin/$tool" || ask_all "$tool" --
+	test ! -x "$build/obj/bin/$tool" || ask_all "$tool" -- all
 done
 if test -x "$build/obj/bin/ddp-info"; then
 	mkdir nodes
@@ -47,6 +47,7 @@ if test -x "$build/obj/bin/ddp-bench"; then
 		double bfloat16
 	ask 'ddp-bench -o p' prod
 fi
+test ! -x "$build/obj/bin/ddp-train" || ask 'ddp-train --help=' all
 if has PLUGIN && command -v srun >/dev/null; then
 	export SLURM_CONF="$scratch/slurm.conf"
 	printf '%s\n' ClusterName=test SlurmctldHost=localhost \

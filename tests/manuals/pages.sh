@@ -66,7 +66,7 @@ for tool in ddp-info ddp-bench ddp-train; do
 		skip "$tool.1 has the options of --help" "$tool was not built"
 		continue
 	fi
-	call "$program" --help
+	call "$program" --help all
 	sed -n 's/^  \(-[a-z], \)\{0,1\}\(--[^ ]*\).*/\2/p' out | sort >wanted
 	awk '/^\.(TP|TQ)/ { tag = 2 } tag-- == 1' "$top/bin/$tool/$tool.1" |
 		sed 's/\\-/-/g' | options >had

@@ -2,9 +2,9 @@
 /*
  * allreduce BACKEND ORDER NODES ROUNDS SEED [TIMEOUT]: drives a collective,
  * which waits no longer than TIMEOUT seconds, with random ranges, operations,
- * delays and late events, and compares every value with what each rank works
- * out alone from all ranks' inputs, which are functions of seed, rank, round
- * and position. Silent and 0 if all is right.
+ * types, delays and late events, and compares every value with what each rank
+ * works out alone from all ranks' inputs, which are functions of seed, rank,
+ * round and position. Silent and 0 if all is right.
  *
  * BACKEND is self or mpi, ORDER plain or deterministic. NODES has a digit for
  * each rank, the node that this rank takes for its own (by a fake
@@ -23,12 +23,14 @@
 
 #include "collective.h"
 #include "ddp_error.h"
+#include "half.h"
 
 enum { TOTAL = 1 << 23, MOST = 3000000, MOST_RANKS = 16, MOST_RANGES = 40 };
 
 struct range {
 	enum collective_op op;
-	size_t offset, count;
+	size_t offset, count;		/* of floats */
+	enum device_type type;		/* of the values that lie there */
 	uint64_t ticket;
 };
 
@@ -59,7 +61,7 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info,
 	return PMPI_Comm_split(comm, fake_nodes[rank] - '0', key, part);
 }
 
-static bool query(struct device *device, int event)
+static int query(struct device *device, int event)
 {
 	(void)device;
 	return come[event];
@@ -80,6 +82,28 @@ static size_t pick(uint64_t *state, size_t below)
 {
 	*state += 0x9e3779b97f4a7c15;
 	return mix(*state) % below;
+}
+
+/*
+ * x in a type, from the definition of these: `digits` binary ones, the last
+ * never smaller than 2^least; what is nearer to 2^past than to the largest
+ * number is infinite.
+ */
+static float round_to(enum device_type type, float x)
+{
+	int digits = type == DEVICE_BF16 ? 8 : 11;
+	int least = type == DEVICE_BF16 ? -133 : -24;
+	int past = type == DEVICE_BF16 ? 128 : 16, exponent;
+	double rounded, last;
+
+	if (type == DEVICE_FP32 || !isfinite(x) || x == 0.0f)
+		return x;
+	frexp((double)x, &exponent);
+	last = ldexp(1, exponent - digits > least ? exponent - digits : least);
+	rounded = rint((double)x / last) * last;
+	if (fabs(rounded) >= ldexp(1, past))
+		return copysignf(INFINITY, x);
+	return (float)rounded;
 }
 
 /* A rank's input: of any size, so that the order of a sum shows. */
@@ -118,24 +142,39 @@ static float tree(const float *values, int n, int i, int stride)
 		sum + tree(values, n, i + stride, stride * 2) : sum;
 }
 
-static float exact_sum(const struct test *test, size_t i)
+static float exact_sum(const struct test *test, enum device_type type, size_t i)
 {
 	float all[MOST_RANKS], part[MOST_RANKS], nodes[MOST_RANKS];
 	int size = test->collective.size;
 
 	for (int rank = 0; rank < size; rank++)
-		all[rank] = input(test, rank, i);
+		all[rank] = round_to(type, input(test, rank, i));
 	if (!test->nested)
-		return tree(all, size, 0, 1);
+		return round_to(type, tree(all, size, 0, 1));
 	for (int node = 0; node < test->collective.nodes; node++) {
 		int n = 0;
 
 		for (int rank = 0; rank < size; rank++)
 			if (test->node[rank] == node)
 				part[n++] = all[rank];
-		nodes[node] = tree(part, n, 0, 1);
+		nodes[node] = round_to(type, tree(part, n, 0, 1));
 	}
-	return tree(nodes, test->collective.nodes, 0, 1);
+	return round_to(type, tree(nodes, test->collective.nodes, 0, 1));
+}
+
+/* In values of its type; 16-bit ones begin in the middle of a float. */
+static size_t first_value(const struct range *range)
+{
+	return range->type == DEVICE_FP32 ? range->offset :
+					    2 * range->offset + 1;
+}
+
+/* The value that stands for position i of a range. */
+static void *find_value(const struct test *test, const struct range *range,
+			size_t i)
+{
+	return (char *)test->buffer + (first_value(range) + i -
+		range->offset) * device_type_bytes(range->type);
 }
 
 static int owner(const struct test *test, const struct range *range, size_t i)
@@ -143,7 +182,7 @@ static int owner(const struct test *test, const struct range *range, size_t i)
 	size_t size = (size_t)test->collective.size;
 	size_t length = (range->count + size - 1) / size;
 
-	length = (length + 15) / 16 * 16;
+	length = (length + 4095) / 4096 * 4096;
 	return (int)((i - range->offset) / length);
 }
 
@@ -151,23 +190,25 @@ static int owner(const struct test *test, const struct range *range, size_t i)
 static bool is_right(const struct test *test, const struct range *range,
 		     size_t i)
 {
-	float had = test->buffer[i], want;
 	int whose = owner(test, range, i);
+	float had, want;
 
+	half_widen(range->type, find_value(test, range, i), &had, 1);
 	if (range->op == REDUCE_SCATTER && whose != test->collective.rank)
 		return true;
 	if (range->op == BROADCAST)
-		want = input(test, 0, i);
+		want = round_to(range->type, input(test, 0, i));
 	else if (range->op == ALL_GATHER)
-		want = input(test, whose, i);
+		want = round_to(range->type, input(test, whose, i));
 	else
-		want = exact_sum(test, i);
+		want = exact_sum(test, range->type, i);
 	if (isnan(want) ? isnan(had) : memcmp(&had, &want, 4) == 0)
 		return true;
-	printf("round %d, ticket %lu, operation %d over %zu from %zu, value "
-	       "%zu: rank %d has %a, not %a\n", test->round,
+	printf("round %d, ticket %lu, operation %d over %zu of type %d from "
+	       "%zu, value %zu: rank %d has %a, not %a\n", test->round,
 	       (unsigned long)range->ticket, range->op, range->count,
-	       range->offset, i, test->collective.rank, had, want);
+	       range->type, range->offset, i, test->collective.rank,
+	       (double)had, (double)want);
 	return false;
 }
 
@@ -180,9 +221,12 @@ static void fail(struct test *test, const char *text)
 static void fill(const struct test *test, const struct range *range,
 		 bool garbage)
 {
-	for (size_t i = range->offset; i < range->offset + range->count; i++)
-		test->buffer[i] = garbage ? 12345.0f :
+	for (size_t i = range->offset; i < range->offset + range->count; i++) {
+		float value = garbage ? 12345.0f :
 			input(test, test->collective.rank, i);
+
+		half_round(range->type, &value, find_value(test, range, i), 1);
+	}
 }
 
 static void dawdle(struct test *test)
@@ -209,6 +253,7 @@ static void choose_ranges(struct test *test)
 
 		range->op = (enum collective_op)
 			(pick(&test->shared, 7) % (BROADCAST + 1));
+		range->type = (enum device_type)pick(&test->shared, 3);
 		range->count = counts[pick(&test->shared, test->ranges > 6 ?
 					   11 : 13)];
 		if (i == 0 && test->round % 8 == 1)
@@ -227,14 +272,29 @@ static void start(struct test *test, struct range *range, int event)
 	fill(test, range, !soon);
 	come[event] = soon;
 	range->ticket = test->table->start(&test->collective, range->op,
-					   range->offset, range->count,
-					   FLOAT32, event);
+					   first_value(range), range->count,
+					   range->type, event);
 	if (range->ticket != ++test->tickets)
 		fail(test, "tickets are not numbered in order");
 	dawdle(test);
 	if (!soon)
 		fill(test, range, false);
 	come[event] = true;
+}
+
+/* The halves of floats at both ends of a range of 16-bit values. */
+static void check_neighbours(struct test *test, const struct range *range)
+{
+	const uint16_t *halves = (const uint16_t *)test->buffer;
+	size_t first = first_value(range), last = first + range->count;
+	const float kept = 777.0f;
+	uint16_t want[2];
+
+	if (range->type == DEVICE_FP32 || range->count == 0)
+		return;
+	memcpy(want, &kept, sizeof(kept));
+	if (halves[first - 1] != want[0] || halves[last] != want[last % 2])
+		fail(test, "half a float beside a range has changed");
 }
 
 /* After the wait, the caller may write the range. */
@@ -246,6 +306,7 @@ static void finish(struct test *test, struct range *range)
 		if (!is_right(test, range, i))
 			fail(test, "a value is wrong");
 	fill(test, range, true);
+	check_neighbours(test, range);
 }
 
 static void check_gaps(struct test *test)
@@ -280,7 +341,7 @@ static void check_agree(struct test *test)
 /* Rank 0 starts and polls before the others have started: it must not wait. */
 static void check_poll(struct test *test)
 {
-	struct range range = { ALL_REDUCE, 64, 4096, 0 };
+	struct range range = { ALL_REDUCE, 64, 4096, DEVICE_FP32, 0 };
 
 	if (test->collective.rank > 0)
 		MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
@@ -341,7 +402,8 @@ static void find_nodes(struct test *test, bool deterministic)
 
 static int allocate(struct test *test, size_t bytes, bool deterministic)
 {
-	struct collective_plan plan = { .bytes = bytes, .largest = MOST,
+	struct collective_plan plan = { .bytes = bytes,
+					.largest = MOST * sizeof(float),
 					.deterministic = deterministic };
 	struct ddp_error error = { 0 };
 

@@ -21,6 +21,7 @@
 #include "model.h"
 #include "train_options.h"
 #include "trainer.h"
+#include "world.h"
 
 enum { MIB = 262144 };			/* floats */
 enum { HISTORY = 4096 };
@@ -47,6 +48,7 @@ struct play {
 	uint64_t tickets;		/* started */
 	size_t last[HISTORY];		/* sent, when a ticket was started */
 	size_t ready;
+	enum collective_op op;		/* that is to come */
 	bool wrong;			/* an argument that may not be */
 };
 
@@ -95,12 +97,12 @@ static void fake_copy(struct device *device, enum device_queue queue,
 
 static uint64_t fake_start(struct collective *collective,
 			   enum collective_op op, size_t offset, size_t count,
-			   enum collective_type type, int event)
+			   enum device_type type, int event)
 {
 	struct call *call = note(START);
 
-	play->wrong |= collective != &play->collective || op != ALL_REDUCE ||
-		       type != FLOAT32 || count == 0;
+	play->wrong |= collective != &play->collective || op != play->op ||
+		       type != play->buckets.type || count == 0;
 	call->begin = offset;
 	call->end = offset + count;
 	call->event = event;
@@ -144,16 +146,22 @@ static const struct collective_table slow_collective = {
 	.poll = fake_poll, .wait = fake_wait
 };
 
+static enum device_type gradient_type;	/* of what begins */
+
 static void begin(size_t count, size_t bytes, bool overlap, size_t speed)
 {
 	play = calloc(1, sizeof(*play));
-	if (!play || buckets_create(&play->buckets, count, bytes) < 0)
+	if (!play)
+		abort();
+	play->buckets.type = gradient_type;
+	play->collective.size = 1;
+	play->buckets.collective = &play->collective;
+	if (buckets_create(&play->buckets, count, bytes) < 0)
 		abort();
 	play->speed = speed;
 	play->device.table = &slow_device;
 	play->collective.table = &slow_collective;
 	play->buckets.device = &play->device;
-	play->buckets.collective = &play->collective;
 	play->buckets.overlap = overlap;
 }
 
@@ -245,19 +253,32 @@ static void test_sizes(void)
 		size_t count, bytes, first, length;
 		int buckets;
 		size_t largest;
+		enum device_type type;
 	} rows[] = {
-		{ "one float", 1, 25 << 20, 1, 0, 1, 1 },
-		{ "exactly 1 MiB", MIB, 25 << 20, MIB, 0, 1, MIB },
-		{ "1 MiB and a float", MIB + 1, 25 << 20, MIB, 1, 2, MIB },
+		{ "one float", 1, 25 << 20, 1, 0, 1, 1, DEVICE_FP32 },
+		{ "exactly 1 MiB", MIB, 25 << 20, MIB, 0, 1, MIB, DEVICE_FP32 },
+		{ "1 MiB and a float", MIB + 1, 25 << 20, MIB, 1, 2, MIB,
+		  DEVICE_FP32 },
 		{ "1, 25 and 25 MiB", 51 * MIB, 25 << 20, MIB, 25 * MIB, 3,
-		  25 * MIB },
+		  25 * MIB, DEVICE_FP32 },
 		{ "1, 25 MiB and a rest", 30 * MIB + 7, 25 << 20, MIB,
-		  25 * MIB, 3, 25 * MIB },
-		{ "buckets of 4 KiB", 5000, 4096, 1024, 1024, 5, 1024 },
-		{ "buckets of 1 MiB", 3 * MIB, 1 << 20, MIB, MIB, 3, MIB },
+		  25 * MIB, 3, 25 * MIB, DEVICE_FP32 },
+		{ "buckets of 16 KiB, a block", 20000, 16384, 4096, 4096, 5,
+		  4096, DEVICE_FP32 },
+		{ "no less than a block", 9000, 1024, 4096, 4096, 3, 4096,
+		  DEVICE_FP32 },
+		{ "nor parts of one", 40000, 70000, 16384, 16384, 3, 16384,
+		  DEVICE_FP32 },
+		{ "twice the values of 16 bits", 20000, 16384, 8192, 8192, 3,
+		  8192, DEVICE_FP16 },
+		{ "buckets of 1 MiB", 3 * MIB, 1 << 20, MIB, MIB, 3, MIB,
+		  DEVICE_FP32 },
+		{ "1 and 25 MiB of 16 bits", 52 * MIB, 25 << 20, 2 * MIB,
+		  50 * MIB, 2, 50 * MIB, DEVICE_BF16 }
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		gradient_type = rows[i].type;
 		begin(rows[i].count, rows[i].bytes, true, MIB);
 		backward(rows[i].count, 100);
 		buckets_finish(&play->buckets);
@@ -269,6 +290,7 @@ static void test_sizes(void)
 		   rows[i].name);
 		end();
 	}
+	gradient_type = DEVICE_FP32;
 }
 
 /* 64 MiB in 64 operators; a poll moves what one of them adds, and 1/8 more. */
@@ -345,10 +367,124 @@ static void test_steps(void)
 /* A link that takes 30 ms to start a transfer. */
 static uint64_t late_start(struct collective *collective,
 			   enum collective_op op, size_t offset, size_t count,
-			   enum collective_type type, int event)
+			   enum device_type type, int event)
 {
 	usleep(30000);
 	return fake_start(collective, op, offset, count, type, event);
+}
+
+/* Whether a rank of a world owns this of each bucket, and keeps it there. */
+static bool owns(int rank, int size, int count, const size_t (*want)[3])
+{
+	struct collective collective = { .rank = rank, .size = size };
+	struct buckets buckets = {
+		.collective = &collective, .type = DEVICE_FP32, .sharded = true
+	};
+	bool right = true;
+	size_t kept = 0;
+
+	/* Four and a half blocks, in buckets of at most three. */
+	if (buckets_create(&buckets, 18432, 49152) < 0)
+		abort();
+	for (int i = 0; i < buckets.count && i < count; i++) {
+		const struct bucket *bucket = &buckets.list[i];
+
+		right &= bucket->own.begin == want[i][0] &&
+			 bucket->own.end == want[i][1] &&
+			 bucket->kept == want[i][2];
+		kept += want[i][1] - want[i][0];
+	}
+	right &= buckets.count == count && buckets.kept == kept;
+	buckets_destroy(&buckets);
+	return right;
+}
+
+static void test_slices(void)
+{
+	static const size_t one[][3] = { { 0, 12288, 0 },
+					 { 12288, 18432, 12288 } };
+	static const size_t first[][3] = { { 0, 4096, 0 },
+					   { 8192, 12288, 4096 },
+					   { 16384, 18432, 8192 } };
+	static const size_t second[][3] = { { 4096, 8192, 0 },
+					    { 12288, 16384, 4096 },
+					    { 18432, 18432, 8192 } };
+	static const size_t last[][3] = { { 12288, 16384, 0 },
+					  { 18432, 18432, 4096 } };
+	static const size_t fifth[][3] = { { 16384, 18432, 0 } };
+	static const size_t none[][3] = { { 18432, 18432, 0 } };
+
+	ok(owns(0, 1, 2, one), "one rank owns it all");
+	ok(owns(0, 2, 3, first) && owns(1, 2, 3, second),
+	   "of two, each a block of a bucket");
+	ok(owns(3, 4, 2, last), "of four, too");
+	ok(owns(4, 8, 1, fifth) && owns(5, 8, 1, none),
+	   "of eight, some have nothing of the rest");
+}
+
+/*
+ * Whether 100 MiB of a world's fp32 are cut to this many blocks, and each
+ * bucket is found by its first and last value.
+ */
+static bool are_cut(int size, size_t first, size_t length)
+{
+	struct collective collective = { .size = size };
+	struct buckets buckets = {
+		.collective = &collective, .type = DEVICE_FP32, .sharded = true
+	};
+	bool right, found = true;
+
+	if (buckets_create(&buckets, 100 * MIB, 25 << 20) < 0)
+		abort();
+	for (int i = 0; i < buckets.count; i++)
+		found &= buckets_find(&buckets, buckets.list[i].begin) == i &&
+			 buckets_find(&buckets, buckets.list[i].end - 1) == i;
+	right = found && buckets.count > 2 &&
+		buckets.list[0].end == first * 4096 &&
+		buckets.list[1].begin == first * 4096 &&
+		buckets.list[1].end == (first + length) * 4096;
+	buckets_destroy(&buckets);
+	return right;
+}
+
+/* 1 MiB has 64 blocks of fp32, 25 MiB 1600. */
+static void test_equal_slices(void)
+{
+	ok(are_cut(64, 64, 1600), "of 64 ranks each has as much of a bucket");
+	ok(are_cut(48, 48, 1584), "of 48, as buckets are smaller");
+	ok(are_cut(100, 100, 1600), "of 100, as the first is larger");
+}
+
+/* What is sharded is reduce-scattered, and then gathered from elsewhere. */
+static void test_sharded(void)
+{
+	bool right = true;
+
+	begin(6 * MIB, 2 << 20, true, MIB);
+	play->buckets.sharded = true;
+	play->op = REDUCE_SCATTER;
+	backward(6 * MIB, 12);
+	buckets_finish(&play->buckets);
+	ok(starts_are_right(6 * MIB, MIB, 2 * MIB) && waits_are_right(),
+	   "sharded buckets are reduce-scattered");
+	play->op = ALL_GATHER;
+	play->calls = 0;
+	for (int i = 0; i < play->buckets.count; i++)
+		buckets_start_gather(&play->buckets, i, 6 * MIB, DEVICE_FP32);
+	buckets_wait(&play->buckets);
+	for (int i = 0; i < play->buckets.count; i++) {
+		const struct bucket *bucket = &play->buckets.list[i];
+		const struct call *call = &play->history[3 * i];
+
+		right &= call[0].kind == RECORD && call[1].kind == START &&
+			 call[0].event == call[1].event &&
+			 call[1].begin == 6 * MIB + bucket->begin &&
+			 call[1].end == 6 * MIB + bucket->end &&
+			 call[2].kind == POLL;
+	}
+	ok(right && !play->wrong && count_calls(WAIT) == play->buckets.count &&
+	   play->done == play->sent, "and what lies elsewhere is gathered");
+	end();
 }
 
 /* Time for communication does not count as time to compute. */
@@ -368,7 +504,6 @@ static void test_exposed(bool overlap)
 
 	begin(1, 1 << 20, overlap, MIB);
 	play->collective.table = &late;
-	play->collective.size = 1;
 	optind = 1;
 	if (options_parse(&options, 3, argv, &error) < 0 ||
 	    options_complete(&options, 1, &error) < 0)
@@ -378,8 +513,9 @@ static void test_exposed(bool overlap)
 	if (!trainer || trainer->model->param_count > 1024)
 		abort();
 	trainer->levels[0] = memory[0];
-	trainer->param = memory[1];
-	trainer_compute_gradient(trainer, 1, &share);
+	trainer->grad = memory[0];
+	trainer->param = trainer->master = memory[1];
+	trainer_take_step(trainer, 1, &share);
 	ok(play->tickets == 1 && share.exposed >= 0.03,
 	   overlap ? "what the last bucket takes is exposed" :
 		     "and without overlap");
@@ -387,13 +523,29 @@ static void test_exposed(bool overlap)
 	end();
 }
 
+/* A table of functions that was built for another interface is refused. */
+static void test_abi(void)
+{
+	struct ddp_error error = { 0 };
+
+	ok(world_check_abi("fake", 7, 7, &error) == 0 &&
+	   error.code == DDP_ERROR_NONE, "a part of the same interface");
+	ok(world_check_abi("fake", 7, 6, &error) < 0 &&
+	   strstr(error.text, "'fake' was built for version 6 ") &&
+	   strstr(error.text, "not for 7;"), "one of another is refused");
+}
+
 int main(void)
 {
+	test_abi();
 	test_sizes();
 	test_overlap();
 	test_without_overlap();
 	test_leaps();
 	test_steps();
+	test_slices();
+	test_equal_slices();
+	test_sharded();
 	test_exposed(true);
 	test_exposed(false);
 	printf("1..%d\n", tests);

@@ -44,6 +44,21 @@ test_plan()
 		grep -q '^ *gradients.* 41\.4 MiB' out &&
 		grep -q '^3 buckets' out && ! grep -q '^step' out
 	result $? '--plan prints parameters, memory and buckets, and exits'
+	# Three of 512^2 floats; alone, a rank shares nothing.
+	call timeout 60 "$train" --data "$text" --dtype fp16 --plan
+	grep -q '^  fp32 copies in matrix products  *3\.0 MiB$' out &&
+		! grep -q 'shared memory' out
+	result $? '--plan has the fp32 copies of fp16'
+	test_shared_plan
+}
+
+test_shared_plan()
+{
+	needs_worlds '--plan of two ranks' || return 0
+	ranks 2 "$train" --data "$text" --plan
+	equal '--plan says what two ranks share' '0 2 0' "$status $(
+		grep -c '^  \(gradients\|parameters\), in shared memory  ' out) $(
+		grep -c 'fp32 copies' out)"
 }
 
 test_bad_steps()

@@ -78,15 +78,12 @@ test_files()
 	head -c 65 "$text" >least
 	cp least copy
 	make_token_files
-	refuses_each 1 <<-END
+	refuses_each 2 <<-END
 	cannot open --data none: No such file|--data none
 	--data dir is a directory|--data dir
 	--data pipe is not a regular file|--data pipe
 	--data empty is empty|--data empty
 	--data short has 64 tokens, but --context 64 needs at least 65|--data short
-	cannot write --log dir: Is a directory|--log dir
-	cannot write --log dir/none/x: No such file|--log dir/none/x
-	--log pipe is a pipe that nobody reads|--log pipe --steps 1
 	cannot open --tokens none: No such file|--tokens none
 	--tokens dir is a directory|--tokens dir
 	--tokens pipe is not a regular file|--tokens pipe
@@ -104,8 +101,13 @@ test_files()
 	token 5000, counted from 0, is 257, past the vocabulary of --vocab 257|--tokens above --vocab 257
 	token 5000, counted from 0, is 65535, past the vocabulary of --vocab 50257|--tokens far_above
 	END
+	refuses_each 1 <<-END
+	cannot write --log dir: Is a directory|--log dir
+	cannot write --log dir/none/x: No such file|--log dir/none/x
+	--log pipe is a pipe that nobody reads|--log pipe --steps 1
+	END
 	test_unreadable_file
-	refuses 'quotes a name that is not printable' 1 \
+	refuses 'quotes a name that is not printable' 2 \
 		"--data a?[2J?srun: x: No such file" \
 		"$train" --data "$(printf 'a\033[2J\nsrun: x')"
 	refuses 'refuses a log that would replace the data' 2 '--log ./least' \
@@ -152,7 +154,7 @@ test_files()
 		"$? $(cat own) $(cat err)"
 	test_large_files
 	needs_worlds 'ranks check their parts of the tokens' || return 0
-	refuses 'the rank whose part has the token says so' 1 'rank 1 on' \
+	refuses 'the rank whose part has the token says so' 2 'rank 1 on' \
 		mpirun -n 2 "$train" --tokens above --vocab 257
 }
 
@@ -161,12 +163,12 @@ test_unreadable_file()
 	cp least secret
 	chmod 0 secret
 	if test "$(id -u)" -ne 0; then
-		refuses 'refuses unreadable data' 1 'Permission denied' \
+		refuses 'refuses unreadable data' 2 'Permission denied' \
 			"$train" --data secret
 	elif command -v setpriv >/dev/null; then
 		chmod 755 .
 		cp "$train" trainer
-		refuses 'refuses unreadable data' 1 'Permission denied' \
+		refuses 'refuses unreadable data' 2 'Permission denied' \
 			setpriv --reuid 65534 --regid 65534 --clear-groups \
 			./trainer --data secret
 	else
@@ -196,11 +198,11 @@ test_large_files()
 	result $? 'and counts them'
 	printf '\001\002' |
 		dd of=large bs=1 seek=$((size - 2)) conv=notrunc 2>/dev/null
-	refuses 'finds a wrong token at their end' 1 \
+	refuses 'finds a wrong token at their end' 2 \
 		"token $((count - 1)), counted from 0, is 513," \
 		"$train" --tokens large --vocab 300
 	truncate -s $((size - 2)) large
-	refuses 'finds that the last token is missing' 1 \
+	refuses 'finds that the last token is missing' 2 \
 		"has $((size - 2)) bytes, but $count tokens" \
 		"$train" --tokens large --vocab 300
 	rm large
@@ -208,7 +210,7 @@ test_large_files()
 	count=$((1 << 31 | 1))
 	{ header 20240520 1 $count; printf '\001\002'; } >large
 	truncate -s $((1024 + 2 * count)) large
-	refuses 'knows the length of 4 GiB of tokens' 1 \
+	refuses 'knows the length of 4 GiB of tokens' 2 \
 		'token 0, counted from 0, is 513,' \
 		"$train" --tokens large --vocab 300
 	rm large

@@ -67,10 +67,11 @@ static void attention_body(const void *arguments)
 		host_doubles(count), host_doubles((size_t)(rows * c->heads))
 	};
 	struct tensor out = blank(count), dqkv = blank(3 * count);
-	struct tensor lse = blank((size_t)(rows * c->heads));
-	void *work = place_work(&(struct device_shape){ rows, c->context,
-							c->heads, width, 1 });
+	struct tensor lse = blank_floats((size_t)(rows * c->heads));
+	void *work = place_work(&(struct device_shape){
+		rows, c->context, c->heads, width, 1, 0 });
 
+	rounding = 2 * TORCH_ATTENTION;
 	device.table->attention(&device, &(struct op_attention){
 		c->sequences, c->context, c->heads, width, o.qkv.at, out.at,
 		lse.at, work });

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cases of the operators: their tensors, what they are compared with, TAP. */
 #include "operators.h"
+#include "half.h"
 
 #include <stdarg.h>
 
@@ -14,6 +15,7 @@ enum {
 struct device device;
 static double pool[POOL];
 static float staging[POOL];
+static float rounded[POOL];	/* or 16-bit values */
 static struct {
 	size_t pool_used, device_used;
 	char *guards[MOST_GUARDS];
@@ -22,7 +24,7 @@ static struct {
 	bool moved, failed;
 } now;
 static int test_count, failure_count;
-double worst[2];
+double worst[2], rounding;
 
 void result(bool good, const char *format, ...)
 {
@@ -133,7 +135,10 @@ static void check_guards(void)
 
 void *place_work(const struct device_shape *shape)
 {
-	return place(device.table->work_bytes(shape));
+	struct device_shape typed = *shape;
+
+	typed.type = device.type;
+	return place(device.table->work_bytes(&typed));
 }
 
 void *put(const void *from, size_t bytes)
@@ -153,36 +158,68 @@ void read_back(void *to, const void *at, size_t bytes)
 		now.hash = (now.hash ^ read[i]) * UINT64_C(0x100000001b3);
 }
 
-struct tensor blank(size_t count)
+static struct tensor blank_typed(size_t count, enum device_type type)
 {
 	return (struct tensor){ count, host_doubles(count),
-				place(count * sizeof(float)) };
+				place(count * device_type_bytes(type)), type };
+}
+
+struct tensor blank(size_t count)
+{
+	return blank_typed(count, device.type);
+}
+
+struct tensor blank_floats(size_t count)
+{
+	return blank_typed(count, DEVICE_FP32);
+}
+
+size_t count_bytes(size_t count)
+{
+	return count * device_type_bytes(device.type);
+}
+
+static size_t count_tensor_bytes(const struct tensor *tensor)
+{
+	return tensor->count * device_type_bytes(tensor->type);
 }
 
 void store(const struct tensor *tensor)
 {
-	for (size_t i = 0; i < tensor->count; i++) {
+	for (size_t i = 0; i < tensor->count; i++)
 		staging[i] = (float)tensor->value[i];
-		tensor->value[i] = staging[i];
-	}
-	copy(tensor->at, staging, tensor->count * sizeof(float));
-}
-
-void fetch(const struct tensor *tensor)
-{
-	read_back(staging, tensor->at, tensor->count * sizeof(float));
+	half_round(tensor->type, staging, rounded, tensor->count);
+	copy(tensor->at, rounded, count_tensor_bytes(tensor));
+	half_widen(tensor->type, rounded, staging, tensor->count);
 	for (size_t i = 0; i < tensor->count; i++)
 		tensor->value[i] = staging[i];
 }
 
-struct tensor draw(size_t count, double mean, double deviation)
+void fetch(const struct tensor *tensor)
 {
-	struct tensor tensor = blank(count);
+	read_back(rounded, tensor->at, count_tensor_bytes(tensor));
+	half_widen(tensor->type, rounded, staging, tensor->count);
+	for (size_t i = 0; i < tensor->count; i++)
+		tensor->value[i] = staging[i];
+}
 
-	for (size_t i = 0; i < count; i++)
+static struct tensor fill_normal(struct tensor tensor, double mean,
+				 double deviation)
+{
+	for (size_t i = 0; i < tensor.count; i++)
 		tensor.value[i] = mean + deviation * normal();
 	store(&tensor);
 	return tensor;
+}
+
+struct tensor draw(size_t count, double mean, double deviation)
+{
+	return fill_normal(blank(count), mean, deviation);
+}
+
+struct tensor draw_floats(size_t count, double mean, double deviation)
+{
+	return fill_normal(blank_floats(count), mean, deviation);
 }
 
 const int32_t *draw_tokens(int count, int vocab, const int32_t **at)
@@ -202,6 +239,16 @@ double *twin(const struct tensor *tensor)
 	return memcpy(values, tensor->value, tensor->count * sizeof(*values));
 }
 
+double widen_tolerance(double tolerance, const struct tensor *tensor)
+{
+	static const double unit[] = {
+		[DEVICE_BF16] = 1.0 / 256, [DEVICE_FP16] = 1.0 / 2048
+	};
+
+	return fmax(tolerance, tensor->type == DEVICE_FP32 ? 0 :
+			       rounding * unit[tensor->type]);
+}
+
 void judge(const char *what, double square, double norm,
 	   double tolerance, double *most)
 {
@@ -209,7 +256,8 @@ void judge(const char *what, double square, double norm,
 
 	if (!(distance <= tolerance * sqrt(norm)))
 		fail(what, "relative L2", distance / sqrt(norm));
-	else if (norm > 0 && distance / sqrt(norm) > *most)
+	else if (device.type == DEVICE_FP32 && norm > 0 &&
+		 distance / sqrt(norm) > *most)
 		*most = distance / sqrt(norm);
 }
 
@@ -223,7 +271,8 @@ void compare(const char *what, const struct tensor *had,
 		square += pow(had->value[i] - wanted[i], 2);
 		norm += wanted[i] * wanted[i];
 	}
-	judge(what, square, norm, tolerance, &worst[0]);
+	judge(what, square, norm, widen_tolerance(tolerance, had),
+	      &worst[0]);
 }
 
 /* One direction in which a gradient is checked. */
@@ -275,7 +324,7 @@ void gradient(const char *what, objective *f, const void *operands,
 	}
 	memcpy(x->value, here, count * sizeof(*here));
 	now.random = random;
-	judge(what, square, norm, BACKWARD, &worst[1]);
+	judge(what, square, norm, widen_tolerance(BACKWARD, dx), &worst[1]);
 }
 
 void test_case(const char *name, void (*body)(const void *),
@@ -296,7 +345,13 @@ void test_case(const char *name, void (*body)(const void *),
 		}
 		first = now.hash;
 	}
-	result(!failed, "%s", name);
+	result(!failed, "%s%s", name, type_name());
+}
+
+const char *type_name(void)
+{
+	return device.type == DEVICE_BF16 ? ", bf16" :
+	       device.type == DEVICE_FP16 ? ", fp16" : "";
 }
 
 void restart_random(void)
@@ -306,7 +361,7 @@ void restart_random(void)
 
 int finish(void)
 {
-	printf("1..%d\n# worst relative L2: forward %.2g, backward %.2g\n",
-	       test_count, worst[0], worst[1]);
+	printf("1..%d\n# worst relative L2 in fp32: forward %.2g, backward "
+	       "%.2g\n", test_count, worst[0], worst[1]);
 	return failure_count > 0;
 }

@@ -53,14 +53,14 @@ static void test_fold_tree(int n)
 {
 	static const int counts[] = { 1, 15, 1023, 1024, 1025, FOLD_COUNT };
 	static float out[FOLD_COUNT + 1], kept[FOLD_COUNT];
-	const float *sources[FOLD_MOST];
+	const void *sources[FOLD_MOST];
 	int wrong = 0;
 
 	for (int i = 0; i < n; i++)
 		sources[i] = fold_source[i];
 	for (int i = 0; i < 6; i++) {
 		out[counts[i]] = 42;
-		fold_tree(sources, n, out, (size_t)counts[i]);
+		fold_tree(DEVICE_FP32, sources, n, out, (size_t)counts[i]);
 		wrong += fold_wrong(out, n, counts[i]) +
 			 (out[counts[i]] != 42);
 	}
@@ -68,7 +68,7 @@ static void test_fold_tree(int n)
 	wrong = 0;
 	for (int i = 0; i < n; i += n > 16 ? 37 : 1) {
 		memcpy(kept, fold_source[i], sizeof(kept));
-		fold_tree(sources, n, fold_source[i], FOLD_COUNT);
+		fold_tree(DEVICE_FP32, sources, n, fold_source[i], FOLD_COUNT);
 		memcpy(out, fold_source[i], sizeof(kept));
 		memcpy(fold_source[i], kept, sizeof(kept));
 		wrong += fold_wrong(out, n, FOLD_COUNT);
@@ -100,16 +100,16 @@ static void test_fold_doubles(int n)
 static void test_fold_written_out(void)
 {
 	float a = 1, b = 0x1p24f, c = -0x1p24f, d = 3, e = 0x1p26f, out;
-	const float *sources[] = { &a, &b, &c, &d, &e };
+	const void *sources[] = { &a, &b, &c, &d, &e };
 	double doubles[] = { 1, 0x1p53, -0x1p53 };
 
-	fold_tree(sources, 3, &out, 1);
+	fold_tree(DEVICE_FP32, sources, 3, &out, 1);
 	result(out == (a + c) + b && out != (a + b) + c,
 	       "fold_tree of 3: the first takes in the third, then the second");
-	fold_tree(sources, 4, &out, 1);
+	fold_tree(DEVICE_FP32, sources, 4, &out, 1);
 	result(out == (a + c) + (b + d) && out != (a + b) + (c + d),
 	       "fold_tree of 4: first and third, second and fourth");
-	fold_tree(sources, 5, &out, 1);
+	fold_tree(DEVICE_FP32, sources, 5, &out, 1);
 	result(out == ((a + e) + c) + (b + d) &&
 	       out != ((a + c) + (b + d)) + e,
 	       "fold_tree of 5: the first takes in the fifth before the third");
@@ -121,16 +121,17 @@ static void test_fold_written_out(void)
 static void test_fold_subtrees(void)
 {
 	static float part[16][FOLD_COUNT], out[FOLD_COUNT];
-	const float *mine[16], *parts[16];
+	const void *mine[16], *parts[16];
 
 	for (int ranks = 2; ranks <= 16; ranks *= 2) {
 		for (int r = 0; r < ranks; r++) {
 			for (int i = 0; i < 16 / ranks; i++)
 				mine[i] = fold_source[r + i * ranks];
-			fold_tree(mine, 16 / ranks, part[r], FOLD_COUNT);
+			fold_tree(DEVICE_FP32, mine, 16 / ranks, part[r],
+				  FOLD_COUNT);
 			parts[r] = part[r];
 		}
-		fold_tree(parts, ranks, out, FOLD_COUNT);
+		fold_tree(DEVICE_FP32, parts, ranks, out, FOLD_COUNT);
 		result(fold_wrong(out, 16, FOLD_COUNT) == 0, "fold_tree: %d "
 		       "ranks of 16 granules are subtrees", ranks);
 	}
@@ -156,7 +157,7 @@ void test_fold(void)
 	static const int numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 300 };
 	float values[4] = { 1, NAN, INFINITY, INFINITY };
 	float others[4] = { 1, 1, 1, -INFINITY }, out[4];
-	const float *sources[] = { values, others };
+	const void *sources[] = { values, others };
 
 	draw_sources();
 	test_fold_sources();
@@ -166,7 +167,7 @@ void test_fold(void)
 	}
 	test_fold_written_out();
 	test_fold_subtrees();
-	fold_tree(sources, 2, out, 4);
+	fold_tree(DEVICE_FP32, sources, 2, out, 4);
 	result(out[0] == 2 && isnan(out[1]) && out[2] > 0 && isinf(out[2]) &&
 	       isnan(out[3]), "fold_tree: NaN and infinities stay where they "
 	       "are");

@@ -37,6 +37,7 @@ static void embed_body(const void *arguments)
 	double *wanted[] = { host_doubles(count), twin(&dtable),
 			     twin(&dposition) };
 
+	rounding = 2 * TORCH_EMBED;
 	embed_reference(c, tokens, (const double *[]){ table.value,
 						       position.value },
 			dout.value, wanted);
@@ -46,7 +47,9 @@ static void embed_body(const void *arguments)
 	compare("out", &out, wanted[0], FORWARD);
 	device.table->embed_backward(&device, &(struct op_embed_backward){
 		c->rows, c->context, c->width, at, dout.at, dtable.at,
-		dposition.at, c->accumulate });
+		dposition.at, c->accumulate, place_work(
+			&(struct device_shape){ c->rows, c->context, 1,
+						c->width, c->vocab, 0 }) });
 	compare("dtoken_table", &dtable, wanted[1], FORWARD);
 	compare("dposition_table", &dposition, wanted[2], FORWARD);
 }
@@ -57,13 +60,16 @@ void test_embed(void)
 		{ 1, 1, 8, 7, false }, { 1, 1, 8, 7, true },
 		{ 10, 5, 21, 7, false }, { 15, 5, 21, 300, true },
 		{ 130, 65, 63, 300, false }, { 65, 65, 63, 7, true },
-		{ 5, 17, 21, 7, false }, { 5, 17, 21, 7, true }
+		{ 5, 17, 21, 7, false }, { 5, 17, 21, 7, true },
+		{ 130, 5, 21, 2, false }
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct embed_case *c = &cases[i];
 		char name[128];
 
+		if (c->accumulate && device.type != DEVICE_FP32)
+			continue;
 		snprintf(name, sizeof(name), "embed: %d rows, context %d, "
 			 "width %d, vocab %d%s", c->rows, c->context, c->width,
 			 c->vocab, c->accumulate ? ", accumulate" : "");
@@ -117,24 +123,24 @@ static void norm_forward(const struct norm_case *c, struct norm_operands *o,
 	size_t width = (size_t)c->width, count = (size_t)c->rows * width;
 	struct tensor x = draw(count, c->mean, 1);
 	struct tensor residual = draw(count, 0, 0.5);
-	struct tensor out = blank(count), mean = blank((size_t)c->rows);
-	struct tensor rstd = blank((size_t)c->rows);
+	struct tensor out = blank(count);
+	struct tensor mean = blank_floats((size_t)c->rows);
+	struct tensor rstd = blank_floats((size_t)c->rows);
+	double *sum = host_doubles(count);
 
 	o->sum = c->residual ? blank(count) : x;
 	for (size_t i = 0; i < count && c->residual; i++)
-		o->sum.value[i] = x.value[i] + residual.value[i];
+		sum[i] = x.value[i] + residual.value[i];
 	device.table->norm(&device, &(struct op_norm){
 		c->rows, c->width, 1e-5f, x.at, c->residual ? residual.at :
 		NULL, o->gain.at, o->bias.at, c->residual ? o->sum.at : NULL,
 		out.at, mean.at, rstd.at });
+	if (c->residual)	/* what was rounded is normalised */
+		compare("sum", &o->sum, sum, FORWARD);
 	norm_reference(o);
 	compare("out", &out, o->out, FORWARD);
 	compare("mean", &mean, o->mean, FORWARD);
 	compare("rstd", &rstd, o->rstd, FORWARD);
-	if (c->residual) {
-		memcpy(o->out, o->sum.value, count * sizeof(double));
-		compare("sum", &o->sum, o->out, FORWARD);
-	}
 	back->sum = o->sum.at;
 	back->mean = mean.at;
 	back->rstd = rstd.at;
@@ -156,6 +162,7 @@ static void norm_body(const void *arguments)
 	struct tensor dgain = c->accumulate ? draw(width, 0, 1) : blank(width);
 	struct tensor dbias = c->accumulate ? draw(width, 0, 1) : blank(width);
 
+	rounding = 2 * TORCH_NORM;
 	norm_forward(c, &o, &back);
 	back.gain = o.gain.at;
 	back.dout = o.dout.at;
@@ -163,10 +170,14 @@ static void norm_body(const void *arguments)
 	back.dgain = dgain.at;
 	back.dbias = dbias.at;
 	back.accumulate = c->accumulate;
+	back.work = place_work(&(struct device_shape){ c->rows, 1, 1, c->width,
+						       1, 0 });
 	device.table->norm_backward(&device, &back);
-	gradient("dsum", norm_reference, &o, (double)count, &o.sum, &dsum);
 	gradient("dgain", norm_reference, &o, (double)count, &o.gain, &dgain);
 	gradient("dbias", norm_reference, &o, (double)count, &o.bias, &dbias);
+	/* What is rounded is the sum with as much, dsum's first values. */
+	rounding = 2 * TORCH_NORM * sqrt(2);
+	gradient("dsum", norm_reference, &o, (double)count, &o.sum, &dsum);
 }
 
 void test_norm(void)
@@ -180,6 +191,8 @@ void test_norm(void)
 				       i & 1, i & 2, 0 };
 		char name[128];
 
+		if (c.accumulate && device.type != DEVICE_FP32)
+			continue;
 		snprintf(name, sizeof(name), "norm: %d rows of %d%s%s", c.rows,
 			 c.width, c.residual ? ", residual" : "",
 			 c.accumulate ? ", accumulate" : "");

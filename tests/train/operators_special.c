@@ -30,8 +30,9 @@ static void large_logits(const void *arguments)
 	double loss;
 	struct op_classifier op = {
 		3, 1, 4, x.at, weight.at, put(targets, sizeof(targets)), 0.5f,
-		place(sizeof(loss)), dx.at, dweight.at, false,
-		place_work(&(struct device_shape){ 3, 1, 1, 1, 4 })
+		NULL, place(sizeof(loss)), dx.at, dweight.at, false,
+		place_work(&(struct device_shape){ .rows = 3, .context = 1,
+			.heads = 1, .width = 1, .vocab = 4 })
 	};
 
 	(void)arguments;
@@ -55,8 +56,9 @@ static void large_scores(const void *arguments)
 	double wanted[ROWS * WIDTH], whole[ROWS * WIDTH];
 	struct tensor in, out = blank(ROWS * WIDTH), lse = blank(ROWS);
 	struct tensor dout, dqkv = blank(ROWS * 3 * WIDTH);
-	void *work = place_work(&(struct device_shape){ ROWS, ROWS, 1, WIDTH,
-							1 });
+	void *work = place_work(&(struct device_shape){
+		.rows = ROWS, .context = ROWS, .heads = 1, .width = WIDTH,
+		.vocab = 1 });
 
 	(void)arguments;
 	for (int i = 0; i < ROWS * WIDTH; i++) {
@@ -128,7 +130,7 @@ static void classify(double number)
 	op.loss = place(sizeof(loss));
 	op.dx = dx.at;
 	op.dweight = dweight.at;
-	op.work = place_work(&(struct device_shape){ 5, 1, 1, 8, 7 });
+	op.work = place_work(&(struct device_shape){ 5, 1, 1, 8, 7, 0 });
 	device.table->classifier(&device, &op);
 	copy(&loss, op.loss, sizeof(loss));
 	expect("loss", !isfinite(loss), loss);
@@ -151,8 +153,8 @@ static void classify_nan(const void *arguments)
 static void norm_bad(const void *arguments)
 {
 	struct tensor x = draw(30, 0, 1), gain = draw(10, 1, 1);
-	struct tensor bias = draw(10, 0, 1), out = blank(30), mean = blank(3);
-	struct tensor rstd = blank(3);
+	struct tensor bias = draw(10, 0, 1), out = blank(30);
+	struct tensor mean = blank_floats(3), rstd = blank_floats(3);
 
 	x.value[13] = *(const double *)arguments;
 	store(&x);
@@ -191,13 +193,14 @@ static void matmul_bad(const void *arguments)
 static void attention_bad(const void *arguments)
 {
 	struct tensor qkv = draw(4 * 24, 0, 1), out = blank(4 * 8);
-	struct tensor lse = blank(4);
+	struct tensor lse = blank_floats(4);
 
 	qkv.value[2 * 24 + 3] = *(const double *)arguments;
 	store(&qkv);
 	device.table->attention(&device, &(struct op_attention){
 		1, 4, 1, 8, qkv.at, out.at, lse.at,
-		place_work(&(struct device_shape){ 4, 4, 1, 8, 1 }) });
+		place_work(&(struct device_shape){ .rows = 4, .context = 4,
+			.heads = 1, .width = 8, .vocab = 1 }) });
 	fetch(&out);
 	for (int i = 0; i < 32; i++)
 		expect("out", i / 8 == 2 ? isnan(out.value[i]) :
@@ -208,8 +211,12 @@ static void attention_bad(const void *arguments)
 static void update_bad(const void *arguments)
 {
 	double bad = *(const double *)arguments, sums[2];
-	struct tensor param = draw(40, 0, 1), grad = draw(40, 0, 1);
-	struct tensor m = draw(40, 0, 1), v = draw(40, 1, 0);
+	struct tensor param = draw_floats(40, 0, 1), grad = draw(40, 0, 1);
+	struct tensor m = draw_floats(40, 0, 1), v = draw_floats(40, 1, 0);
+	struct tensor sum = draw_floats(40, 0, 1);
+	const struct step_state *state = put(&(struct step_state){
+		.factor = 1, .correction1 = 0.1, .correction2 = 0.1 },
+		sizeof(*state));
 	double *at = place(sizeof(sums));
 	size_t count = DEVICE_BLOCK + 40;
 	struct tensor many = draw(count, 0, 1);
@@ -217,28 +224,52 @@ static void update_bad(const void *arguments)
 	grad.value[21] = bad;
 	store(&grad);
 	device.table->adamw(&device, &(struct op_adamw){
-		40, param.at, grad.at, m.at, v.at, 0.1, 0.9, 0.9, 1e-8, 0.1, 1,
-		0.1, 0.1 });
+		40, param.at, NULL, device.type, grad.at, m.at, v.at, 0.1, 0.9,
+		0.9, 1e-8, 0.1, state });
 	device.table->sgd(&device, &(struct op_sgd){
-		40, m.at, grad.at, NULL, 0.1, 0, 0, 1 });
-	device.table->scale(&device, grad.at, 0.5, 40);
+		40, m.at, NULL, device.type, grad.at, NULL, 0.1, 0, 0, state });
+	device.table->add(&device, sum.at, device.type, grad.at, 40);
 	fetch(&param);
 	fetch(&m);
-	fetch(&grad);
+	fetch(&sum);
 	for (int i = 0; i < 40; i++) {
 		expect("AdamW", (i == 21) == isnan(param.value[i]),
 		       param.value[i]);
 		expect("SGD", (i == 21) == !isfinite(m.value[i]), m.value[i]);
-		expect("scale", (i == 21) == !isfinite(grad.value[i]),
-		       grad.value[i]);
+		expect("sum", (i == 21) == !isfinite(sum.value[i]),
+		       sum.value[i]);
 	}
-	copy(many.at + DEVICE_BLOCK + 7, &(float){ (float)bad }, 4);
+	many.value[DEVICE_BLOCK + 7] = bad;
+	store(&many);
 	device.table->sum_squares(&device, &(struct op_sum_squares){
-		count, many.at, at });
+		count, device.type, many.at, at });
 	copy(sums, at, sizeof(sums));
 	expect("first sum of squares", isfinite(sums[0]), sums[0]);
 	expect("second", isnan(bad) ? isnan(sums[1]) : isinf(sums[1]),
 	       sums[1]);
+}
+
+/*
+ * 300 * 300 is 90000, above fp16's 65504; of bf16, which has steps of 512
+ * there, 90112 is the nearest. What was no NaN must not become one.
+ */
+static void too_large(const void *arguments)
+{
+	static const double products[] = {
+		[DEVICE_FP32] = 90000, [DEVICE_BF16] = 90112,
+		[DEVICE_FP16] = INFINITY
+	};
+	struct tensor x = from((double[]){ 300, -300, 1 }, 3);
+	struct tensor one = from((double[]){ 300 }, 1), y = blank(3);
+	double wanted = products[device.type];
+
+	(void)arguments;
+	device.table->matmul(&device, &(struct op_matmul){
+		3, 1, 1, x.at, one.at, NULL, NULL, y.at });
+	fetch(&y);
+	expect("300 * 300", y.value[0] == wanted, y.value[0]);
+	expect("-300 * 300", y.value[1] == -wanted, y.value[1]);
+	expect("300", y.value[2] == 300, y.value[2]);
 }
 
 void test_special(void)
@@ -261,6 +292,9 @@ void test_special(void)
 			 cases[i / 3].name, names[i % 3]);
 		test_case(name, cases[i / 3].body, &bad[i % 3]);
 	}
+	test_case("matmul: a product above fp16's largest", too_large, NULL);
+	if (device.type != DEVICE_FP32)
+		return;
 	test_case("classifier: logits of 10000", large_logits, NULL);
 	test_case("attention: scores of 10000", large_scores, NULL);
 	test_case("matmul: GELU far from 0", large_gelu, NULL);

@@ -57,6 +57,8 @@ test_options()
 	--layers '0'|--layers 0
 	--width '18446744073709551615'|--width 18446744073709551615
 	--model 'mlp' is not one of toy, gpt|--model mlp
+	--dtype 'fp64' is not one of fp32, bf16, fp16|--dtype fp64
+	--grad-dtype 'half' is not one of|--grad-dtype half
 	--model ''|--model=
 	--model 'toyg'|--model toyg
 	--model 'to'|--model to
@@ -71,23 +73,19 @@ test_options()
 	--log needs a value|--log=
 	--bogus is not an option|--bogus
 	-xy is not an option|-xy
-	--help takes no value|--help=3
+	--help '3' is not all, the only word that it takes; leave it out|--help=3
+	--help 'steps' is not all|--help steps
+	--help 'al' is not all|--help al
+	--help '' is not all|--help=
 	--plan takes no value|--plan=yes
 	did you mean --granule|--granuel=2
-	--be is short for --beta1 and for --beta2|--be 0.9
+	--be is short for --beta1 and --beta2|--be 0.9
 	'$text' is not an option|$text
 	END
 	test_options_together
+	test_planned_memory
 	test_rates
-	call timeout 60 "$train" --help
-	test "$status" -eq 0 && grep -q '^Usage: ' out && ! test -s err
-	result $? '--help'
-	equal 'no line of it is longer than 80' '' "$(grep '.\{81\}' out)"
-	sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' out | sort >helped
-	grep '^\.[BIR]*.*\\-\\-' "$top/bin/ddp-train/ddp-train.1" |
-		sed 's/\\-/-/g' | grep -v srun | grep -o '[ "]--[a-z0-9-]*' |
-		sed 's/.--//' | sort -u >manual
-	check 'the manual has the options of --help' diff helped manual
+	test_help
 	call timeout 60 "$train" --version
 	test "$status" -eq 0 && grep -q '^ddp-train [0-9]' out
 	result $? '--version'
@@ -101,6 +99,46 @@ test_options()
 		--batch 1 --lr .5e-3 --bucket-mib 0.001 --steps 1
 	equal 'takes the largest seed and the smallest batch' 0 "$status"
 	test_options_of_ranks
+}
+
+# help [all]: what --help prints, and in "shown" its groups and options
+help()
+{
+	call timeout 60 "$train" --help "$@"
+	test "$status" -eq 0 && grep -q '^Usage: ' out && ! test -s err
+	result $? "--help $*"
+	equal 'no line of it is longer than 80' '' "$(grep '.\{81\}' out)"
+	sed -n 's/^\([A-Z][A-Za-z ]*\):$/\1/p; s/^  \(--[a-z0-9-]*\).*/\1/p' \
+		out >shown
+}
+
+# A new user's options on one screen, all others in the order of the manual.
+test_help()
+{
+	help
+	lines=$(wc -l <out)
+	check "--help has at most 40 lines, not $lines" test "$lines" -le 40
+	for word in --data --preset --steps --lr --help 'Data and model'; do
+		check "it has $word" grep -qx -e "$word" shown
+	done
+	for word in --overlap --eps --timeout 'For study only' 'The ranks'; do
+		! grep -qx -e "$word" shown
+		result $? "it has no $word"
+	done
+	mv shown usual
+	help all
+	equal 'all options have all of the usual ones' '' \
+		"$(grep -vxF -f shown usual)"
+	# The groups and tagged paragraphs of the manual's part on options
+	sed -n '/^\.SH OPTIONS/,/^\.SH CHECKPOINTS/p' \
+		"$top/bin/ddp-train/ddp-train.1" | sed 's/\\-/-/g' | awk '
+		sub(/^\.SS /, "")
+		/^\.(TP|TQ)/ { tag = 2 }
+		tag-- == 1' | grep -v '^\.T' |
+		grep -o -e '^[A-Z].*' -e '--[a-z0-9-]*' >manual
+	check 'the manual has them in the same order' diff shown manual
+	call timeout 60 "$train" --help --bogus
+	equal 'what follows --help is not read' 0 "$status"
 }
 
 # Options that contradict each other, and defaults that depend on others.
@@ -123,6 +161,9 @@ test_options_together()
 	--eval-every 11 is above --steps, 10|--data $text --eval-every 11 --steps 10
 	--granule has no effect without --deterministic|--granule 2
 	--batch does not go with --deterministic|--deterministic --batch 4
+	--grad-dtype bf16 is neither fp32 nor --dtype fp32|--grad-dtype bf16
+	leave it out, or use --dtype fp16|--grad-dtype fp16 --dtype bf16
+	--grad-dtype bf16 does not go with --deterministic|--deterministic --dtype bf16 --grad-dtype bf16
 	--heads 5 does not divide --width 64|--data $text --heads 5
 	--global-batch 23|--batch 16 --global-batch 23
 	use --global-batch 16|--batch 16 --global-batch 23
@@ -148,6 +189,38 @@ test_options_together()
 		--data "$text" --layers 3 --heads 1 --width 32 --context 8
 	plans '(2 layers, 2 heads, width 64, context 64, vocabulary 500)' \
 		--model gpt --vocab 500
+}
+
+# What the plan has of each parameter, in bytes; none is that it does not say.
+# 124M has 12 layers of 12 * 768^2 + 13 * 768, tables of 256 and 1024 rows and a
+# norm: 86039040.
+test_planned_memory()
+{
+	while read -r gradients parameters master moments batch sums \
+		arguments; do
+		# shellcheck disable=SC2086 # several arguments in one field
+		call timeout 60 "$train" --plan --preset 124M $arguments
+		while read -r bytes what; do
+			equal "plans $bytes bytes of $what:$arguments" \
+				"$(awk "BEGIN { if ($bytes) printf \"%.1f\",
+					$bytes * 86039040 / 1048576 }")" \
+				"$(sed -n "s/^  $what  *\([0-9.]*\) MiB$/\1/p" \
+					out)"
+		done <<-END
+		$gradients gradients
+		$parameters parameters
+		$master fp32 master of the parameters
+		$moments optimizer
+		$batch gradients of a batch
+		$sums partial sums of gradients
+		END
+	done <<-END
+	4 4 0 8 0 0 --dtype fp32
+	2 2 4 8 0 0 --dtype bf16
+	2 2 4 8 0 4 --dtype fp16 --batch 1 --global-batch 3
+	4 2 4 8 2 0 --dtype bf16 --grad-dtype fp32 --batch 1 --global-batch 3
+	4 2 4 8 2 12 --dtype bf16 --deterministic --global-batch 8
+	END
 }
 
 # rates NAME LINES WANTED ARGUMENTS...: the learning rates that these lines of
@@ -217,6 +290,8 @@ test_options_of_ranks()
 	--global-batch 4|--global-batch -||--global-batch 4
 	--bucket-mib 0.25|--bucket-mib 25||--bucket-mib 0.25
 	--overlap off|--overlap on||--overlap off
+	--dtype bf16|--dtype fp32||--dtype bf16
+	--grad-dtype fp32|--grad-dtype bf16|--dtype bf16|--dtype bf16 --grad-dtype fp32
 	--data of $size bytes, checksum $sum|--data -||--data $text
 	--data of $size bytes, checksum $other|--data of $size bytes, checksum $sum|--data $text|--data other
 	--preset 10M|--preset tiny|--data $text|--data $text --preset 10M

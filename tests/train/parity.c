@@ -40,7 +40,8 @@ struct test {
 					   numbers */
 	float *start, *param, *grad, *other, *m, *v, *logits;
 	int32_t *tokens, *targets;	/* [batches][sequences][context] */
-	double *loss, *blocks, *host_blocks;
+	double *loss, *blocks;
+	struct step_state *state;
 	size_t final;			/* floats that are final */
 };
 
@@ -98,7 +99,7 @@ static void open_model(struct test *test)
 	if (gpt_complete_shape(&shape, "tiny", &error) < 0)
 		die("gpt_complete_shape", error.text);
 	test->model = gpt_create(&shape, header->sequences, &device_cpu,
-				 &error);
+				 DEVICE_FP32, &error);
 	if (!test->model)
 		die("gpt_create", error.text);
 	param = test->model->param_count * sizeof(float);
@@ -107,7 +108,7 @@ static void open_model(struct test *test)
 	bytes[SPACE_DEVICE] = test->model->bytes[SPACE_DEVICE] + 6 * param +
 			      logits + 2 * all + 2 * blocks +
 			      16 * DEVICE_ALIGN;
-	if (device_cpu.open(&test->device, bytes, 1, &error) < 0)
+	if (device_cpu.open(&test->device, DEVICE_FP32, bytes, 1, &error) < 0)
 		die("open", error.text);
 	test->model->memory[SPACE_DEVICE] =
 		take(test, test->model->bytes[SPACE_DEVICE]);
@@ -122,7 +123,7 @@ static void open_model(struct test *test)
 	test->targets = take(test, all);
 	test->loss = take(test, sizeof(double));
 	test->blocks = take(test, blocks);
-	test->host_blocks = take(test, blocks);
+	test->state = take(test, sizeof(*test->state));
 }
 
 static int find(const struct test *test, const char *name, size_t count)
@@ -238,6 +239,7 @@ static void restart(struct test *test)
 	memset(test->grad, 0, bytes);
 	memset(test->m, 0, bytes);
 	memset(test->v, 0, bytes);
+	*test->state = (struct step_state){ .loss_scale = 1 };
 }
 
 static void compute_once(struct test *test)
@@ -291,20 +293,26 @@ static void train(struct test *test, const struct settings *settings)
 	struct options options = options_of(&test->header, settings);
 	struct trainer trainer = {
 		.options = &options, .model = test->model,
-		.device = test->device, .param = test->param,
-		.levels = { test->grad }, .m = test->m, .v = test->v,
-		.blocks = test->blocks, .host_blocks = test->host_blocks
+		.device = test->device, .grad = test->grad,
+		.param = test->param, .master = test->param,
+		.m = test->m, .v = test->v,
+		.blocks = test->blocks, .state = test->state
 	};
 
+	if (buckets_create(&trainer.buckets, test->model->param_count,
+			   1 << 20) < 0)
+		die("memory", "there is too little");
 	restart(test);
 	for (int step = 1; step <= test->header.batches; step++) {
 		gradient(test, (step - 1) * test->header.sequences,
 			 test->header.sequences, false);
 		put_double(test, *test->loss);
-		if (step != test->header.skipped)
-			trainer_update(&trainer, (uint64_t)step,
-				       trainer_compute_norm(&trainer));
+		if (step == test->header.skipped)
+			continue;
+		trainer_finish_gradient(&trainer);
+		trainer_update(&trainer, (uint64_t)step);
 	}
+	buckets_destroy(&trainer.buckets);
 }
 
 int main(int argc, char **argv)

@@ -4,11 +4,14 @@
 
 reference.py toy LR SEED BATCH STEPS
 reference.py gpt FILE BATCH
+reference.py curve FILE BATCH SEED KIND
 
 The random numbers, the samples and their order are those that ddp-train(1)
 documents, written anew here; networks, losses, gradients and optimisers are
 PyTorch's own. Of the GPT the seed, the steps and how it is trained are those
-of parity.py, in float64, and the last line is the loss of held-out data.
+of parity.py, in float64, and the last line is the loss of held-out data. Of a
+curve, KIND is float32, or bfloat16 for torch.autocast with it; it has CURVE
+steps, and no data is held out.
 """
 import math
 import sys
@@ -19,6 +22,7 @@ from torch import nn
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 PARAMETER, INPUT, TARGET, SHUFFLE = 1, 2, 3, 4
+CURVE = 200
 
 
 def mix(x):
@@ -94,25 +98,26 @@ def permuted(index, count, seed, epoch):
             return index
 
 
-def gpt(path, batch):
-    import parity
-    shape = parity.SHAPES["tiny"]
-    layers, context = shape[0], shape[3]
+def read_text(path, context):
     with open(path, "rb") as file:
         text = torch.tensor(list(file.read()))
     count = (len(text) - 1) // context
-    tokens = text[:count * context].view(count, context)
-    targets = text[1:count * context + 1].view(count, context)
-    trained = count - min(count // 10, 512)
-    net = parity.Gpt(shape).double()
+    return (text[:count * context].view(count, context),
+            text[1:count * context + 1].view(count, context))
+
+
+def train(parity, net, data, batch):
+    """The losses of a GPT's steps, from parity's first parameters on."""
+    tokens, targets = data
+    shape = parity.SHAPES["tiny"]
     net.load_state_dict({name.split()[1]: tensor for name, tensor
-                         in parity.initial(net, layers)})
+                         in parity.initial(net, shape[0])})
     optimizer = parity.create_optimizer(net, parity.ADAMW)
     schedule = parity.create_schedule(optimizer, parity.ADAMW)
-    length = -(-trained // batch)
+    length = -(-len(tokens) // batch)
     for step in range(parity.STEPS):
         epoch, begin = divmod(step, length)
-        samples = [permuted((begin * batch + i) % trained, trained,
+        samples = [permuted((begin * batch + i) % len(tokens), len(tokens),
                             parity.SEED, epoch) for i in range(batch)]
         loss = net.loss(tokens[samples], targets[samples])
         optimizer.zero_grad()
@@ -121,7 +126,31 @@ def gpt(path, batch):
         optimizer.step()
         schedule.step()
         yield loss.item()
+
+
+def gpt(path, batch):
+    import parity
+    shape = parity.SHAPES["tiny"]
+    tokens, targets = read_text(path, shape[3])
+    trained = len(tokens) - min(len(tokens) // 10, 512)
+    net = parity.Gpt(shape).double()
+    yield from train(parity, net, (tokens[:trained], targets[:trained]), batch)
     yield net.loss(tokens[trained:], targets[trained:]).item()
+
+
+def curve(path, batch, seed, kind):
+    import parity
+    shape = parity.SHAPES["tiny"]
+    parity.STEPS, parity.SEED = CURVE, seed
+    net = parity.Gpt(shape)
+    if kind == "bfloat16":
+        whole = net.loss
+
+        def loss(*data):
+            with torch.autocast("cpu", torch.bfloat16):
+                return whole(*data)
+        net.loss = loss
+    yield from train(parity, net, read_text(path, shape[3]), batch)
 
 
 def main(model, *arguments):
@@ -130,6 +159,9 @@ def main(model, *arguments):
         losses = toy(float(arguments[0]), *map(int, arguments[1:]))
     elif model == "gpt" and len(arguments) == 2:
         losses = gpt(arguments[0], int(arguments[1]))
+    elif model == "curve" and len(arguments) == 4:
+        losses = curve(arguments[0], int(arguments[1]), int(arguments[2]),
+                       arguments[3])
     else:
         sys.exit(__doc__)
     for found in losses:

@@ -182,6 +182,37 @@ window_folder()
 	result $? "the user's folder for Open MPI's files is used"
 }
 
+# Folders in which Open MPI's files were, some of ranks that were killed, with
+# their agents; COMMAND runs beside them
+cat >beside <<'END'
+#!/bin/sh
+for name in empty files 3.0.1.AAAAAA used others theirs young; do
+	mkdir -m 700 "/dev/shm/slurm-ddp.$name"
+done
+touch /dev/shm/slurm-ddp.files/vader_segment.n1.0.1.0 \
+	/dev/shm/slurm-ddp.files/sm_segment.n1.0.1.0 \
+	/dev/shm/slurm-ddp.used/vader_segment.n1.0.1.0 \
+	/dev/shm/slurm-ddp.others/notes
+chown 65534 /dev/shm/slurm-ddp.theirs
+find /dev/shm ! -name '*.young' -exec touch -d '2 minutes ago' {} +
+rm -f locked
+flock -s /dev/shm/slurm-ddp.used sh -c 'echo >locked; exec sleep 120' &
+until test -s locked; do sleep .1; done
+"$@"
+status=$?
+kill $!
+exit $status
+END
+chmod 755 beside
+
+window_left()
+{
+	alone ./beside timeout 60 mpirun -n 2 "$train" --steps 1
+	equal 'what ranks that were killed have left is removed, and no more' \
+		'0 others theirs used young' "$status $(sed 's/.*ddp[.]//' left |
+			sort | paste -sd' ')"
+}
+
 window_apart()
 {
 	alone timeout -k 5 60 mpirun -n 3 ./apart \
@@ -265,8 +296,8 @@ window_limit()
 	limited mpirun -n 2 ./allreduce room 33554432
 	sort -u out >sentences
 	test "$status" -eq 3 && test "$(wc -l <out)" -eq 2 &&
-		grep -q "^memory on .*: the gradients and parameters of 2 $(
-			)ranks need 6711[0-9]* bytes, but the limit of their $(
+		grep -q "^memory on .*: what 2 ranks exchange $(
+			)needs 6711[0-9]* bytes, but the limit of their $(
 			)cgroup leaves [1-6][0-9]\{7\}; ask for more (srun $(
 			)--mem), " sentences && test "$(wc -l <sentences)" -eq 1
 	result $? 'a cgroup that is too small is one sentence on each rank'
@@ -299,6 +330,7 @@ test_window()
 	chmod 755 as guess attack attacked look apart
 	window_privacy
 	window_folder
+	window_left
 	window_apart
 	window_limit
 	window_address_space

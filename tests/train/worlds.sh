@@ -26,11 +26,11 @@ losses()
 close()
 {
 	paste "$1" "$2" | awk -v count="$3" -v most="$4" '
-		NF != 2 { exit 1 }
+		NF != 2 { bad = 1 }
 		{ d = ($1 - $2) / $1; d = d < 0 ? -d : d }
 		d > worst { worst = d }
 		END { print "worst relative difference " worst " of " NR
-			exit worst > most || NR != count }' >why
+			exit bad || worst > most || NR != count }' >why
 }
 
 # against_one N ARGUMENTS: the same global batch on N ranks and on one

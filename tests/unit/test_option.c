@@ -7,7 +7,8 @@
 #include "tool/option.h"
 
 struct options {
-	bool help, flag, on;
+	enum tool_help help;
+	bool version, flag, on;
 	unsigned word;
 	const char *text;
 	struct tool_list list;
@@ -29,7 +30,9 @@ static const struct tool_option rows[] = {
 	{ "size", TOOL_SIZE, AT(size), .value = "X" },
 	{ "real", TOOL_REAL, AT(real), .value = "X" },
 	{ "mebibytes", TOOL_MIB, AT(bytes), .value = "X" },
-	{ "help", TOOL_ASK, AT(help), .letter = 'h', .own = true },
+	{ "help", TOOL_HELP, AT(help), .letter = 'h', .own = true },
+	{ "version", TOOL_ASK, AT(version), .own = true },
+	{ "stop", TOOL_FLAG, AT(flag), .own = true },
 };
 
 static const struct tool_options table = {
@@ -74,6 +77,12 @@ ParameterizedTestParameters(option, reads)
 		{ "-w18446744073709551615 --size=1024G --real 1e-1", REST("-",
 		  "off", "off", "a") "--whole 18446744073709551615\n"
 		  "--size 1099511627776\n--real 0.1\n--mebibytes 0\n" },
+		/* 1048.576 bytes are 1049: 1049 / 2^20 is not less again. */
+		{ "--m 0.001", REST("-", "off", "off", "a") "--whole -\n"
+		  "--size 0\n--real 0\n--mebibytes 0.0010004043579101562\n" },
+		{ "--m 0.0010004043579101562", REST("-", "off", "off", "a")
+		  "--whole -\n--size 0\n--real 0\n"
+		  "--mebibytes 0.0010004043579101562\n" },
 		{ "--help --bogus", REST("-", "off", "off", "a")
 		  "--whole -\n--size 0\n--real 0\n--mebibytes 0\n" },
 #undef REST
@@ -116,8 +125,12 @@ ParameterizedTestParameters(option, refuses)
 			       "mean --whole" },
 		{ "--texts=3", "--texts is not an option of prog; did you "
 			       "mean --text" },
-		{ "--fla", "--fla is short for --flag and for --flags; write "
+		{ "--fla", "--fla is short for --flag and --flags; write "
 			   "more of it" },
+		{ "--s=1", "--s is short for --switch, --size and --stop; "
+			   "write more of it" },
+		{ "--hepl", "--hepl is not an option of prog; did you mean "
+			    "--help" },
 		{ "--text", "--text needs a value; see prog --help" },
 		{ "-w", "-w needs a value; see prog --help" },
 		{ "--text=", "--text needs a value that is not empty" },
@@ -136,6 +149,14 @@ ParameterizedTestParameters(option, refuses)
 		{ "--real inf", "--real 'inf' is not a number from 0" },
 		{ "--meb 1025", "--mebibytes '1025' is not a number from "
 				"0.001 to 1024" },
+		{ "--help help", "--help 'help' is not all, the only word "
+				 "that it takes; leave it out" },
+		{ "-ha", "--help 'a' is not all, the only word that it takes; "
+			 "leave it out" },
+		{ "--help=", "--help '' is not all, the only word that it "
+			     "takes; leave it out" },
+		{ "--version=1", "--version=1: --version takes no value; "
+				 "leave it out" },
 		{ "--bogus --text=", "--bogus is not an option of prog; see "
 				     "prog --help" },
 	};
@@ -154,6 +175,31 @@ ParameterizedTest(struct refusal *row, option, refuses)
 	cr_expect_eq(error.code, DDP_ERROR_ARGUMENT);
 	cr_expect_str_eq(error.text, row->error, "%s: %s", row->words,
 			 error.text);
+}
+
+Test(option, asks_for_help)
+{
+	static const struct {
+		const char *words;
+		enum tool_help help;
+	} table_of[] = {
+		{ "--flag", TOOL_HELP_NONE },
+		{ "--help", TOOL_HELP_USUAL },
+		{ "-h --bogus", TOOL_HELP_USUAL },
+		{ "--help all bogus", TOOL_HELP_ALL },
+		{ "--he=all", TOOL_HELP_ALL },
+		{ "-hall", TOOL_HELP_ALL },
+		{ "--version bogus --help", TOOL_HELP_NONE }
+	};
+	struct ddp_error error = { 0 };
+	struct options options;
+
+	for (size_t i = 0; i < sizeof(table_of) / sizeof(table_of[0]); i++) {
+		cr_expect_eq(parse(table_of[i].words, &options, NULL, &error),
+			     0, "%s: %s", table_of[i].words, error.text);
+		cr_expect_eq(options.help, table_of[i].help, "%s",
+			     table_of[i].words);
+	}
 }
 
 /* Ranks whose options are wrong still have to know where to meet. */

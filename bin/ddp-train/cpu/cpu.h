@@ -3,6 +3,7 @@
 #ifndef DDP_TRAIN_CPU_H
 #define DDP_TRAIN_CPU_H
 
+#include "cpu/matmul.h"
 #include "device.h"
 #include "kernel.h"
 
@@ -11,37 +12,24 @@ struct ddp_error;
 /* Parts of the sum over a row, for vectors of any length. */
 enum { LANES = 16 };
 
-/*
- * matmul.c: the engine, oneDNN or a CBLAS; row-major.
- * c[m][n] = alpha * op(a)[m][k] op(b)[k][n] + (add ? c : 0)
- */
-struct matmul {
-	bool transpose_a, transpose_b, add;
-	int m, n, k;
-	const float *a, *b;
-	float *c;
-	int lda, ldb, ldc;		/* floats from row to row */
-	float alpha;
+/* What is behind a device. */
+struct cpu {
+	size_t bytes[SPACES];		/* how much of each arena to unmap */
+	struct matmul_engine *engine;
 };
 
-void matmul_set_threads(int threads);
-void matmul(const struct matmul *matmul);
-
-/*
- * How many rows at once suit the engine: of products that sum over rows, and of
- * queries in attention (at most ATTENTION_ROWS).
- */
-enum { ATTENTION_ROWS = 64 };
-extern const int matmul_sum_rows, matmul_query_rows;
-
-/* -1 with error set if a product failed since the program began. */
-int matmul_check(struct ddp_error *error);
+/* A product of values of the device's type. */
+static inline void cpu_multiply(struct device *device,
+				const struct matmul *product)
+{
+	matmul(((struct cpu *)device->state)->engine, product);
+}
 
 /* linear.c */
 void cpu_matmul(struct device *device, const struct op_matmul *op);
 void cpu_matmul_backward(struct device *device,
 			 const struct op_matmul_backward *op);
-void cpu_gelu(struct device *device, const float *pre, float *y, size_t count);
+void cpu_gelu(struct device *device, const void *pre, void *y, size_t count);
 
 /* attention.c */
 size_t cpu_count_attention_work(const struct device_shape *shape);
@@ -53,12 +41,26 @@ void cpu_attention_backward(struct device *device,
 size_t cpu_count_classifier_work(const struct device_shape *shape);
 void cpu_classifier(struct device *device, const struct op_classifier *op);
 
-/* norm.c */
+/* embed.c */
+size_t cpu_count_embed_work(const struct device_shape *shape);
 void cpu_embed(struct device *device, const struct op_embed *op);
 void cpu_embed_backward(struct device *device,
 			const struct op_embed_backward *op);
+
+/* norm.c */
+size_t cpu_count_norm_work(const struct device_shape *shape);
 void cpu_norm(struct device *device, const struct op_norm *op);
 void cpu_norm_backward(struct device *device,
 		       const struct op_norm_backward *op);
+
+/* update.c */
+void cpu_sum_squares(struct device *device, const struct op_sum_squares *op);
+void cpu_step(struct device *device, const struct op_step *op);
+void cpu_adamw(struct device *device, const struct op_adamw *op);
+void cpu_sgd(struct device *device, const struct op_sgd *op);
+void cpu_add(struct device *device, float *x, enum device_type type,
+	     const void *y, size_t count);
+void cpu_cast(struct device *device, enum device_type to_type, void *to,
+	      enum device_type from_type, const void *from, size_t count);
 
 #endif

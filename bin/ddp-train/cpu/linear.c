@@ -8,7 +8,12 @@
 #include "cpu/cpu.h"
 #include "cpu/vexp.h"
 
-enum { FORWARD_ROWS = 1024 };
+enum { FORWARD_ROWS = 1024, COLUMNS = 256 };
+
+static int limit_block(int left, int block)
+{
+	return left < block ? left : block;
+}
 
 /*
  * GELU as GPT-2 has it: x / 2 * (1 + tanh(u)) = x / (1 + exp(-2 u)) with
@@ -19,7 +24,7 @@ INLINE float gelu_exp(float x)
 {
 	float exponent = x * (-1.5957691216f - 0.0713548163f * (x * x));
 
-	return vexp(exponent > 80 ? 80 : exponent);
+	return vexp(vlimit(exponent, exponent > 80, 80));
 }
 
 INLINE float gelu(float x)
@@ -37,41 +42,69 @@ INLINE float gelu_slope(float x)
 	return s + s * (s * e * slope);
 }
 
-/* y += bias; with pre, pre += bias and y = gelu(pre). */
+INLINE void apply_gelu(enum device_type type, size_t count, const void *pre,
+		       void *y)
+{
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		save(type, y, i, gelu(load(type, pre, i)));
+}
+
+INLINE void apply_slope(enum device_type type, size_t count, const void *pre,
+			void *dy)
+{
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		save(type, dy, i, load(type, dy, i) *
+				  gelu_slope(load(type, pre, i)));
+}
+
+KERNEL static void compute_gelu(enum device_type type, size_t count,
+				const void *pre, void *y)
+{
+	FOR_TYPE(type, apply_gelu(T, count, pre, y));
+}
+
+/* dy *= gelu'(pre) */
+KERNEL static void multiply_slope(enum device_type type, size_t count,
+				  const void *pre, void *dy)
+{
+	FOR_TYPE(type, apply_slope(T, count, pre, dy));
+}
+
+void cpu_gelu(struct device *device, const void *pre, void *y, size_t count)
+{
+	compute_gelu(device->type, count, pre, y);
+}
+
+/* Of fp32. y += bias; with pre, pre += bias and y = gelu(pre). */
 KERNEL static void finish_rows(int rows, int out, const float *bias,
 			       float *pre, float *y)
 {
 	for (int row = 0; row < rows; row++) {
-		float *sum = pre ? pre + (size_t)row * out :
-				   y + (size_t)row * out;
+		size_t begin = (size_t)row * out;
+		float *sum = pre ? pre + begin : y + begin;
 
 		if (bias) {
 #pragma omp simd
 			for (int i = 0; i < out; i++)
 				sum[i] += bias[i];
 		}
-		if (pre) {
-			float *to = y + (size_t)row * out;
-#pragma omp simd
-			for (int i = 0; i < out; i++)
-				to[i] = gelu(sum[i]);
-		}
+		if (pre)
+			apply_gelu(DEVICE_FP32, out, sum, y + begin);
 	}
 }
 
-/* With pre, dy *= gelu'(pre); dbias += the sum of its rows. */
+/* Of fp32. With pre, dy *= gelu'(pre); dbias += the sum of its rows. */
 KERNEL static void begin_rows(int rows, int out, const float *pre,
 			      float *dy, float *dbias)
 {
 	for (int row = 0; row < rows; row++) {
-		float *d = dy + (size_t)row * out;
+		size_t begin = (size_t)row * out;
+		float *d = dy + begin;
 
-		if (pre) {
-			const float *x = pre + (size_t)row * out;
-#pragma omp simd
-			for (int i = 0; i < out; i++)
-				d[i] *= gelu_slope(x[i]);
-		}
+		if (pre)
+			apply_slope(DEVICE_FP32, out, pre + begin, d);
 		if (dbias) {
 #pragma omp simd
 			for (int i = 0; i < out; i++)
@@ -80,70 +113,137 @@ KERNEL static void begin_rows(int rows, int out, const float *pre,
 	}
 }
 
-KERNEL static void compute_gelu(const float *pre, float *y, size_t count)
+INLINE void add_columns(enum device_type type, int rows, int stride,
+			int columns, const void *x, float *sum)
 {
+	for (int row = 0; row < rows; row++) {
+		const void *from = value_at(type, x, (size_t)row * stride);
+
 #pragma omp simd
-	for (size_t i = 0; i < count; i++)
-		y[i] = gelu(pre[i]);
+		for (int i = 0; i < columns; i++)
+			sum[i] += load(type, from, i);
+	}
 }
 
-void cpu_gelu(struct device *device, const float *pre, float *y, size_t count)
+/* to = the sum of the rows of x, rounded once */
+KERNEL static void sum_rows(enum device_type type, int rows, int width,
+			    const void *x, void *to)
 {
-	(void)device;
-	compute_gelu(pre, y, count);
-}
+	for (int begin = 0; begin < width; begin += COLUMNS) {
+		float sum[COLUMNS] = { 0 };
+		int columns = limit_block(width - begin, COLUMNS);
 
-static int count_block_rows(int left, int block)
-{
-	return left < block ? left : block;
+		FOR_TYPE(type, add_columns(T, rows, width, columns,
+					   value_at(T, x, begin), sum));
+		FOR_TYPE(type, round_row(T, sum, columns,
+					 value_at(T, to, begin)));
+	}
 }
 
 void cpu_matmul(struct device *device, const struct op_matmul *op)
 {
-	(void)device;
-	for (int begin = 0; begin < op->rows; begin += FORWARD_ROWS) {
-		int rows = count_block_rows(op->rows - begin, FORWARD_ROWS);
-		size_t to = (size_t)begin * op->out;
-		float *pre = op->pre ? op->pre + to : NULL;
+	enum device_type type = device->type;
+	bool wide = type == DEVICE_FP32;
 
-		matmul(&(struct matmul){
+	for (int begin = 0; begin < op->rows; begin += FORWARD_ROWS) {
+		int rows = limit_block(op->rows - begin, FORWARD_ROWS);
+		size_t to = (size_t)begin * op->out;
+		void *pre = op->pre ? value_at(type, op->pre, to) : NULL;
+		void *y = value_at(type, op->y, to);
+
+		cpu_multiply(device, &(struct matmul){
+			.rounded = !wide,
 			.transpose_b = true, .m = rows, .n = op->out,
 			.k = op->in, .alpha = 1,
-			.a = op->x + (size_t)begin * op->in, .lda = op->in,
-			.b = op->weight, .ldb = op->in,
-			.c = pre ? pre : op->y + to, .ldc = op->out });
-		finish_rows(rows, op->out, op->bias, pre, op->y + to);
+			.a = value_at(type, op->x, (size_t)begin * op->in),
+			.lda = op->in, .b = op->weight, .ldb = op->in,
+			.bias = wide ? NULL : op->bias,
+			.c = pre ? pre : y, .ldc = op->out });
+		if (wide)
+			finish_rows(rows, op->out, op->bias, pre, y);
+		else if (pre)
+			compute_gelu(type, (size_t)rows * op->out, pre, y);
 	}
 }
 
-static void run_block_backward(const struct op_matmul_backward *op, int begin,
-			       bool add)
+static void multiply_dx(struct device *device,
+			const struct op_matmul_backward *op, int begin,
+			int rows)
 {
-	int rows = count_block_rows(op->rows - begin, matmul_sum_rows);
-	size_t from = (size_t)begin * op->out, to = (size_t)begin * op->in;
-	float *dy = op->dy + from;
+	enum device_type type = device->type;
 
-	begin_rows(rows, op->out, op->pre ? op->pre + from : NULL, dy,
-		   op->dbias);
-	if (op->dx)
-		matmul(&(struct matmul){
-			.m = rows, .n = op->in, .k = op->out, .alpha = 1,
-			.a = dy, .lda = op->out,
-			.b = op->weight, .ldb = op->in,
-			.c = op->dx + to, .ldc = op->in });
-	matmul(&(struct matmul){
-		.transpose_a = true, .add = add, .m = op->out, .n = op->in,
-		.k = rows, .alpha = 1,
-		.a = dy, .lda = op->out, .b = op->x + to, .ldb = op->in,
-		.c = op->dweight, .ldc = op->in });
+	cpu_multiply(device, &(struct matmul){
+		.rounded = type != DEVICE_FP32,
+		.m = rows, .n = op->in, .k = op->out, .alpha = 1,
+		.a = value_at(type, op->dy, (size_t)begin * op->out),
+		.lda = op->out, .b = op->weight, .ldb = op->in,
+		.c = value_at(type, op->dx, (size_t)begin * op->in),
+		.ldc = op->in });
+}
+
+static void multiply_dweight(struct device *device,
+			     const struct op_matmul_backward *op, int begin,
+			     int rows, bool add)
+{
+	enum device_type type = device->type;
+
+	cpu_multiply(device, &(struct matmul){
+		.rounded = type != DEVICE_FP32, .add = add,
+		.transpose_a = true, .m = op->out, .n = op->in, .k = rows,
+		.alpha = 1,
+		.a = value_at(type, op->dy, (size_t)begin * op->out),
+		.lda = op->out,
+		.b = value_at(type, op->x, (size_t)begin * op->in),
+		.ldb = op->in, .c = op->dweight, .ldc = op->in });
+}
+
+/* Of 16 bit: a sum over rows is rounded only once, so it takes all rows. */
+static void run_backward(struct device *device,
+			 const struct op_matmul_backward *op)
+{
+	enum device_type type = device->type;
+
+	for (int begin = 0; begin < op->rows; begin += matmul_sum_rows) {
+		int rows = limit_block(op->rows - begin, matmul_sum_rows);
+		size_t from = (size_t)begin * op->out;
+
+		if (op->pre)
+			multiply_slope(type, (size_t)rows * op->out,
+				       value_at(type, op->pre, from),
+				       value_at(type, op->dy, from));
+		if (op->dx)
+			multiply_dx(device, op, begin, rows);
+	}
+	multiply_dweight(device, op, 0, op->rows, false);
+	if (op->dbias)
+		sum_rows(type, op->rows, op->out, op->dy, op->dbias);
+}
+
+/* Of fp32: a block of dy is still in the cache for all that reads it. */
+static void run_backward_floats(struct device *device,
+				const struct op_matmul_backward *op)
+{
+	if (op->dbias && !op->accumulate)
+		memset(op->dbias, 0, (size_t)op->out * sizeof(float));
+	for (int begin = 0; begin < op->rows; begin += matmul_sum_rows) {
+		int rows = limit_block(op->rows - begin, matmul_sum_rows);
+		size_t from = (size_t)begin * op->out;
+		const float *pre = op->pre;
+
+		begin_rows(rows, op->out, pre ? pre + from : NULL,
+			   (float *)op->dy + from, op->dbias);
+		if (op->dx)
+			multiply_dx(device, op, begin, rows);
+		multiply_dweight(device, op, begin, rows,
+				 op->accumulate || begin > 0);
+	}
 }
 
 void cpu_matmul_backward(struct device *device,
 			 const struct op_matmul_backward *op)
 {
-	(void)device;
-	if (op->dbias && !op->accumulate)
-		memset(op->dbias, 0, (size_t)op->out * sizeof(float));
-	for (int begin = 0; begin < op->rows; begin += matmul_sum_rows)
-		run_block_backward(op, begin, op->accumulate || begin > 0);
+	if (device->type == DEVICE_FP32)
+		run_backward_floats(device, op);
+	else
+		run_backward(device, op);
 }

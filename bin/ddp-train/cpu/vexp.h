@@ -7,16 +7,25 @@
 #define DDP_TRAIN_VEXP_H
 
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "cpu/cpu.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "cpu/value.h"
 
 INLINE int round_to_lanes(int count)
 {
 	return (count + LANES - 1) / LANES * LANES;
+}
+
+/*
+ * The limit if x is beyond it, else x, as which NaN counts. By bits: gcc makes
+ * branches of conditions, and does not vectorise a loop that has them.
+ */
+INLINE float vlimit(float x, bool beyond, float limit)
+{
+	uint32_t mask = -(uint32_t)beyond;
+
+	return half_make_float((half_get_bits(x) & ~mask) |
+			       (half_get_bits(limit) & mask));
 }
 
 /*
@@ -28,21 +37,18 @@ INLINE int round_to_lanes(int count)
 INLINE float vexp(float x)
 {
 	const float to_integer = 12582912;	/* 1.5 * 2^23 */
-	float shifted = x * 1.44269504f + to_integer;
+	float y = vlimit(x, x < -87, -88);	/* where the power is 0 */
+	float shifted = y * 1.44269504f + to_integer;
 	float n = shifted - to_integer;
 	/* ln 2 in two parts, of which the first times n is exact */
-	float r = x - n * 0.693359375f - n * -2.12194440e-4f;
+	float r = y - n * 0.693359375f - n * -2.12194440e-4f;
 	float r2 = r * r;
 	float high = 8.312510327e-03f * r + 4.189024493e-02f;
 	float low = 1.666711569e-01f * r + 4.999923110e-01f;
 	float p = (high * r2 + low) * r2 + (r + 1);
-	uint32_t bits;
-	float power;
+	float power = half_make_float((half_get_bits(shifted) + 127) << 23);
 
-	memcpy(&bits, &shifted, sizeof(bits));
-	bits = (bits + 127) << 23;
-	memcpy(&power, &bits, sizeof(power));
-	return x < -87 ? 0 : p * power;
+	return p * power;
 }
 
 /* count is a multiple of LANES here and below. */

@@ -183,27 +183,30 @@ static void gpt_init(const struct model *model, uint64_t seed, float *param)
 	}
 }
 
-/* Set offsets of buffers of these sizes from begin on; returns the end. */
+/* Set offsets of buffers of so many bytes from begin on; returns the end. */
 static uint64_t place_buffers(size_t *offsets, const uint64_t *sizes, int count,
 			      uint64_t begin)
 {
 	for (int i = 0; i < count; i++) {
 		offsets[i] = (size_t)begin;
-		begin += model_pad(sizes[i]);
+		begin += (sizes[i] + DEVICE_ALIGN - 1) / DEVICE_ALIGN *
+			 DEVICE_ALIGN;
 	}
 	return begin;
 }
 
-/* Returns floats of device memory. */
-static uint64_t plan_memory(struct gpt *gpt, uint64_t sequences, uint64_t work)
+/* Returns bytes of device memory. */
+static uint64_t plan_memory(struct gpt *gpt, uint64_t sequences,
+			    enum device_type type, uint64_t work)
 {
 	uint64_t rows = sequences * (uint64_t)gpt->context;
-	uint64_t x = rows * (uint64_t)gpt->width;
+	uint64_t row = rows * sizeof(float);	/* one of each */
+	uint64_t x = rows * (uint64_t)gpt->width * device_type_bytes(type);
 	const uint64_t kept[GPT_KEPT] = {
-		[GPT_SUM_1] = x, [GPT_MEAN_1] = rows, [GPT_RSTD_1] = rows,
-		[GPT_SUM_2] = x, [GPT_MEAN_2] = rows, [GPT_RSTD_2] = rows,
+		[GPT_SUM_1] = x, [GPT_MEAN_1] = row, [GPT_RSTD_1] = row,
+		[GPT_SUM_2] = x, [GPT_MEAN_2] = row, [GPT_RSTD_2] = row,
 		[GPT_HEADS_IN] = 3 * x, [GPT_HEADS_OUT] = x,
-		[GPT_LSE] = rows * (uint64_t)gpt->heads,
+		[GPT_LSE] = row * (uint64_t)gpt->heads,
 		[GPT_PRE] = 4 * x
 	};
 	const uint64_t scratch[GPT_SCRATCH] = {
@@ -235,29 +238,29 @@ static int check_batch(const struct model_shape *shape, int sequences,
 
 /* Tensors, memory and functions, once the shape is known. */
 static void complete_model(struct gpt *gpt, int sequences,
-			   const struct device_table *device)
+			   const struct device_table *device,
+			   enum device_type type)
 {
 	struct model *model = &gpt->model;
 	const struct device_shape shape = {
-		.rows = sequences * gpt->context, .context = gpt->context,
-		.heads = gpt->heads, .width = gpt->width, .vocab = gpt->vocab
+		.type = type, .rows = sequences * gpt->context,
+		.context = gpt->context, .heads = gpt->heads,
+		.width = gpt->width, .vocab = gpt->vocab
 	};
-	uint64_t floats;
 
 	for (int i = 0; i < model->tensor_count; i++)
 		describe_tensor(gpt, i);
 	model->tensors = gpt->tensors;
 	model->param_count = model_lay_out(gpt->tensors, model->tensor_count);
-	floats = plan_memory(gpt, (uint64_t)sequences,
-			     device->work_bytes(&shape) / sizeof(float) + 1);
 	/* No overflow: at most 65536 layers of about 11 tensors, each of
 	   which check_batch() has limited. */
-	model->bytes[SPACE_DEVICE] = (size_t)floats * sizeof(float);
+	model->bytes[SPACE_DEVICE] = (size_t)plan_memory(
+		gpt, (uint64_t)sequences, type, device->work_bytes(&shape));
 }
 
 struct model *gpt_create(const struct model_shape *shape, int sequences,
 			 const struct device_table *device,
-			 struct ddp_error *error)
+			 enum device_type type, struct ddp_error *error)
 {
 	int tensors = GPT_LAYERS + (int)shape->layers * GPT_PARTS + 2;
 	struct gpt *gpt;
@@ -280,6 +283,6 @@ struct model *gpt_create(const struct model_shape *shape, int sequences,
 	gpt->width = (int)shape->width;
 	gpt->context = (int)shape->context;
 	gpt->vocab = (int)shape->vocab;
-	complete_model(gpt, sequences, device);
+	complete_model(gpt, sequences, device, type);
 	return &gpt->model;
 }

@@ -54,9 +54,9 @@ enum gpt_scratch {
 struct gpt {
 	struct model model;		/* the first member */
 	int layers, heads, width, context, vocab;
-	size_t kept[GPT_KEPT];		/* floats from a layer's begin */
-	size_t layer_size;		/* floats from layer to layer */
-	size_t scratch[GPT_SCRATCH];	/* floats from the begin of all */
+	size_t kept[GPT_KEPT];		/* bytes from a layer's begin */
+	size_t layer_size;		/* bytes from layer to layer */
+	size_t scratch[GPT_SCRATCH];	/* bytes from the begin of all */
 	struct tensor tensors[];
 };
 
@@ -71,11 +71,11 @@ static inline int gpt_find_tensor(const struct gpt *gpt, int i)
 
 /* In gpt_pass.c; contracts are in model.h. */
 void gpt_compute_gradient(const struct model *model, struct device *device,
-			  const float *param, const struct batch *batch,
-			  const struct backward *backward, float *grad,
+			  const void *param, const struct batch *batch,
+			  const struct backward *backward, void *grad,
 			  double *loss);
 void gpt_compute_logits(const struct model *model, struct device *device,
-			const float *param, const struct batch *batch,
-			float *logits);
+			const void *param, const struct batch *batch,
+			void *logits);
 
 #endif

@@ -8,15 +8,15 @@ struct pass {
 	const struct gpt *gpt;
 	struct device *device;
 	const struct device_table *run;
-	const float *param;
+	const char *param;
 	const struct batch *batch;
 	int rows;
 	const struct backward *backward;
-	float *grad;			/* NULL: forward alone */
+	char *grad;			/* NULL: forward alone */
 };
 
 static struct pass begin_pass(const struct model *model, struct device *device,
-			      const float *param, const struct batch *batch)
+			      const void *param, const struct batch *batch)
 {
 	const struct gpt *gpt = (const struct gpt *)model;
 
@@ -27,7 +27,7 @@ static struct pass begin_pass(const struct model *model, struct device *device,
 	};
 }
 
-/* The floats before tensor number i of PyTorch's order. */
+/* The values before tensor number i of PyTorch's order. */
 static size_t find_offset(const struct pass *pass, int i)
 {
 	return pass->gpt->tensors[gpt_find_tensor(pass->gpt, i)].offset;
@@ -38,38 +38,43 @@ static int number_tensor(int layer, enum gpt_part part)
 	return GPT_LAYERS + layer * GPT_PARTS + (int)part;
 }
 
-static const float *get_weight(const struct pass *pass, int i)
+static size_t find_byte(const struct pass *pass, int i)
 {
-	return pass->param + find_offset(pass, i);
+	return find_offset(pass, i) * device_type_bytes(pass->device->type);
 }
 
-static float *get_grad(const struct pass *pass, int i)
+static const void *get_weight(const struct pass *pass, int i)
 {
-	return pass->grad + find_offset(pass, i);
+	return pass->param + find_byte(pass, i);
 }
 
-static float *get_memory(const struct pass *pass)
+static void *get_grad(const struct pass *pass, int i)
 {
-	return (void *)pass->gpt->model.memory[SPACE_DEVICE];
+	return pass->grad + find_byte(pass, i);
 }
 
-static float *get_kept(const struct pass *pass, int layer, enum gpt_kept which)
+static char *get_memory(const struct pass *pass)
+{
+	return pass->gpt->model.memory[SPACE_DEVICE];
+}
+
+static void *get_kept(const struct pass *pass, int layer, enum gpt_kept which)
 {
 	return get_memory(pass) + (size_t)layer * pass->gpt->layer_size +
 	       pass->gpt->kept[which];
 }
 
-static float *get_scratch(const struct pass *pass, enum gpt_scratch which)
+static void *get_scratch(const struct pass *pass, enum gpt_scratch which)
 {
 	return get_memory(pass) + pass->gpt->scratch[which];
 }
 
 /* Norm of x + branch, a sum that is kept; x NULL: it already was. */
 static void normalize(const struct pass *pass, int layer, enum gpt_part part,
-		      const float *x)
+		      const void *x)
 {
 	bool first = part == GPT_NORM_1;
-	float *sum = get_kept(pass, layer, first ? GPT_SUM_1 : GPT_SUM_2);
+	void *sum = get_kept(pass, layer, first ? GPT_SUM_1 : GPT_SUM_2);
 
 	pass->run->norm(pass->device, &(struct op_norm){
 		.rows = pass->rows, .width = pass->gpt->width, .eps = epsilon,
@@ -85,7 +90,7 @@ static void normalize(const struct pass *pass, int layer, enum gpt_part part,
 
 /* in and out are in units of the width. */
 static void multiply(const struct pass *pass, int layer, enum gpt_part part,
-		     int in, int out, const float *x, float *pre, float *y)
+		     int in, int out, const void *x, void *pre, void *y)
 {
 	int i = number_tensor(layer, part);
 
@@ -115,10 +120,10 @@ static void attend_heads(const struct pass *pass, int layer)
 static void run_forward(const struct pass *pass)
 {
 	const struct gpt *gpt = pass->gpt;
-	const float *x = NULL;
-	float *normed = get_scratch(pass, GPT_NORMED);
-	float *branch = get_scratch(pass, GPT_BRANCH);
-	float *gelu = get_scratch(pass, GPT_GELU);
+	const void *x = NULL;
+	void *normed = get_scratch(pass, GPT_NORMED);
+	void *branch = get_scratch(pass, GPT_BRANCH);
+	void *gelu = get_scratch(pass, GPT_GELU);
 
 	pass->run->embed(pass->device, &(struct op_embed){
 		.rows = pass->rows, .context = gpt->context,
@@ -128,8 +133,8 @@ static void run_forward(const struct pass *pass)
 		.out = get_kept(pass, 0, GPT_SUM_1)
 	});
 	for (int layer = 0; layer < gpt->layers; layer++) {
-		float *heads_in = get_kept(pass, layer, GPT_HEADS_IN);
-		float *pre = get_kept(pass, layer, GPT_PRE);
+		void *heads_in = get_kept(pass, layer, GPT_HEADS_IN);
+		void *pre = get_kept(pass, layer, GPT_PRE);
 
 		normalize(pass, layer, GPT_NORM_1, x);
 		multiply(pass, layer, GPT_QKV, 1, 3, normed, NULL, heads_in);
@@ -167,7 +172,9 @@ static void classify(const struct pass *pass, double scale, double *loss)
 		.x = get_scratch(pass, GPT_NORMED),
 		.weight = get_weight(pass, GPT_TOKENS),
 		.targets = pass->batch->targets,
-		.scale = (float)(scale / gpt->context), .loss = loss,
+		.scale = (float)(scale / gpt->context),
+		.loss_scale = back ? pass->backward->loss_scale : NULL,
+		.loss = loss,
 		.dx = back ? get_scratch(pass, GPT_BRANCH) : NULL,
 		.dweight = back ? get_grad(pass, GPT_TOKENS) : NULL,
 		.accumulate = back && pass->backward->accumulate,
@@ -191,15 +198,16 @@ static void normalize_backward(const struct pass *pass, int layer,
 		.dout = get_scratch(pass, GPT_BRANCH),
 		.dsum = get_scratch(pass, GPT_DX),
 		.dgain = get_grad(pass, i), .dbias = get_grad(pass, i + 1),
-		.accumulate = pass->backward->accumulate
+		.accumulate = pass->backward->accumulate,
+		.work = get_scratch(pass, GPT_WORK)
 	});
 	report_progress(pass, i);
 }
 
 static void multiply_backward(const struct pass *pass, int layer,
 			      enum gpt_part part, int in, int out,
-			      const float *x, const float *pre, float *dy,
-			      float *dx)
+			      const void *x, const void *pre, void *dy,
+			      void *dx)
 {
 	int i = number_tensor(layer, part);
 
@@ -238,12 +246,12 @@ static void attend_heads_backward(const struct pass *pass, int layer)
  */
 static void run_layer_backward(const struct pass *pass, int layer)
 {
-	float *normed = get_scratch(pass, GPT_NORMED);
-	float *branch = get_scratch(pass, GPT_BRANCH);
-	float *dx = get_scratch(pass, GPT_DX);
-	float *wide = get_scratch(pass, GPT_WIDE);
-	float *gelu = get_scratch(pass, GPT_GELU);
-	float *pre = get_kept(pass, layer, GPT_PRE);
+	void *normed = get_scratch(pass, GPT_NORMED);
+	void *branch = get_scratch(pass, GPT_BRANCH);
+	void *dx = get_scratch(pass, GPT_DX);
+	void *wide = get_scratch(pass, GPT_WIDE);
+	void *gelu = get_scratch(pass, GPT_GELU);
+	void *pre = get_kept(pass, layer, GPT_PRE);
 
 	pass->run->gelu(pass->device, pre, gelu, (size_t)pass->rows * 4 *
 			(size_t)pass->gpt->width);
@@ -262,13 +270,13 @@ static void run_layer_backward(const struct pass *pass, int layer)
 }
 
 void gpt_compute_gradient(const struct model *model, struct device *device,
-			  const float *param, const struct batch *batch,
-			  const struct backward *backward, float *grad,
+			  const void *param, const struct batch *batch,
+			  const struct backward *backward, void *grad,
 			  double *loss)
 {
 	const struct gpt *gpt = (const struct gpt *)model;
 	struct pass pass = begin_pass(model, device, param, batch);
-	float *dx = get_scratch(&pass, GPT_DX);
+	void *dx = get_scratch(&pass, GPT_DX);
 
 	pass.backward = backward;
 	pass.grad = grad;
@@ -278,7 +286,8 @@ void gpt_compute_gradient(const struct model *model, struct device *device,
 		return;
 	report_progress(&pass, model->tensor_count);
 	/* No gradient bypasses the final norm. */
-	pass.run->fill(device, dx, 0, (size_t)pass.rows * (size_t)gpt->width);
+	pass.run->zero(device, dx, (size_t)pass.rows * (size_t)gpt->width *
+		       device_type_bytes(device->type));
 	normalize_backward(&pass, gpt->layers, GPT_NORM_1);
 	for (int layer = gpt->layers - 1; layer >= 0; layer--)
 		run_layer_backward(&pass, layer);
@@ -287,14 +296,15 @@ void gpt_compute_gradient(const struct model *model, struct device *device,
 		.width = gpt->width, .tokens = batch->tokens, .dout = dx,
 		.dtoken_table = get_grad(&pass, GPT_TOKENS),
 		.dposition_table = get_grad(&pass, GPT_POSITIONS),
-		.accumulate = backward->accumulate
+		.accumulate = backward->accumulate,
+		.work = get_scratch(&pass, GPT_WORK)
 	});
 	report_progress(&pass, 0);
 }
 
 void gpt_compute_logits(const struct model *model, struct device *device,
-			const float *param, const struct batch *batch,
-			float *logits)
+			const void *param, const struct batch *batch,
+			void *logits)
 {
 	struct pass pass = begin_pass(model, device, param, batch);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "half.h"
 #include "layout/error.h"
 #include "model.h"
 #include "rng.h"
@@ -29,7 +30,7 @@ struct toy {
 	struct tensor tensors[TENSORS];
 };
 
-/* In host memory: param[param_count], grad[param_count], and the loss. */
+/* In host memory: param, grad and room[param_count], and the loss. */
 static float *get_param(const struct model *model)
 {
 	return (void *)model->memory[SPACE_HOST];
@@ -40,9 +41,15 @@ static float *get_grad(const struct model *model)
 	return get_param(model) + model->param_count;
 }
 
+/* Of values of the device's type. */
+static void *get_room(const struct model *model)
+{
+	return get_grad(model) + model->param_count;
+}
+
 static double *get_loss(const struct model *model)
 {
-	return (void *)(get_grad(model) + model->param_count);
+	return (void *)(get_grad(model) + 2 * model->param_count);
 }
 
 /* As PyTorch's Linear, drawn in its order: first layer, weight before bias. */
@@ -124,34 +131,40 @@ static double add_sample(const struct model *model, uint64_t sample,
 
 /* The loss of a batch; its gradient is added to host_grad(). */
 static void add_batch(const struct model *model, struct device *device,
-		      const float *param, const struct batch *batch,
-		      double scale, double *loss)
+		      const struct batch *batch,
+		      const struct backward *backward, double *loss)
 {
-	double sum = 0;
+	double sum = 0, loss_scale = 1;
 
-	device_fetch(device, get_param(model), param,
-	      model->param_count * sizeof(*param));
+	if (backward->loss_scale)
+		device_fetch(device, &loss_scale, backward->loss_scale,
+			     sizeof(loss_scale));
 	for (int i = 0; i < batch->sequences; i++)
-		sum += add_sample(model, batch->samples[i], scale,
+		sum += add_sample(model, batch->samples[i],
+				  backward->scale * loss_scale,
 				  get_grad(model));
-	*get_loss(model) = scale * sum;
+	*get_loss(model) = backward->scale * sum;
 	device->table->copy(device, QUEUE_COMPUTE, loss, get_loss(model),
 			    sizeof(*loss));
 }
 
 static void compute_gradient(const struct model *model, struct device *device,
-			     const float *param, const struct batch *batch,
-			     const struct backward *backward, float *grad,
+			     const void *param, const struct batch *batch,
+			     const struct backward *backward, void *grad,
 			     double *loss)
 {
-	size_t bytes = model->param_count * sizeof(*param);
+	size_t count = model->param_count;
+	size_t bytes = count * device_type_bytes(device->type);
 
+	device_fetch(device, get_room(model), param, bytes);
+	half_widen(device->type, get_room(model), get_param(model), count);
 	if (backward->accumulate)
 		device_fetch(device, get_grad(model), grad, bytes);
 	else
-		memset(get_grad(model), 0, bytes);
-	add_batch(model, device, param, batch, backward->scale, loss);
-	device->table->copy(device, QUEUE_COMPUTE, grad, get_grad(model),
+		memset(get_grad(model), 0, count * sizeof(float));
+	add_batch(model, device, batch, backward, loss);
+	half_round(device->type, get_grad(model), get_room(model), count);
+	device->table->copy(device, QUEUE_COMPUTE, grad, get_room(model),
 			    bytes);
 	if (backward->progress)
 		backward->progress(backward->context, model->param_count);
@@ -175,7 +188,7 @@ struct model *toy_create(uint64_t seed, struct ddp_error *error)
 		.init = init_parameters, .gradient = compute_gradient
 	};
 	model->param_count = model_lay_out(toy->tensors, TENSORS);
-	model->bytes[SPACE_HOST] = 2 * model->param_count * sizeof(float) +
+	model->bytes[SPACE_HOST] = 3 * model->param_count * sizeof(float) +
 				   sizeof(double);
 	return model;
 }

@@ -11,16 +11,17 @@ enum {
 	CHUNKS = 256,		/* of a ticket, at most */
 	TAGGED = 64,		/* tickets: TAGGED * CHUNKS * 2 tags are as
 				   many as every MPI has */
-	BLOCK = 4096,		/* floats that stay in the L1 cache */
-	ALIGN = 16		/* floats of a cache line */
+	BLOCK = 4096,		/* values that stay in the L1 cache */
+	WIDEST = sizeof(float)	/* bytes of a value */
 };
 
 /* Whose slice a message belongs to: the peer's or mine. */
 enum side { THEIRS, MINE };
 
-static float *get_own(const struct exchange *exchange)
+/* Byte `begin` of my copy. */
+static char *get_own(const struct exchange *exchange, size_t begin)
 {
-	return exchange->node->copy[exchange->node->rank];
+	return exchange->node->copy[exchange->node->rank] + begin;
 }
 
 /* The values of the ticket that a rank owns: see collective_find_slice(). */
@@ -36,27 +37,30 @@ static size_t find_slice(const struct exchange *exchange, int rank,
 	return rank == 0 ? ticket->count : 0;
 }
 
-/* The values of a rank's chunk, from *begin in the buffer. */
+/* The values of a rank's chunk, from byte *begin of the buffer. */
 static size_t find_chunk(const struct exchange *exchange, int rank, int chunk,
 			 size_t *begin)
 {
+	const struct ticket *ticket = &exchange->ticket;
 	size_t first, count = find_slice(exchange, rank, &first);
-	size_t skip = (size_t)chunk * exchange->chunk;
+	size_t most = exchange->chunk / ticket->bytes;
+	size_t skip = (size_t)chunk * most;
 
-	*begin = exchange->ticket.offset + first + skip;
+	*begin = ticket->begin + (first + skip) * ticket->bytes;
 	if (count <= skip)
 		return 0;
-	return count - skip < exchange->chunk ? count - skip : exchange->chunk;
+	return count - skip < most ? count - skip : most;
 }
 
-/* Where peer p's part of the values of my slice from begin lies. */
-static float *find_staged(const struct exchange *exchange, int p, size_t begin)
+/* Where peer p's part of my slice, from byte begin of the buffer on, lies. */
+static char *find_staged(const struct exchange *exchange, int p, size_t begin)
 {
+	const struct ticket *ticket = &exchange->ticket;
 	size_t first;
 
 	find_slice(exchange, exchange->rank, &first);
 	return exchange->staging + (size_t)p * exchange->stride +
-		(begin - exchange->ticket.offset - first);
+		(begin - ticket->begin - first * ticket->bytes);
 }
 
 /* My copy of these values becomes the sum over this node's ranks. */
@@ -68,8 +72,8 @@ static void sum_node(struct exchange *exchange, size_t begin, size_t count)
 		return;
 	for (int rank = 0; rank < node->size; rank++)
 		exchange->sources[rank] = node->copy[rank] + begin;
-	fold_tree(exchange->sources, node->size, get_own(exchange) + begin,
-		  count);
+	fold_tree(exchange->ticket.type, exchange->sources, node->size,
+		  get_own(exchange, begin), count);
 }
 
 /* My copy of these values of my slice becomes the sum of all terms. */
@@ -82,8 +86,8 @@ static void sum_terms(struct exchange *exchange, size_t begin, size_t count)
 			find_staged(exchange, -1 - term, begin) :
 			exchange->node->copy[term] + begin;
 	}
-	fold_tree(exchange->sources, exchange->terms, get_own(exchange) + begin,
-		  count);
+	fold_tree(exchange->ticket.type, exchange->sources, exchange->terms,
+		  get_own(exchange, begin), count);
 }
 
 static void spread_values(const struct exchange *exchange, size_t begin,
@@ -94,15 +98,15 @@ static void spread_values(const struct exchange *exchange, size_t begin,
 	for (int rank = 0; rank < node->size; rank++)
 		if (rank != node->rank)
 			memcpy(node->copy[rank] + begin,
-			       get_own(exchange) + begin,
-			       count * sizeof(float));
+			       get_own(exchange, begin),
+			       count * exchange->ticket.bytes);
 }
 
 /* Block by block, so that each step finds the block in the cache. */
 static void sum_all(struct exchange *exchange, size_t begin, size_t count)
 {
 	for (size_t done = 0; done < count; done += BLOCK) {
-		size_t at = begin + done;
+		size_t at = begin + done * exchange->ticket.bytes;
 		size_t n = count - done < BLOCK ? count - done : BLOCK;
 
 		sum_node(exchange, at, n);
@@ -125,19 +129,20 @@ static void post_message(struct exchange *exchange, int chunk, int p,
 		sum;
 	size_t begin, count = find_chunk(exchange, side == MINE ?
 					 exchange->rank : peer, chunk, &begin);
-	float *at = get_own(exchange) + begin;
 	MPI_Request *request = &exchange->requests[slot];
+	int bytes = (int)(count * exchange->ticket.bytes);
+	void *at = get_own(exchange, begin);
 
 	if (count == 0)
 		return;
 	if (side == MINE && !sum)
 		at = find_staged(exchange, p, begin);
 	if ((side == MINE) == sum)
-		MPI_Isend(at, (int)count, MPI_FLOAT, peer, tag,
-			  MPI_COMM_WORLD, request);
+		MPI_Isend(at, bytes, MPI_BYTE, peer, tag, MPI_COMM_WORLD,
+			  request);
 	else
-		MPI_Irecv(at, (int)count, MPI_FLOAT, peer, tag,
-			  MPI_COMM_WORLD, request);
+		MPI_Irecv(at, bytes, MPI_BYTE, peer, tag, MPI_COMM_WORLD,
+			  request);
 	exchange->sums[slot] = sum;
 	exchange->pending++;
 }
@@ -194,7 +199,7 @@ void exchange_begin(struct exchange *exchange, const struct ticket *ticket)
 	size_t begin, most;
 
 	exchange->ticket = *ticket;
-	most = find_slice(exchange, 0, &begin);
+	most = find_slice(exchange, 0, &begin) * ticket->bytes;
 	exchange->chunks = (int)((most + exchange->chunk - 1) /
 				 exchange->chunk);
 	for (int chunk = 0; chunk < exchange->chunks; chunk++) {
@@ -206,10 +211,11 @@ void exchange_begin(struct exchange *exchange, const struct ticket *ticket)
 	for (int chunk = 0; chunk < exchange->chunks; chunk++)
 		send_chunk(exchange, chunk, sums);
 	most = find_slice(exchange, exchange->rank, &begin);
+	begin = ticket->begin + begin * ticket->bytes;
 	if (sums)
-		spread_values(exchange, ticket->offset + begin, most);
+		spread_values(exchange, begin, most);
 	else if (exchange->peers == 0)
-		sum_all(exchange, ticket->offset + begin, most);
+		sum_all(exchange, begin, most);
 }
 
 bool exchange_poll(struct exchange *exchange)
@@ -287,13 +293,14 @@ static int alloc_messages(struct exchange *exchange, size_t largest)
 {
 	size_t begin, chunks, slots;
 
-	exchange->chunk = (largest / CHUNKS / ALIGN + 1) * ALIGN;
+	exchange->chunk = (largest / CHUNKS / DEVICE_ALIGN + 1) * DEVICE_ALIGN;
 	if (exchange->chunk < MESSAGE)
 		exchange->chunk = MESSAGE;
 	chunks = largest / exchange->chunk + 1;
 	slots = chunks * (size_t)exchange->peers * 2;
-	exchange->stride = collective_find_slice(largest, 0, exchange->size,
-						 &begin);
+	/* The slice of the widest values is the longest in bytes. */
+	exchange->stride = WIDEST * collective_find_slice(
+		(largest + WIDEST - 1) / WIDEST, 0, exchange->size, &begin);
 	exchange->staging = allocate(exchange->stride * (size_t)exchange->peers,
 				     sizeof(*exchange->staging));
 	exchange->requests = allocate(slots, sizeof(*exchange->requests));

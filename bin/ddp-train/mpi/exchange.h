@@ -3,7 +3,7 @@
  * Sums over all ranks. The order of the sums, each by fold_tree(): over all
  * ranks in rank order if the plan says deterministic, on one node, or if nodes
  * have different numbers of ranks; else over the ranks of each node, then over
- * the nodes in their order.
+ * the nodes in their order. Messages have values of the ticket's type.
  */
 #ifndef DDP_TRAIN_MPI_EXCHANGE_H
 #define DDP_TRAIN_MPI_EXCHANGE_H
@@ -18,14 +18,17 @@
 struct ddp_error;
 
 enum {
-	MESSAGE = 1 << 17,		/* floats; more where a slice would
+	MESSAGE = 1 << 19,		/* bytes; more where a slice would
 					   have very many */
 	MESSAGE_HEADER = 4096		/* bytes that suffice for MPI's own */
 };
 
 struct ticket {
 	enum collective_op op;
-	size_t offset, count;
+	enum device_type type;
+	size_t bytes;			/* of a value */
+	size_t begin;			/* bytes before the first */
+	size_t count;			/* values */
 	int event;
 	int number;			/* as it goes into MPI's tags */
 };
@@ -47,10 +50,10 @@ struct exchange {
 	int *term;			/* [terms]: what a slice is the sum of,
 					   in order: l >= 0, copy l of this
 					   node; -1 - p, what peer p sent */
-	size_t chunk;			/* floats of a message, at most */
-	float *staging;			/* [peers][stride] */
+	size_t chunk;			/* bytes of a message, at most */
+	char *staging;			/* [peers][stride] */
 	size_t stride;
-	const float **sources;		/* [terms or ranks of this node] */
+	const void **sources;		/* [terms or ranks of this node] */
 
 	/* The ticket under way. */
 	struct ticket ticket;

@@ -41,7 +41,7 @@ static void send_at_once(void)
 {
 	char bytes[32];
 
-	snprintf(bytes, sizeof(bytes), "%zu", MESSAGE * sizeof(float) +
+	snprintf(bytes, sizeof(bytes), "%zu", (size_t)MESSAGE +
 		 MESSAGE_HEADER);
 	setenv("OMPI_MCA_btl_tcp_eager_limit", bytes, 0);
 }
@@ -147,7 +147,8 @@ static void poll_tickets(struct collective *collective)
 			return;
 		/* Or Slurm would count it as this rank's memory, too. */
 		if (ticket->op == BROADCAST)
-			node_forget(&mpi->node, ticket->offset, ticket->count);
+			node_forget(&mpi->node, ticket->begin,
+				    ticket->count * ticket->bytes);
 		mpi->busy = false;
 		mpi->done = next;
 		node_publish(&mpi->node, DONE, next);
@@ -164,17 +165,18 @@ static void wait_round(struct collective *collective, struct wait *wait)
 
 static uint64_t start_ticket(struct collective *collective,
 			     enum collective_op op, size_t offset, size_t count,
-			     enum collective_type type, int event)
+			     enum device_type type, int event)
 {
 	struct mpi *mpi = collective->state;
 	uint64_t number = mpi->started + 1;
+	size_t bytes = device_type_bytes(type);
 	struct wait wait = { 0 };
 
-	(void)type;
 	while (number - mpi->done > TICKETS)
 		wait_round(collective, &wait);
 	mpi->tickets[number % TICKETS] = (struct ticket){
-		.op = op, .offset = offset, .count = count, .event = event,
+		.op = op, .type = type, .bytes = bytes,
+		.begin = offset * bytes, .count = count, .event = event,
 		.number = (int)(number % TICKETS)
 	};
 	mpi->started = number;

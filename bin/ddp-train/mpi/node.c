@@ -59,7 +59,7 @@ void node_use_window(struct node *node)
 			(size_t)rank * node->window.segment;
 
 		node->counters[rank] = (struct counter *)segment;
-		node->copy[rank] = (float *)(node->counters[rank] + COUNTS);
+		node->copy[rank] = (char *)(node->counters[rank] + COUNTS);
 	}
 }
 

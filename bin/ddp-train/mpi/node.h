@@ -43,7 +43,7 @@ struct node {
 	struct window window;
 	struct counter **counters;	/* [size]: each rank's, [COUNTS], in
 					   the window */
-	float **copy;			/* [size]: likewise */
+	char **copy;			/* [size]: likewise */
 };
 
 /* Find the ranks of this node; sets node and nodes of collective. */
@@ -57,8 +57,8 @@ void node_plan_window(struct node *node, size_t bytes);
 void node_use_window(struct node *node);
 
 /*
- * Unmap the other ranks' values begin .. begin + count - 1 until this process
- * touches them again. They stay as they are.
+ * Unmap bytes begin .. begin + count - 1 of the other ranks' copies until this
+ * process touches them again. They stay as they are.
  */
 void node_forget(const struct node *node, size_t begin, size_t count);
 

@@ -46,9 +46,9 @@ static int fail(const struct window *window, const char *what, const char *fix,
 	const char *reason = strerror(errno);
 	char host[HOST];
 
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s, %zu bytes for the "
-			     "gradients and parameters of %d ranks on %s: %s; "
-			     "%s", what, total_bytes(window), window->size,
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s, %zu bytes for "
+			     "what %d ranks on %s exchange: %s; %s", what,
+			     total_bytes(window), window->size,
 			     find_host(host), reason, fix);
 }
 
@@ -91,10 +91,10 @@ static int refuse_room(const struct window *window, const struct room *room,
 	size_t need = count_need(window, room);
 	char host[HOST];
 
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "memory on %s: the "
-			     "gradients and parameters of %zu ranks need %zu "
-			     "bytes, but %s %llu; %sstart fewer ranks on a "
-			     "node or train a smaller model", find_host(host),
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "memory on %s: what "
+			     "%zu ranks exchange needs %zu bytes, but %s %llu; "
+			     "%sstart fewer ranks on a node or train a smaller "
+			     "model", find_host(host),
 			     need / window->segment, need,
 			     room->inode ? "the limit of their cgroup leaves" :
 			     "the node has",

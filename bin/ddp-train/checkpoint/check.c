@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ranks check a checkpoint together: each reads some of its shards. */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/load.h"
+#include "checkpoint/manifest.h"
+#include "collective.h"
+#include "ddp.h"
+#include "layout/clock.h"
+#include "layout/error.h"
+#include "world.h"
+
+/* What a rank tells the others. */
+struct round {
+	uint64_t step;
+	bool resumes, done;
+};
+
+struct check {
+	struct collective *collective;
+	struct round mine, *all;
+	double met;			/* the moment of the last round */
+};
+
+static void meet(struct check *check)
+{
+	struct collective *collective = check->collective;
+
+	collective->table->agree(collective, &check->mine, check->all,
+				 sizeof(check->mine));
+	check->met = ddp_clock_seconds();
+	ddp_heartbeat();
+}
+
+/* Each second, so that no rank that reads is missed by those that have read. */
+static void pause_check(void *context)
+{
+	struct check *check = context;
+
+	if (ddp_clock_seconds() - check->met >= 1)
+		meet(check);
+}
+
+/* Whether all ranks go on from one and the same step. */
+static bool is_common(const struct check *check)
+{
+	const struct round *all = check->all;
+	bool common = all[0].resumes;
+
+	for (int rank = 1; rank < check->collective->size; rank++)
+		common = common && all[rank].resumes &&
+			 all[rank].step == all[0].step;
+	return common;
+}
+
+static bool are_done(const struct check *check)
+{
+	bool done = true;
+
+	for (int rank = 0; rank < check->collective->size; rank++)
+		done = done && check->all[rank].done;
+	return done;
+}
+
+/* All shards, and what the first rank that has found one broken says. */
+static int check_shards(struct check *check, const struct options *options,
+			struct ddp_error *error)
+{
+	struct collective *collective = check->collective;
+	const struct load_pause pause = { pause_check, check };
+	struct ddp_error mine = { 0 }, cause = { 0 };
+	uint64_t step = options->from->step;
+
+	load_check(options->checkpoint, options->from, collective->rank,
+		   collective->size, &pause, &mine);
+	check->mine.done = true;
+	do
+		meet(check);
+	while (!are_done(check));
+	if (world_share_errors(collective, &mine, &cause) == 0)
+		return 0;
+	if (cause.code != DDP_ERROR_ARGUMENT)
+		return load_refuse(options->checkpoint, step, &cause, error);
+	if (load_pass_over(step, &cause) < 0)
+		collective->table->abort(collective, "no memory to pass over "
+					 "a checkpoint");
+	return 1;
+}
+
+int checkpoint_check(struct collective *collective,
+		     const struct options *options, struct ddp_error *error)
+{
+	const struct manifest *from = options ? options->from : NULL;
+	struct check check = {
+		.collective = collective,
+		.mine = { .step = from ? from->step : 0, .resumes = from }
+	};
+	int result = 0;
+
+	check.all = calloc((size_t)collective->size, sizeof(*check.all));
+	if (!check.all)
+		collective->table->abort(collective, "no memory to check a "
+					 "checkpoint");
+	meet(&check);
+	if (is_common(&check))
+		result = check_shards(&check, options, error);
+	free(check.all);
+	return result;
+}

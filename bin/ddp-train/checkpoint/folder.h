@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where a checkpoint lies: DIR/step-N/manifest, and beside it the shards that
+ * the manifest names. A folder without a manifest is what a save left that did
+ * not come to its end.
+ */
+#ifndef DDP_TRAIN_FOLDER_H
+#define DDP_TRAIN_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ddp_error;
+
+#define FOLDER_MANIFEST "manifest"
+
+/* DIR/step-N/NAME, or without name the folder; NULL if memory is short. */
+char *folder_format(const char *dir, uint64_t step, const char *name);
+
+/*
+ * The steps of the folders that have a manifest, the last step first: the
+ * caller frees *steps. A DIR that is not there has none. Returns their number,
+ * or -1 with error set.
+ */
+int folder_list(const char *dir, uint64_t **steps, struct ddp_error *error);
+
+/* The newest step after `step` whose save did not come to its end; 0: none. */
+uint64_t folder_find_unfinished(const char *dir, uint64_t step);
+
+/*
+ * Open DIR/step-N, make it if it is not there. Neither follows a link by that
+ * name: errno is then ENOTDIR. Returns a descriptor, or -1 with errno set.
+ */
+int folder_open(const char *dir, uint64_t step);
+int folder_make(const char *dir, uint64_t step);
+
+/* Sync a folder. Returns 0, or -1 with errno set. */
+int folder_sync(const char *path);
+
+/*
+ * What is done once step N is committed: leave `keep` checkpoints, remove the
+ * older ones, those of later steps, and what other saves left. What lies
+ * between `before` and N is removed and does not count: it was broken when
+ * --resume took `before`, or not even committed. So is one whose manifest or
+ * shards' sizes show that it is broken.
+ */
+struct folder_prune {
+	const char *dir;
+	uint64_t step;			/* N */
+	uint64_t before;		/* the last one before that loads; 0
+					   where there is none */
+	uint64_t keep;			/* 1 .. */
+	const char *id;			/* of the run */
+};
+
+/* Ends at the first folder that cannot be read or removed. */
+void folder_prune(const struct folder_prune *prune);
+
+/* Remove a file of a save that has failed, and the folder if it is empty. */
+void folder_remove_file(const char *dir, uint64_t step, const char *name);
+
+/*
+ * Remove the files of saves that did not come to their end; the folders stay
+ * and tell. No other run may save there.
+ */
+void folder_sweep(const char *dir);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads a checkpoint: to see whether it is whole, and into the trainer. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/crc.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/load.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/signals.h"
+#include "checkpoint/state.h"
+#include "ddp.h"
+#include "layout/error.h"
+#include "layout/text.h"
+#include "trainer.h"
+
+/* What reads the shards; without a trainer they are only checked. */
+struct reader {
+	struct trainer *trainer;
+	struct state state;
+	const struct load_pause *pause;	/* NULL: none */
+	bool skipped;			/* values of the shard were not read */
+	struct crc *crc;
+	float *piece;			/* [PIECE] */
+};
+
+/* All of it, or -1 with errno set: 0 where the file ends. */
+static int read_bytes(int fd, void *to, size_t count)
+{
+	char *bytes = to;
+
+	while (count > 0) {
+		ssize_t done = read(fd, bytes, count);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done == 0)
+			errno = 0;
+		if (done <= 0)
+			return -1;
+		bytes += done;
+		count -= (size_t)done;
+	}
+	return 0;
+}
+
+/* The next piece that is to be read; of no values where there is none. */
+static int find_piece(struct reader *reader, int fd, struct range range,
+		      struct range *part)
+{
+	*part = range;
+	if (reader->trainer)
+		*part = state_find_part(reader->trainer, range);
+	if (part->end - part->begin > PIECE)
+		part->end = part->begin + PIECE;
+	if (part->begin == range.begin)
+		return 0;
+	reader->skipped = true;
+	return lseek(fd, (off_t)((part->begin - range.begin) * sizeof(float)),
+		     SEEK_CUR) < 0 ? -1 : 0;
+}
+
+/* A range of one state. */
+static int read_range(struct reader *reader, int fd, int index,
+		      struct range range)
+{
+	struct range part;
+
+	for (; range.begin < range.end; range.begin = part.end) {
+		size_t bytes;
+
+		if (find_piece(reader, fd, range, &part) < 0)
+			return -1;
+		bytes = (part.end - part.begin) * sizeof(float);
+		if (bytes == 0)
+			continue;
+		errno = EINTR;
+		if (signals_have_come())
+			return -1;
+		if (read_bytes(fd, reader->piece, bytes) < 0)
+			return -1;
+		crc_add(reader->crc, reader->piece, bytes);
+		if (reader->trainer)
+			state_write(reader->trainer, &reader->state, index,
+				    part, reader->piece);
+		else
+			ddp_heartbeat();
+		if (reader->pause)
+			reader->pause->call(reader->pause->context);
+	}
+	return 0;
+}
+
+/* A shard that cannot be read stops the run; errno is 0 where it ends. */
+static int refuse_read(struct ddp_error *error, const char *file)
+{
+	if (errno)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s: %s", file,
+				     strerror(errno));
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s ends early", file);
+}
+
+int load_compare_size(const struct manifest *manifest,
+		      const struct manifest_shard *shard, size_t size,
+		      struct ddp_error *error)
+{
+	size_t bytes = manifest_count_bytes(manifest, shard);
+
+	if (size == bytes)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s has %zu bytes in "
+			     "place of %zu", shard->file, size, bytes);
+}
+
+static int read_open_shard(struct reader *reader, int fd, size_t size,
+			   const struct manifest *manifest,
+			   const struct manifest_shard *shard,
+			   struct ddp_error *error)
+{
+	const struct range *ranges = &manifest->ranges[shard->first];
+
+	if (load_compare_size(manifest, shard, size, error) < 0)
+		return -1;
+	crc_reset(reader->crc);
+	reader->skipped = false;
+	for (int state = 0; state < manifest->state_count; state++)
+		for (int i = 0; i < shard->count; i++)
+			if (read_range(reader, fd, state, ranges[i]) < 0)
+				return refuse_read(error, shard->file);
+	/* All ranks together have checked it before. */
+	if (!reader->skipped && crc_read(reader->crc) != shard->crc)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s has "
+				     "another checksum than the manifest says",
+				     shard->file);
+	return 0;
+}
+
+static int read_shard(struct reader *reader, const char *dir,
+		      const struct manifest *manifest,
+		      const struct manifest_shard *shard,
+		      struct ddp_error *error)
+{
+	char *path = folder_format(dir, manifest->step, shard->file);
+	size_t size;
+	int fd, result;
+
+	if (!path)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory");
+	fd = manifest_open_file(path, shard->file, &size, error);
+	free(path);
+	if (fd < 0)
+		return -1;
+	result = read_open_shard(reader, fd, size, manifest, shard, error);
+	close(fd);
+	return result;
+}
+
+/* Shard `first`, and each `step`-th after it. */
+static int read_shards(struct reader *reader, const char *dir,
+		       const struct manifest *manifest, int first, int step,
+		       struct ddp_error *error)
+{
+	int result = 0;
+
+	reader->crc = crc_create(error);
+	reader->piece = malloc(PIECE * sizeof(float));
+	if (!reader->piece)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory to read it");
+	if (!reader->crc || !reader->piece)
+		result = -1;
+	for (int i = first; i < manifest->shard_count && result == 0; i += step)
+		result = read_shard(reader, dir, manifest,
+				    &manifest->shards[i], error);
+	free(reader->piece);
+	crc_destroy(reader->crc);
+	return result;
+}
+
+int load_check(const char *dir, const struct manifest *manifest, int first,
+	       int step, const struct load_pause *pause,
+	       struct ddp_error *error)
+{
+	struct reader reader = { .pause = pause };
+
+	return read_shards(&reader, dir, manifest, first, step, error);
+}
+
+static int refuse_model(const struct options *options, uint64_t step,
+			const char *what, struct ddp_error *error)
+{
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--resume: %s/step-%"
+			     PRIu64 " is of another model: its %s are not "
+			     "those of this one; name the --checkpoint of "
+			     "this model", options->checkpoint, step, what);
+}
+
+static int compare_model(const struct options *options,
+			 const struct manifest *manifest,
+			 const struct trainer *trainer,
+			 const struct state *state, struct ddp_error *error)
+{
+	char *parameters = state_format_parameters(trainer);
+	bool same = parameters &&
+		    strcmp(parameters, manifest->parameters) == 0 &&
+		    manifest->values == state->length;
+
+	free(parameters);
+	if (!same)
+		return refuse_model(options, manifest->step, "parameters",
+				    error);
+	same = state->count == manifest->state_count;
+	for (int i = 0; i < state->count && same; i++)
+		same = strcmp(state->names[i], manifest->states[i]) == 0;
+	if (!same)
+		return refuse_model(options, manifest->step,
+				    "optimizer's states", error);
+	return 0;
+}
+
+/* A run that was not of fp16 has no loss scale to go on with. */
+static void restore_scale(struct trainer *trainer,
+			  const struct manifest *manifest)
+{
+	struct step_state state = {
+		.loss_scale = 1, .updates = manifest->updates
+	};
+
+	if (trainer->options->dtype == DEVICE_FP16) {
+		bool known = manifest->loss_scale > 0;
+
+		state.loss_scale = known ? manifest->loss_scale :
+					   LOSS_SCALE_FIRST;
+		state.good = known ? manifest->good_steps : 0;
+	}
+	trainer_set_state(trainer, &state);
+}
+
+int checkpoint_load(const struct options *options, struct trainer *trainer,
+		    struct ddp_error *error)
+{
+	const struct manifest *manifest = options->from;
+	struct reader reader = { .trainer = trainer };
+	struct ddp_error cause = { 0 };
+
+	state_list(trainer, &reader.state);
+	if (compare_model(options, manifest, trainer, &reader.state,
+			  error) < 0)
+		return -1;
+	if (read_shards(&reader, options->checkpoint, manifest, 0, 1,
+			&cause) < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--resume: %s/"
+				     "step-%" PRIu64 " has changed since it "
+				     "was checked: %s", options->checkpoint,
+				     manifest->step, cause.text);
+	restore_scale(trainer, manifest);
+	return 0;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lets one run at a time save in a folder. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "checkpoint/folder.h"
+#include "checkpoint/late.h"
+#include "checkpoint/owner.h"
+#include "layout/error.h"
+#include "layout/text.h"
+#include "path_code.h"
+
+#define NAME ".ddp-train-owner"
+
+enum { RECORD = 512 };
+
+/* What the file says, a name and a value in each line. */
+struct owner {
+	char id[OWNER_ID];
+	char host[65];
+	long process;
+	char job[97];			/* "12 of CLUSTER", or empty */
+	unsigned int attempt[2];	/* of the job, and of its step there */
+	char since[33];
+};
+
+static unsigned int count_restarts(const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return text ? (unsigned int)strtoul(text, NULL, 10) : 0;
+}
+
+static void describe(struct owner *owner, const char *id)
+{
+	const char *job = getenv("SLURM_JOB_ID");
+	const char *cluster = getenv("SLURM_CLUSTER_NAME");
+	time_t now = time(NULL);
+	struct tm parts;
+
+	*owner = (struct owner){
+		.process = getpid(),
+		.attempt = { count_restarts("SLURM_RESTART_COUNT"),
+			     count_restarts("RESTART_COUNT") }
+	};
+	memcpy(owner->id, id, OWNER_ID);
+	gethostname(owner->host, sizeof(owner->host) - 1);
+	if (job)
+		snprintf(owner->job, sizeof(owner->job), "%s%s%s", job,
+			 cluster ? " of " : "", cluster ? cluster : "");
+	if (gmtime_r(&now, &parts))
+		strftime(owner->since, sizeof(owner->since), "%F %T UTC",
+			 &parts);
+}
+
+/* Returns whether it could be written; errno says why not. */
+static bool write_owner(int fd, const struct owner *owner)
+{
+	char text[RECORD];
+	int length = snprintf(text, sizeof(text), "run %s\nhost %s\n"
+			      "process %ld\nattempt %u.%u\nsince %s\n",
+			      owner->id, owner->host, owner->process,
+			      owner->attempt[0], owner->attempt[1],
+			      owner->since);
+
+	if (owner->job[0])
+		length += snprintf(text + length, sizeof(text) -
+				   (size_t)length, "job %s\n", owner->job);
+	errno = EIO;
+	return pwrite(fd, text, (size_t)length, 0) == length &&
+	       ftruncate(fd, length) == 0 && fsync(fd) == 0;
+}
+
+/* What it lacks stays empty: the owner may be about to write it. */
+static void read_owner(int fd, struct owner *owner)
+{
+	char text[RECORD] = "", *rest = text, *line;
+
+	*owner = (struct owner){ 0 };
+	if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+		return;
+	while ((line = strsep(&rest, "\n"))) {
+		sscanf(line, "run %16[0-9a-f]", owner->id);
+		sscanf(line, "host %64[^\n]", owner->host);
+		sscanf(line, "process %ld", &owner->process);
+		sscanf(line, "attempt %u.%u", &owner->attempt[0],
+		       &owner->attempt[1]);
+		sscanf(line, "since %32[^\n]", owner->since);
+		sscanf(line, "job %96[^\n]", owner->job);
+	}
+}
+
+static char *format_path(const char *dir)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add(&text, "%s/" NAME, dir);
+	return ddp_text_finish(&text);
+}
+
+static int open_owner(const char *dir, int flags)
+{
+	char *path = format_path(dir);
+	int fd = path ? open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			     0666) : -1;
+
+	free(path);
+	return fd;
+}
+
+/* Slurm starts an attempt after it has ended the one before. */
+static bool is_later_attempt(const struct owner *mine,
+			     const struct owner *other)
+{
+	if (!mine->job[0] || strcmp(mine->job, other->job) != 0)
+		return false;
+	if (mine->attempt[0] != other->attempt[0])
+		return mine->attempt[0] > other->attempt[0];
+	return mine->attempt[1] > other->attempt[1];
+}
+
+/* "process 12 on n1, of job 3, since ..." */
+static int refuse_owner(const char *dir, const struct owner *owner,
+			const char *what, const char *fix,
+			struct ddp_error *error)
+{
+	const char *job = owner->job[0] ? ", of job " : "";
+
+	if (!owner->since[0])
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--checkpoint "
+				     "%s %s another run; %s", dir, what, fix);
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--checkpoint %s %s "
+			     "another run, process %ld on %s%s%s, since %s; "
+			     "%s", dir, what, owner->process, owner->host, job,
+			     owner->job, owner->since, fix);
+}
+
+static void warn(const char *dir, const char *what, const char *why)
+{
+	struct ddp_text text = { 0 };
+	char *line;
+
+	ddp_text_add_quoted(&text, "ddp-train: --checkpoint %s: %s%s", dir,
+			    what, why);
+	line = ddp_text_finish(&text);
+	if (line)
+		fprintf(stderr, "%s\n", line);
+	free(line);
+}
+
+/* Said once, as nothing else is printed for so long. */
+static void say_wait(const char *dir, int fd)
+{
+	struct ddp_text text = { 0 };
+	struct owner other;
+	char *who;
+
+	read_owner(fd, &other);
+	if (other.since[0])
+		ddp_text_add(&text, ", process %ld on %s%s%s", other.process,
+			     other.host, other.job[0] ? ", of job " : "",
+			     other.job);
+	who = ddp_text_finish(&text);
+	warn(dir, "waiting 10 s at most for the end of another run "
+	     "that saves there", who ? who : "");
+	free(who);
+}
+
+/* Returns 0; 1: another one has it; -1: there are no locks, as errno says. */
+static int lock_owner(const char *dir, int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct late late = { 0 };
+	int result;
+
+	do {
+		result = fcntl(fd, F_OFD_SETLK, &lock);
+		if (result == 0 || (errno != EAGAIN && errno != EACCES))
+			return result;
+		if (late.begun == 0)
+			say_wait(dir, fd);
+	} while (late_wait(&late));
+	return 1;
+}
+
+static int refuse_write(const char *dir, struct ddp_error *error)
+{
+	return ddp_error_set(error, find_path_code(errno), "--checkpoint %s: "
+			     "cannot be written: %s; name a folder that you "
+			     "may write", dir, strerror(errno));
+}
+
+/* The descriptor stays open, or the lock would end. */
+int owner_take(const char *dir, const char id[OWNER_ID],
+	       struct ddp_error *error)
+{
+	int fd = open_owner(dir, O_RDWR | O_CREAT), locked;
+	struct owner mine, other;
+
+	if (fd < 0)
+		return refuse_write(dir, error);
+	describe(&mine, id);
+	locked = lock_owner(dir, fd);
+	if (locked == 0) {
+		folder_sweep(dir);
+	} else if (locked > 0) {
+		read_owner(fd, &other);
+		if (!is_later_attempt(&mine, &other)) {
+			close(fd);
+			return refuse_owner(dir, &other, "is in use by",
+					    "wait for its end or name another "
+					    "folder, or, if its node is lost, "
+					    "remove " NAME " there", error);
+		}
+		warn(dir, "the lock of this job's attempt before is still "
+		     "held; going on, as Slurm has ended that", "");
+	} else {
+		warn(dir, "another run that saves there is noticed late, as "
+		     "locks do not work: ", strerror(errno));
+	}
+	if (write_owner(fd, &mine))
+		return 0;
+	refuse_write(dir, error);
+	close(fd);
+	return -1;
+}
+
+/* Opening a folder asks an NFS server anew what is in it. */
+static void refresh(const char *dir)
+{
+	char *copy = strdup(dir);
+	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY |
+			     O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+}
+
+int owner_see(const char *dir, const char id[OWNER_ID],
+	      struct ddp_error *error)
+{
+	struct late late = { 0 };
+	struct owner owner;
+
+	do {
+		int fd = open_owner(dir, O_RDONLY);
+
+		owner.id[0] = '\0';
+		if (fd >= 0) {
+			read_owner(fd, &owner);
+			close(fd);
+		}
+		if (strcmp(owner.id, id) == 0)
+			return 0;
+		refresh(dir);
+	} while (late_wait(&late));
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--checkpoint %s is "
+			     "not the folder that rank 0 has by this name; "
+			     "name one that all nodes share", dir);
+}
+
+int owner_check(const char *dir, const char id[OWNER_ID],
+		struct ddp_error *error)
+{
+	struct owner owner = { 0 };
+	int fd = open_owner(dir, O_RDONLY);
+
+	if (fd < 0)
+		return 0;
+	read_owner(fd, &owner);
+	close(fd);
+	if (!owner.id[0] || strcmp(owner.id, id) == 0)
+		return 0;
+	return refuse_owner(dir, &owner, "was taken by", "this run saves no "
+			    "more there", error);
+}

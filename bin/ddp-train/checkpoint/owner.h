@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One run at a time saves in a folder. Rank 0 holds a lock of the file
+ * DIR/.ddp-train-owner, which says who that is. The lock ends with the process,
+ * however that ends; where a file system has none between nodes, a run still
+ * learns before it commits that another one has taken the folder.
+ */
+#ifndef DDP_TRAIN_OWNER_H
+#define DDP_TRAIN_OWNER_H
+
+struct ddp_error;
+
+enum { OWNER_ID = 17 };			/* 16 hexadecimal digits and a NUL */
+
+/*
+ * Take DIR for the run `id` until this process ends, and remove what unfinished
+ * saves left there. Waits some seconds for a run that is just ending. Where the
+ * file system has no locks, or the lock is still that of an earlier attempt of
+ * this job, which Slurm has ended, a line on stderr says so, and nothing is
+ * removed. Returns 0, or -1 with error set: it names the run that has DIR.
+ */
+int owner_take(const char *dir, const char id[OWNER_ID],
+	       struct ddp_error *error);
+
+/*
+ * On another rank: whether DIR is the folder that rank 0 has taken for `id`.
+ * Waits some seconds for a file system that shows new files late. Returns 0, or
+ * -1 with error set.
+ */
+int owner_see(const char *dir, const char id[OWNER_ID],
+	      struct ddp_error *error);
+
+/* Before a commit: returns -1 with error set if another run has taken DIR. */
+int owner_check(const char *dir, const char id[OWNER_ID],
+		struct ddp_error *error);
+
+#endif

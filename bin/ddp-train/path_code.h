@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an error of a file that the user has named says about the exit code. */
+#ifndef DDP_TRAIN_PATH_CODE_H
+#define DDP_TRAIN_PATH_CODE_H
+
+#include <errno.h>
+
+#include "layout/error.h"
+
+/*
+ * The code for an errno of a path: DDP_ERROR_ARGUMENT where another attempt
+ * would fail alike, as there is no such file; else DDP_ERROR_SYSTEM.
+ */
+static inline enum ddp_error_code find_path_code(int cause)
+{
+	switch (cause) {
+	case ENOENT:
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case EACCES:
+	case EPERM:
+		return DDP_ERROR_ARGUMENT;
+	default:
+		return DDP_ERROR_SYSTEM;
+	}
+}
+
+#endif

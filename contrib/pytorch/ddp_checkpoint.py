@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checkpoints of ddp-train for PyTorch, and back; ddp-train(1) has the format.
+
+    import ddp_checkpoint
+    saved = ddp_checkpoint.load("DIR")           # the newest one in it
+    saved = ddp_checkpoint.load("DIR/step-40")   # or this one
+    net.load_state_dict(saved["param"])
+    ddp_checkpoint.save("NEW", net.state_dict(), heads=12)
+
+    $ python3 ddp_checkpoint.py DIR              # list those in it
+
+What load() returns has "step", "updates", "options", a dictionary, and for each
+state ("param", and the optimizer's "m" and "v") a dictionary of tensors, whose
+names are those of a state_dict. The tensors are those of nn.Linear: a GPT-2 of
+the package transformers has the matrices of its layers the other way round.
+"""
+import datetime
+import fcntl
+import os
+import secrets
+import struct
+import sys
+import zlib
+
+import torch
+
+TITLE = "ddp-train checkpoint, version "
+VERSION = 2
+OWNER = ".ddp-train-owner"
+F_OFD_SETLK = 37                # of Linux; Python 3.9 and later name it
+
+
+def list_steps(folder):
+    """The N of each DIR/step-N that has a manifest, the last one first."""
+    steps = [int(name[5:]) for name in os.listdir(folder)
+             if name.startswith("step-") and name[5:].isdigit()
+             and os.path.exists(os.path.join(folder, name, "manifest"))]
+    if not steps:
+        raise FileNotFoundError(f"no checkpoint of ddp-train in {folder}")
+    return sorted(steps, reverse=True)
+
+
+def find(folder):
+    """The newest DIR/step-N, or the folder itself if it is one."""
+    if os.path.exists(os.path.join(folder, "manifest")):
+        return folder
+    return os.path.join(folder, f"step-{list_steps(folder)[0]}")
+
+
+def read_manifest(path):
+    """Its lines as pairs of a name and the rest."""
+    with open(path, "rb") as file:
+        text = file.read()
+    title = text.partition(b"\n")[0].decode(errors="replace")
+    if not title.startswith(TITLE):
+        raise ValueError(f"{path} is not a manifest of ddp-train")
+    version = title[len(TITLE):]
+    if version != str(VERSION):
+        raise ValueError(f"{path} is of version {version}, and this "
+                         f"ddp_checkpoint reads version {VERSION}")
+    body, mark, crc = text.rpartition(b"crc ")
+    if not mark or zlib.crc32(body) != int(crc, 16):
+        raise ValueError(f"{path} has another checksum than it says")
+    return [line.split(" ", 1) for line in body.decode().splitlines()[1:]]
+
+
+def load(folder):
+    folder = find(folder)
+    lines = read_manifest(os.path.join(folder, "manifest"))
+    number = {name: int(value) for name, value in lines
+              if name in ("step", "updates", "values")}
+    states = [value for name, value in lines if name == "state"]
+    every = torch.zeros(len(states), number["values"])
+    shards = []
+    for name, value in lines:
+        if name == "shard":
+            shards.append((*value.split(), []))
+        elif name == "range":
+            shards[-1][2].append([int(number) for number in value.split()])
+    for file, crc, ranges in shards:
+        with open(os.path.join(folder, file), "rb") as shard:
+            data = bytearray(shard.read())
+        if zlib.crc32(data) != int(crc, 16):
+            raise ValueError(f"{folder}/{file} has another checksum than the "
+                             "manifest says")
+        values = torch.frombuffer(data, dtype=torch.float32)
+        sizes = [end - begin for begin, end in ranges]
+        for (begin, end), part in zip(ranges, values.view(
+                len(states), -1).split(sizes, dim=1)):
+            every[:, begin:end] = part
+    saved = {state: {} for state in states}
+    for name, begin, rows, columns in reversed([
+            value.split() for name, value in lines if name == "parameter"]):
+        shape = [int(rows), int(columns)] if rows != "1" else [int(columns)]
+        end = int(begin) + int(rows) * int(columns)
+        for state, values in zip(states, every):
+            saved[state][name] = values[int(begin):end].view(shape)
+    saved["options"] = dict(value.split(" ", 1) for name, value in lines
+                            if name == "option")
+    return {**saved, "step": number["step"], "updates": number["updates"]}
+
+
+def write(path, data):
+    """Beside it, and then under its name: never in part."""
+    with open(path + ".part", "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".part", path)
+    sync(os.path.dirname(path))
+
+
+def sync(folder):
+    """The names in it, too, outlast a loss of power."""
+    handle = os.open(folder, os.O_RDONLY)
+    os.fsync(handle)
+    os.close(handle)
+
+
+def take(folder):
+    """The lock by which one run at a time saves in a folder, as ddp-train takes
+    it: an open file, which has it until that is closed."""
+    path = os.path.join(folder, OWNER)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    try:
+        # struct flock: of what kind, from where, and all of the file
+        fcntl.fcntl(handle, F_OFD_SETLK, struct.pack(
+            "hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    except (BlockingIOError, PermissionError) as error:
+        lines = dict(line.split(" ", 1) for line in
+                     os.read(handle, 512).decode(errors="replace").splitlines()
+                     if " " in line)
+        os.close(handle)
+        raise BlockingIOError(
+            f"{folder} is in use by another run, process "
+            f"{lines.get('process', '?')} on {lines.get('host', '?')}, since "
+            f"{lines.get('since', '?')}; wait for its end or name another "
+            "folder") from error
+    except OSError as error:
+        print(f"{folder}: another run that saves there is not noticed, as "
+              f"locks do not work: {error.strerror}", file=sys.stderr)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    record = (f"run {secrets.token_hex(8)}\nhost {os.uname().nodename}\n"
+              f"process {os.getpid()}\nattempt 0.0\n"
+              f"since {now:%Y-%m-%d %H:%M:%S} UTC\n").encode()
+    os.pwrite(handle, record, 0)
+    os.ftruncate(handle, len(record))
+    return handle
+
+
+def order_gpt(param, heads):
+    """The tensors of a GPT in the order of ddp-train; all must be there."""
+    width = param["wte.weight"].shape[1]
+    if width % heads:
+        raise ValueError(f"heads={heads} does not divide the width, {width}")
+    layers = len({name.split(".")[1] for name in param
+                  if name.startswith("h.")})
+    shapes = {"wte.weight": (len(param["wte.weight"]), width),
+              "wpe.weight": (len(param.get("wpe.weight", ())), width)}
+    for layer in range(layers):
+        for part, rows, columns in (
+                ("ln_1", 0, 1), ("attn.c_attn", 3, 1), ("attn.c_proj", 1, 1),
+                ("ln_2", 0, 1), ("mlp.c_fc", 4, 1), ("mlp.c_proj", 1, 4)):
+            shapes[f"h.{layer}.{part}.weight"] = (
+                (rows * width, columns * width) if rows else (width,))
+            shapes[f"h.{layer}.{part}.bias"] = ((rows or 1) * width,)
+    shapes["ln_f.weight"] = shapes["ln_f.bias"] = (width,)
+    for name in {**shapes, **param}:
+        if name not in param or name not in shapes:
+            raise ValueError(f"param {'lacks' if name in shapes else 'has'} "
+                             f"{name}, which a GPT of ddp-train "
+                             f"{'has' if name in shapes else 'lacks'}")
+        if tuple(param[name].shape) != shapes[name]:
+            raise ValueError(f"{name} is of shape {tuple(param[name].shape)}, "
+                             f"and should be of {shapes[name]}")
+    return {name: param[name] for name in shapes}
+
+
+def save(folder, param, heads=None, m=None, v=None, step=0, updates=None,
+         options=()):
+    """So that ddp-train --checkpoint FOLDER --resume goes on from it. Of a GPT
+    the number of heads must be said; without AdamW's m and v, these are 0."""
+    options = dict(options)
+    if "wte.weight" in param:
+        (vocab, width), layers = param["wte.weight"].shape, {
+            name.split(".")[1] for name in param if name.startswith("h.")}
+        heads = int(options.get("--heads", heads or 0))
+        if heads < 1:
+            raise ValueError("a GPT is saved without its number of heads: "
+                             "add heads=N")
+        param = order_gpt(param, heads)
+        options = {"--model": "gpt", "--layers": len(layers), "--heads": heads,
+                   "--width": width, "--vocab": vocab,
+                   "--context": len(param["wpe.weight"]), **options}
+    lines = [f"step {step}", f"updates {step if updates is None else updates}"]
+    lines += [f"option {name} {value}" for name, value in options.items()]
+    every = {"param": param, "m": m, "v": v}
+    every = {name: state or {} for name, state in every.items()
+             if state is not None or "--model" in options}
+    begin, places = 0, []
+    for name, tensor in reversed(list(param.items())):
+        rows, columns = tensor.shape if tensor.dim() > 1 else (1, len(tensor))
+        lines.append(f"parameter {name} {begin} {rows} {columns}")
+        places.append((name, begin, begin + tensor.numel()))
+        begin = -(-(begin + tensor.numel()) // 16) * 16
+    data = torch.zeros(len(every), begin)
+    for state, values in zip(every, data):
+        lines.append(f"state {state}")
+        for name, first, end in places:
+            if name in every[state]:
+                values[first:end] = every[state][name].detach().flatten()
+    data = data.numpy().tobytes()
+    lines += [f"values {begin}", f"shard shard-0-of-1 {zlib.crc32(data):08x}",
+              f"range 0 {begin}"]
+    new = not os.path.exists(folder)
+    os.makedirs(folder, exist_ok=True)
+    owner = take(folder)
+    path = os.path.join(folder, f"step-{step}")
+    try:
+        write_step(path, lines, data)
+    finally:
+        os.close(owner)
+    sync(folder)
+    if new:
+        sync(os.path.join(folder, ".."))
+
+
+def write_step(path, lines, data):
+    """The shard first: without a manifest there is no checkpoint."""
+    os.mkdir(path)
+    text = "".join(line + "\n" for line in
+                   [f"{TITLE}{VERSION}", *lines]).encode()
+    write(os.path.join(path, "shard-0-of-1"), data)
+    write(os.path.join(path, "manifest"),
+          text + b"crc %08x\n" % zlib.crc32(text))
+
+
+def main(arguments):
+    if len(arguments) != 2 or arguments[1].startswith("-"):
+        return "usage: python3 ddp_checkpoint.py DIR"
+    try:
+        steps = list_steps(arguments[1])
+    except OSError as error:
+        return f"ddp_checkpoint: {error}"
+    for step in steps:
+        path = os.path.join(arguments[1], f"step-{step}")
+        try:
+            lines = read_manifest(os.path.join(path, "manifest"))
+        except (OSError, ValueError) as error:
+            print(f"{path}: broken: {error}")
+            continue
+        values = dict(lines).get("values")
+        states = [value for name, value in lines if name == "state"]
+        print(f"{path}: {values} values of each of {' '.join(states)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

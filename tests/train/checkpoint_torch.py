@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checkpoints of ddp-train in PyTorch, by contrib/pytorch/ddp_checkpoint.py.
+
+checkpoint_torch.py read DIR FILE     the held-out loss of what is saved there
+checkpoint_torch.py write DIR FILE    save a new GPT; its held-out loss
+checkpoint_torch.py copy DIR NEW      read, and write the same
+checkpoint_torch.py order DIR NEW     likewise; what it syncs and renames
+"""
+import os
+import sys
+
+import torch
+
+import ddp_checkpoint
+import parity
+
+
+def held_out_loss(net, path):
+    """Of the last tenth of the sequences, as ddp-train(1) says."""
+    context = parity.SHAPES["tiny"][3]
+    with open(path, "rb") as file:
+        text = torch.tensor(list(file.read()))
+    count = (len(text) - 1) // context
+    trained = (count - min(count // 10, 512)) * context
+    rows = [text[begin:begin + count * context].view(count, context)
+            for begin in (0, 1)]
+    return net.double().loss(*(row[trained // context:] for row in rows))
+
+
+def trace(parent):
+    """Print what is synced, and what is renamed to, below a folder."""
+    fsync, replace = os.fsync, os.replace
+
+    def say(what, path):
+        print(what, os.path.relpath(path, parent))
+
+    def traced_fsync(handle):
+        say("sync", os.readlink(f"/proc/self/fd/{handle}"))
+        fsync(handle)
+
+    def traced_replace(old, new):
+        say("rename", new)
+        replace(old, new)
+
+    os.fsync, os.replace = traced_fsync, traced_replace
+
+
+def refuse(folder, param):
+    """What ddp-train could not resume from, by its sentence."""
+    part = "h.1.mlp.c_fc.bias"
+    short = {name: value for name, value in param.items() if name != part}
+    turned = {**param, "h.0.mlp.c_proj.weight":
+              param["h.0.mlp.c_proj.weight"].T}
+    for other, heads in ((param, 0), (param, 3), (short, 2),
+                         ({**param, "lm_head.weight": param[part]}, 2),
+                         (turned, 2)):
+        try:
+            ddp_checkpoint.save(folder, other, heads=heads)
+        except ValueError as error:
+            print(error)
+    assert not os.path.exists(folder)
+    ddp_checkpoint.save(folder, dict(sorted(param.items())), heads=2)
+
+
+def main(what, folder, other):
+    torch.manual_seed(3)
+    net = parity.Gpt(parity.SHAPES["tiny"])
+    if what == "read":
+        net.load_state_dict(ddp_checkpoint.load(folder)["param"])
+        print("%.9g" % held_out_loss(net, other).item())
+    elif what == "write":
+        parity.perturb(net, torch.Generator().manual_seed(5))
+        ddp_checkpoint.save(folder, net.state_dict(), heads=2)
+        print("%.9g" % held_out_loss(net, other).item())
+    elif what == "refuse":
+        refuse(folder, net.state_dict())
+    else:
+        if what == "order":
+            trace(os.getcwd())
+        saved = ddp_checkpoint.load(folder)
+        ddp_checkpoint.save(other, saved["param"], 2, saved["m"], saved["v"],
+                            saved["step"], saved["updates"], saved["options"])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of run
+# Checkpoints that PyTorch reads and writes, by checkpoint_torch.py.
+
+in_torch()
+{
+	call env PYTHONPATH="$top/contrib/pytorch" timeout 120 "$python" \
+		"$here/checkpoint_torch.py" "$@"
+}
+
+# evaluation STEP: the loss of held-out data in the log
+evaluation()
+{
+	sed -n "s/^{\"step\":$1,\"eval_loss\":\([^}]*\)}$/\1/p" log
+}
+
+# PyTorch does not save where ddp-train does.
+test_torch_lock()
+{
+	mkdir -p used
+	"$train" --steps 999999998 --checkpoint used >lock.out 2>lock.err \
+		</dev/null &
+	owner=$!
+	until grep -q '^step ' lock.out || ! kill -0 "$owner"; do
+		sleep 0.02
+	done
+	in_torch write used "$text"
+	end_owner KILL
+	test "$status" -ne 0 && grep -q "BlockingIOError: used is in use by $(
+		)another run, process $owner on $(uname -n), since 20" err &&
+		! test -e used/step-0
+	result $? 'PyTorch does not save where ddp-train does'
+	in_torch write used "$text"
+	equal 'but when that has ended' 0 "$status"
+}
+
+test_checkpoint_torch()
+{
+	if ! has_torch; then
+		skip 'checkpoints in PyTorch' "no torch for $python"
+		return
+	fi
+	rm -rf saved copy made
+	call timeout 60 "$train" --data "$text" --steps 10 --log log \
+		--checkpoint saved --eval-every 10
+	evaluation 10 >one.losses
+	in_torch read saved "$text"
+	cp out many.losses
+	close one.losses many.losses 1 1e-6
+	result $? 'PyTorch has the loss of what it reads'
+	in_torch write made "$text"
+	cp out one.losses
+	call timeout 60 "$train" --data "$text" --steps 1 --log log \
+		--checkpoint made --resume --lr 1e-30 --min-lr 0 \
+		--eval-every 1
+	evaluation 1 >many.losses
+	grep -q '^resumed from made/step-0$' out &&
+		close one.losses many.losses 1 1e-6
+	result $? 'ddp-train has the loss of what PyTorch has written'
+	in_torch copy saved copy
+	for folder in saved copy; do
+		call timeout 60 "$train" --data "$text" --steps 20 \
+			--log $folder.log --checkpoint $folder --resume
+	done
+	bits saved.log >wanted
+	bits copy.log >had
+	test "$(wc -l <had)" -ge 10 && diff wanted had >why
+	result $? 'what PyTorch read and wrote trains on to the same bits'
+	in_torch order saved ordered
+	cat >wanted <<-END
+	sync ordered/step-20/shard-0-of-1.part
+	rename ordered/step-20/shard-0-of-1
+	sync ordered/step-20
+	sync ordered/step-20/manifest.part
+	rename ordered/step-20/manifest
+	sync ordered/step-20
+	sync ordered
+	sync .
+	END
+	diff wanted out >why
+	result $? 'PyTorch syncs in the order in which ddp-train does'
+	call env PYTHONPATH="$top/contrib/pytorch" timeout 120 "$python" \
+		"$top/contrib/pytorch/ddp_checkpoint.py" saved
+	equal 'what is saved is listed' "$(ls -d saved/step-* | sort -t- -k2nr |
+		sed "s/\$/: 120576 values of each of param m v/")" "$(cat out)"
+	in_torch refuse unfit -
+	cat >wanted <<-END
+	a GPT is saved without its number of heads: add heads=N
+	heads=3 does not divide the width, 64
+	param lacks h.1.mlp.c_fc.bias, which a GPT of ddp-train has
+	param has lm_head.weight, which a GPT of ddp-train lacks
+	h.0.mlp.c_proj.weight is of shape (256, 64), and should be of (64, 256)
+	END
+	test "$status" = 0 && diff wanted out >why
+	result $? 'PyTorch is told of what ddp-train could not resume from'
+	call timeout 60 "$train" --data "$text" --steps 1 --checkpoint unfit \
+		--resume
+	equal 'tensors in another order are saved in the right one' 0 "$status"
+	in_torch read saved/step-10 "$text"
+	cp out many.losses
+	in_torch read copy/step-10 "$text"
+	cmp -s out many.losses && test -s out
+	result $? 'PyTorch reads the checkpoint of a step that is named'
+	test_torch_lock
+	sed '1s/2$/1/' saved/step-20/manifest >older
+	cp -r saved older.saved
+	mv older older.saved/step-20/manifest
+	in_torch read older.saved "$text"
+	test "$status" -ne 0 && grep -q "/manifest is of version 1, and this $(
+		)ddp_checkpoint reads version 2$" err
+	result $? 'PyTorch is told of another version'
+	printf x | dd of="$(find saved/step-20 -name 'shard-*')" bs=1 \
+		seek=100 conv=notrunc 2>/dev/null
+	in_torch read saved "$text"
+	test "$status" -ne 0 && grep -q 'has another checksum than' err
+	result $? 'PyTorch is told of a flipped byte'
+}
