@@ -125,6 +125,7 @@ fi
 
 # The templates, unchanged, of what Debian has; the others
 # were run by hand.
+cluster --nodes 2 --gpus 2 --cpus 4
 cp "$templates"/* .
 torch=no
 ! /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null || torch=yes
@@ -144,9 +145,11 @@ for template in ddp-train.sbatch pytorch.sbatch steps.sbatch; do
 	rm -f -- *.out
 	# Debian 13's PyTorch has no libuv, and asks for it all the same.
 	call login env PATH="$dir/cluster/bin:/usr/bin:$PATH" USE_LIBUV=0 \
-		sbatch --wait -o output "$template"
+		./sbatch_wait -o output "$template"
 	equal "sbatch $template succeeds, and quietly" "0 " \
-		"$status $(grep -v 'one CPU a rank' err)"
+		"$status $(cat err)"
+	! grep slurm-ddp: output >why
+	result $? 'and so do its steps'
 	cp output out
 	case $template in
 	pytorch*)
@@ -169,3 +172,9 @@ for template in ddp-train.sbatch pytorch.sbatch steps.sbatch; do
 		check 'and a falling loss' falling ;;
 	esac
 done
+mkdir -m 777 alone
+cp "$templates/pytorch_requeue.sbatch" alone
+call login sh -c 'cd alone && sbatch --wait -o output pytorch_requeue.sbatch'
+cp alone/output out
+equal 'a job whose script is missing is not queued again' '2 0 1' \
+	"$status $(grep -c requeued out) $(grep -c 'all 4 ranks failed' out)"

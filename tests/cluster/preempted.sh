@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# The template of ddp-train that saves and is queued again: before its job's
+# end, when another job takes its nodes, when it is requeued by hand. Each time
+# it trains on where it was.
+
+if test -z "$train"; then
+	skip 'jobs that train on' 'ddp-train was not built'
+	return
+fi
+# Slurm does not start a job again before its credential has expired, and, where
+# nothing else happens, looks for jobs that may start every 60 s.
+cluster --nodes 2 --gpus 2 --cpus 4 \
+	--slurm PreemptType=preempt/partition_prio \
+	--slurm PreemptMode=REQUEUE --slurm KillWait=30 \
+	--slurm SchedulerParameters=bf_interval=1,batch_sched_delay=0,sched_interval=2 \
+	--slurm "AuthInfo=socket=$dir/cluster/run/munge/munge.sock,cred_expire=5"
+admin n1 scontrol create PartitionName=low Nodes=ALL State=UP PriorityTier=1 \
+	GraceTime=30
+admin n1 scontrol create PartitionName=high Nodes=ALL State=UP \
+	PriorityTier=10 PreemptMode=off
+cp "$templates/ddp-train_requeue.sbatch" .
+cp /usr/share/common-licenses/GPL-3 text
+chmod 644 text
+mkdir -m 777 job
+steps=100000000
+
+# in_job COMMAND...: as the user, in the folder of the jobs
+in_job()
+{
+	bounded 60 sh -c 'cd job && exec "$@"' - "$@"
+}
+
+# submit OPTION... -- ARGUMENT...: the template, unchanged; its number in $job
+submit()
+{
+	rm -rf job/*
+	words=
+	while test "$1" != --; do
+		words="$words $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # words
+	job=$(in_job env PATH="$dir/cluster/bin:/usr/bin:$PATH" \
+		sbatch --parsable -p low -o output $words \
+		../ddp-train_requeue.sbatch --data ../text --width 16 \
+		--context 8 --log log "$@" 2>submit.err)
+	cat submit.err >why
+	test -n "$job"
+}
+
+# comes SECONDS COMMAND...: wait until COMMAND succeeds
+comes()
+{
+	deadline=$(($(date +%s) + $1))
+	shift
+	until "$@"; do
+		test "$(date +%s)" -lt "$deadline" || return
+		sleep 0.2
+	done
+}
+
+# printed NUMBER WORDS: whether the output has WORDS so often
+printed()
+{
+	test -e job/output && test "$(grep -c -- "$2" job/output)" -ge "$1"
+}
+
+# begins NUMBER: wait until the ranks train, in the NUMBER-th attempt
+begins()
+{
+	comes 90 printed "$1" '^backend mpi' && comes 20 test -s job/log &&
+		begins_at=$(wc -l <job/log) && comes 20 sh -c \
+		'test "$(wc -l <job/log)" -gt "$0"' "$begins_at"
+}
+
+# trains_on STEP: the second attempt goes on from where the first has stopped
+trains_on()
+{
+	stopped=$(sed -n 's/^stopped after step \([0-9]*\) by.*/\1/p' \
+		job/output | head -n 1)
+	resumed=$(sed -n 's/^resumed from .*step-\([0-9]*\)$/\1/p' \
+		job/output | tail -n 1)
+	cp job/output why
+	squeue_state=$(in_job squeue -h -j "$job" -o %T)
+	test "${stopped:-0}" -gt 0 && test "$stopped" = "$resumed" &&
+		test "$squeue_state" = RUNNING
+}
+
+# is_gone: whether the job is not in the queue any more
+is_gone()
+{
+	test -z "$(bounded 20 squeue -h -j "$job" -o %T 2>/dev/null)"
+}
+
+# cancel: end the job, and wait until its nodes are done
+cancel()
+{
+	in_job scancel "$job"
+	comes 60 is_gone
+	settle
+}
+
+submit --time=2 --ddp-signal=USR1@100 -- --steps $steps
+begins 1 && begins 2 && printed 1 '^exit code 75: requeued'
+result $? 'before its end a job saves and is queued again'
+check 'and trains on' trains_on
+cancel
+
+submit -- --steps $steps
+begins 1
+bounded 60 sbatch -p high -N2 -n2 --exclusive -o /dev/null --wrap \
+	'sleep 3' >why 2>&1
+begins 2
+result $? 'a job whose nodes another one takes is queued again'
+check 'and trains on from what it saved when it was told' trains_on
+cancel
+
+# Here Slurm ends the batch script and its srun at the same time, so that the
+# ranks may have no time to save.
+submit -- --steps $steps --checkpoint-every 50
+begins 1 && comes 30 printed 1 '^step [0-9]*  saved'
+bounded 20 scontrol requeue "$job" >why 2>&1
+begins 2 && printed 1 '^resumed from .*step-[1-9]'
+result $? 'a job that is requeued by hand trains on'
+cancel
+
+# is_back: whether the job waits in the queue again
+is_back()
+{
+	test "$(in_job squeue -h -j "$job" -o %T)" = PENDING
+}
+
+# Writes to its checkpoints wait while there is a file named hold, so that no
+# save comes to its end within the partition's GraceTime.
+if cc -O1 -shared -fPIC -o held.so "$top/tests/train/checkpoint_preload.c" \
+	-ldl >why 2>&1; then
+	mkdir held_bin
+	cat >held_bin/ddp-train <<-END
+	#!/bin/sh
+	exec env SAVE_DIR=ddp-train.saved SAVE_HOLD="$PWD/hold" \
+		LD_PRELOAD="$PWD/held.so" "$train" "\$@"
+	END
+	chmod 755 held_bin/ddp-train held_bin held.so
+	admin n1 scontrol create PartitionName=brief Nodes=ALL State=UP \
+		PriorityTier=1 GraceTime=3
+	held_path=$PATH
+	PATH=$PWD/held_bin:$PATH
+	submit -p brief -- --steps $steps --checkpoint-every 50
+	PATH=$held_path
+	begins 1 && comes 30 printed 1 '^step [0-9]*  saved'
+	: >hold
+	bounded 60 sbatch -p high -N2 -n2 --exclusive -o /dev/null --wrap \
+		'sleep 3' >why 2>&1
+	comes 60 is_back
+	result $? 'a job whose GraceTime is shorter than its save is queued again'
+	held_last=$(sed -n 's/^step \([0-9]*\)  saved$/\1/p' job/output |
+		tail -n 1)
+	rm hold
+	begins 2
+	cp job/output why
+	! grep -q '^stopped after' job/output &&
+		printed 1 "^resumed from ddp-train.saved/step-$held_last\$" &&
+		printed 1 '^ddp-train: the save of .* did not come to its end$'
+	result $? 'and trains on from the checkpoint before, and says so'
+	cancel
+else
+	skip 'a GraceTime shorter than a save' 'no cc'
+fi
+
+submit -- --steps 20
+comes 60 is_gone
+cp job/output why
+test "$(grep -c '"loss"' job/log)" = 20 && ! printed 1 'requeued'
+result $? 'a job that has no more to do is not queued again'
+
+submit -- --steps 20 --seed x
+comes 60 is_gone
+cp job/output why
+printed 1 "^ddp-train: --seed 'x'" && ! printed 1 requeued
+result $? 'nor one whose command line is wrong'
+
+submit -- --steps 20 --init ../none
+comes 60 is_gone
+equal 'nor one that lacks a file: nothing is started' 'cannot read --init '\
+'../none: name a file that every node can read' "$(cat job/output)"
