@@ -4,7 +4,8 @@
  * all-reduce of ddp-train, MPI_Allreduce in place and, if the ranks are on two
  * nodes, a TCP connection that moves as many bytes both ways. It prints medians
  * over the rounds: of the slower rank's times, in ms, and of the ratios of
- * these times in a round. Each rank must be bound to a CPU of its own.
+ * these times in a round; and the fastest times, which other work on the
+ * machine disturbs least. Each rank must be bound to a CPU of its own.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +49,7 @@ static void die(struct bench *bench, const char *text)
 	bench->collective.table->abort(&bench->collective, "no measurement");
 }
 
-static bool query(struct device *device, int event)
+static int query(struct device *device, int event)
 {
 	(void)device;
 	(void)event;
@@ -144,10 +145,10 @@ static void prepare(struct bench *bench, size_t bytes)
 {
 	struct collective *collective = &bench->collective;
 	struct collective_plan plan = { .bytes = (bytes + 63) / 64 * 64,
-					.largest = bytes / sizeof(float) };
+					.largest = bytes };
 	struct ddp_error error;
 
-	bench->count = plan.largest;
+	bench->count = bytes / sizeof(float);
 	bench->device.table = &table;
 	bench->ours = collective->table->alloc(collective, &bench->device,
 					       &plan, &error);
@@ -167,7 +168,7 @@ static void reduce_ours(struct bench *bench)
 {
 	struct collective *collective = &bench->collective;
 	uint64_t ticket = collective->table->start(collective, ALL_REDUCE, 0,
-						   bench->count, FLOAT32, 0);
+						   bench->count, DEVICE_FP32, 0);
 
 	collective->table->wait(collective, ticket, QUEUE_COMPUTE);
 }
@@ -242,8 +243,11 @@ static int compare(const void *a, const void *b)
 
 static double times[WAYS][MOST_ROUNDS];
 
-/* The median of a way's times, or with over of their ratios to its times. */
-static double median(int way, int over, int rounds)
+/*
+ * The median of a way's times, or with over of their ratios to its times; the
+ * least of them is in *least.
+ */
+static double median(int way, int over, int rounds, double *least)
 {
 	static double sorted[MOST_ROUNDS];
 
@@ -251,6 +255,7 @@ static double median(int way, int over, int rounds)
 		sorted[round] = times[way][round] /
 			(over < 0 ? 1 : times[over][round]);
 	qsort(sorted, (size_t)rounds, sizeof(*sorted), compare);
+	*least = sorted[0];
 	return sorted[rounds / 2];
 }
 
@@ -271,15 +276,25 @@ static void run(struct bench *bench, int rounds)
 
 static void print(const struct bench *bench, int rounds)
 {
+	static const char *const names[WAYS] = {
+		"ddp-train", "MPI_Allreduce", "TCP both ways"
+	};
+	double least[WAYS], ignored;
+
 	printf("all-reduce of %zu bytes, 2 ranks on %d node%s, medians of %d "
 	       "rounds, ms\n", bench->count * sizeof(float),
 	       bench->collective.nodes, bench->socket < 0 ? "" : "s", rounds);
-	printf("  ddp-train %.3f\n", median(OURS, -1, rounds));
-	printf("  MPI_Allreduce %.3f, %.2f times ddp-train\n",
-	       median(THEIRS, -1, rounds), median(THEIRS, OURS, rounds));
-	if (bench->socket >= 0)
-		printf("  TCP both ways %.3f, ddp-train %.2f times it\n",
-		       median(TCP, -1, rounds), median(OURS, TCP, rounds));
+	for (int way = 0; way < (bench->socket < 0 ? TCP : WAYS); way++) {
+		double took = median(way, -1, rounds, &least[way]);
+
+		printf("  %s %.3f, the fastest %.3f", names[way], took,
+		       least[way]);
+		if (way != OURS)
+			printf("; ddp-train %.3f times it, the fastest %.3f",
+			       median(OURS, way, rounds, &ignored),
+			       least[OURS] / least[way]);
+		printf("\n");
+	}
 }
 
 int main(int argc, char **argv)

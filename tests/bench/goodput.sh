@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154,SC2016 # variables of run; the tasks' shells expand
 # How much of its time a run spends in steps while its ranks are killed.
 
-goodput_kills=3 goodput_every=30 goodput_needs=45
+goodput_kills=3 goodput_every=30 goodput_needs=100
 
 goodput_missing()
 {
@@ -14,7 +14,7 @@ goodput_missing()
 	fi
 }
 
-# goodput_run STEPS [OPTION...]: a run, whose attempts have logs of their own
+# goodput_run STEPS [OPTION...]: a run, whose attempts share a log
 goodput_run()
 {
 	goodput_steps=$1
@@ -24,8 +24,9 @@ goodput_run()
 	"$sandbox" exec --dir "$dir/cluster" timeout -k 5 600 \
 		salloc -Q -N2 --ntasks-per-node=2 --gres=gpu:2 srun --ddp "$@" \
 		sh -c 'exec ./ddp-train --data text --deterministic \
-			--global-batch 16 --steps "$0" \
-			--log "run/log.${RESTART_COUNT:-0}"' "$goodput_steps" \
+			--global-batch 16 --steps "$0" --log run/log \
+			--checkpoint run/saved --checkpoint-every 50 \
+			--resume' "$goodput_steps" \
 		>out 2>err </dev/null
 }
 
@@ -56,24 +57,23 @@ goodput()
 	chmod 644 text
 	cluster --nodes 2 --gpus 2 --cpus 2
 	goodput_run 200 || die "a run has failed: $(cat err)"
-	steps=$(sed -n 's/.*"seconds":\([0-9.e+-]*\),.*/\1/p' run/log.0 | awk \
+	steps=$(sed -n 's/.*"seconds":\([0-9.e+-]*\),.*/\1/p' run/log | awk \
 		-v needs="$goodput_needs" 'NR == 1 { first = $1 }
 		END { print int(needs * (NR - 1) / ($1 - first)) }')
 	goodput_run "$steps" || die "a run has failed: $(cat err)"
-	sed 's/,"skipped".*//' run/log.0 >wanted
+	sed 's/,"skipped".*//' run/log >wanted
 	goodput_kill &
 	begin=$(date +%s%N)
 	goodput_run "$steps" --ddp-restarts="$goodput_kills" ||
 		die "the run with kills has failed: $(cat err)"
 	end=$(date +%s%N)
 	wait
-	attempts=$(find run -name 'log.*' | wc -l)
-	sed 's/,"skipped".*//' "run/log.$((attempts - 1))" >got
-	tail -qn 1 run/log.* | sed 's/.*"seconds":\([0-9.e+-]*\),.*/\1/' | awk \
+	attempts=$(($(grep -c '^slurm-ddp: restart' err) + 1))
+	sed 's/,"skipped".*//' run/log >got
+	tail -n 1 run/log | sed 's/.*"seconds":\([0-9.e+-]*\),.*/\1/' | awk \
 		-v took=$(((end - begin) / 1000000)) -v attempts="$attempts" \
 		-v same="$(cmp -s wanted got && echo the same || echo OTHERS)" '
-		{ steps += $1 }
-		END { printf "goodput: %.1f %% of %.1f s in steps, " \
+		{ printf "goodput: %.1f %% of %.1f s in steps that stay, " \
 			"%d attempts, %s bits as without kills\n",
-			steps * 1e5 / took, took / 1e3, attempts, same }'
+			$1 * 1e5 / took, took / 1e3, attempts, same }'
 }

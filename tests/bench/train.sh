@@ -2,11 +2,13 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of run, which sources this
 # Compares ddp-train with PyTorch: one thread a rank, each rank on a CPU of its
-# own; this ends if a rank is not. A round has every run once, and the next one
-# has them in the opposite order. The figure of a run is the median of its steps
-# without the first.
+# own; this ends if a rank is not, or if the losses differ. A round has every
+# run once, and the next one has them in the opposite order. The figure of a run
+# is the median of its steps without the first.
 
-train_python=/usr/bin/python3
+# The peers: "debian" is PyTorch of this Python, "eager" and "compile" are that
+# of the environment which tests/frameworks makes.
+train_python=/usr/bin/python3 train_peers='' train_env=''
 train_text=/usr/share/common-licenses
 train_steps=5 train_batch=8
 
@@ -16,19 +18,52 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated
 export OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 export BENCH_CPUS=2
+# no processes beside the ranks
+export TORCHINDUCTOR_COMPILE_THREADS=1
 
-# train_missing: prints why nothing can be compared here, if so
+# train_missing: prints why nothing can be measured here, if so
 train_missing()
 {
 	if ! grep -Eq '^HAVE_(ONEDNN|BLAS) = yes' "$build/config.mak"; then
 		echo 'configure found no engine for ddp-train'
-	elif ! "$train_python" -c 'import torch' 2>err; then
-		echo "no torch for $train_python"
 	elif ! grep -q '^HAVE_MPI = yes' "$build/config.mak" ||
 		! command -v mpirun >/dev/null; then
 		echo 'there is no Open MPI'
 	elif test "$(nproc)" -lt 2; then
 		echo 'the ranks need 2 CPUs'
+	fi
+}
+
+torch_version()
+{
+	"$1" -c 'import numpy, torch; print(torch.__version__)' 2>err
+}
+
+# train_find_peers: set train_peers, and say what they are
+train_find_peers()
+{
+	if version=$(torch_version "$train_python"); then
+		train_peers=debian
+		echo "  debian: PyTorch $version, eager"
+	else
+		left_out "  PyTorch of $train_python" "$(tail -n 1 err)"
+	fi
+	train_env=$("$top/tests/frameworks/environment")
+	case $? in
+	0) ;;
+	77) left_out '  PyTorch 2 from PyPI' "$train_env"
+		return ;;
+	*) die 'tests/frameworks/environment has failed' ;;
+	esac
+	version=$(torch_version "$train_env/bin/python3") || die "$(cat err)"
+	train_peers="$train_peers eager"
+	echo "  eager: PyTorch $version"
+	if "$train_env/bin/python3" -c 'import torch
+torch.compile(torch.sin)(torch.ones(9))' >err 2>&1; then
+		train_peers="$train_peers compile"
+		echo "  compile: the same by torch.compile"
+	else
+		left_out '  torch.compile' "$(grep . err | tail -n 1)"
 	fi
 }
 
@@ -50,17 +85,25 @@ train_openblas()
 	esac
 }
 
+# flags: of the processor, those that matter to matrix products
+flags()
+{
+	sed -n '/^flags/{p;q;}' /proc/cpuinfo | tr ' ' '\n' |
+		grep -xE 'avx2|avx512f|avx512_bf16|amx_bf16|amx_tile' | xargs
+}
+
 train_prepare()
 {
 	make -s -C "$build" obj/bin/ddp-train >&2 ||
 		die "cannot build ddp-train in $build"
-	cp "$build/obj/bin/ddp-train" "$here"/train_*.py . || exit 1
+	cp "$build/obj/bin/ddp-train" "$here"/train_*.py \
+		"$top"/tests/train/parity.py "$top"/tests/train/reference.py \
+		. || exit 1
 	cat "$train_text"/* >text
 	chmod 755 ddp-train train_*.py
-	chmod 644 text
+	chmod 644 text parity.py reference.py
 	engine=$(sed -n 's/^HAVE_ONEDNN = yes/oneDNN/p' "$build/config.mak")
-	echo "train, ddp-train (${engine:-OpenBLAS}) and PyTorch" \
-		"$("$train_python" -c 'import torch; print(torch.__version__)')"
+	echo "train, ddp-train (${engine:-OpenBLAS}), processor: $(flags)"
 	train_openblas
 }
 
@@ -72,14 +115,21 @@ ranks()
 	shift 2
 	rm -rf run
 	mkdir -m 777 run
+	# What root's runs have compiled the user on the nodes cannot change.
+	case $where in
+	nodes) export TORCHINDUCTOR_CACHE_DIR="$PWD/compiled_by_user" ;;
+	*) export TORCHINDUCTOR_CACHE_DIR="$PWD/compiled" ;;
+	esac
+	test -d "$TORCHINDUCTOR_CACHE_DIR" ||
+		mkdir -m 777 "$TORCHINDUCTOR_CACHE_DIR"
 	set -- "$train_python" "$PWD/train_rank.py" "$PWD/run" "$@"
 	MASTER_PORT=$("$train_python" -c 'import socket
 s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
 	export MASTER_PORT
 	case $where in
-	alone) timeout -k 5 300 "$@" ;;
+	alone) timeout -k 5 900 "$@" ;;
 	node) MASTER_ADDR=127.0.0.1 GLOO_SOCKET_IFNAME=lo \
-		timeout -k 5 300 mpirun -n "$count" "$@" ;;
+		timeout -k 5 900 mpirun -n "$count" "$@" ;;
 	nodes) MASTER_ADDR=n1 GLOO_SOCKET_IFNAME=eth0 \
 		on_login srun --mpi=pmix -N2 -n"$count" "$@" ;;
 	esac >err 2>&1 </dev/null ||
@@ -93,7 +143,8 @@ s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
 	fi
 }
 
-# row NAME PRESET: add a line about the run to NAME.runs. Its columns:
+# row NAME PRESET: add a line about the run to NAME.runs, and write its losses
+# to NAME.losses. The columns of a line:
 #   1 tokens/s
 #   2 ms of exposed communication
 #   3 MB of the largest rank
@@ -111,7 +162,7 @@ row()
 		-v memory="$(sort -k 3n run/rank.* | tail -n 1)" \
 		-v first="$(cut -d' ' -f5 run/rank.0)" \
 		-v sharers="$sharers" -v backend="$(sed -n \
-		's/^.*ready in .*, \(.*\) s of it backend.*$/\1/p' run/out.0)" \
+		's/^.*ready in .*, \(.*\) s of it to meet.*$/\1/p' run/out.0)" \
 		"$quantiles"'
 	function field(name, text) {
 		text = $0
@@ -132,6 +183,7 @@ row()
 			at(own, NR - 1, 0.5) + 0, \
 			(kb[3] - kb[4] + kb[4] / sharers) / 1e3
 	}' run/log >>"$1.runs" || exit 1
+	sed -n 's/.*"loss":\([^,]*\),.*/\1/p' run/log >"$1.losses"
 }
 
 # ours NAME WHERE COUNT PRESET STEPS [OPTION...]: one run of ddp-train
@@ -141,15 +193,32 @@ ours()
 	shift 5
 	ranks "$where" "$count" ./ddp-train --preset "$preset" --data text \
 		--global-batch $((count * train_batch)) --steps "$number" \
+		--seed 7 --lr 3e-4 --schedule constant --warmup 0 \
 		--log run/log "$@"
 	row "$name" "$preset"
 }
 
-# theirs NAME WHERE COUNT PRESET STEPS: one run of PyTorch
+# theirs PEER NAME WHERE COUNT PRESET STEPS [bf16]: one run of PyTorch, to
+# NAME_PEER
 theirs()
 {
-	ranks "$2" "$3" "$train_python" train_peer.py "$4" text "$5" run/log
-	row "$1" "$4"
+	interpreter=$train_python how=
+	test "$1" = debian || interpreter=$train_env/bin/python3
+	test "$1" != compile || how=compile
+	# shellcheck disable=SC2086 # nothing, or a word
+	ranks "$3" "$4" "$interpreter" train_peer.py "$5" text "$6" run/log \
+		$how $7
+	row "$2_$1" "$5"
+}
+
+# both NAME WHERE COUNT PRESET STEPS [bf16]: lines of a plan: ddp-train's run
+# and each peer's
+both()
+{
+	echo "ours $1 $2 $3 $4 $5 ${6:+--dtype $6}"
+	for peer in $train_peers; do
+		echo "theirs $peer $1 $2 $3 $4 $5 '${6-}'"
+	done
 }
 
 # in_rounds FILE: run each of its lines once a round
@@ -184,49 +253,118 @@ versus()
 	ratio "$1"
 }
 
+# beside NAME RUN COLUMN: a line for each peer
+beside()
+{
+	for peer in $train_peers; do
+		versus "$1 / $peer" "$2" "$2_$peer" "$3"
+	done
+}
+
+# fastest RUN: the peer with the highest median rate
+fastest()
+{
+	for peer in $train_peers; do
+		cut -d' ' -f1 "$1_$peer.runs" | awk -v peer="$peer" "$quantiles"'
+			{ rate[NR] = $1 }
+			END { sort(rate, NR); print at(rate, NR, 0.5), peer }'
+	done | sort -n | sed -n '$s/.* //p'
+}
+
+# faster NAME RUN: lines for each peer, and for the fastest
+faster()
+{
+	test -n "$train_peers" || return
+	beside "$1" "$2" 1
+	versus "$1 / the fastest" "$2" "$2_$(fastest "$2")" 1
+}
+
+# alike RUN MOST: ends all if a peer's losses are further apart than MOST times
+# the loss
+alike()
+{
+	for peer in $train_peers; do
+		paste "$1.losses" "$1_$peer.losses" | awk -v most="$2" '
+			{ apart = $2 / $1 - 1
+			  apart = apart < 0 ? -apart : apart
+			  worst = apart > worst ? apart : worst }
+			END { printf "%.1e\n", worst
+			      exit !(NR > 0 && worst <= most) }' >apart ||
+			die "$1: $peer has other losses than ddp-train:" \
+				"$(paste "$1.losses" "$1_$peer.losses")"
+		echo "  losses of $1: $peer at most $(cat apart) of them apart"
+	done
+}
+
 train_speed()
 {
-	cat >plan <<-END
-	ours one alone 1 10M $train_steps
-	theirs one_torch alone 1 10M $train_steps
-	ours two node 2 10M $train_steps
-	theirs two_torch node 2 10M $train_steps
-	ours far nodes 2 10M $train_steps
-	theirs far_torch nodes 2 10M $train_steps
-	ours four node 4 10M $train_steps
-	ours fixed node 2 10M $train_steps --deterministic
-	ours fixed8 node 2 10M $train_steps --deterministic --granule 8
-	END
+	{
+		both one alone 1 10M $train_steps
+		both two node 2 10M $train_steps
+		both far nodes 2 10M $train_steps
+		cat <<-END
+		ours four node 4 10M $train_steps
+		ours fixed node 2 10M $train_steps --deterministic
+		ours fixed8 node 2 10M $train_steps --deterministic --granule 8
+		END
+	} >plan
 	in_rounds plan
-	train_head '10M, tokens/s, A / B'
-	versus '1 rank / PyTorch' one one_torch 1
-	versus '2 on a node / PyTorch' two two_torch 1
-	versus '2 on two nodes / PyTorch' far far_torch 1
+	alike one 1e-5
+	alike two 1e-5
+	train_head '10M, fp32, tokens/s, A / B'
+	faster '1 rank' one
+	faster '2 on a node' two
+	faster '2 on two nodes' far
 	versus '2 on a node / 1 rank' two one 1
-	versus 'PyTorch: 2 on a node / 1' two_torch one_torch 1
+	for peer in $train_peers; do
+		versus "$peer: 2 on a node / 1" "two_$peer" "one_$peer" 1
+	done
 	versus '4 on 2 CPUs / 2' four two 1
 	versus 'deterministic / not' fixed two 1
 	versus 'the same, granules of 8' fixed8 two 1
-	train_head '10M, resident MB a rank, A / B'
-	versus '1 rank / PyTorch' one one_torch 3
-	versus '2 on a node / PyTorch' two two_torch 3
-	versus 'the same, shared memory once' two two_torch 7
-	versus '2 on two nodes / PyTorch' far far_torch 3
+	train_head '10M, fp32, resident MB a rank'
+	beside '1 rank' one 3
+	beside '2 on a node' two 3
+	beside 'the same, shared once' two 7
+	beside '2 on two nodes' far 3
+}
+
+train_bf16()
+{
+	case $(flags) in
+	*_bf16*) ;;
+	*)	left_out train_bf16 'no AVX512_BF16, no AMX in this processor'
+		return ;;
+	esac
+	{
+		both one16 alone 1 10M $train_steps bf16
+		both two16 node 2 10M $train_steps bf16
+		echo "ours one alone 1 10M $train_steps"
+	} >plan
+	in_rounds plan
+	alike one16 0.02
+	alike two16 0.02
+	train_head '10M, bf16, tokens/s, A / B'
+	faster '1 rank' one16
+	faster '2 on a node' two16
+	versus '1 rank / fp32' one16 one 1
+	train_head '10M, bf16, resident MB a rank'
+	beside '1 rank' one16 3
+	beside '2 on a node' two16 3
+	beside 'the same, shared once' two16 7
 }
 
 train_start()
 {
-	cat >plan <<-END
-	ours one alone 1 tiny 1
-	theirs one_torch alone 1 tiny 1
-	ours two node 2 tiny 1
-	theirs two_torch node 2 tiny 1
-	END
+	{
+		both one alone 1 tiny 1
+		both two node 2 tiny 1
+	} >plan
 	in_rounds plan
 	train_head 'tiny, ms to its first step'
-	versus '1 rank / PyTorch' one one_torch 4
-	versus '2 on a node / PyTorch' two two_torch 4
-	versus 'the same without MPI_Init' two two_torch 5
+	beside '1 rank' one 4
+	beside '2 on a node' two 4
+	beside 'the same without MPI_Init' two 5
 }
 
 # limit RATE: limit what each node may send; "none" removes the limit
@@ -283,5 +421,9 @@ train()
 	"$sandbox" up --no-plugin --dir "$dir/cluster" --nodes 2 --gpus 1 \
 		--cpus $(($(nproc) / 2)) 2>err || die "$(cat err)"
 	test -x ddp-train || train_prepare
+	case $1 in
+	train_speed | train_bf16 | train_start)
+		test -n "$train_peers" || train_find_peers ;;
+	esac
 	"$1"
 }
