@@ -36,7 +36,7 @@ check '16 ranks say who they are, each in a whole line' \
 # whole FILE...: whether each line is of one letter only
 whole()
 {
-	! cat -- "$@" | grep -nvm 3 '^\(.\)\1*$'
+	! cat -- "$@" | tr -s a-p | grep -nvm 3 '^.$'
 }
 
 cat >letters.py <<'END'
