@@ -38,6 +38,12 @@ static inline size_t device_type_bytes(enum device_type type)
 	return type == DEVICE_FP32 ? 4 : 2;
 }
 
+/* Where value i of x is. */
+static inline void *value_at(enum device_type type, const void *x, size_t i)
+{
+	return (char *)x + i * device_type_bytes(type);
+}
+
 enum device_space {
 	SPACE_DEVICE,		/* operators work here */
 	SPACE_HOST,		/* the program's own */

@@ -115,12 +115,6 @@ static bool is_added(const struct trainer *trainer, int order)
 	return order > 0 && !trainer->options->deterministic;
 }
 
-/* Value i of x, which has values of a type. */
-static void *find_value(enum device_type type, void *x, size_t i)
-{
-	return (char *)x + i * device_type_bytes(type);
-}
-
 /* Put part of what operators wrote to scratch into the chunk's level. */
 static void collect(struct trainer *trainer, int order, size_t begin,
 		    size_t end)
@@ -132,7 +126,7 @@ static void collect(struct trainer *trainer, int order, size_t begin,
 
 	if (type == DEVICE_FP32 || !level)
 		return;
-	from = find_value(type, trainer->scratch, begin);
+	from = value_at(type, trainer->scratch, begin);
 	if (is_added(trainer, order))
 		device->table->add(device, level + begin, type, from,
 				   end - begin);
@@ -149,7 +143,7 @@ static void round_sum(struct trainer *trainer, size_t begin, size_t end)
 
 	if (trainer_has_sum(trainer))
 		device->table->cast(device, type,
-				    find_value(type, trainer->grad, begin),
+				    value_at(type, trainer->grad, begin),
 				    DEVICE_FP32, trainer->levels[0] + begin,
 				    end - begin);
 }

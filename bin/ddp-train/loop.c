@@ -243,7 +243,8 @@ static int look_at_state(struct run *run, uint64_t number, uint64_t bad,
 	bool last = number == options->steps;
 
 	if (options->check_every &&
-	    (last || is_multiple(number, options->check_every)) &&
+	    (last || is_multiple(number, options->check_every) ||
+	     saver_must_stop(run->saver)) &&
 	    compare_parameters(run, number, error) < 0)
 		return -1;
 	if (is_multiple(number, options->eval_every) &&

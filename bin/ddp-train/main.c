@@ -306,8 +306,7 @@ static int work(struct run *run, struct ddp_error *mine,
 		checkpoint_meet(&run->collective, &run->options, run->id,
 				&run->stopped, mine);
 	else
-		checkpoint_meet(&run->collective, &(struct options){ 0 },
-				run->id, &run->stopped, NULL);
+		run->stopped = checkpoint_must_stop(&run->collective);
 	if (run->stopped)
 		return stop_early(run, error);
 	if (mine->code == DDP_ERROR_NONE)
@@ -336,10 +335,11 @@ int main(int argc, char **argv)
 {
 	struct run run = { .begun = ddp_clock_seconds() };
 	struct ddp_error mine = { 0 }, error = { 0 };
-	bool usable = options_parse(&run.options, argc, argv, &mine) == 0;
 	int failed = 1;
+	bool usable;
 
 	tool_start();
+	usable = options_parse(&run.options, argc, argv, &mine) == 0;
 	if (run.options.help || run.options.version)
 		return tool_options_answer(&train_options, run.options.help);
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -23,12 +23,6 @@ double trainer_find_lr(const struct options *options, uint64_t step)
 	       (1 - cos(pi * done)) / 2;
 }
 
-/* Value i of x, which has values of a type. */
-static void *find_value(enum device_type type, void *x, size_t i)
-{
-	return (char *)x + i * device_type_bytes(type);
-}
-
 float *trainer_find_master(const struct trainer *trainer,
 			   const struct bucket *bucket, size_t value)
 {
@@ -51,7 +45,7 @@ static void sum_squares(struct trainer *trainer)
 
 		device->table->sum_squares(device, &(struct op_sum_squares){
 			.count = own.end - own.begin, .type = type,
-			.x = find_value(type, trainer->grad, own.begin),
+			.x = value_at(type, trainer->grad, own.begin),
 			.blocks = sums + bucket->kept / DEVICE_BLOCK });
 	}
 }
@@ -85,8 +79,8 @@ static void update_values(struct trainer *trainer, const struct bucket *bucket,
 	size_t kept = bucket_find_kept(bucket, values.begin);
 	float *param = trainer_find_master(trainer, bucket, values.begin);
 	void *copy = trainer->param == trainer->master ? NULL :
-		     find_value(options->dtype, trainer->param, values.begin);
-	const void *grad = find_value(options->grad_dtype, trainer->grad,
+		     value_at(options->dtype, trainer->param, values.begin);
+	const void *grad = value_at(options->grad_dtype, trainer->grad,
 				      values.begin);
 	float *v = trainer->v ? trainer->v + kept : NULL;
 	double lr = trainer_find_lr(options, step);

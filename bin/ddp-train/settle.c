@@ -7,6 +7,8 @@
 #include "layout/error.h"
 #include "option_rows.h"
 
+enum { FOLDER_MAX = 1000 };	/* bytes of --checkpoint */
+
 static bool is_given(uint64_t given, enum option_name name)
 {
 	return given >> name & 1;
@@ -146,6 +148,18 @@ static int check_stage(const struct options *options, struct ddp_error *error)
 			     "--zero 1", options->zero);
 }
 
+/* All ranks compare it, with the other options. */
+static int check_folder(const struct options *options, struct ddp_error *error)
+{
+	const char *dir = options->checkpoint;
+
+	if (!dir || strlen(dir) <= FOLDER_MAX)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--checkpoint has a "
+			     "name of %zu bytes; choose one of at most %d",
+			     strlen(dir), FOLDER_MAX);
+}
+
 /* Set the defaults that depend on what was given. */
 static void settle_defaults(struct options *options, uint64_t given)
 {
@@ -224,6 +238,7 @@ int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 		return -1;
 	settle_defaults(options, given | recalled);
 	if (check_stage(options, error) < 0 ||
+	    check_folder(options, error) < 0 ||
 	    refuse_idle(options, given, error) < 0 ||
 	    settle_types(options, given | recalled, error) < 0)
 		return -1;
@@ -258,6 +273,14 @@ static int complete_granules(struct options *options, uint64_t ranks,
 	if (options->global_batch % granule == 0 && granules >= ranks &&
 	    (granules & (granules - 1)) == 0)
 		return 0;
+	if (options->from)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--resume: the checkpoint's "
+				     "--global-batch %" PRIu64 " has %" PRIu64
+				     " granules, too few for %" PRIu64
+				     " ranks; start at most %" PRIu64 " of "
+				     "them", options->global_batch, granules,
+				     ranks, granules);
 	nearest = nearest_power(granules ? granules : 1);
 	nearest = nearest < ranks ? ranks : nearest;
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--global-batch %"
@@ -282,7 +305,14 @@ static int complete_batches(struct options *options, uint64_t ranks,
 {
 	uint64_t total = options->global_batch, batch = options->batch;
 
-	if (batch && total && total % (batch * ranks))
+	if (batch && total % (batch * ranks) && options->from)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--resume: --batch %" PRIu64 " on %"
+				     PRIu64 " ranks does not divide the "
+				     "checkpoint's --global-batch %" PRIu64
+				     "; leave --batch out", batch, ranks,
+				     total);
+	if (batch && total % (batch * ranks))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--global-batch %" PRIu64 " is not a "
 				     "multiple of --batch %" PRIu64 " times %"

@@ -222,17 +222,28 @@ def save(folder, param, heads=None, m=None, v=None, step=0, updates=None,
         os.close(owner)
     sync(folder)
     if new:
-        sync(os.path.join(folder, ".."))
+        try:
+            sync(os.path.join(folder, ".."))
+        except PermissionError:
+            pass    # one may be allowed to write there, but not to read
 
 
 def write_step(path, lines, data):
-    """The shard first: without a manifest there is no checkpoint."""
-    os.mkdir(path)
+    """The shard first: without a manifest there is no checkpoint, but perhaps
+    what a save that did not come to its end has left."""
+    if os.path.exists(os.path.join(path, "manifest")):
+        raise FileExistsError(f"{path} is a checkpoint already; remove it, or "
+                              "name another folder or step")
+    os.makedirs(path, exist_ok=True)
     text = "".join(line + "\n" for line in
                    [f"{TITLE}{VERSION}", *lines]).encode()
     write(os.path.join(path, "shard-0-of-1"), data)
     write(os.path.join(path, "manifest"),
           text + b"crc %08x\n" % zlib.crc32(text))
+
+
+def printable(text):
+    return "".join(c if c.isprintable() else "?" for c in str(text))
 
 
 def main(arguments):
@@ -251,7 +262,8 @@ def main(arguments):
             continue
         values = dict(lines).get("values")
         states = [value for name, value in lines if name == "state"]
-        print(f"{path}: {values} values of each of {' '.join(states)}")
+        print(f"{path}: {printable(values)} values of each of",
+              *map(printable, states))
     return 0
 
 

@@ -32,7 +32,8 @@ enum tool_kind {
 	TOOL_FLAG,		/* nothing: bool */
 	TOOL_SWITCH,		/* off or on: bool */
 	TOOL_CHOICE,		/* one of words: an enum in their order */
-	TOOL_TEXT,		/* not empty: const char * */
+	TOOL_TEXT,		/* not empty, and unless the row is own without
+				   control characters: const char * */
 	TOOL_LIST,		/* any text, once more each time: tool_list */
 	TOOL_WHOLE,		/* min to max: uint64_t */
 	TOOL_SIZE,		/* 1 to 2^40, also as 8K, 64M or 1G: uint64_t */

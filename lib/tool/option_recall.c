@@ -40,9 +40,11 @@ int tool_options_recall(const struct tool_options *table, char *lines,
 			continue;
 		*value++ = '\0';
 		row = find_row(table, line);
-		bit = row ? UINT64_C(1) << (row - table->rows) : but;
 		/* What belongs to one rank or run is never in such lines. */
-		if (bit & but || (row && row->own))
+		if (!row || row->own)
+			continue;
+		bit = UINT64_C(1) << (row - table->rows);
+		if (bit & but)
 			continue;
 		if (recall_row(row, value, options, error) < 0)
 			return -1;

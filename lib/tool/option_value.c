@@ -135,6 +135,23 @@ static int set_help(const struct tool_option *row, const char *value,
 	return 0;
 }
 
+/* What is written in lines, for other ranks or runs, must be one. */
+static int set_text(const struct tool_option *row, const char *value,
+		    const char **text, struct ddp_error *error)
+{
+	if (!*value)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s needs a "
+				     "value that is not empty", row->name);
+	for (const char *at = value; *at && !row->own; at++)
+		if (iscntrl((unsigned char)*at))
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s "
+					     "'%s' has a line break or another "
+					     "control character; choose one "
+					     "without", row->name, value);
+	*text = value;
+	return 0;
+}
+
 static int add_text(const struct tool_option *row, const char *value,
 		    struct tool_list *list, struct ddp_error *error)
 {
@@ -160,12 +177,7 @@ int tool_option_set(const struct tool_option *row, const char *value,
 	case TOOL_SWITCH: case TOOL_CHOICE:
 		return set_word(row, value, field, error);
 	case TOOL_TEXT:
-		if (!*value)
-			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-					     "--%s needs a value that is not "
-					     "empty", row->name);
-		*(const char **)field = value;
-		return 0;
+		return set_text(row, value, field, error);
 	case TOOL_LIST:
 		return add_text(row, value, field, error);
 	case TOOL_WHOLE:

@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						data[0] % 2 == 0), &error)) {
 		/* A newer ddp-train may read it: it is not broken. */
 		fuzz_check_error(&error, strstr(error.text, "it is of version") ?
-				 DDP_ERROR_SYSTEM : DDP_ERROR_ARGUMENT);
+				 DDP_ERROR_PEER : DDP_ERROR_ARGUMENT);
 		CHECK(!manifest.text);
 		return 0;
 	}

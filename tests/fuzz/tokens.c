@@ -59,7 +59,7 @@ static void check_data(struct data *data, const unsigned char *file,
 		good &= data->format == DATA_BYTES ||
 			expected_token(file, data->format, i) < vocab;
 	if (data_check(data, vocab, 0, 1, &error)) {
-		fuzz_check_error(&error, DDP_ERROR_SYSTEM);
+		fuzz_check_error(&error, DDP_ERROR_ARGUMENT);
 		CHECK(!good);
 	} else {
 		CHECK(good);
@@ -85,7 +85,7 @@ static void check_file(const unsigned char *file, size_t size,
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (data_open(&data, path, format, least, end_run, NULL, &error)) {
-		fuzz_check_error(&error, DDP_ERROR_SYSTEM);
+		fuzz_check_error(&error, DDP_ERROR_ARGUMENT);
 		return;
 	}
 	CHECK(data.size == size && data.tokens >= least);

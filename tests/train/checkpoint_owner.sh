@@ -43,6 +43,7 @@ in_use()
 {
 	in_use_name=$1 in_use_who=$2 in_use_job=$3
 	shift 3
+	rm -f err
 	"$@" >out 2>err </dev/null &
 	second=$!
 	until test -s err || ! kill -0 "$second"; do sleep 0.02; done

@@ -69,6 +69,7 @@ test_options()
 	--preset '10m' is not known|--preset 10m --data $text
 	--preset needs a value|--preset=
 	--data needs a value|--data=
+	--checkpoint has a name of 1001 bytes; choose one of at most 1000|--checkpoint $(printf %1001s | tr ' ' x)
 	--tokens needs a value|--tokens=
 	--log needs a value|--log=
 	--bogus is not an option|--bogus
@@ -137,6 +138,9 @@ test_help()
 		tag-- == 1' | grep -v '^\.T' |
 		grep -o -e '^[A-Z].*' -e '--[a-z0-9-]*' >manual
 	check 'the manual has them in the same order' diff shown manual
+	refuses 'a line break in --checkpoint, which would forge a manifest' 2 \
+		"--checkpoint 'x?--lr 5' has a line break or another" \
+		"$train" --checkpoint "$(printf 'x\n--lr 5')"
 	call timeout 60 "$train" --help --bogus
 	equal 'what follows --help is not read' 0 "$status"
 }

@@ -45,6 +45,12 @@ test_tokens()
 	declines 'tokens of nothing' 'there are no tokens' made/x empty empty
 	declines 'tokens into no folder' 'No such file' none/x first
 	declines 'tokens into a folder' 'made is not a regular file' made first
+	cp first made/first
+	declines 'tokens into what is to be read' 'made/first is there, and is no' \
+		made/first rest
+	check 'leaves that' cmp first made/first
+	call "$python" "$tokens" made/tokens rest
+	equal 'replaces a token file' 0 "$status"
 	mkfifo made/pipe
 	declines 'tokens into a pipe' 'is not a regular file' made/pipe first
 	check 'leaves the pipe' test -p made/pipe

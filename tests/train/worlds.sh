@@ -216,12 +216,12 @@ test_trouble()
 		refused "$name" "$want" "$words" $n "$train" $arguments
 	done <<-END
 	all ranks' bad option is one sentence|2|--steps 'x'|3|--steps x
-	all ranks' missing data is one sentence|1|--data none|3|--data none
+	all ranks' missing data is one sentence|2|--data none|3|--data none
 	a batch that the ranks do not divide|2|--global-batch|3|--data $text --batch 1 --global-batch 8
 	a deterministic world of three|2|power of two|3|--data $text --deterministic --global-batch 8
 	more ranks than granules|2|--global-batch|4|--data $text --deterministic --global-batch 2
 	END
-	refused "one rank's missing data names the rank" 1 'rank 1 on' \
+	refused "one rank's missing data names the rank" 2 'rank 1 on' \
 		3 "$top/tests/by_rank" "$train" --data "$text" // --data none
 	refused "one rank's bad option names the rank" 2 'rank 1 on' \
 		2 "$top/tests/by_rank" "$train" // --bogus

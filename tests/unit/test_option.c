@@ -134,6 +134,8 @@ ParameterizedTestParameters(option, refuses)
 		{ "--text", "--text needs a value; see prog --help" },
 		{ "-w", "-w needs a value; see prog --help" },
 		{ "--text=", "--text needs a value that is not empty" },
+		{ "--text=x\n--flag=on", "--text 'x?--flag=on' has a line break "
+			"or another control character; choose one without" },
 		{ "--flag=1", "--flag=1: --flag takes no value; leave it "
 			      "out" },
 		{ "-f1", "-f1: --flag takes no value; leave it out" },
@@ -175,6 +177,40 @@ ParameterizedTest(struct refusal *row, option, refuses)
 	cr_expect_eq(error.code, DDP_ERROR_ARGUMENT);
 	cr_expect_str_eq(error.text, row->error, "%s: %s", row->words,
 			 error.text);
+}
+
+/* Lines that describe options set those that they name, and no others. */
+Test(option, recalls)
+{
+	char lines[] = "--text x\n--unknown 3\n--flags on\n--flag on\nwords\n"
+		       "--whole -\n--size 3072\n";
+	struct options options = { .size = 1 };
+	struct ddp_error error = { 0 };
+	uint64_t recalled = 0;
+
+	cr_assert_eq(tool_options_recall(&table, lines, 0, &options, &recalled,
+					 &error), 0, "%s", error.text);
+	cr_expect_str_eq(options.text, "x");
+	cr_expect(options.flag);
+	cr_expect_eq(options.size, 3072);
+	/* Rows 0, 2, 6 and 7: --text, --flag, --whole and --size */
+	cr_expect_eq(recalled, 1 << 0 | 1 << 2 | 1 << 6 | 1 << 7);
+}
+
+Test(option, recalls_all_but_some)
+{
+	char lines[] = "--text x\n--size 3072\n", wrong[] = "--size 1T\n";
+	struct options options = { .size = 1 };
+	struct ddp_error error = { 0 };
+	uint64_t recalled = 0;
+
+	cr_assert_eq(tool_options_recall(&table, lines, 1 << 7, &options,
+					 &recalled, &error), 0);
+	cr_expect_eq(options.size, 1);
+	cr_expect_eq(recalled, 1 << 0);
+	cr_expect_eq(tool_options_recall(&table, wrong, 0, &options, &recalled,
+					 &error), -1);
+	cr_expect_eq(recalled, 1 << 0);
 }
 
 Test(option, asks_for_help)

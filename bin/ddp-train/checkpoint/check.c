@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ranks check a checkpoint together: each reads some of its shards. */
+/*
+ * The ranks read a checkpoint together: each checks some of its shards, and then
+ * loads what it updates.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -10,6 +13,7 @@
 #include "ddp.h"
 #include "layout/clock.h"
 #include "layout/error.h"
+#include "trainer.h"
 #include "world.h"
 
 /* What a rank tells the others. */
@@ -31,7 +35,6 @@ static void meet(struct check *check)
 	collective->table->agree(collective, &check->mine, check->all,
 				 sizeof(check->mine));
 	check->met = ddp_clock_seconds();
-	ddp_heartbeat();
 }
 
 /* Each second, so that no rank that reads is missed by those that have read. */
@@ -39,8 +42,10 @@ static void pause_check(void *context)
 {
 	struct check *check = context;
 
-	if (ddp_clock_seconds() - check->met >= 1)
-		meet(check);
+	if (ddp_clock_seconds() - check->met < 1)
+		return;
+	meet(check);
+	ddp_heartbeat();
 }
 
 /* Whether all ranks go on from one and the same step. */
@@ -64,6 +69,16 @@ static bool are_done(const struct check *check)
 	return done;
 }
 
+/* This rank has read its part: meet those that still read. */
+static void wait_for_others(struct check *check)
+{
+	check->mine.done = true;
+	do {
+		meet(check);
+		ddp_heartbeat();
+	} while (!are_done(check));
+}
+
 /* All shards, and what the first rank that has found one broken says. */
 static int check_shards(struct check *check, const struct options *options,
 			struct ddp_error *error)
@@ -75,10 +90,7 @@ static int check_shards(struct check *check, const struct options *options,
 
 	load_check(options->checkpoint, options->from, collective->rank,
 		   collective->size, &pause, &mine);
-	check->mine.done = true;
-	do
-		meet(check);
-	while (!are_done(check));
+	wait_for_others(check);
 	if (world_share_errors(collective, &mine, &cause) == 0)
 		return 0;
 	if (cause.code != DDP_ERROR_ARGUMENT)
@@ -89,21 +101,42 @@ static int check_shards(struct check *check, const struct options *options,
 	return 1;
 }
 
+/* Ends all ranks where there is no memory, as the others wait for this one. */
+static void begin(struct check *check, struct collective *collective,
+		  const struct manifest *from)
+{
+	*check = (struct check){
+		.collective = collective,
+		.mine = { .step = from ? from->step : 0, .resumes = from },
+		.all = calloc((size_t)collective->size, sizeof(*check->all))
+	};
+	if (!check->all)
+		collective->table->abort(collective, "no memory to read a "
+					 "checkpoint");
+	meet(check);
+}
+
+int checkpoint_load(const struct options *options, struct trainer *trainer,
+		    struct ddp_error *error)
+{
+	struct check check;
+	const struct load_pause pause = { pause_check, &check };
+	int result;
+
+	begin(&check, trainer->collective, options->from);
+	result = load_state(options, trainer, &pause, error);
+	wait_for_others(&check);
+	free(check.all);
+	return result;
+}
+
 int checkpoint_check(struct collective *collective,
 		     const struct options *options, struct ddp_error *error)
 {
-	const struct manifest *from = options ? options->from : NULL;
-	struct check check = {
-		.collective = collective,
-		.mine = { .step = from ? from->step : 0, .resumes = from }
-	};
+	struct check check;
 	int result = 0;
 
-	check.all = calloc((size_t)collective->size, sizeof(*check.all));
-	if (!check.all)
-		collective->table->abort(collective, "no memory to check a "
-					 "checkpoint");
-	meet(&check);
+	begin(&check, collective, options ? options->from : NULL);
 	if (is_common(&check))
 		result = check_shards(&check, options, error);
 	free(check.all);

@@ -30,15 +30,15 @@ enum {
 
 /*
  * Make the folder and take it for this run, whose random name is id: see
- * owner.h. *stop: a rank got a signal, so that all are to end. Collective, also
- * where options are bad and dir is NULL. Returns 0, or -1 with error set on the
- * ranks that have one.
+ * owner.h. *stop: a rank got a signal, so that all are to end. Collective: a
+ * rank whose options are bad calls checkpoint_must_stop() meanwhile. Returns 0,
+ * or -1 with error set on the ranks that have one.
  */
 int checkpoint_meet(struct collective *collective,
 		    const struct options *options, char id[CHECKPOINT_ID],
 		    bool *stop, struct ddp_error *error);
 
-/* Before the first step: whether a rank got a signal. Collective. */
+/* Before the first step: whether any rank got a signal. Collective. */
 bool checkpoint_must_stop(struct collective *collective);
 
 /*
@@ -73,9 +73,10 @@ int checkpoint_compare(const struct options *options, const char *data,
 void checkpoint_print_begin(const struct options *options);
 
 /*
- * load.c: the masters and moments that this rank updates, the count of updates
- * and the loss scale. What operators read is not set: on all ranks,
- * trainer_share_parameters() is to follow. Returns 0, or -1 with error set.
+ * check.c: read the masters and moments that this rank updates, the count of
+ * updates and the loss scale. What operators read is not set: on all ranks,
+ * trainer_share_parameters() is to follow. Collective. Returns 0, or -1 with
+ * error set on the ranks that have one.
  */
 int checkpoint_load(const struct options *options, struct trainer *trainer,
 		    struct ddp_error *error);

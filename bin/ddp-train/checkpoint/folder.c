@@ -155,6 +155,11 @@ uint64_t folder_find_unfinished(const char *dir, uint64_t step)
 	return found;
 }
 
+int folder_sync_open(int fd)
+{
+	return fsync(fd) < 0 && errno != EINVAL ? -1 : 0;
+}
+
 int folder_sync(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -162,7 +167,7 @@ int folder_sync(const char *path)
 
 	if (fd < 0)
 		return -1;
-	result = fsync(fd);
+	result = folder_sync_open(fd);
 	cause = errno;
 	close(fd);
 	errno = cause;
@@ -235,7 +240,7 @@ static int remove_step(const char *dir, uint64_t step)
 	if (folder < 0)
 		return -1;
 	if ((unlinkat(folder, FOLDER_MANIFEST, 0) < 0 && errno != ENOENT) ||
-	    fsync(folder) < 0) {
+	    folder_sync_open(folder) < 0) {
 		close(folder);
 		return -1;
 	}
@@ -257,7 +262,8 @@ void folder_remove_file(const char *dir, uint64_t step, const char *name)
 
 /* Of steps, the last one first; -1: one of them cannot be read or removed. */
 static int prune_steps(const struct folder_prune *prune,
-		       const uint64_t *steps, int count)
+		       const uint64_t *steps, int count,
+		       void (*note)(void *), void *context)
 {
 	uint64_t kept = 0;
 
@@ -273,16 +279,18 @@ static int prune_steps(const struct folder_prune *prune,
 			kept++;
 		else if (remove_step(prune->dir, steps[i]) < 0)
 			return -1;
+		note(context);
 	}
 	return count < 0 ? -1 : 0;
 }
 
-void folder_prune(const struct folder_prune *prune)
+void folder_prune(const struct folder_prune *prune, void (*note)(void *),
+		  void *context)
 {
 	uint64_t *steps;
 	int count = list_all(prune->dir, &steps);
 
-	if (prune_steps(prune, steps, count) == 0)
+	if (prune_steps(prune, steps, count, note, context) == 0)
 		clean(folder_open(prune->dir, prune->step), STEP_FILES,
 		      prune->id);
 	free(steps);

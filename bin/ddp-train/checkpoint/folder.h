@@ -35,8 +35,12 @@ uint64_t folder_find_unfinished(const char *dir, uint64_t step);
 int folder_open(const char *dir, uint64_t step);
 int folder_make(const char *dir, uint64_t step);
 
-/* Sync a folder. Returns 0, or -1 with errno set. */
+/*
+ * Sync a folder, where its file system can do that. Returns 0, or -1 with errno
+ * set.
+ */
 int folder_sync(const char *path);
+int folder_sync_open(int fd);
 
 /*
  * What is done once step N is committed: leave `keep` checkpoints, remove the
@@ -54,8 +58,12 @@ struct folder_prune {
 	const char *id;			/* of the run */
 };
 
-/* Ends at the first folder that cannot be read or removed. */
-void folder_prune(const struct folder_prune *prune);
+/*
+ * Ends at the first folder that cannot be read or removed; calls note() after
+ * each.
+ */
+void folder_prune(const struct folder_prune *prune, void (*note)(void *),
+		  void *context);
 
 /* Remove a file of a save that has failed, and the folder if it is empty. */
 void folder_remove_file(const char *dir, uint64_t step, const char *name);

@@ -24,7 +24,7 @@
 struct reader {
 	struct trainer *trainer;
 	struct state state;
-	const struct load_pause *pause;	/* NULL: none */
+	const struct load_pause *pause;
 	bool skipped;			/* values of the shard were not read */
 	struct crc *crc;
 	float *piece;			/* [PIECE] */
@@ -91,8 +91,7 @@ static int read_range(struct reader *reader, int fd, int index,
 				    part, reader->piece);
 		else
 			ddp_heartbeat();
-		if (reader->pause)
-			reader->pause->call(reader->pause->context);
+		reader->pause->call(reader->pause->context);
 	}
 	return 0;
 }
@@ -241,11 +240,11 @@ static void restore_scale(struct trainer *trainer,
 	trainer_set_state(trainer, &state);
 }
 
-int checkpoint_load(const struct options *options, struct trainer *trainer,
-		    struct ddp_error *error)
+int load_state(const struct options *options, struct trainer *trainer,
+	       const struct load_pause *pause, struct ddp_error *error)
 {
 	const struct manifest *manifest = options->from;
-	struct reader reader = { .trainer = trainer };
+	struct reader reader = { .trainer = trainer, .pause = pause };
 	struct ddp_error cause = { 0 };
 
 	state_list(trainer, &reader.state);
@@ -253,11 +252,15 @@ int checkpoint_load(const struct options *options, struct trainer *trainer,
 			  error) < 0)
 		return -1;
 	if (read_shards(&reader, options->checkpoint, manifest, 0, 1,
-			&cause) < 0)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--resume: %s/"
-				     "step-%" PRIu64 " has changed since it "
-				     "was checked: %s", options->checkpoint,
-				     manifest->step, cause.text);
-	restore_scale(trainer, manifest);
-	return 0;
+			&cause) == 0) {
+		restore_scale(trainer, manifest);
+		return 0;
+	}
+	if (cause.code != DDP_ERROR_ARGUMENT)
+		return load_refuse(options->checkpoint, manifest->step, &cause,
+				   error);
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--resume: %s/step-%"
+			     PRIu64 " has changed since it was checked: %s; "
+			     "see who writes there, and start again",
+			     options->checkpoint, manifest->step, cause.text);
 }

@@ -10,6 +10,8 @@
 struct ddp_error;
 struct manifest;
 struct manifest_shard;
+struct options;
+struct trainer;
 
 /* What is called after each piece that is read. */
 struct load_pause {
@@ -34,6 +36,10 @@ int load_find(const char *dir, struct manifest *manifest,
 int load_check(const char *dir, const struct manifest *manifest, int first,
 	       int step, const struct load_pause *pause,
 	       struct ddp_error *error);
+
+/* Read options->from: see checkpoint_load(). */
+int load_state(const struct options *options, struct trainer *trainer,
+	       const struct load_pause *pause, struct ddp_error *error);
 
 /* A shard that has another size is broken: -1 with error set. */
 int load_compare_size(const struct manifest *manifest,

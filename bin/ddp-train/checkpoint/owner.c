@@ -208,9 +208,7 @@ int owner_take(const char *dir, const char id[OWNER_ID],
 		return refuse_write(dir, error);
 	describe(&mine, id);
 	locked = lock_owner(dir, fd);
-	if (locked == 0) {
-		folder_sweep(dir);
-	} else if (locked > 0) {
+	if (locked > 0) {
 		read_owner(fd, &other);
 		if (!is_later_attempt(&mine, &other)) {
 			close(fd);
@@ -221,15 +219,18 @@ int owner_take(const char *dir, const char id[OWNER_ID],
 		}
 		warn(dir, "the lock of this job's attempt before is still "
 		     "held; going on, as Slurm has ended that", "");
-	} else {
+	} else if (locked < 0) {
 		warn(dir, "another run that saves there is noticed late, as "
 		     "locks do not work: ", strerror(errno));
 	}
-	if (write_owner(fd, &mine))
-		return 0;
-	refuse_write(dir, error);
-	close(fd);
-	return -1;
+	if (!write_owner(fd, &mine)) {
+		refuse_write(dir, error);
+		close(fd);
+		return -1;
+	}
+	if (locked == 0)
+		folder_sweep(dir);
+	return 0;
 }
 
 /* Opening a folder asks an NFS server anew what is in it. */
@@ -252,10 +253,12 @@ int owner_see(const char *dir, const char id[OWNER_ID],
 {
 	struct late late = { 0 };
 	struct owner owner;
+	int cause;
 
 	do {
 		int fd = open_owner(dir, O_RDONLY);
 
+		cause = fd < 0 ? errno : 0;
 		owner.id[0] = '\0';
 		if (fd >= 0) {
 			read_owner(fd, &owner);
@@ -265,6 +268,11 @@ int owner_see(const char *dir, const char id[OWNER_ID],
 			return 0;
 		refresh(dir);
 	} while (late_wait(&late));
+	if (cause && cause != ENOENT)
+		return ddp_error_set(error, find_path_code(cause),
+				     "--checkpoint %s: cannot be read: %s; "
+				     "name a folder that all nodes can read",
+				     dir, strerror(cause));
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--checkpoint %s is "
 			     "not the folder that rank 0 has by this name; "
 			     "name one that all nodes share", dir);

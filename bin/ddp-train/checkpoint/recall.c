@@ -11,6 +11,7 @@
 #include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
 #include "layout/error.h"
+#include "layout/text.h"
 #include "option_rows.h"
 
 enum { TEXT_SIZE = 4096 };
@@ -63,14 +64,18 @@ static const char *find_value(const char *lines, const char *name, char *value,
 	return NULL;
 }
 
-/* Whether a row's value is another one now; both values. */
+/* Whether a row's value is another one now; both values, printable. */
 static bool has_changed(const struct options *options, const char *now,
 			enum option_name name, char had[256], char has[256])
 {
 	const char *row = train_options.rows[name].name;
 
-	return find_value(options->from->options, row, had, 256) &&
-	       find_value(now, row, has, 256) && strcmp(had, has) != 0;
+	if (!find_value(options->from->options, row, had, 256) ||
+	    !find_value(now, row, has, 256) || strcmp(had, has) == 0)
+		return false;
+	ddp_text_quote(had);
+	ddp_text_quote(has);
+	return true;
 }
 
 int checkpoint_recall(struct options *options, uint64_t given,

@@ -195,7 +195,7 @@ void saver_destroy(struct saver *saver)
 {
 	if (!saver)
 		return;
-	/* That of a rank where another one has failed may hang. */
+	/* If another rank has failed, this one may still write, or hang. */
 	while (saver->writer && !writer_wait(saver->writer))
 		look(saver);
 	writer_destroy(saver->writer);
@@ -333,11 +333,14 @@ bool saver_must_stop(const struct saver *saver)
 static void begin(struct saver *saver, uint64_t step, uint64_t bad_steps)
 {
 	struct trainer *trainer = saver->plan.trainer;
-	struct state *state = &saver->state;
+	struct collective *collective = saver->plan.collective;
+	const struct state *state = &saver->state;
 	const struct step_state *last = &trainer->host_state[step % 2];
+	struct ddp_error error = { 0 };
 
-	state_list(trainer, state);
-	state_copy(trainer, trainer->snapshot);
+	/* The other ranks do not know. */
+	if (state_copy(trainer, state, trainer->snapshot, &error) < 0)
+		collective->table->abort(collective, error.text);
 	begin_manifest(saver, step, last, bad_steps);
 	saver->phase = PHASE_WRITING;
 	saver->left_out = false;

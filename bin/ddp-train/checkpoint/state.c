@@ -127,14 +127,12 @@ static float *copy_state(struct trainer *trainer, const struct state *state,
 	return to;
 }
 
-void state_copy(struct trainer *trainer, void *to)
+int state_copy(struct trainer *trainer, const struct state *state, void *to,
+	       struct ddp_error *error)
 {
-	struct state state;
-
-	state_list(trainer, &state);
-	for (int index = 0; index < state.count; index++)
-		to = copy_state(trainer, &state, index, to);
-	trainer->device.table->check(&trainer->device, NULL);
+	for (int index = 0; index < state->count; index++)
+		to = copy_state(trainer, state, index, to);
+	return trainer->device.table->check(&trainer->device, error);
 }
 
 void state_write(struct trainer *trainer, const struct state *state, int index,

@@ -8,6 +8,7 @@
 
 #include "bucket.h"
 
+struct ddp_error;
 struct trainer;
 
 enum { STATE_PARTS = 3 };
@@ -32,8 +33,12 @@ void state_list(const struct trainer *trainer, struct state *state);
 /* Bytes of this rank's part. */
 size_t state_count_bytes(const struct state *state);
 
-/* Copy this rank's part, state after state, to host memory. */
-void state_copy(struct trainer *trainer, void *to);
+/*
+ * Copy this rank's part, state after state, to host memory. Returns 0, or -1
+ * with error set if the device failed.
+ */
+int state_copy(struct trainer *trainer, const struct state *state, void *to,
+	       struct ddp_error *error);
 
 /*
  * Of values from host memory, write into a state those that this rank updates.

@@ -29,25 +29,44 @@ struct writer {
 	pthread_cond_t changed;
 	bool busy, ending;
 	struct writer_job job;
-	size_t written;			/* bytes of the job so far */
-	size_t seen;			/* of them, by has_grown() */
+	uint64_t progress;		/* pieces written, shards seen, ... */
+	uint64_t seen;			/* of it, by has_grown() */
 	struct crc *crc;
 	uint32_t sum;			/* of the last job */
 	struct ddp_error error;		/* likewise */
 };
 
 /*
- * The disk may begin, and is waited for where it is far behind, so that what
- * counts as written is, and fsync() waits for little; where it cannot, longer.
+ * Start writing each piece to the disk, and wait for the one 64 MiB before it:
+ * then fsync() has little left to do. Returns 0, or -1 with errno set: the
+ * kernel tells an error once, so that fsync() would not tell it again.
  */
-static void start_disk(int fd, size_t done, size_t count)
+static int start_disk(int fd, size_t done, size_t count)
 {
-	sync_file_range(fd, (off_t)done, (off_t)count, SYNC_FILE_RANGE_WRITE);
-	if (done >= BEHIND_BYTES)
-		sync_file_range(fd, (off_t)(done - BEHIND_BYTES), PIECE_BYTES,
-				SYNC_FILE_RANGE_WAIT_BEFORE |
-				SYNC_FILE_RANGE_WRITE |
-				SYNC_FILE_RANGE_WAIT_AFTER);
+	int result = sync_file_range(fd, (off_t)done, (off_t)count,
+				     SYNC_FILE_RANGE_WRITE);
+
+	if (result == 0 && done >= BEHIND_BYTES)
+		result = sync_file_range(fd, (off_t)(done - BEHIND_BYTES),
+					 PIECE_BYTES,
+					 SYNC_FILE_RANGE_WAIT_BEFORE |
+					 SYNC_FILE_RANGE_WRITE |
+					 SYNC_FILE_RANGE_WAIT_AFTER);
+	/* Not all file systems can do this; fsync() then waits for longer. */
+	if (result < 0 && (errno == ENOSYS || errno == EINVAL ||
+			   errno == ESPIPE || errno == EOPNOTSUPP))
+		return 0;
+	return result;
+}
+
+/* So that others see progress. */
+static void note_progress(void *context)
+{
+	struct writer *writer = context;
+
+	pthread_mutex_lock(&writer->mutex);
+	writer->progress++;
+	pthread_mutex_unlock(&writer->mutex);
 }
 
 /* The sum and the file, piece by piece; -1 with errno set. */
@@ -66,12 +85,11 @@ static int write_pieces(struct writer *writer, int fd)
 			continue;
 		if (count < 0)
 			return -1;
-		start_disk(fd, done, (size_t)count);
+		if (start_disk(fd, done, (size_t)count) < 0)
+			return -1;
 		crc_add(writer->crc, bytes + done, (size_t)count);
 		done += (size_t)count;
-		pthread_mutex_lock(&writer->mutex);
-		writer->written = done;
-		pthread_mutex_unlock(&writer->mutex);
+		note_progress(writer);
 	}
 	return fsync(fd);
 }
@@ -114,7 +132,7 @@ static int write_synced(struct writer *writer, int folder)
 	beside = ddp_text_finish(&text);
 	errno = ENOMEM;
 	if (beside && write_file(writer, folder, beside) == 0)
-		result = fsync(folder);
+		result = folder_sync_open(folder);
 	if (result == 0 && job->commits)
 		result = folder_sync(job->dir);
 	free(beside);
@@ -172,9 +190,11 @@ static int check_commit(struct writer *writer, int folder)
 
 	if (owner_check(job->dir, job->id, &writer->error) < 0)
 		return -1;
-	for (int i = 0; i < manifest->shard_count; i++)
+	for (int i = 0; i < manifest->shard_count; i++) {
 		if (check_shard(writer, folder, &manifest->shards[i]) < 0)
 			return -1;
+		note_progress(writer);
+	}
 	return 0;
 }
 
@@ -199,7 +219,7 @@ static void do_job(struct writer *writer)
 		return;
 	writer->sum = crc_read(writer->crc);
 	if (job->commits)
-		folder_prune(&job->prune);
+		folder_prune(&job->prune, note_progress, writer);
 }
 
 static void *run(void *context)
@@ -254,8 +274,8 @@ struct writer *writer_create(struct ddp_error *error)
 	if (!cause)
 		return writer;
 	ddp_error_set(error, DDP_ERROR_SYSTEM, "no thread to write "
-		      "checkpoints: %s; allow more processes (ulimit -u)",
-		      strerror(cause));
+		      "checkpoints: %s; allow more %s", strerror(cause),
+		      cause == ENOMEM ? "memory" : "processes (ulimit -u)");
 	crc_destroy(crc);
 	free(writer);
 	return NULL;
@@ -265,8 +285,6 @@ void writer_begin(struct writer *writer, const struct writer_job *job)
 {
 	pthread_mutex_lock(&writer->mutex);
 	writer->job = *job;
-	writer->written = 0;
-	writer->seen = 0;
 	writer->busy = true;
 	pthread_cond_broadcast(&writer->changed);
 	pthread_mutex_unlock(&writer->mutex);
@@ -304,8 +322,8 @@ bool writer_has_grown(struct writer *writer)
 	bool grown;
 
 	pthread_mutex_lock(&writer->mutex);
-	grown = writer->written != writer->seen;
-	writer->seen = writer->written;
+	grown = writer->progress != writer->seen;
+	writer->seen = writer->progress;
 	pthread_mutex_unlock(&writer->mutex);
 	return grown;
 }

@@ -44,7 +44,7 @@ bool writer_is_idle(struct writer *writer);
  */
 bool writer_wait(struct writer *writer);
 
-/* Whether the job has written more since the last call. */
+/* Whether a job has made progress since the last call. */
 bool writer_has_grown(struct writer *writer);
 
 /* The path of the file that the job makes, the caller's to free; or NULL. */

@@ -52,10 +52,4 @@ INLINE void round_row(enum device_type type, const float *x, int count,
 		save(type, to, i, x[i]);
 }
 
-/* Where value i of x is. */
-INLINE void *value_at(enum device_type type, const void *x, size_t i)
-{
-	return (char *)x + i * device_type_bytes(type);
-}
-
 #endif
