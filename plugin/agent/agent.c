@@ -267,7 +267,9 @@ void ddp_agent_run(struct ddp_agent *agent)
 	ddp_talk_begin(agent);
 	ddp_talk_serve(agent);
 	ddp_step_begin(agent);
-	ddp_cause_begin(agent);
+	/* Tasks may have ended before this began: in the order of the notes. */
+	while (read_note(agent))
+		;
 	while (!is_over(agent)) {
 		wait_for(agent, fds);
 		serve(agent, fds);

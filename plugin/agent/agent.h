@@ -2,7 +2,7 @@
 /*
  * The agent: a process of the user's beside the tasks of a node, until the last
  * of them has ended. It is made before their programs start, so that it misses
- * none, and works from when the one does of the task that has made it. It tells
+ * none, and sleeps until the program of the task that made it starts. It tells
  * the step's supervisor (lib/watch) how each task ended, and kills what is left
  * of the step on this node when the supervisor says so, or is lost. Where there
  * is no supervisor it only prints one line, if the first task that fails has

@@ -91,6 +91,7 @@ static int open_files(void)
 		if (agent.tasks[i].pidfd < 0)
 			return -1;
 	}
+	ddp_cause_begin(&agent);
 	return 0;
 }
 

@@ -89,7 +89,7 @@ static void close_fds(const int fds[DDP_NOTE_FDS])
 			close(fds[i]);
 }
 
-/* Fails only if the process has just ended; another will be note. */
+/* Fails only if the process has just ended; another gets it then. */
 static void hand_over(const struct ddp_tee *tee, const struct stream *stream)
 {
 	int count = 0;
@@ -111,9 +111,10 @@ static int run(void *argument)
 }
 
 /*
- * A thread that becomes a process: it leaves that its stack and all that libc
- * keeps for a thread, such as errno. Nobody joins it, so that libc gives these
- * to no other; and it ends without libc, which would free them.
+ * A thread that becomes a process, which keeps its stack and all that libc has
+ * for a thread, such as errno. Nobody joins it, so that libc gives these to no
+ * other; and it ends without libc, which would free them. The kernel must not
+ * clear its number there, by which libc's locks know who has them.
  */
 static void *make_process(void *argument)
 {
@@ -122,6 +123,7 @@ static void *make_process(void *argument)
 
 	tee->pid = clone(run, stack + STACK_SIZE, CLONE_VM | SIGCHLD, tee);
 	sem_post(&tee->made);
+	syscall(SYS_set_tid_address, NULL);
 	syscall(SYS_exit, 0);
 	return NULL;
 }

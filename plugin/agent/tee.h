@@ -3,9 +3,9 @@
  * The tee, ddp-tee: a process of the agent's beside the tasks of a node. It
  * copies what they print to Slurm and to logs, and keeps the last lines of each
  * task's standard error. It has the agent's memory, but descriptors of its own.
- * All here is called by the agent, which keeps every descriptor too: if the tee
- * is killed, another goes on; if the agent is killed, the tee goes on until the
- * last writer ends.
+ * All here is called by the agent, which keeps every descriptor too: if somebody
+ * kills the tee, another goes on; if somebody kills the agent, the tee goes on
+ * until the last writer ends. Where memory is short the kernel kills both.
  */
 #ifndef DDP_AGENT_TEE_H
 #define DDP_AGENT_TEE_H
