@@ -103,19 +103,23 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
  * that, too, slurmstepd says that it is cancelled, but srun says it before:
  * "srun: launch/slurm: _step_signal: Terminating StepId=7.0". Where others cancel
  * the step, its ranks end only then, and so srun says it later. That may be said
- * before an agent has told the step's number.
+ * before an agent has told the step's number. srun -Q leaves it out, but not
+ * that a rank has failed.
  */
 static void notice_end(struct ddp_sieve *sieve)
 {
 	static const char words[] = "Terminating StepId=";
 	bool own = sieve->job_id == 0 ? has(sieve, words) :
 		   names_step(sieve, words);
+	bool failed = sieve->failed.length > 0;
 
 	if (sieve->ends != DDP_SIEVE_GOES_ON)
 		return;
-	if (sieve->cancelled || sieve->aborted) {
+	if (sieve->quiet && sieve->cancelled && failed)
+		own = true;
+	else if (sieve->cancelled || sieve->aborted)
 		sieve->ends = DDP_SIEVE_OTHERS;
-	} else if (own && sieve->failed.length > 0) {
+	if (sieve->ends == DDP_SIEVE_GOES_ON && own && failed) {
 		sieve->ends = DDP_SIEVE_SRUN;
 		sieve->reason = sieve->failed.length;
 	}

@@ -18,6 +18,8 @@
  */
 struct ddp_sieve {
 	bool holds;
+	bool quiet;			/* srun -Q: it does not say that it ends
+					 * the step */
 	uint32_t job_id, step_id;	/* the step's own; 0: not known yet */
 	bool cancelled;			/* slurmstepd has said that it is */
 	bool aborted;			/* srun has, perhaps of another step */

@@ -14,21 +14,35 @@
 #define PASSED PROGRAM ": preflight passed"
 #define FAILED PROGRAM ": preflight failed: "
 #define EXCLUDE "--exclude="
-/* The supervisor's words: "slurm-ddp: node n2 was lost first, after ..." */
-#define NODE "slurm-ddp: node "
-#define LOST " was lost first,"
+/*
+ * What the supervisor says: "slurm-ddp: node n2 was lost first, after ..." and
+ * "slurm-ddp: nodes n[3-4] were lost first, ..."
+ */
+static const struct {
+	const char *node, *lost;
+} sentences[] = {
+	{ "slurm-ddp: node ", " was lost first," },
+	{ "slurm-ddp: nodes ", " were lost first," },
+};
 
-/* A node that was lost; *length is that of its name. NULL: the line has none. */
+/* The nodes that were lost; *length is that of the list. NULL: none are named. */
 static const char *find_lost(const char *line, int *length)
 {
-	const char *end;
+	const char *begin, *end;
+	size_t i;
 
-	if (strncmp(line, NODE, strlen(NODE)) != 0)
-		return NULL;
-	line += strlen(NODE);
-	end = line + strcspn(line, " \n");
-	*length = (int)(end - line);
-	return strncmp(end, LOST, strlen(LOST)) == 0 ? line : NULL;
+	for (i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+		if (strncmp(line, sentences[i].node,
+			    strlen(sentences[i].node)) != 0)
+			continue;
+		begin = line + strlen(sentences[i].node);
+		end = begin + strcspn(begin, " \n");
+		*length = (int)(end - begin);
+		if (strncmp(end, sentences[i].lost,
+			    strlen(sentences[i].lost)) == 0)
+			return begin;
+	}
+	return NULL;
 }
 
 /* srun --label puts the rank in front. */
@@ -107,7 +121,8 @@ struct ddp_hostlist *ddp_findings_unfit(const char *text)
 bool ddp_findings_may_hold(const char *text)
 {
 	static const char *const words[] = {
-		LOST, " has not come to the master", " answers no more",
+		" lost first,", " has not come to the master",
+		" answers no more",
 	};
 	size_t i;
 

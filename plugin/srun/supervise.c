@@ -90,6 +90,7 @@ bool ddp_supervise(void)
 {
 	struct ddp_supervisor supervisor = {
 		.pty = ddp_cli_isset("pty"),
+		.quiet = ddp_cli_isset("quiet"),
 		.kill = ddp_supervise_ends(),
 		.alone = ddp_rerun_added("SLURM_KILL_BAD_EXIT") &&
 			 ddp_supervise_alone(),

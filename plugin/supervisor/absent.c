@@ -91,8 +91,7 @@ static void find_unlaunched(struct ddp_attempt *attempt, int64_t now_ns)
 	free(lines);
 }
 
-/* ---- what srun does not say */
-
+/* Whether srun waits for nodes of which it says nothing. */
 static bool waits(const struct ddp_attempt *attempt, int64_t now_ns)
 {
 	const struct ddp_absent *absent = &attempt->absent;
@@ -215,16 +214,16 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 	const struct ddp_restart *restart = &attempt->wish->restart;
 	struct ddp_late *late = &attempt->absent.late;
 	struct ddp_late_node *node;
-	size_t i, waits = 0;
+	size_t i, others = 0;
 
 	for (i = 0; i < late->count; i++)
-		waits += !late->all[i].here &&
+		others += !late->all[i].here &&
 			 !ddp_late_is_lost(late, &late->all[i]);
 	for (i = 0; i < late->count; i++) {
 		node = &late->all[i];
 		if (!ddp_late_is_lost(late, node))
 			continue;
-		if (waits > 0 && restart->done < restart->max)
+		if (others > 0 && restart->done < restart->max)
 			say_absent(attempt, node);
 		else
 			lose(attempt, node->name, true, now_ns);

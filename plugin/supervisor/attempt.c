@@ -328,6 +328,7 @@ int ddp_attempt_run(struct ddp_attempt *attempt,
 	memset(attempt, 0, sizeof(*attempt));
 	attempt->wish = wish;
 	attempt->relay.in = -1;
+	attempt->relay.sieve.quiet = wish->quiet;
 	attempt->agents.listener = wish->listener;
 	attempt->agents.secret = secret;
 	attempt->agents.step = &attempt->step;

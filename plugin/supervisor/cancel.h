@@ -8,8 +8,8 @@
 void ddp_cancel_note(struct ddp_attempt *attempt, int64_t now_ns);
 
 /*
- * Whether it is clear if that explains the failure, as far as that is known by
- * now. Where slurmctld has to be asked, this asks it, and waits for nothing.
+ * Whether it is known by now if what Slurm has said explains the failure. Where
+ * slurmctld has to be asked, this asks it, and waits for nothing.
  */
 bool ddp_cancel_is_clear(struct ddp_attempt *attempt, int64_t now_ns);
 

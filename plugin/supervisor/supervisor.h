@@ -24,6 +24,7 @@
 /* What the user wants. */
 struct ddp_supervisor {
 	bool pty;		/* srun's stderr stays the terminal */
+	bool quiet;		/* srun says of itself only what is wrong */
 	bool kill;		/* a failure ends the step */
 	bool alone;		/* and Slurm leaves that to the supervisor */
 	bool own_job;		/* this srun makes its own job */
