@@ -3,6 +3,7 @@
 spawn.py -n NODES -g GPUS -nr NODE"""
 import argparse
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -33,9 +34,11 @@ def train(gpu, args):
     print(f"rank {rank} of {dist.get_world_size()}, GPU {gpu} of node "
           f"{args.nr} on {os.uname().nodename}: mean loss "
           f"{loss.item() / dist.get_world_size():.4f}")
-    # A thread of gloo's that still holds the loss when Python ends aborts it.
     dist.barrier()
     dist.destroy_process_group()
+    # Threads of gloo's that have not ended would abort a Python that ends.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def main():
