@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2034,SC2086 # variables of run; several arguments
-# Checkpoints of 16-bit runs: the loss scale, and how many updates, good steps
-# and bad ones there were.
+# Checkpoints of 16-bit runs: their types, the loss scale, and how many updates,
+# good steps and bad ones there were.
 
 # recorded NAME: what the manifest of step 10 says
 recorded()
@@ -62,4 +62,76 @@ test_resume_bad()
 	test "$status" -eq 1 && grep -q '^resumed from saved/step-2$' out &&
 		grep -q '^ddp-train: .* no longer a number at step 3' err
 	result $? 'and the next one, after a break, is the second in a row'
+}
+
+# retyped FROM TO OPTIONS...: ten steps in type FROM, and ten more in TO. What
+# is said of types is wanted, and the masters are those of the run that stays in
+# FROM: at step 11 its loss and norm are the same but for the noise of a type.
+retyped()
+{
+	retyped_from=$1 retyped_to=$2
+	shift 2
+	rm -rf saved log
+	call timeout 60 "$train" $twenty "$@" --dtype "$retyped_from" \
+		--checkpoint saved --checkpoint-every 10 --log reference.log
+	rm -r saved/step-20
+	call timeout 60 "$train" --data "$text" --checkpoint saved --resume \
+		--dtype "$retyped_to" --log log
+	grep '^--.*dtype\|^so ' out >had
+	test "$status" -eq 0 && grep -q '^resumed from saved/step-10$' out &&
+		diff wanted had >why
+	result $? "from $retyped_from to $retyped_to: it is said what changes"
+	for file in reference.log log; do
+		member loss 11 $file
+		member norm 11 $file
+	done | xargs printf '%s %s %s %s\n' >why
+	awk '{ loss = $3 / $1 - 1; norm = $4 / $2 - 1 }
+		END { exit NF != 4 || loss > 2^-9 || loss < -2^-9 ||
+			norm > 0.01 || norm < -0.01 }' why
+	result $? 'and the next step is that of a run without a change'
+}
+
+# The type is for one run to choose, as a checkpoint has fp32 alone.
+test_resume_types()
+{
+	cat >wanted <<-END
+	--dtype is fp16, was fp32
+	so the loss scale begins at 65536
+	--grad-dtype is fp16, was fp32
+	END
+	retyped fp32 fp16
+	equal 'and it does' 65536 "$(member loss_scale 11 log)"
+	for type in bf16 fp16; do
+		cat >wanted <<-END
+		--dtype is fp32, was $type
+		--grad-dtype is fp32, was $type
+		END
+		retyped $type fp32
+		equal 'which has no loss scale' '' "$(member loss_scale 11 log)"
+	done
+	# There gradients are fp32 in any case.
+	echo '--dtype is bf16, was fp32' >wanted
+	retyped fp32 bf16 --deterministic --global-batch 8
+	test_recalled_types
+}
+
+# Without --dtype both types are those of the checkpoint. Two batches of a step
+# show what their gradients are added up in.
+test_recalled_types()
+{
+	build_preload 'a run in bf16 that is killed goes on' || return 0
+	again="--data $text"
+	full_run 1 $exact --dtype bf16
+	same_half 1 1 $exact --dtype bf16
+	again="--data $text --batch 4"
+	half="$twenty --batch 4 --global-batch 8 --dtype bf16"
+	for type in bf16 fp32; do
+		full_run 1 $half --grad-dtype $type
+		bits reference.log >$type.bits
+		same_half 1 1 $half --grad-dtype $type
+		grep '^--' out >why
+		result $((! $?)) 'and nothing has changed'
+	done
+	cmp -s bf16.bits fp32.bits
+	result $((! $?)) 'which would show'
 }
