@@ -6,6 +6,7 @@ checkpoint_torch.py read DIR FILE     the held-out loss of what is saved there
 checkpoint_torch.py write DIR FILE    save a new GPT; its held-out loss
 checkpoint_torch.py copy DIR NEW      read, and write the same
 checkpoint_torch.py order DIR NEW     likewise; what it syncs and renames
+checkpoint_torch.py same DIR DIR      whether both have the same values
 """
 import os
 import sys
@@ -63,6 +64,16 @@ def refuse(folder, param):
     ddp_checkpoint.save(folder, dict(sorted(param.items())), heads=2)
 
 
+def is_same(*saved):
+    """The step, the updates and all tensors, none of which is all 0."""
+    one, other = ({(state, name): values for state in ("param", "m", "v")
+                   for name, values in each[state].items()} for each in saved)
+    return (len({(each["step"], each["updates"]) for each in saved}) == 1 and
+            one.keys() == other.keys() and
+            all(torch.equal(one[key], other[key]) and one[key].any()
+                for key in one))
+
+
 def main(what, folder, other):
     torch.manual_seed(3)
     net = parity.Gpt(parity.SHAPES["tiny"])
@@ -73,6 +84,8 @@ def main(what, folder, other):
         parity.perturb(net, torch.Generator().manual_seed(5))
         ddp_checkpoint.save(folder, net.state_dict(), heads=2)
         print("%.9g" % held_out_loss(net, other).item())
+    elif what == "same":
+        return not is_same(*map(ddp_checkpoint.load, (folder, other)))
     elif what == "refuse":
         refuse(folder, net.state_dict())
     else:
@@ -84,4 +97,4 @@ def main(what, folder, other):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

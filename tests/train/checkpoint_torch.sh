@@ -15,6 +15,29 @@ evaluation()
 	sed -n "s/^{\"step\":$1,\"eval_loss\":\([^}]*\)}$/\1/p" log
 }
 
+# The shards of four ranks have what one rank saves in one range. The 120576
+# values are 29.44 blocks, and each bucket has one block for each rank: of the
+# first seven buckets all four ranks have a part, of the rest two.
+test_torch_shards()
+{
+	needs_worlds 'checkpoints of several ranks in PyTorch' || return 0
+	rm -rf one four
+	set -- "$train" --data "$text" --steps 10 --eval-every 10 \
+		--deterministic
+	ranks 1 "$@" --checkpoint one --backend self
+	ranks 4 "$@" --checkpoint four --zero 1 --bucket-mib 0.05 --log log
+	evaluation 10 >one.losses
+	equal 'of four ranks each saves its parts' '4 30' \
+		"$(grep -c '^shard ' four/step-10/manifest) $(
+		grep -c '^range ' four/step-10/manifest)"
+	in_torch same one four
+	equal 'which PyTorch reads as one rank saves them' 0 "$status"
+	in_torch read four "$text"
+	cp out many.losses
+	close one.losses many.losses 1 1e-6
+	result $? 'and it has their loss'
+}
+
 # PyTorch does not save where ddp-train does.
 test_torch_lock()
 {
@@ -103,6 +126,7 @@ test_checkpoint_torch()
 	cmp -s out many.losses && test -s out
 	result $? 'PyTorch reads the checkpoint of a step that is named'
 	test_torch_lock
+	test_torch_shards
 	sed '1s/2$/1/' saved/step-20/manifest >older
 	cp -r saved older.saved
 	mv older older.saved/step-20/manifest
