@@ -7,6 +7,9 @@
  * scale.
  * loss: the device fails in a loss alone, which is an evaluation's.
  * logits: it fails in a product, which is a sample's after the last step.
+ * order: no fault, but a line with the order in which the host deals with the
+ * device: "+N" starts step N, "-N" looks for its results, and "wait" waits for
+ * all work.
  *
  * Each rank prints "rank N: " and the error of the run.
  */
@@ -29,15 +32,35 @@ static struct device_table fake;
 static const char *fault;
 static int at, steps;			/* the fault's; that came */
 static bool mine, failed;
+static char order[256];			/* what came so far */
+static int ends[2];			/* of which steps the events are */
 
 static bool is_now(const char *name)
 {
 	return mine && strcmp(fault, name) == 0 && steps >= at;
 }
 
+/* One that repeats the last one is left out. */
+static void note(const char *text)
+{
+	size_t length = strlen(order), part = strlen(text);
+
+	if (length < part || strcmp(order + length - part, text) != 0)
+		snprintf(order + length, sizeof(order) - length, "%s", text);
+}
+
+static void note_step(char what, int step)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), " %c%d", what, step);
+	note(text);
+}
+
 static void take_step(struct device *device, const struct op_step *op)
 {
 	steps++;
+	note_step('+', steps);
 	device_cpu.step(device, op);
 	if (is_now("norm"))
 		op->state->norm = nextafter(op->state->norm, 0);
@@ -62,6 +85,7 @@ static void multiply(struct device *device, const struct op_matmul *op)
 static int check(struct device *device, struct ddp_error *error)
 {
 	(void)device;
+	note(" wait");
 	if (!failed)
 		return 0;
 	if (error)
@@ -69,10 +93,19 @@ static int check(struct device *device, struct ddp_error *error)
 	return -1;
 }
 
+static void record(struct device *device, int event, enum device_queue queue)
+{
+	if (event >= BUCKET_EVENTS)
+		ends[event - BUCKET_EVENTS] = steps;
+	device_cpu.record(device, event, queue);
+}
+
 static int query(struct device *device, int event)
 {
-	(void)event;
-	return check(device, NULL) < 0 ? -1 : 1;
+	(void)device;
+	if (event >= BUCKET_EVENTS)
+		note_step('-', ends[event - BUCKET_EVENTS]);
+	return failed ? -1 : 1;
 }
 
 static void give_fault(struct device *device)
@@ -82,6 +115,7 @@ static void give_fault(struct device *device)
 	fake.classifier = classify;
 	fake.matmul = multiply;
 	fake.check = check;
+	fake.record = record;
 	fake.query = query;
 	device->table = &fake;
 }
@@ -139,6 +173,8 @@ int main(int argc, char **argv)
 	run_train(&run, &error);
 	progress_close(run.progress);
 	printf("rank %d: %s\n", run.collective.rank, error.text);
+	if (strcmp(fault, "order") == 0)
+		printf("order:%s\n", order);
 	trainer_destroy(run.trainer);
 	run.collective.table->close(&run.collective);
 	data_close(&run.data);

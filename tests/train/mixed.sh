@@ -178,3 +178,20 @@ test_faults()
 	test "$status" -eq 1 && grep -q '^ddp-train: a FAKE failure$' err
 	result $? 'a device that fails in a sample ends the run'
 }
+
+# By faults.c, too: "+N" starts step N, "-N" looks for its results, and "wait"
+# waits for all work. Only where the state is looked at does it wait in a step.
+test_late_reads()
+{
+	program faults
+	while IFS='|' read -r arguments wanted; do
+		# shellcheck disable=SC2086 # several arguments, or none
+		ranks 1 "$program" order 0 0 --data "$text" --steps 5 $arguments
+		equal "results are read a step late${arguments:+, $arguments}" \
+			"$wanted" "$(sed -n 's/^order: //p' out)"
+	done <<-END
+	|+1 +2 -1 +3 -2 +4 -3 +5 -4 -5 wait
+	--check-every 3|+1 +2 -1 +3 -2 -3 wait +4 +5 -4 -5 wait
+	--eval-every 2|+1 +2 -1 -2 wait +3 +4 -3 -4 wait +5 -5 wait
+	END
+}
