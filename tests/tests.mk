@@ -94,6 +94,11 @@ obj/tests/train/%.o obj/tests/bench/allreduce.o \
 obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
 		-lm -pthread $(LIBS)
+# abi has tables of its own.
+obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
+		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TOOL_LIB)
+	$(call quiet,LD) $(link) $(MPI_LIBS) $(GCRYPT_LIBS) -lm -pthread \
+		$(LIBS)
 obj/tests/train/operators: $(patsubst $(srcdir)/%.c,obj/%.o, \
 	$(wildcard $(srcdir)/tests/train/operators_*.c))
 obj/tests/bench/allreduce obj/tests/bench/checkpoint: \

@@ -21,7 +21,6 @@
 #include "model.h"
 #include "train_options.h"
 #include "trainer.h"
-#include "world.h"
 
 enum { MIB = 262144 };			/* floats */
 enum { HISTORY = 4096 };
@@ -523,21 +522,8 @@ static void test_exposed(bool overlap)
 	end();
 }
 
-/* A table of functions that was built for another interface is refused. */
-static void test_abi(void)
-{
-	struct ddp_error error = { 0 };
-
-	ok(world_check_abi("fake", 7, 7, &error) == 0 &&
-	   error.code == DDP_ERROR_NONE, "a part of the same interface");
-	ok(world_check_abi("fake", 7, 6, &error) < 0 &&
-	   strstr(error.text, "'fake' was built for version 6 ") &&
-	   strstr(error.text, "not for 7;"), "one of another is refused");
-}
-
 int main(void)
 {
-	test_abi();
 	test_sizes();
 	test_overlap();
 	test_without_overlap();

@@ -2,18 +2,30 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of run, which sources this
 # The buckets, by obj/tests/train/buckets: a program with a fake collective that
-# is slow and a fake device, and TAP of its own.
+# is slow and a fake device, and TAP of its own; and fake tables of another
+# interface, by obj/tests/train/abi.
+
+# runs_tap NAME: each line of a program's TAP as a result
+runs_tap()
+{
+	program "$1"
+	call timeout 20 "$program"
+	mv out tap
+	while read -r line; do
+		case $line in
+		'ok '*) result 0 "$1: ${line#* - }" ;;
+		'not ok '*) result 1 "$1: ${line#* - }" ;;
+		esac
+	done <tap
+	check "$1: to the end" grep '^1\.\.[1-9]' tap
+}
 
 test_buckets()
 {
-	program buckets
-	call timeout 20 "$program"
-	mv out buckets.tap
-	while read -r line; do
-		case $line in
-		'ok '*) result 0 "buckets: ${line#* - }" ;;
-		'not ok '*) result 1 "buckets: ${line#* - }" ;;
-		esac
-	done <buckets.tap
-	check 'buckets: to the end' grep '^1\.\.[1-9]' buckets.tap
+	runs_tap buckets
+}
+
+test_abi()
+{
+	runs_tap abi
 }
