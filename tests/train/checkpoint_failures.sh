@@ -316,6 +316,51 @@ text = open("manifest", "rb").read().rsplit(b"crc ", 1)[0]
 open("manifest", "wb").write(text + b"crc %08x\n" % zlib.crc32(text))'
 }
 
+# forge_shard BYTES SED: the shard gets another length, and its checksum, too
+forge_shard()
+{
+	truncate -s "$1" shard-*
+	forge "$2;/^shard/s/[0-9a-f]*\$/$("$python" -c 'import sys, zlib
+print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' shard-*)/"
+}
+
+# other_model NAME WHAT COMMAND: the checkpoint is whole, but COMMAND in its
+# folder makes its parameters or states, which is WHAT, those of another model
+other_model()
+{
+	rm -rf saved
+	cp -r first saved
+	(cd saved/step-10 && eval "$3") >why 2>&1
+	call timeout 60 "$train" --checkpoint saved --resume --steps 12
+	diff - err >why <<-END
+	ddp-train: --resume: saved/step-10 is of another model: its $2 are not $(
+	)those of this one; name the --checkpoint of this model
+	END
+	test ! -s why && test "$status" -eq 2 && ! grep -q '^step' out
+	result $? "of another model: $1"
+}
+
+# The toy with momentum has 208 values of each of two states.
+test_other_model()
+{
+	rm -rf first
+	call timeout 60 "$train" --steps 10 --momentum 0.9 --checkpoint first
+	other_model 'another name' parameters \
+		"forge '/^parameter 0.bias /s/0.bias/1.bias/'"
+	other_model 'another place' parameters \
+		"forge '/^parameter 2.bias /s/ 0 / 16 /'"
+	other_model 'another shape' parameters \
+		"forge '/^parameter 0.weight /s/ 10 10\$/ 20 5/'"
+	other_model 'a tensor too few' parameters "forge '/^parameter 2.bias/d'"
+	other_model 'more values' parameters \
+		"forge_shard 1792 '/^values\|^range/s/208\$/224/'"
+	other_model 'no v' "optimizer's states" "forge_shard 832 '/^state v/d'"
+	other_model 'a state too many' "optimizer's states" \
+		"forge_shard 2496 '/^state v/{p;s/v/w/}'"
+	other_model 'another state' "optimizer's states" \
+		"forge '/^state v/s/v/m/'"
+}
+
 # unwritten NAME WORDS STATUS COMMAND...: a save fails, one sentence has WORDS,
 # and the checkpoint before is as it was
 unwritten()
