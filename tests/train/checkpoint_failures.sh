@@ -63,6 +63,19 @@ test_kills()
 	each_backend=auto
 }
 
+# killed_well: whether the run was alive until it was killed, went on from the
+# step before or a later one, and complained of nothing but half a save
+killed_well()
+{
+	from=$(sed -n 's/^resumed from .*step-\([0-9]*\).*/\1/p
+		s/^no checkpoint in .*/0/p' out)
+	printf 'exit code %s, from %s after %s, kill %s\n' "$status" \
+		"${from:-nothing}" "$last" "$k" >why
+	test "$status" -eq 137 && test "${from:-$last}" -ge "$last" &&
+		! grep '^ddp-train: ' err | grep -qv \
+		'^ddp-train: the save of saved/step-[0-9]* did not come to its end$'
+}
+
 # SIGKILL at random moments, time after time, while it saves whenever it can:
 # each attempt goes on from the one before, and the end has the bits of a run
 # that is not killed.
@@ -73,25 +86,21 @@ test_random_kills()
 	endless="--data $text --deterministic --width 16 --context 8 $(
 		)--schedule constant --warmup 0"
 	rm -rf saved log
-	last=0 lost=0 k=0
+	last=0 k=0
 	while test "$k" -lt "$kills"; do
-		k=$((k + 1))
 		"$train" $endless --steps 1000000000 --checkpoint saved \
 			--resume --checkpoint-every 1 >out 2>err </dev/null &
 		run=$!
 		sleep "0.$(shuf -n 1 -i 1-3)$(shuf -n 1 -i 0-9)"
 		kill -KILL "$run"
 		wait "$run" 2>/dev/null
-		from=$(sed -n 's/^resumed from .*step-\([0-9]*\).*/\1/p' out)
-		if grep -q '^ddp-train: .*broken' err ||
-			test "${from:-$last}" -lt "$last"; then
-			lost=$((lost + 1))
-		fi
+		status=$?
+		killed_well || break
+		k=$((k + 1))
 		last=$(newest saved)
 		last=${last:-0}
 	done
-	printf 'lost %s, last %s\n' "$lost" "$last" >why
-	test "$lost" -eq 0 && test "$last" -gt 0
+	test "$k" -eq "$kills" && test "$last" -gt 0
 	result $? "$kills times killed at a random moment: nothing is lost"
 	steps=$((last + 20))
 	call timeout 500 "$train" --data "$text" --checkpoint saved --resume \
