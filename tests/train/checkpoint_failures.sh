@@ -112,9 +112,10 @@ test_random_kills()
 	result $? "and after $last steps the bits are the same"
 }
 
-# The order in which calls were made, of two ranks: what is renamed was synced,
-# the manifest comes when all shards are in their synced folder, and what was
-# before is removed when the manifest is there, too.
+# The order in which calls were made, of two ranks: the file of the lock has its
+# text and no more, what is renamed was synced, the manifest comes when all
+# shards are in their synced folder, and what was before is removed when the
+# manifest is there, too.
 test_order()
 {
 	needs_worlds 'the order of a save' || return 0
@@ -128,6 +129,9 @@ test_order()
 	calls = [line.split(None, 1) for line in open(sys.argv[1])]
 	calls = [(name, path.strip()) for name, path in calls]
 	folder = sys.argv[2] + "/step-15"
+	owner = sys.argv[2] + "/.ddp-train-owner"
+	assert [name for name, path in calls if path == owner and
+	        name != "close"] == ["open", "pwrite", "ftruncate", "fsync"], calls
 	renamed = [i for i, call in enumerate(calls) if call[0] == "rename"]
 	assert len(renamed) == 3, calls
 	assert calls[renamed[2]][1] == folder + "/manifest", calls
@@ -409,6 +413,9 @@ test_unwritten()
 	END
 	find saved/step-20 >why 2>&1
 	result $((! $?)) 'nor a folder without a checkpoint'
+	unwritten 'the file of the lock cannot be cut' \
+		'cannot be written: Input/output error; name a folder' 1 \
+		./preloaded SAVE_FAIL=ftruncate:5
 	test_short_writes
 	needs_worlds 'saves that fail on a rank' || return 0
 	unwritten 'the disk of rank 1 is full' \

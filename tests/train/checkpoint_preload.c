@@ -219,6 +219,13 @@ int close(int fd)
 	CALL(close, name_fd(fd, path, sizeof(path)), fd);
 }
 
+int ftruncate(int fd, off_t length)
+{
+	char path[4096];
+
+	CALL(ftruncate, name_fd(fd, path, sizeof(path)), fd, length);
+}
+
 int unlinkat(int fd, const char *name, int flags)
 {
 	char path[4096];
