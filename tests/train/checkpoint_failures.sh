@@ -476,12 +476,20 @@ test_folders()
 		unshare -m sh -c 'mkdir -p full && mount -t tmpfs \
 			-o size=64k none full && exec "$@"' - "$train" \
 		--data "$text" --checkpoint full --steps 1
-	ends_in 'a folder that vanishes' 'No such file or directory' \
+	ends_in 'a folder that vanishes' \
+		'No such file or directory; bring the folder back, or name ' \
 		sh -c 'mkdir gone; "$@" & run=$!
 			until find gone -name manifest | grep -q .; do
 				sleep 0.02; done
 			mv gone away; wait "$run"' - "$train" \
 		--checkpoint gone --steps 1000000 --checkpoint-every 1
+	kept=$(newest away)
+	call timeout 60 "$train" --checkpoint away --resume \
+		--steps $((kept + 20))
+	test "$status" -eq 0 && test "$kept" -gt 0 &&
+		grep -q "^resumed from away/step-$kept$" out &&
+		! grep '^ddp-train: ' err | grep -v 'not come to its end$'
+	result $? 'and where it is now, the last save is whole'
 	needs_worlds 'folders that ranks do not share' || return 0
 	refuses 'a folder that is another one for rank 1' 2 \
 		"rank 1 on $(uname -n): --checkpoint saved is not the folder" \

@@ -149,6 +149,8 @@ static int refuse_write(struct writer *writer)
 		fix = "make room there";
 	if (errno == ENOTDIR || errno == ELOOP)
 		fix = "remove what is there by this name";
+	if (errno == ENOENT)
+		fix = "bring the folder back, or name another one";
 	return ddp_error_set(&writer->error, DDP_ERROR_SYSTEM,
 			     "--checkpoint %s: cannot write step-%" PRIu64
 			     "/%s: %s; %s", job->dir, job->step, job->name,
