@@ -210,6 +210,7 @@ test_resume_refusals()
 	--steps 29 is below the step of saved/step-30|$data --steps 29
 	--steps 1 is below the step of saved/step-30|$data --steps 1
 	--min-lr 0.0001, which is that of the checkpoint, is above --lr, 1e-05; choose a larger --lr, or|$data --lr 1e-5
+	--eval-every is 4 in saved/step-30, not 0|$data --eval-every 0
 	--eval-every 90 is above --steps, 30; choose a smaller one|$data --eval-every 90
 	a gpt needs something to learn|--checkpoint saved --resume
 	--resume has no effect without --checkpoint|--data $text --resume
@@ -225,6 +226,14 @@ test_resume_refusals()
 	call timeout 60 "$train" $data --steps 31 --plan
 	test "$status" -eq 0 && grep -q 'copy for a checkpoint' out
 	result $? '--plan has the memory of the copy'
+	call timeout 60 "$train" $data --eval-every 5 --steps 35
+	test "$status" -eq 0 && grep -q '^--eval-every is 5, was 4$' out
+	result $? 'held-out data may be looked at more often, or less'
+	rm -rf saved
+	call timeout 60 "$train" --data "$text" --checkpoint saved --steps 2
+	refuses 'but what was trained on cannot be held out' 2 \
+		'--eval-every is 0 in saved/step-2, not 1; leave it out, or' \
+		"$train" $data --eval-every 1 --steps 3
 	rm -rf saved
 	call timeout 60 "$train" --data "$text" --checkpoint saved --resume \
 		--steps 2 --log log
