@@ -58,6 +58,31 @@ same_bits_zero()
 	check 'and --zero 1 has the bits of --zero 0' diff zero.0 zero.1
 }
 
+# same_bits_resumed: four steps on some ranks and nodes, then four on others,
+# are the eight of one rank
+same_bits_resumed()
+{
+	while IFS='|' read -r layout other; do
+		rm -rf log saved
+		# shellcheck disable=SC2086 # several arguments
+		call login srun --ddp --overcommit $layout ddp-train \
+			--data $text --context 32 --steps 8 --deterministic \
+			--global-batch 8 --bucket-mib 0.05 --zero 1 --log log \
+			--checkpoint saved --checkpoint-every 4
+		rm -r saved/step-8
+		# shellcheck disable=SC2086
+		call login srun --ddp --overcommit $other ddp-train \
+			--data $text --checkpoint saved --resume --log log
+		sed 's/"seconds".*//' log >bits
+		test "$status" -eq 0 && diff wanted.bits bits >why &&
+			grep -q '^resumed from saved/step-4$' out
+		result $? "a run of $layout goes on with $other: the same bits"
+	done <<-END
+	-N2 -n4|-N1 -n2
+	-N1 -n2|-N2 -n4
+	END
+}
+
 # complains STATUS WORDS CMD...: it ends with STATUS, and its ranks print one
 # sentence with WORDS; the supervisor says which rank it was
 complains()
@@ -89,6 +114,7 @@ else
 		agree one.log two.log
 	same_bits
 	same_bits_zero
+	same_bits_resumed
 	# shellcheck source=tests/train/allreduce_nodes.sh
 	. "$here/../train/allreduce_nodes.sh"
 	test_allreduce_nodes
