@@ -23,7 +23,7 @@
 struct ddp_error;
 struct collective;
 
-enum { COLLECTIVE_ABI = 2 };
+enum { COLLECTIVE_ABI = 3 };
 
 /*
  * Over values offset .. offset + count - 1 of a type, counted from the begin of
@@ -51,7 +51,7 @@ struct collective_table {
 	const char *name;
 
 	/*
-	 * Sets rank, size, node, nodes. Collective. Returns 0, or -1 with
+	 * Sets rank, size, nodes. Collective. Returns 0, or -1 with
 	 * error set and nothing to free.
 	 */
 	int (*open)(struct collective *collective, struct ddp_error *error);
@@ -104,7 +104,7 @@ struct collective {
 	const struct collective_table *table;
 	void *state;			/* the table's own, NULL at first */
 	int rank, size;			/* 0 and 1 before open() */
-	int node, nodes;		/* by lowest rank, from 0; likewise */
+	int nodes;			/* that have ranks; 1 before open() */
 	double timeout;			/* seconds that a wait may last; 0: for
 					   ever. Set it before open() */
 };

@@ -8,19 +8,12 @@
 #include "collective.h"
 #include "mpi/node.h"
 
-static void number_nodes(const struct place *place,
-			 struct collective *collective)
+static void count_nodes(const struct place *place,
+			struct collective *collective)
 {
-	int mine = place[collective->rank].leader;
-
-	collective->node = 0;
 	collective->nodes = 0;
-	for (int rank = 0; rank < collective->size; rank++) {
-		if (place[rank].leader != rank)
-			continue;
-		collective->nodes++;
-		collective->node += rank < mine;
-	}
+	for (int rank = 0; rank < collective->size; rank++)
+		collective->nodes += place[rank].leader == rank;
 }
 
 void node_open(struct node *node, struct watch *watch,
@@ -43,7 +36,7 @@ void node_open(struct node *node, struct watch *watch,
 	MPI_Bcast(&place.leader, 1, MPI_INT, 0, node->comm);
 	MPI_Allgather(&place, 2, MPI_INT, node->place, 2, MPI_INT,
 		      MPI_COMM_WORLD);
-	number_nodes(node->place, collective);
+	count_nodes(node->place, collective);
 }
 
 void node_plan_window(struct node *node, size_t bytes)
