@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * checkpoint DIR [MIB [ROUNDS]]: how long training stops for a checkpoint, as a
- * multiple of memcpy() of the same bytes; and how long the whole save takes, as
- * a multiple of a plain write and fsync of them. Both in turn, each round in
- * the opposite order; prints medians of times, in ms, and of ratios of a round,
- * and the fastest of each, which other work on the machine disturbs least.
+ * checkpoint DIR [MIB [ROUNDS]]: how long training stops for a checkpoint, to
+ * copy the state and to write the manifest's text, as a multiple of memcpy() of
+ * the same bytes; and how long the whole save takes, from the copy until its
+ * manifest is there and the checkpoint before is removed, as a multiple of a
+ * plain write and fsync of them. Both in turn, each round in the opposite
+ * order; prints medians of times, in ms, and of ratios of a round, and the
+ * fastest of each, which other work on the machine disturbs least.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -14,6 +16,8 @@
 #include <unistd.h>
 
 #include "checkpoint/folder.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/owner.h"
 #include "checkpoint/state.h"
 #include "checkpoint/writer.h"
 #include "collective.h"
@@ -21,15 +25,21 @@
 #include "model.h"
 #include "trainer.h"
 
-enum { STOP, COPY, SAVE, PLAIN, WAYS, MOST_ROUNDS = 1000 };
+#define ID "0123456789abcdef"
+
+enum { STOP, COPY, SAVE, PLAIN, WAYS, MOST_ROUNDS = 1000, TEXT = 4096 };
 
 struct bench {
 	const char *dir;
 	struct trainer trainer;
-	struct model model;
 	struct collective collective;
 	struct options options;
 	struct writer *writer;
+	struct manifest manifest;	/* of the save under way */
+	struct manifest_shard shard;
+	struct range ranges[1];
+	char *parameters, *text;
+	char settings[TEXT];
 	float *snapshot, *plain;
 	size_t bytes;
 	double times[WAYS][MOST_ROUNDS];
@@ -52,49 +62,140 @@ static float *take(size_t bytes)
 	return memory;
 }
 
-/* A trainer that has no more than parameters and moments. */
-static void prepare(struct bench *bench, size_t bytes)
+/* The defaults of ddp-train, which the manifest lists. */
+static void prepare_options(struct bench *bench)
+{
+	char *argv[] = { "checkpoint", "--preset", "10M", "--data", "-", NULL };
+	struct options *options = &bench->options;
+	struct ddp_error error;
+
+	if (options_parse(options, 5, argv, &error) < 0 ||
+	    options_complete(options, 1, &error) < 0)
+		die(error.text);
+	tool_options_describe(&train_options, options, bench->settings, TEXT);
+}
+
+/*
+ * A trainer that has no more than parameters and moments. Whatever their
+ * number is, the manifest lists the parameters of preset 10M.
+ */
+static void prepare_trainer(struct bench *bench, size_t part)
 {
 	struct trainer *trainer = &bench->trainer;
-	size_t part = bytes / 3 / 64 * 64;
+	struct ddp_error error;
 
-	bench->bytes = 3 * part;
-	bench->model.param_count = part / sizeof(float);
 	bench->collective.size = 1;
-	bench->options.optimizer = OPTIMIZER_ADAMW;
 	trainer->options = &bench->options;
-	trainer->model = &bench->model;
 	trainer->collective = &bench->collective;
 	trainer->device.table = &device_cpu;
-	if (device_cpu.open(&trainer->device, DEVICE_FP32,
-			    (size_t[SPACES]){ 0 }, 1, NULL) < 0)
-		die("no device");
+	trainer->model = gpt_create(&bench->options.shape, 1, &device_cpu,
+				    DEVICE_FP32, &error);
+	if (!trainer->model ||
+	    device_cpu.open(&trainer->device, DEVICE_FP32,
+			    (size_t[SPACES]){ 0 }, 1, &error) < 0)
+		die(error.text);
+	trainer->model->param_count = part / sizeof(float);
+	trainer->buckets.collective = &bench->collective;
+	if (buckets_create(&trainer->buckets, trainer->model->param_count,
+			   bench->options.bucket_bytes) < 0)
+		die("no memory");
 	trainer->master = take(part);
 	trainer->m = take(part);
 	trainer->v = take(part);
+}
+
+static void prepare(struct bench *bench, size_t bytes)
+{
+	size_t part = bytes / 3 / 64 * 64;
+	struct ddp_error error;
+
+	bench->bytes = 3 * part;
+	prepare_options(bench);
+	prepare_trainer(bench, part);
+	bench->parameters = state_format_parameters(&bench->trainer);
 	bench->snapshot = take(bench->bytes);
 	bench->plain = take(bench->bytes);
-	bench->writer = writer_create(NULL);
-	if (!bench->writer)
-		die("no writer");
+	bench->writer = writer_create(&error);
+	if (!bench->parameters || !bench->writer ||
+	    owner_take(bench->dir, ID, &error) < 0)
+		die(!bench->parameters ? "no memory" : error.text);
+}
+
+/* As save.c has it. */
+static void begin_manifest(struct bench *bench, uint64_t step)
+{
+	struct state state;
+
+	state_list(&bench->trainer, &state);
+	bench->manifest = (struct manifest){
+		.step = step, .updates = step, .seconds = 1,
+		.values = state.length, .state_count = state.count,
+		.options = bench->settings, .parameters = bench->parameters,
+		.shards = &bench->shard, .shard_count = 1,
+		.ranges = bench->ranges
+	};
+	for (int i = 0; i < state.count; i++)
+		bench->manifest.states[i] = state.names[i];
+	bench->manifest.range_count = state_list_ranges(&bench->trainer, 0,
+							bench->ranges);
+	bench->shard = (struct manifest_shard){
+		.file = "shard-0-of-1." ID,
+		.count = bench->manifest.range_count
+	};
+}
+
+static void begin_shard(struct bench *bench)
+{
+	writer_begin(bench->writer, &(struct writer_job){
+		.dir = bench->dir, .step = bench->manifest.step,
+		.name = bench->shard.file, .id = ID,
+		.bytes = bench->snapshot, .count = bench->bytes });
+}
+
+static void commit(struct bench *bench)
+{
+	uint64_t step = bench->manifest.step;
+
+	free(bench->text);
+	bench->text = manifest_format(&bench->manifest);
+	if (!bench->text)
+		die("no memory");
+	writer_begin(bench->writer, &(struct writer_job){
+		.dir = bench->dir, .step = step, .name = FOLDER_MANIFEST,
+		.id = ID, .bytes = bench->text,
+		.count = strlen(bench->text), .commits = &bench->manifest,
+		.prune = { .dir = bench->dir, .step = step,
+			   .before = step - 1, .keep = 1, .id = ID } });
+}
+
+/* Until the writer's job is done; its checksum. */
+static uint32_t await(struct bench *bench)
+{
+	struct ddp_error error;
+	uint32_t crc;
+
+	while (!writer_wait(bench->writer))
+		continue;
+	if (writer_get_result(bench->writer, &crc, &error) < 0)
+		die(error.text);
+	return crc;
 }
 
 static void stop_and_save(struct bench *bench, int round, uint64_t step)
 {
-	struct ddp_error error;
-	uint32_t crc;
-	double begin = ddp_clock_seconds();
+	double begin = ddp_clock_seconds(), stop;
 
 	state_copy(&bench->trainer, bench->snapshot);
-	writer_begin(bench->writer, &(struct writer_job){
-		.dir = bench->dir, .step = step, .name = "shard", .id = "id",
-		.bytes = bench->snapshot, .count = bench->bytes });
-	bench->times[STOP][round] = ddp_clock_seconds() - begin;
-	while (!writer_wait(bench->writer))
-		continue;
+	begin_manifest(bench, step);
+	begin_shard(bench);
+	stop = ddp_clock_seconds() - begin;
+	bench->shard.crc = await(bench);
+	stop -= ddp_clock_seconds();
+	commit(bench);
+	stop += ddp_clock_seconds();
+	await(bench);
+	bench->times[STOP][round] = stop;
 	bench->times[SAVE][round] = ddp_clock_seconds() - begin;
-	if (writer_get_result(bench->writer, &crc, &error) < 0)
-		die(error.text);
 }
 
 static void copy_and_write(struct bench *bench, int round)
@@ -171,17 +272,17 @@ int main(int argc, char **argv)
 		stop_and_save(&bench, round, (uint64_t)i + 1);
 		if (i % 2 == 0)
 			copy_and_write(&bench, round);
-		folder_prune(&(struct folder_prune){
-			.dir = bench.dir, .step = (uint64_t)i + 2, .keep = 1,
-			.id = "none" });
 		unlink("plain");
 	}
-	printf("%zu MiB of state, medians of %d rounds\n", bench.bytes >> 20,
-	       rounds);
+	printf("%zu MiB of state, medians of %d rounds\n", mib, rounds);
 	print(&bench, "training stops", rounds, STOP, COPY, "memcpy");
 	print(&bench, "a save takes", rounds, SAVE, PLAIN,
 	      "a plain write and fsync");
 	writer_destroy(bench.writer);
+	buckets_destroy(&bench.trainer.buckets);
+	free(bench.text);
+	free(bench.parameters);
+	free(bench.trainer.model);
 	device_cpu.close(&bench.trainer.device);
 	return 0;
 }
