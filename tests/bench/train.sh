@@ -306,6 +306,7 @@ train_speed()
 		ours four node 4 10M $train_steps
 		ours fixed node 2 10M $train_steps --deterministic
 		ours fixed8 node 2 10M $train_steps --deterministic --granule 8
+		ours zero node 2 10M $train_steps --zero 1
 		END
 	} >plan
 	in_rounds plan
@@ -322,10 +323,12 @@ train_speed()
 	versus '4 on 2 CPUs / 2' four two 1
 	versus 'deterministic / not' fixed two 1
 	versus 'the same, granules of 8' fixed8 two 1
+	versus '--zero 1 / not' zero two 1
 	train_head '10M, fp32, resident MB a rank'
 	beside '1 rank' one 3
 	beside '2 on a node' two 3
 	beside 'the same, shared once' two 7
+	versus 'the same, --zero 1 / not' zero two 7
 	beside '2 on two nodes' far 3
 }
 
