@@ -407,6 +407,7 @@ test_unwritten()
 	open|30|shard-0-of-1.*: Read-only file system; make it
 	write|28|shard-0-of-1.*: No space left on device; make room
 	fsync|5|shard-0-of-1.*: Input/output error
+	sync_file_range|5|shard-0-of-1.*: Input/output error
 	rename|122|shard-0-of-1.*: Disk quota exceeded; make room
 	write|5|shard-0-of-1.*: Input/output error; make it
 	close|5|shard-0-of-1.*: Input/output error; make it
@@ -416,6 +417,11 @@ test_unwritten()
 	unwritten 'the file of the lock cannot be cut' \
 		'cannot be written: Input/output error; name a folder' 1 \
 		./preloaded SAVE_FAIL=ftruncate:5
+	rm -rf saved
+	cp -r first saved
+	call timeout 60 ./preloaded SAVE_FAIL=sync_file_range:22 "$train" \
+		--checkpoint "$scratch/saved" --resume --steps 20
+	equal 'but a file system that cannot begin to sync will do' 0 "$status"
 	test_short_writes
 	needs_worlds 'saves that fail on a rank' || return 0
 	unwritten 'the disk of rank 1 is full' \
