@@ -35,6 +35,7 @@ struct bench {
 	struct collective collective;
 	struct options options;
 	struct writer *writer;
+	struct state state;
 	struct manifest manifest;	/* of the save under way */
 	struct manifest_shard shard;
 	struct range ranges[1];
@@ -112,6 +113,7 @@ static void prepare(struct bench *bench, size_t bytes)
 	bench->bytes = 3 * part;
 	prepare_options(bench);
 	prepare_trainer(bench, part);
+	state_list(&bench->trainer, &bench->state);
 	bench->parameters = state_format_parameters(&bench->trainer);
 	bench->snapshot = take(bench->bytes);
 	bench->plain = take(bench->bytes);
@@ -124,18 +126,17 @@ static void prepare(struct bench *bench, size_t bytes)
 /* As save.c has it. */
 static void begin_manifest(struct bench *bench, uint64_t step)
 {
-	struct state state;
+	const struct state *state = &bench->state;
 
-	state_list(&bench->trainer, &state);
 	bench->manifest = (struct manifest){
 		.step = step, .updates = step, .seconds = 1,
-		.values = state.length, .state_count = state.count,
+		.values = state->length, .state_count = state->count,
 		.options = bench->settings, .parameters = bench->parameters,
 		.shards = &bench->shard, .shard_count = 1,
 		.ranges = bench->ranges
 	};
-	for (int i = 0; i < state.count; i++)
-		bench->manifest.states[i] = state.names[i];
+	for (int i = 0; i < state->count; i++)
+		bench->manifest.states[i] = state->names[i];
 	bench->manifest.range_count = state_list_ranges(&bench->trainer, 0,
 							bench->ranges);
 	bench->shard = (struct manifest_shard){
@@ -184,8 +185,11 @@ static uint32_t await(struct bench *bench)
 static void stop_and_save(struct bench *bench, int round, uint64_t step)
 {
 	double begin = ddp_clock_seconds(), stop;
+	struct ddp_error error;
 
-	state_copy(&bench->trainer, bench->snapshot);
+	if (state_copy(&bench->trainer, &bench->state, bench->snapshot,
+		       &error) < 0)
+		die(error.text);
 	begin_manifest(bench, step);
 	begin_shard(bench);
 	stop = ddp_clock_seconds() - begin;
