@@ -17,12 +17,9 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "close_range.h"
 #include "layout/path.h"
 #include "watch/stack.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 enum {
 	STACKS_MAX = 8,		/* of a node */
@@ -179,7 +176,7 @@ static int start_program(const struct ddp_agent *agent, pid_t pid)
 		dup2(DDP_AGENT_NULL, STDIN_FILENO);
 		dup2(DDP_AGENT_NULL, STDERR_FILENO);
 		dup2(ends[1], STDOUT_FILENO);
-		syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+		ddp_close_from(STDERR_FILENO + 1);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		run_program(agent, pid);
 	}

@@ -26,11 +26,8 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "close_range.h"
 #include "stepd/root.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 enum {
 	TASK_FILES = 7,		/* of each: itself, and its output */
@@ -58,7 +55,7 @@ static int leave_task(void)
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || dup2(null, DDP_AGENT_NULL) < 0)
 		return -1;
-	return (int)syscall(SYS_close_range, DDP_AGENT_SPEAK + 1, ~0U, 0);
+	return ddp_close_from(DDP_AGENT_SPEAK + 1);
 }
 
 /* Raise the limit on open files to what this many tasks need. */

@@ -14,14 +14,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "close_range.h"
 #include "layout/clock.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 enum {
 	CONTROL = STDIN_FILENO,		/* in this process */
@@ -209,7 +205,7 @@ void ddp_tee_run(struct ddp_tee_process *process, int control)
 
 	prctl(PR_SET_NAME, "ddp-tee");
 	dup2(control, CONTROL);
-	syscall(SYS_close_range, CONTROL + 1, ~0U, 0);
+	ddp_close_from(CONTROL + 1);
 	raise_limit();
 	memset(process->copies, 0,
 	       2 * (size_t)process->tasks * sizeof(*process->copies));

@@ -10,15 +10,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "close_range.h"
 #include "layout/clock.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 enum {
 	TWICE_MS = 1500,	/* srun counts interrupts in one second */
@@ -99,7 +95,7 @@ static pid_t start_mirror(void)
 		return pid > 0 ? pid : 0;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "ddp-mirror");
-	syscall(SYS_close_range, 0, ~0U, 0);
+	ddp_close_from(0);
 	while (getppid() == parent)
 		pause();
 	_exit(0);
@@ -366,7 +362,7 @@ void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 	if (child->helper == 0) {
 		setpgid(0, 0);
 		/* A connection must not outlive the supervisor. */
-		syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+		ddp_close_from(STDERR_FILENO + 1);
 		_exit(run(argument));
 	}
 	if (child->helper < 0)

@@ -11,14 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "close_range.h"
 #include "srun/scontrol.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 /*
  * "SlurmdPort              = 6818": that of all nodes which do not differ. False
@@ -101,7 +97,7 @@ int ddp_slurmds_ask(uint32_t job_id, uint32_t step_id, const char *other,
 		/* A user has nothing from scontrol's complaints. */
 		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 		/* A connection must not outlive the supervisor. */
-		syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+		ddp_close_from(STDERR_FILENO + 1);
 		print_nodes(job_id, step_id, other);
 		_exit(0);
 	}
