@@ -163,10 +163,18 @@ static void make_room(struct ddp_agents *agents, int error)
 	ddp_relay_say(agents->relay, &text);
 }
 
+/* accept fails where no file can be open before it looks for a connection. */
+static bool is_waiting(int listener)
+{
+	struct pollfd fd = { .fd = listener, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 /* Not without end: whoever connects on and on must not hold up the rest. */
 static void accept_some(struct ddp_agents *agents)
 {
-	int i, fd;
+	int i, fd, error;
 
 	for (i = 0; i < ACCEPT_MAX; i++) {
 		fd = accept4(agents->listener, NULL, NULL,
@@ -175,8 +183,10 @@ static void accept_some(struct ddp_agents *agents)
 			break;
 		begin(agents, fd);
 	}
-	if (i < ACCEPT_MAX && (errno == EMFILE || errno == ENFILE))
-		make_room(agents, errno);
+	error = errno;
+	if (i < ACCEPT_MAX && (error == EMFILE || error == ENFILE) &&
+	    is_waiting(agents->listener))
+		make_room(agents, error);
 }
 
 static void read_agent(struct ddp_agents *agents, struct ddp_peer *agent)
