@@ -206,35 +206,40 @@ static void read_agent(struct ddp_agents *agents, struct ddp_peer *agent)
 	}
 }
 
-size_t ddp_agents_fill(const struct ddp_agents *agents, struct pollfd *fds)
+/* Only those that are open: poll refuses more than RLIMIT_NOFILE. */
+size_t ddp_agents_fill(struct ddp_agents *agents, struct pollfd *fds)
 {
-	size_t i;
+	struct ddp_peer *agent;
+	size_t i, count = 1;
 
 	fds[0] = (struct pollfd){
 		.fd = agents->full ? -1 : agents->listener, .events = POLLIN,
 	};
 	for (i = 0; i < agents->count; i++) {
-		fds[i + 1] = (struct pollfd){ .fd = -1 };
-		if (agents->all[i].link) {
-			fds[i + 1].fd = ddp_link_fd(agents->all[i].link);
-			fds[i + 1].events =
-				ddp_link_events(agents->all[i].link);
-		}
+		agent = &agents->all[i];
+		agent->polled = agent->link ? count++ : 0;
+		if (agent->link)
+			fds[agent->polled] = (struct pollfd){
+				.fd = ddp_link_fd(agent->link),
+				.events = ddp_link_events(agent->link),
+			};
 	}
-	return agents->count + 1;
+	return count;
 }
 
 void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds)
 {
-	size_t i, count = agents->count;
 	struct ddp_peer *agent;
+	short came;
+	size_t i;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < agents->count; i++) {
 		agent = &agents->all[i];
-		if (agent->link && (fds[i + 1].revents & POLLOUT) &&
+		came = agent->polled ? fds[agent->polled].revents : 0;
+		if (agent->link && (came & POLLOUT) &&
 		    ddp_link_flush(agent->link) < 0)
 			lose(agents, agent, errno);
-		if (agent->link && (fds[i + 1].revents & ~POLLOUT))
+		if (agent->link && (came & ~POLLOUT))
 			read_agent(agents, agent);
 	}
 	if (fds[0].revents)

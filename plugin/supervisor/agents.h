@@ -25,6 +25,7 @@ struct ddp_peer {
 	bool warned;			/* and the user knows */
 	int64_t since_ns;		/* it connected; if it left, since then */
 	int64_t heard_ns;		/* its last message */
+	size_t polled;			/* its place in the list; 0: none */
 };
 
 struct ddp_agents {
@@ -55,7 +56,7 @@ bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		     const struct ddp_wire *wire);
 
 /* The descriptors to poll: the listener's first; and what was found there. */
-size_t ddp_agents_fill(const struct ddp_agents *agents, struct pollfd *fds);
+size_t ddp_agents_fill(struct ddp_agents *agents, struct pollfd *fds);
 void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds);
 
 /* What is due: a PING to each; who has not proven itself is cut off. */
