@@ -25,6 +25,17 @@ lost()
 	result $? "$3"
 }
 
+# of_root NODE: what slurmstepd makes as root: files and folders of Slurm's, and
+# cgroups of steps
+of_root()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	admin "$1" sh -c 'find "$0/spool/$1" "$0/tmp/$1" -mindepth 1 \
+			-maxdepth 1 ! -name "cred_state*"
+		find /sys/fs/cgroup -type d -name "step_*"' \
+		"$dir/cluster" "$1" | sort
+}
+
 FAULT_SECONDS=4
 export FAULT_SECONDS
 begin_step sh none none 0
@@ -41,10 +52,34 @@ test "$status" -eq 0 && test "$(grep -c '^slurm-ddp: ' err)" = 1 &&
 result $? 'a step goes on without an agent, is warned, and ends well'
 
 FAULT_SECONDS=60
+of_root n2 >root.before
 begin_step sh none none 0
+id=$(bounded 9 squeue -hs -o %i | grep '\.0$')
 kill_on n2 slurmstepd
 end_step
 lost n2 'its slurmstepd has ended' 'slurmstepd is killed'
+
+# stays: what is on n2 that was not there before
+stays()
+{
+	of_root n2 | comm -13 root.before -
+}
+# shellcheck disable=SC2016 # for the inner shell
+remove='for path in "$@"; do
+	case $path in
+	/sys/*) find "$path" -depth -type d -exec rmdir {} + ;;
+	*) rm -r "$path" ;;
+	esac
+done'
+stays >stays.out
+sed 's/^/# stays: /' stays.out
+grep -q "/stepd\.slurm\.pmix\.$id\$" stays.out && ! grep -vE \
+	"/(n2_$id|(stepd\.slurm\.)?pmix\.$id|hwloc_topo_$id\.xml|spmix_appdir_61000_$id|job_${id%.*}/step_${id#*.})\$" \
+	stays.out >why
+result $? 'what stays there of it is what spank_ddp(8) lists'
+# shellcheck disable=SC2046 # paths without blanks
+admin n2 sh -c "$remove" sh $(cat stays.out) 2>why && test -z "$(stays)"
+result $? 'and root can remove it'
 
 begin_step sh none none 0
 begin_fault
