@@ -181,7 +181,7 @@ test_warmup()
 	rm -rf saved
 	call timeout 60 "$train" --model toy --steps 40 --warmup 30 \
 		--checkpoint saved --checkpoint-every 10 --keep 9
-	rm -r saved/step-40 saved/step-30
+	rm -rf saved/step-40 saved/step-30
 	refuses 'fewer steps than the warm-up of the checkpoint' 2 "--warmup $(
 		)30, which is that of the checkpoint, is not below --steps, 25; $(
 		)choose a larger --steps, or give a smaller --warmup" \
