@@ -52,6 +52,7 @@ static struct row {
 	{ "prolog", "SLURM_PROLOG", 0, false, "" },
 	{ "pty", NULL, 0, false, "" },
 	{ "multi-prog", NULL, 0, false, "" },
+	{ "quiet", NULL, 'Q', false, "" },
 	{ "relative", NULL, 'r', false, "" },
 	{ "signal", NULL, 0, false, "" },
 	{ "task-epilog", "SLURM_TASK_EPILOG", 0, false, "" },
