@@ -2,8 +2,8 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
 # The template of ddp-train that saves and is queued again: before its job's
-# end, when another job takes its nodes, when it is requeued by hand. Each time
-# it trains on where it was.
+# end, when another job takes its nodes, when it is requeued by hand, when the node
+# of its script is lost. Each time it trains on where it was.
 
 if test -z "$train"; then
 	skip 'jobs that train on' 'ddp-train was not built'
@@ -14,6 +14,7 @@ fi
 cluster --nodes 2 --gpus 2 --cpus 4 \
 	--slurm PreemptType=preempt/partition_prio \
 	--slurm PreemptMode=REQUEUE --slurm KillWait=30 \
+	--slurm SlurmdTimeout=15 \
 	--slurm SchedulerParameters=bf_interval=1,batch_sched_delay=0,sched_interval=2 \
 	--slurm "AuthInfo=socket=$dir/cluster/run/munge/munge.sock,cred_expire=5"
 admin n1 scontrol create PartitionName=low Nodes=ALL State=UP PriorityTier=1 \
@@ -132,6 +133,22 @@ is_back()
 {
 	test "$(in_job squeue -h -j "$job" -o %T)" = PENDING
 }
+
+# All of n1 ends, which has the script: nothing in the job can start the step again.
+# What its slurmstepds leave would be in the way; see spank_ddp(8).
+submit -- --steps $steps --checkpoint-every 50
+begins 1 && comes 30 printed 1 '^step [0-9]*  saved'
+admin n1 sh -c 'kill -KILL $(pgrep --ns $$ --nslist uts -x "slurmd|slurmstepd") \
+	$(pgrep --ns $$ --nslist uts -u 61000)' 2>why
+comes 90 is_back
+result $? 'a job whose script is on a node that is lost is queued again'
+rm -r "$dir/cluster/spool/n1/"*pmix* "$dir/cluster/tmp/n1/spmix"*
+admin n1 slurmd
+begins 2
+cp job/output why
+printed 1 '^resumed from .*step-[1-9]'
+result $? 'and trains on'
+cancel
 
 # Writes to its checkpoints wait while there is a file named hold, so that no
 # save comes to its end within the partition's GraceTime.
