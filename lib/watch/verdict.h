@@ -94,7 +94,7 @@ void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
  * When the step is over: how many others have failed in the same way, by the
  * exit code and what they said last; how many have ended because of it, which
  * are those that failed too, and those of which nobody could tell the end; and
- * how many used the time of --ddp-grace.
+ * how many used the time of --ddp-grace, or were killed before it was over.
  */
 void ddp_verdict_add_others(struct ddp_text *text,
 			    const struct ddp_verdict *verdict,

@@ -48,6 +48,23 @@ static enum end find_end(const struct ddp_verdict *verdict,
 		BECAUSE : APART;
 }
 
+/*
+ * Whether it was killed, though the time of --ddp-grace was not over. Its agent
+ * may have been killed with it, and then that has ended since the first failure.
+ */
+static bool is_early(const struct ddp_step *step, uint32_t rank)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+	const struct ddp_step_node *node = &step->nodes[of->node];
+	const struct ddp_step_grace *grace = &step->grace;
+	int64_t at_ns = of->ended ? of->seen_ns : node->left_ns;
+
+	if (!grace->began_ns || (grace->over_ns && at_ns >= grace->over_ns))
+		return false;
+	return of->ended ? is_killed(of->status) && !of->cause :
+		node->left && step->end_ns && at_ns >= step->end_ns;
+}
+
 /* "3 other ranks" */
 static void add_count(struct ddp_text *text, const struct ddp_verdict *verdict,
 		      uint32_t count)
@@ -73,14 +90,29 @@ static void add_grace(struct ddp_text *text, const struct ddp_verdict *verdict,
 		ddp_text_add(text, "none had to be killed\n");
 }
 
+/* Who has killed them is not known: of Slurm it is what happens. */
+static void add_early(struct ddp_text *text, const struct ddp_verdict *verdict,
+		      uint32_t seconds, uint32_t early)
+{
+	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", seconds);
+	add_count(text, verdict, early);
+	ddp_text_add(text, " %s killed before that, and not by slurm-ddp; "
+		     "Slurm's PMIx plugin does so when a rank ends without "
+		     "MPI_Finalize\n", early > 1 ? "were" : "was");
+}
+
 void ddp_verdict_add_others(struct ddp_text *text,
 			    const struct ddp_verdict *verdict,
 			    const struct ddp_step *step)
 {
-	uint32_t counts[BECAUSE + 1] = { 0 }, said, i;
+	uint32_t counts[BECAUSE + 1] = { 0 }, early = 0, said, i;
+	enum end end;
 
-	for (i = 0; i < step->world_size; i++)
-		counts[find_end(verdict, step, i)]++;
+	for (i = 0; i < step->world_size; i++) {
+		end = find_end(verdict, step, i);
+		counts[end]++;
+		early += end == BECAUSE && is_early(step, i);
+	}
 	/* Of these it is said already; since, a clock may be known better. */
 	said = verdict->together > 0 ? verdict->together - 1 : 0;
 	counts[ALIKE] -= said < counts[ALIKE] ? said : counts[ALIKE];
@@ -94,6 +126,8 @@ void ddp_verdict_add_others(struct ddp_text *text,
 		add_count(text, verdict, counts[BECAUSE]);
 		ddp_text_add(text, " ended because of it\n");
 	}
+	if (early > 0)
+		add_early(text, verdict, step->grace.seconds, early);
 	if (counts[LEFT] + counts[KILLED] > 0)
 		add_grace(text, verdict, step->grace.seconds, counts[LEFT],
 			  counts[KILLED]);

@@ -319,9 +319,12 @@ Test(others, alike_as_json)
 	ddp_step_clear(&step);
 }
 
+#define BEFORE " killed before that, and not by slurm-ddp; Slurm's PMIx plugin " \
+	"does so when a rank ends without MPI_Finalize\n"
+
 /*
- * Rank 0 is named. SIGTERM was sent at 1000 ms, and SIGKILL at 3000: of the
- * ends that are heard of in between, those by SIGKILL are Slurm's.
+ * Rank 0 is named. SIGTERM was sent at 1000 ms, and SIGKILL at 3000: those that
+ * ended by SIGKILL before were not killed by us.
  */
 static const struct {
 	const char *wanted;
@@ -338,11 +341,18 @@ static const struct {
 		{ .rank = 1, .status = FAILED, .seen_ms = 990 },
 		{ .rank = 2, .seen_ms = 1100 },
 		{ .rank = 3, .status = SIGKILL, .seen_ms = 3000 } } },
-	{ ONE BECAUSE "slurm-ddp: --ddp-grace=2: no other rank ended by itself, "
-	  "2 had to be killed\n", {
+	{ ONE BECAUSE "slurm-ddp: --ddp-grace=2: 1 other rank was" BEFORE
+	  "slurm-ddp: --ddp-grace=2: no other rank ended by itself, 2 had to be "
+	  "killed\n", {
 		{ .rank = 1, .status = SIGKILL, .seen_ms = 2999 },
 		{ .rank = 2, .status = SIGKILL, .seen_ms = 3001 },
 		{ .rank = 3, .status = SIGKILL, .seen_ms = 3001 } } },
+	/* Slurm may be faster than SIGTERM; for memory it is the kernel. */
+	{ ALL BECAUSE "slurm-ddp: --ddp-grace=2: 2 other ranks were" BEFORE, {
+		{ .rank = 1, .status = SIGKILL, .seen_ms = 990 },
+		{ .rank = 2, .status = SIGKILL, .seen_ms = 1001 },
+		{ .rank = 3, .status = SIGKILL, .seen_ms = 1001,
+		  .cause = "out of memory" } } },
 };
 
 Test(others, with_time_to_end)
@@ -363,6 +373,48 @@ Test(others, with_time_to_end)
 			add(&step, &graced[i].ends[rank]);
 		text = say(&verdict, &step);
 		cr_expect_str_eq(text, graced[i].wanted, "%zu: %s", i, text);
+		free(text);
+		ddp_step_clear(&step);
+	}
+}
+
+/*
+ * Rank 0 has failed, at 700 ms. The agent of n2 went without a word of its two
+ * ranks: with them, since then and before the time was over, or not.
+ */
+static const struct {
+	int left_ms, over_ms;
+	bool early;
+} gone[] = {
+	{ 750, 0, true }, { 1100, 0, true }, { 2999, 3000, true },
+	{ 3000, 3000, false }, { 600, 0, false },
+};
+
+Test(others, whose_agent_is_killed_with_them)
+{
+	const struct ddp_verdict verdict = { .kind = DDP_VERDICT_RANK };
+	const struct end ends[] = {
+		{ .status = FAILED, .seen_ms = 700 },
+		{ .rank = 1, .seen_ms = 800 },
+	};
+	struct ddp_step step;
+	size_t i;
+	char *text;
+
+	for (i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		begin(&step);
+		step.grace = (struct ddp_step_grace){
+			.seconds = 2, .began_ns = MS(1000),
+			.over_ns = MS(gone[i].over_ms),
+		};
+		add(&step, &ends[0]);
+		add(&step, &ends[1]);
+		step.nodes[1].left = true;
+		step.nodes[1].left_ns = MS(gone[i].left_ms);
+		text = say(&verdict, &step);
+		cr_expect_str_eq(text, gone[i].early ? TWO BECAUSE
+				 "slurm-ddp: --ddp-grace=2: 2 other ranks were"
+				 BEFORE : TWO BECAUSE, "%zu: %s", i, text);
 		free(text);
 		ddp_step_clear(&step);
 	}
