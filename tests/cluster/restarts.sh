@@ -163,6 +163,43 @@ else
 	skip 'PyTorch goes on from what it has saved' "no torch for $python"
 fi
 
+# resumes NAME OPTION...: ddp-train; in a first of several attempts rank 1 is killed
+# as soon as there is a checkpoint
+cat >resumes <<'END'
+#!/bin/sh
+test "$RANK$RESTART_COUNT" != 10 || (
+	until ls "$1"/step-*/manifest; do sleep 0.05; done >/dev/null 2>&1
+	kill -KILL $$
+) &
+exec ddp-train --data text --width 16 --context 8 --deterministic \
+	--steps 3000 --checkpoint "$1" --checkpoint-every 1000 --resume \
+	--log "$1.log"
+END
+chmod 755 resumes
+resumes()
+{
+	resumes_name=$1
+	shift
+	within -N2 --ntasks-per-node=2 -- "$@" ./resumes "begun/$resumes_name"
+	sed 's/,"seconds".*//' "begun/$resumes_name.log" >"$resumes_name.bits"
+}
+if test -n "$train"; then
+	cp /usr/share/common-licenses/GPL-3 text
+	chmod 644 text
+	resumes whole
+	test "$status" = 0 && test "$(wc -l <whole.bits)" = 3000
+	result $? 'ddp-train trains for 3000 steps'
+	resumes killed --ddp-restarts=1
+	ours >why
+	test "$status" = 0 && test "$(wc -l <why)" = 1 &&
+		grep -q '^resumed from begun/killed/step-[12]000$' out
+	result $? 'killed after a save, it goes on from that'
+	check 'and has the losses and norms of the run that was not, bit by bit' \
+		cmp whole.bits killed.bits
+else
+	skip 'ddp-train goes on from what it has saved' 'ddp-train was not built'
+fi
+
 # refused SENTENCE WORDS...
 refused()
 {
