@@ -121,6 +121,45 @@ equal 'how each rank ended, and its error' \
 result $? 'the agent leaves it to the supervisor to say it'
 finish 'a step that fails'
 
+# fails SECONDS: a step whose rank 1 fails while the agent is stopped for so long;
+# $took is how many ms later srun says so
+cat >stamp.py <<'END'
+import sys, time
+for line in sys.stdin:
+    print(time.time_ns(), line, end="", flush=True)
+END
+fails()
+{
+	login "$scratch/under" "$told" -N1 -n2 sh -c '
+		test $SLURM_PROCID = 1 || exec sleep 2
+		test $0 = 0 || {
+			pkill -STOP -x ddp-agent
+			(sleep $0; pkill -CONT -x ddp-agent) >/dev/null 2>&1 &
+		}
+		date +%s%N >failed
+		exit 3' "$1" 2>&1 | /usr/bin/python3 stamp.py >stamps
+	cat failed stamps >why
+	took=$(sed -n 's/ srun: error: n1: task 1: Exited .*//p' stamps)
+	took=$(((${took:-0} - $(cat failed)) / 1000000))
+}
+# slurmstepd tells srun of a failure after 0.2 s, and when the agent has told of it
+# or 1 s has passed. The machine may be busy.
+fake
+fails 0.6
+test "$took" -ge 500
+result $? 'srun says nothing of a rank before its agent has told of it'
+equal 'which it has' 'n1|1|768|||' "$(logged END | grep '|1|')"
+order QUIT
+for _ in 1 2 3; do
+	fake
+	fails 0
+	order QUIT
+	test "$took" -ge 900 || break
+done
+test "$took" -ge 0 && test "$took" -lt 900
+result $? 'and says it soon then'
+equal 'nothing is left: agents that were waited for' '' "$(left)"
+
 fake
 under -N2 --ntasks-per-node=2 "$scratch/stubborn" &
 started RANK 4
