@@ -63,6 +63,14 @@ static int refuse_idle(const struct options *options, uint64_t given,
 			continue;
 		while (!(idle & reasons[i].state))
 			i++;
+		if (options->from && reasons[i].state == STATE_TOY)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					     "--resume: the checkpoint in %s "
+					     "is of --model toy, on which --%s "
+					     "has no effect; name another "
+					     "--checkpoint",
+					     options->checkpoint,
+					     train_options.rows[row].name);
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s %s",
 				     train_options.rows[row].name,
 				     reasons[i].why);

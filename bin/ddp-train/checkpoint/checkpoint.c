@@ -93,8 +93,10 @@ static int take_folder(const struct options *options, char id[CHECKPOINT_ID],
 	if (make_folder(dir) < 0)
 		return ddp_error_set(error, find_path_code(errno),
 				     "--checkpoint %s: cannot be written: %s; "
-				     "name a folder that you may write", dir,
-				     strerror(errno));
+				     "%s", dir, strerror(errno),
+				     errno == ENOENT ? "make the folder around "
+				     "it first" :
+				     "name a folder that you may write");
 	if (owner_take(dir, id, error) < 0)
 		return -1;
 	return refuse_saved(options, error);
