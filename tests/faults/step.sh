@@ -4,6 +4,7 @@
 # What the themes share: programs that break, steps with one of them, and what
 # must be true when such a step has ended. Times are in ms.
 
+plain='-N3 --ntasks-per-node=2 --gres=gpu:2'
 python=/usr/bin/python3
 text=/usr/share/common-licenses/GPL-3
 
@@ -31,40 +32,18 @@ programs()
 	test -z "${FAULTS_PROGRAMS-}" || have=$FAULTS_PROGRAMS
 }
 
-# now: the time
-now()
-{
-	echo $(($(date +%s%N) / 1000000))
-}
-
 # root CMD...: on the login node
 root()
 {
 	"$sandbox" exec --dir "$dir/cluster" --root "$@"
 }
 
-# measure: how long plain steps take; $slowest is that of the slowest
-slowest=0
-measure()
-{
-	# shellcheck disable=SC2034 # three times
-	for try in 1 2 3; do
-		settle
-		begin=$(now)
-		bounded 60 srun -N3 --ntasks-per-node=2 --gres=gpu:2 true
-		took=$(($(now) - begin))
-		test "$took" -lt "$slowest" || slowest=$took
-	done
-}
-
 # in_time LIMIT: whether the last step ended so many ms after the fault
 in_time()
 {
 	late=$((ended - $(cat fault.end) / 1000000))
-	test "$late" -gt $(($1 + slowest)) || return 0
-	measure
-	echo "ended after $late ms, not $1 ms; a plain srun takes $slowest ms"
-	test "$late" -le $(($1 + slowest))
+	# shellcheck disable=SC2086 # several words
+	in_goal "$late" "$1" $plain
 }
 
 # watch: write into fault.end when the process ended whose pid a rank wrote into
