@@ -36,6 +36,8 @@ def act():
     if how in ("KILL", "SEGV", "TERM", "STOP"):
         os.kill(os.getpid(), getattr(signal, "SIG" + how))
         time.sleep(60)
+    if how == "sleep":
+        time.sleep(1000)
     if how.startswith("exit"):
         os._exit(int(how[4:]))
     if how == "limit":
@@ -60,7 +62,7 @@ def within(point, call):
         time.sleep(1)
     if when != point or not mine:
         return call()
-    if how in ("error", "limit", "oom"):
+    if how in ("error", "limit", "oom", "sleep"):
         act()
     threading.Timer(0.3, act).start()
     return call()

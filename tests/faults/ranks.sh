@@ -9,11 +9,14 @@ sh step SEGV 2
 sh step TERM 3
 sh step exit3 2
 sh step oom 2
+sh step sleep 3
 sh start limit 2
 torch init KILL 2
 torch after error 2
 torch collective SEGV 0
 torch step limit 3
+torch step STOP 2
+torch step sleep 2
 train start TERM 2
 train init KILL 0
 train after SEGV 2

@@ -47,8 +47,8 @@ in_time()
 }
 
 # watch: write into fault.end when the process ended whose pid a rank wrote into
-# the file fault before it broke. It may take a while to end; if it only stops,
-# that is at once.
+# the file fault before it broke. It may take a while to end; if it only stops or
+# sleeps, that is at once.
 watch()
 {
 	touch watching
@@ -57,7 +57,7 @@ watch()
 			test -e watching || exit
 			sleep 0.05
 		done
-		test "$0" = STOP ||
+		test "$0" = STOP || test "$0" = sleep ||
 			tail --pid="$(cat fault)" -s 0.02 -f /dev/null
 		date +%s%N >fault.end' "$how" &
 }
@@ -227,18 +227,23 @@ ended_early()
 
 # combinations: lines as in ranks.sh, of all that a rank can break by: each way,
 # at each point, in each program, for rank 0 and another. A shell has no MPI_Init.
+# Nobody can tell one that sleeps from the others where these sleep, too: as rank 0
+# of PyTorch does while it waits for all to connect.
 combinations()
 {
 	for program in $have; do
 		points='start init after collective step' more=
 		case $program in
-		sh) points='start step' ;;
-		torch) more=error ;;
+		sh) points='start step' more=sleep ;;
+		torch) more='error sleep' ;;
 		esac
 		for point in $points; do
 			for way in KILL SEGV TERM STOP exit0 exit3 limit oom \
 				$more
 			do
+				case $program:$point:$way in
+				torch:start:sleep | torch:init:sleep) continue ;;
+				esac
 				echo "$program $point $way 0"
 				echo "$program $point $way 3"
 			done
@@ -282,6 +287,9 @@ is_told()
 	STOP)	says "no rank has made progress for 5 s, and so the step ends; rank $4 holds the others up: stopped" \
 			124 "$(wait_ms "$1" "$2")" &&
 			grep -qE "^slurm-ddp: rank $4 on $node: stopped" err ;;
+	sleep)	says "no rank has made progress for 5 s, and so the step ends; rank $4 holds the others up: waiting elsewhere than the others" \
+			124 "$(wait_ms "$1" "$2")" &&
+			grep -qE "^slurm-ddp: rank $4 on $node: sleeping in " err ;;
 	exit0)	ended_early "$4" "$1" "$2" ;;
 	*)	says "rank $4 failed first on $node after [0-9.]+ s: ${words% *}" \
 			"${words##* }" 2000 ;;
@@ -296,7 +304,7 @@ is_told()
 breaks()
 {
 	case $3 in
-	STOP | exit0) step "$@" --ddp-watchdog=5 ;;
+	STOP | exit0 | sleep) step "$@" --ddp-watchdog=5 ;;
 	*) step "$@" ;;
 	esac
 	is_told "$@" >why 2>&1
