@@ -75,13 +75,14 @@ fresh()
 }
 
 # named NODE: whether it was, within 10 s after the fault
+# shellcheck disable=SC2086 # several words
 named()
 {
 	late=$(($(cat heard) - $(cat fault.end) / 1000000))
 	grep '^slurm-ddp: ' err
 	echo "code $status, after $late ms"
 	grep -q "^slurm-ddp: node $1 was lost first, after [0-9.]* s: srun could not start tasks there, as its slurmd does not answer\$" err &&
-		test "$late" -le $((10000 + slowest))
+		in_goal "$late" 10000 $plain
 }
 
 # spared NODE SPARE RANKS: whether the last attempt ran without that node
