@@ -90,7 +90,7 @@ static void add_grace(struct ddp_text *text, const struct ddp_verdict *verdict,
 		ddp_text_add(text, "none had to be killed\n");
 }
 
-/* Who has killed them is not known: of Slurm it is what happens. */
+/* It is not known who has killed them, only that Slurm does so. */
 static void add_early(struct ddp_text *text, const struct ddp_verdict *verdict,
 		      uint32_t seconds, uint32_t early)
 {

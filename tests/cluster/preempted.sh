@@ -134,8 +134,8 @@ is_back()
 	test "$(in_job squeue -h -j "$job" -o %T)" = PENDING
 }
 
-# All of n1 ends, which has the script: nothing in the job can start the step again.
-# What its slurmstepds leave would be in the way; see spank_ddp(8).
+# All of n1 ends, which has the script: nothing in the job can start the step
+# again. What its slurmstepds leave would be in the way; see spank_ddp(8).
 submit -- --steps $steps --checkpoint-every 50
 begins 1 && comes 30 printed 1 '^step [0-9]*  saved'
 admin n1 sh -c 'kill -KILL $(pgrep --ns $$ --nslist uts -x "slurmd|slurmstepd") \

@@ -164,8 +164,8 @@ else
 	skip 'PyTorch goes on from what it has saved' "no torch for $python"
 fi
 
-# resumes NAME OPTION...: ddp-train; in a first of several attempts rank 1 is killed
-# as soon as there is a checkpoint
+# resumes NAME OPTION...: ddp-train; in the first of several attempts rank 1 is
+# killed as soon as there is a checkpoint
 cat >resumes <<'END'
 #!/bin/sh
 test "$RANK$RESTART_COUNT" != 10 || (

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
 # The signal before a job's end: --ddp-signal reaches the ranks alone, at its
 # time; what they save then is complete; the template puts the job into the
-# queue again. SIGNALS_SAVES is how often PyTorch saves (default 5, about 15 s each).
+# queue again. SIGNALS_SAVES is how often PyTorch saves (5), for 10 s each.
 
 cluster --nodes 2 --gpus 2 --cpus 8
 
@@ -106,6 +106,7 @@ fi
 # Debian 13's PyTorch has no libuv, and asks for it all the same.
 saves()
 {
+	settle
 	call bounded 120 env USE_LIBUV=0 srun --ddp -N2 --ntasks-per-node=2 \
 		-c2 "$@"
 }
@@ -135,4 +136,4 @@ for try in $(seq "$saves"); do
 	step=$saved
 done
 test "$try $saved" = "$saves $step"
-result $? "PyTorch with data loaders saves $saves times of $saves, and goes on from there"
+result $? "PyTorch with data loaders saves $saves times of $saves, and goes on"

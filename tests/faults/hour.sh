@@ -26,6 +26,11 @@ dist.barrier()
 dist.destroy_process_group()
 END
 hour=${FAULTS_HOUR:-3600}
+case " $have :$has_mpi" in
+*' torch :1') ;;
+*)	skip 'an hour of quiet steps' 'there is no PyTorch without MPI'
+	return ;;
+esac
 call bounded $((hour + 120)) env USE_LIBUV=0 srun --ddp --ddp-watchdog=10 -N2 \
 	--gres=gpu:2 "$python" quiet.py "$hour"
 echo "code $status" >why

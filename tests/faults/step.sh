@@ -9,7 +9,7 @@ python=/usr/bin/python3
 text=/usr/share/common-licenses/GPL-3
 
 # programs: compile those that are needed; $have lists what can break, or of these
-# what FAULTS_PROGRAMS does
+# what FAULTS_PROGRAMS does; $has_mpi is 0 if PyTorch loads MPI
 programs()
 {
 	have='sh'
@@ -29,6 +29,9 @@ programs()
 		have="$have train job"
 	fi
 	! "$python" -c 'import torch' 2>why || have="$have torch"
+	"$python" -c 'import torch
+exit("/libmpi" not in open("/proc/self/maps").read())' 2>why
+	has_mpi=$?
 	test -z "${FAULTS_PROGRAMS-}" || have=$FAULTS_PROGRAMS
 }
 
@@ -216,8 +219,7 @@ ended_early()
 {
 	case $2:$3:$1 in
 	sh:* | *:start:* | torch:init:[!0])
-		says "no rank has made progress for 5 s, and so the step ends; rank $1 holds the others up: ended before the others" \
-			124 "$(wait_ms "$2" "$3")"
+		hangs "$1" "$2" "$3" 'ended before the others'
 		return ;;
 	esac
 	echo "code $status" && grep '^slurm-ddp: ' err
@@ -267,14 +269,31 @@ cause()
 	esac
 }
 
+# watchdog PROGRAM: its seconds. Where MPI is loaded CPU time is no progress, and
+# PyTorch starts for longer than 5 s.
+watchdog()
+{
+	case $1:$has_mpi in
+	torch:0) echo 15 ;;
+	*) echo 5 ;;
+	esac
+}
+
 # wait_ms PROGRAM WHEN: in which the watchdog must have ended a step. The time runs
 # when no rank starts any more, for which PyTorch needs some seconds.
 wait_ms()
 {
 	case $1:$2 in
-	torch:start | torch:init) echo 15000 ;;
-	*) echo 10000 ;;
+	torch:start | torch:init) echo $(($(watchdog "$1") * 1000 + 10000)) ;;
+	*) echo $(($(watchdog "$1") * 1000 + 5000)) ;;
 	esac
+}
+
+# hangs RANK PROGRAM WHEN WORDS: whether the watchdog has named it so
+hangs()
+{
+	says "no rank has made progress for $(watchdog "$2") s, and so the step ends; rank $1 holds the others up: $4" \
+		124 "$(wait_ms "$2" "$3")"
 }
 
 # is_told PROGRAM WHEN HOW RANK: whether the last step has named it, in time, and
@@ -284,11 +303,9 @@ is_told()
 	words=$(cause "$1" "$3")
 	node="n$(($4 / 2 + 1)) \\(GPU $(($4 % 2)), pid $(cat fault)\\)"
 	case $3 in
-	STOP)	says "no rank has made progress for 5 s, and so the step ends; rank $4 holds the others up: stopped" \
-			124 "$(wait_ms "$1" "$2")" &&
+	STOP)	hangs "$4" "$1" "$2" stopped &&
 			grep -qE "^slurm-ddp: rank $4 on $node: stopped" err ;;
-	sleep)	says "no rank has made progress for 5 s, and so the step ends; rank $4 holds the others up: waiting elsewhere than the others" \
-			124 "$(wait_ms "$1" "$2")" &&
+	sleep)	hangs "$4" "$1" "$2" 'waiting elsewhere than the others' &&
 			grep -qE "^slurm-ddp: rank $4 on $node: sleeping in " err ;;
 	exit0)	ended_early "$4" "$1" "$2" ;;
 	*)	says "rank $4 failed first on $node after [0-9.]+ s: ${words% *}" \
@@ -304,7 +321,7 @@ is_told()
 breaks()
 {
 	case $3 in
-	STOP | exit0 | sleep) step "$@" --ddp-watchdog=5 ;;
+	STOP | exit0 | sleep) step "$@" --ddp-watchdog="$(watchdog "$1")" ;;
 	*) step "$@" ;;
 	esac
 	is_told "$@" >why 2>&1
