@@ -51,7 +51,8 @@ is_told sh step exit3 2 >why 2>&1
 result $? 'sh: rank 2 breaks, and rank 4 is stopped'
 
 # On a busy machine srun can hear of a rank before the rank's agent tells of it.
-# Here that agent stops until srun has said so.
+# Here that agent stops until srun has said so, for which slurmstepd waits for it
+# for a second.
 for case in 'TERM 3' 'KILL 0'; do
 	way=${case% *} rank=${case#* }
 	rm -f fault.go
@@ -64,7 +65,7 @@ for case in 'TERM 3' 'KILL 0'; do
 	root kill -CONT "$(of "n$((rank / 2 + 1))" ddp-agent)"
 	end_step
 	{
-		in_time 2000
+		in_time 3000
 		ended_status=$?
 		words=$(cause sh "$way")
 		echo "code $status" && grep '^slurm-ddp: ' err
