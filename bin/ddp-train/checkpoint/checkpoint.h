@@ -25,6 +25,7 @@ struct trainer;
 
 enum {
 	CHECKPOINT_ID = 17,		/* 16 hexadecimal digits and a NUL */
+	CHECKPOINT_OPTIONS = 4096,	/* bytes that describe all options */
 	CHECKPOINT_STOPPED = 75		/* exit code: saved, more to do */
 };
 

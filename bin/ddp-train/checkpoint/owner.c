@@ -23,7 +23,7 @@ enum { RECORD = 512 };
 
 /* What the file says, a name and a value in each line. */
 struct owner {
-	char id[OWNER_ID];
+	char id[CHECKPOINT_ID];
 	char host[65];
 	long process;
 	char job[97];			/* "12 of CLUSTER", or empty */
@@ -50,7 +50,7 @@ static void describe(struct owner *owner, const char *id)
 		.attempt = { count_restarts("SLURM_RESTART_COUNT"),
 			     count_restarts("RESTART_COUNT") }
 	};
-	memcpy(owner->id, id, OWNER_ID);
+	memcpy(owner->id, id, CHECKPOINT_ID);
 	gethostname(owner->host, sizeof(owner->host) - 1);
 	if (job)
 		snprintf(owner->job, sizeof(owner->job), "%s%s%s", job,
@@ -198,7 +198,7 @@ static int refuse_write(const char *dir, struct ddp_error *error)
 }
 
 /* The descriptor stays open, or the lock would end. */
-int owner_take(const char *dir, const char id[OWNER_ID],
+int owner_take(const char *dir, const char id[CHECKPOINT_ID],
 	       struct ddp_error *error)
 {
 	int fd = open_owner(dir, O_RDWR | O_CREAT), locked;
@@ -248,7 +248,7 @@ static void refresh(const char *dir)
 	free(copy);
 }
 
-int owner_see(const char *dir, const char id[OWNER_ID],
+int owner_see(const char *dir, const char id[CHECKPOINT_ID],
 	      struct ddp_error *error)
 {
 	struct late late = { 0 };
@@ -278,7 +278,7 @@ int owner_see(const char *dir, const char id[OWNER_ID],
 			     "name one that all nodes share", dir);
 }
 
-int owner_check(const char *dir, const char id[OWNER_ID],
+int owner_check(const char *dir, const char id[CHECKPOINT_ID],
 		struct ddp_error *error)
 {
 	struct owner owner = { 0 };

@@ -8,9 +8,7 @@
 #ifndef DDP_TRAIN_OWNER_H
 #define DDP_TRAIN_OWNER_H
 
-struct ddp_error;
-
-enum { OWNER_ID = 17 };			/* 16 hexadecimal digits and a NUL */
+#include "checkpoint/checkpoint.h"
 
 /*
  * Take DIR for the run `id` until this process ends, and remove what unfinished
@@ -19,7 +17,7 @@ enum { OWNER_ID = 17 };			/* 16 hexadecimal digits and a NUL */
  * this job, which Slurm has ended, a line on stderr says so, and nothing is
  * removed. Returns 0, or -1 with error set: it names the run that has DIR.
  */
-int owner_take(const char *dir, const char id[OWNER_ID],
+int owner_take(const char *dir, const char id[CHECKPOINT_ID],
 	       struct ddp_error *error);
 
 /*
@@ -27,11 +25,11 @@ int owner_take(const char *dir, const char id[OWNER_ID],
  * Waits some seconds for a file system that shows new files late. Returns 0, or
  * -1 with error set.
  */
-int owner_see(const char *dir, const char id[OWNER_ID],
+int owner_see(const char *dir, const char id[CHECKPOINT_ID],
 	      struct ddp_error *error);
 
 /* Before a commit: returns -1 with error set if another run has taken DIR. */
-int owner_check(const char *dir, const char id[OWNER_ID],
+int owner_check(const char *dir, const char id[CHECKPOINT_ID],
 		struct ddp_error *error);
 
 #endif

@@ -14,8 +14,6 @@
 #include "layout/text.h"
 #include "option_rows.h"
 
-enum { TEXT_SIZE = 4096 };
-
 /*
  * Never taken over: these are for one run, and --batch follows from the number
  * of ranks.
@@ -82,7 +80,7 @@ int checkpoint_recall(struct options *options, uint64_t given,
 		      uint64_t *recalled, struct ddp_error *error)
 {
 	struct manifest *manifest = calloc(1, sizeof(*manifest));
-	char now[TEXT_SIZE], had[256], has[256];
+	char now[CHECKPOINT_OPTIONS], had[256], has[256];
 	int found;
 
 	if (!manifest)
@@ -139,7 +137,7 @@ int checkpoint_compare(const struct options *options, const char *data,
 		       struct ddp_error *error)
 {
 	const struct manifest *from = options->from;
-	char now[TEXT_SIZE], had[256], has[256];
+	char now[CHECKPOINT_OPTIONS], had[256], has[256];
 
 	if (!from)
 		return 0;
@@ -181,7 +179,7 @@ static void print_passed(const struct options *options)
 void checkpoint_print_begin(const struct options *options)
 {
 	const bool cosine = options->schedule == SCHEDULE_COSINE;
-	char now[TEXT_SIZE], had[256], has[256];
+	char now[CHECKPOINT_OPTIONS], had[256], has[256];
 	bool falls = false;
 
 	if (!options->resume)

@@ -48,8 +48,6 @@ struct saver {
 	struct range *ranges;		/* [ranks * buckets] */
 };
 
-enum { OPTIONS_SIZE = 4096 };
-
 static int refuse_memory(struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for the "
@@ -72,10 +70,10 @@ static int create_texts(struct saver *saver, struct ddp_error *error)
 	const struct options *options = saver->plan.options;
 
 	saver->parameters = state_format_parameters(saver->plan.trainer);
-	saver->options = malloc(OPTIONS_SIZE);
+	saver->options = malloc(CHECKPOINT_OPTIONS);
 	if (!saver->parameters || !saver->options ||
 	    tool_options_describe(&train_options, options, saver->options,
-				  OPTIONS_SIZE) >= OPTIONS_SIZE)
+				  CHECKPOINT_OPTIONS) >= CHECKPOINT_OPTIONS)
 		return refuse_memory(error);
 	return 0;
 }
