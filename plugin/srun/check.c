@@ -102,18 +102,16 @@ static bool is_in_container(void)
 }
 
 /*
- * Tell the tasks whether the command's first word is what they would execute. A
- * line of scontrol is "TaskProlog              = (null)", or has a path.
+ * Tell the tasks whether the command's first word is what they would execute.
+ * Where there is no TaskProlog scontrol says "(null)".
  */
 static void tell_command(void)
 {
-	static const char key[] = "\nTaskProlog";
 	bool given = ddp_cli_isset("task-prolog");
 	char *config = given ? NULL : ddp_scontrol_show("config", NULL);
-	const char *at = config ? strstr(config, key) : NULL;
+	const char *at = ddp_scontrol_find_setting(config, "TaskProlog");
 
-	at = at ? at + strcspn(at, "=") : NULL;
-	if (given || (at && strncmp(at, "= (null)", 8) != 0))
+	if (given || (at && strncmp(at, "(null)", 6) != 0))
 		ddp_rerun_add(DDP_TELL_COMMAND, "prolog");
 	else if (at)
 		ddp_rerun_add(DDP_TELL_COMMAND, "1");

@@ -71,6 +71,21 @@ char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id)
 	return ddp_scontrol_show("step", id);
 }
 
+const char *ddp_scontrol_find_setting(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+	const char *at;
+
+	for (; text; text = *text ? text + 1 : NULL) {
+		at = text + length;
+		if (strncmp(text, key, length) == 0 &&
+		    strncmp(at + strspn(at, " "), "= ", 2) == 0)
+			return at + strspn(at, " ") + 2;
+		text += strcspn(text, "\n");
+	}
+	return NULL;
+}
+
 const char *ddp_scontrol_find_word(const char *text, const char *name,
 				   int *length)
 {

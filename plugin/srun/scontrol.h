@@ -27,6 +27,12 @@ char *ddp_scontrol_show(const char *what, const char *id);
 char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id);
 
 /*
+ * What follows "KEY   = " in what scontrol says of the "config" (NULL: that is
+ * nothing), up to the end of that; NULL: there is no such line.
+ */
+const char *ddp_scontrol_find_setting(const char *text, const char *key);
+
+/*
  * The value of a word "NAME=value" in such a text (NULL: none), which does not
  * end at length; "" and 0 where there is none.
  */

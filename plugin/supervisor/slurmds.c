@@ -23,11 +23,9 @@
 static bool read_port(char port[16])
 {
 	char *text = ddp_scontrol_show("config", NULL);
-	const char *at = text ? strstr(text, "\nSlurmdPort") : NULL;
-	int number;
+	const char *at = ddp_scontrol_find_setting(text, "SlurmdPort");
+	int number = at && !strcasestr(text, "EnableIPv6") ? atoi(at) : 0;
 
-	at = at ? strchr(at, '=') : NULL;
-	number = at && !strcasestr(text, "EnableIPv6") ? atoi(at + 1) : 0;
 	snprintf(port, 16, "%d", number);
 	free(text);
 	return number > 0 && number <= UINT16_MAX;
