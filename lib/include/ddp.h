@@ -120,17 +120,18 @@ int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error);
  * End all ranks at once, with an exit code from 1 to 255 (others become 1).
  * Functions of atexit do not run, and buffers are not flushed. The formatted
  * sentence goes to stderr as one line, "PROGRAM: rank 3 on n2: ...", with the
- * program's name and a '?' for what cannot be printed. job NULL, or a child of
- * fork: ends this process only. Any thread may call this.
+ * program's name and a '?' for what cannot be printed; if stderr is a pipe, the
+ * ranks end when it has been read, for which this waits 1 s at most. job NULL,
+ * or a child of fork: ends this process only. Any thread may call this.
  */
 void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4), noreturn));
 
 /*
  * This rank makes progress: call it once a step. It adds 1 to a counter by which
- * whoever watches the rank knows one that hangs from one that is quiet; srun
- * --ddp does not watch it yet. No job is needed. Collectives, communicators
- * and waits of libddp that succeed count by themselves.
+ * whoever watches the rank, as srun --ddp-watchdog does, knows one that hangs
+ * from one that is quiet. No job is needed. Collectives, communicators and
+ * waits of libddp that succeed count by themselves.
  *
  * The first call opens the file that DDP_HEARTBEAT_FILE names. Without that
  * variable, or if the file cannot be used, this and every later call does

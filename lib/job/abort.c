@@ -10,9 +10,13 @@
 
 #include "job/job_struct.h"
 #include "job/thread.h"
+#include "layout/drain.h"
 #include "layout/text.h"
 
-enum { WRITE_MS = 1000 };	/* for a line to stderr */
+enum {
+	WRITE_MS = 1000,	/* for a line to stderr */
+	READ_MS = 1000		/* for whoever reads it */
+};
 
 /*
  * As much as fits of "PROGRAM: rank 3 on n2: sentence", one printable line.
@@ -75,6 +79,7 @@ void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 		write_line(line);
 	else if (!ddp_thread_run(write_line, copy, ddp_clock_ms() + WRITE_MS))
 		free(copy);
+	ddp_drain_wait(STDERR_FILENO, READ_MS);
 	if (job && job->client && job->process == getpid())
 		ddp_client_abort(code, line);
 	_exit(code);

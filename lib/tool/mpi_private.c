@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "layout/drain.h"
 #include "layout/error.h"
 #include "layout/private.h"
 #include "layout/scan.h"
@@ -27,7 +28,8 @@ enum {
 	PATH = DDP_PRIVATE_SIZE,
 	NAMES = 8,			/* Open MPI makes one file a rank */
 	WAITS = 1000,			/* of a millisecond */
-	YOUNG_S = 60			/* whoever made it locks it by then */
+	YOUNG_S = 60,			/* whoever made it locks it by then */
+	READ_MS = 1000			/* for whoever reads the last sentence */
 };
 
 #define VADER "OMPI_MCA_btl_vader_backing_directory"	/* Open MPI 4 */
@@ -294,6 +296,7 @@ void tool_mpi_close(void)
 _Noreturn void tool_mpi_abort(const char *program, const char *sentence)
 {
 	fprintf(stderr, "%s: %s\n", program, sentence);
+	ddp_drain_wait(STDERR_FILENO, READ_MS);
 	MPI_Abort(MPI_COMM_WORLD, 1);
 	exit(1);
 }

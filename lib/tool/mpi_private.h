@@ -32,7 +32,10 @@ void tool_mpi_hide(void);
 /* MPI_Finalize(). */
 void tool_mpi_close(void);
 
-/* Print "PROGRAM: sentence" and end every rank with exit status 1. */
+/*
+ * Print "PROGRAM: sentence" and end every rank with exit status 1. Whoever reads
+ * the sentence from a pipe has 1 s for it, as it can be ended with the ranks.
+ */
 _Noreturn void tool_mpi_abort(const char *program, const char *sentence);
 
 #endif

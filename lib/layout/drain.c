@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "layout/drain.h"
+
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "layout/clock.h"
+
+/* Of a pipe, Linux tells at either end how many bytes are in it. */
+void ddp_drain_wait(int fd, int timeout_ms)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	int64_t until_ms = ddp_clock_ms() + timeout_ms;
+	struct stat status;
+	int left;
+
+	if (fstat(fd, &status) < 0 || !S_ISFIFO(status.st_mode))
+		return;
+	while (ioctl(fd, FIONREAD, &left) == 0 && left > 0 &&
+	       ddp_clock_ms() < until_ms)
+		nanosleep(&moment, NULL);
+}
