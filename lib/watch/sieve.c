@@ -81,11 +81,15 @@ static void notice_launch(struct ddp_sieve *sieve, const char *line)
 			     name);
 }
 
-/* "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with ..." */
+/*
+ * "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with exit code 1".
+ * How a signal is called depends on the language.
+ */
 static void notice_failure(struct ddp_sieve *sieve, const char *line)
 {
 	const char *at = strstr(line, ": task");
 	size_t length;
+	int code;
 
 	if (strncmp(line, "srun: error: ", strlen("srun: error: ")) != 0 || !at)
 		return;
@@ -93,9 +97,30 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	at += *at == 's';
 	at += *at == ' ';
 	length = strspn(at, "0123456789,-");
-	if (length > 0 && at[length] == ':' &&
-	    sieve->failed.length < FAILED_MAX)
+	if (length == 0 || at[length] != ':')
+		return;
+	if (sieve->failed.length < FAILED_MAX)
 		ddp_text_add(&sieve->failed, "%.*s,", (int)length, at);
+	if (sscanf(at + length, ": Exited with exit code %d", &code) == 1 &&
+	    sieve->exited.length < FAILED_MAX)
+		ddp_text_add(&sieve->exited, "%.*s:%d\n", (int)length, at,
+			     code);
+}
+
+/* A label of srun's or of ours may stand before it. */
+static void notice_abort(struct ddp_sieve *sieve, const char *line)
+{
+	static const char words[] = "MPI_ABORT was invoked on rank ";
+	static const char world[] = " in communicator MPI_COMM_WORLD";
+	const char *at = strstr(line, words);
+	unsigned long rank;
+	char *end;
+
+	if (!at || sieve->aborter)
+		return;
+	rank = strtoul(at + strlen(words), &end, 10);
+	if (strncmp(end, world, strlen(world)) == 0 && rank < UINT32_MAX)
+		sieve->aborter = (uint32_t)rank + 1;
 }
 
 /*
@@ -130,8 +155,12 @@ static void notice(struct ddp_sieve *sieve)
 	bool dated = sieve->line[0] == '[' && has(sieve, "] error: *** STEP ");
 	char text[sizeof(sieve->line) + 1];
 
-	if (!dated && has_beginning(sieve, SLURMS) != YES)
+	memcpy(text, sieve->line, sieve->length);
+	text[sieve->length] = '\0';
+	if (!dated && has_beginning(sieve, SLURMS) != YES) {
+		notice_abort(sieve, text);
 		return;
+	}
 	/*
 	 * "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11...";
 	 * Slurm 26.05 begins with the time, and says where a task was the cause.
@@ -141,9 +170,8 @@ static void notice(struct ddp_sieve *sieve)
 			    names_step(sieve, "*** STEP ");
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
+	sieve->due |= has(sieve, " CANCELLED AT ") && has(sieve, " DUE TO ");
 	notice_end(sieve);
-	memcpy(text, sieve->line, sieve->length);
-	text[sieve->length] = '\0';
 	notice_launch(sieve, text);
 	notice_failure(sieve, text);
 }

@@ -189,6 +189,27 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 	step->failed |= wire->status != 0 && !rank->answered;
 }
 
+void ddp_step_add_abort(struct ddp_step *step, uint32_t rank, int code,
+			const char *cause, int64_t now_ns)
+{
+	struct ddp_step_rank *of = &step->ranks[rank];
+	int64_t at_ns = now_ns;
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++)
+		if (step->ranks[i].ended && ddp_step_end_ns(step, i) < at_ns)
+			at_ns = ddp_step_end_ns(step, i);
+	if (!of->ended && step->ended++ == 0)
+		step->end_ns = now_ns;
+	of->ended = true;
+	of->status = (uint32_t)code << 8;
+	of->seen_ns = at_ns - 1;
+	of->at_ns = of->seen_ns - step->nodes[of->node].offset_ns;
+	if (!of->cause)
+		of->cause = copy(cause);
+	step->failed = true;
+}
+
 void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
 		       const struct ddp_wire *wire, int64_t now_ns)
 {

@@ -85,6 +85,13 @@ void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
 void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 		      const struct ddp_wire *wire, int64_t now_ns);
 
+/*
+ * This rank, which nobody has told the end of but by SIGKILL, has ended by an
+ * exit code, for this cause, before all whose end is known.
+ */
+void ddp_step_add_abort(struct ddp_step *step, uint32_t rank, int code,
+			const char *cause, int64_t now_ns);
+
 /* A PONG, from which the offset of the node's clock is known. */
 void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
 		       const struct ddp_wire *wire, int64_t now_ns);

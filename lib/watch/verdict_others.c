@@ -40,7 +40,8 @@ static enum end find_end(const struct ddp_verdict *verdict,
 		if (grace->over_ns && of->seen_ns >= grace->over_ns)
 			return KILLED;
 	}
-	if (verdict->kind == DDP_VERDICT_HANG)
+	if (verdict->kind == DDP_VERDICT_HANG ||
+	    verdict->kind == DDP_VERDICT_ABORT)
 		return APART;
 	if (ddp_verdict_is_alike(verdict, step, rank))
 		return ALIKE;

@@ -32,7 +32,8 @@ bool ddp_attempt_named(const struct ddp_attempt *attempt)
 	return attempt->decided_ns &&
 	       (attempt->verdict.kind == DDP_VERDICT_RANK ||
 		attempt->verdict.kind == DDP_VERDICT_NODE ||
-		attempt->verdict.kind == DDP_VERDICT_HANG);
+		attempt->verdict.kind == DDP_VERDICT_HANG ||
+		attempt->verdict.kind == DDP_VERDICT_ABORT);
 }
 
 int ddp_attempt_code(const struct ddp_attempt *attempt)

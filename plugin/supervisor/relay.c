@@ -158,4 +158,5 @@ void ddp_relay_clear(struct ddp_relay *relay)
 	free(relay->out.data);
 	free(relay->sieve.unlaunched.data);
 	free(relay->sieve.failed.data);
+	free(relay->sieve.exited.data);
 }

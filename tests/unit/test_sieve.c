@@ -273,6 +273,54 @@ Test(sieve, knows_what_srun_says_of_its_ranks)
 	failed = ddp_text_finish(&sieve.failed);
 	cr_expect_str_eq(failed, "3,0-1,4,");
 	free(failed);
+	failed = ddp_text_finish(&sieve.exited);
+	cr_expect_str_eq(failed, "0-1,4:3\n");
+	free(failed);
+}
+
+/* Open MPI 4 and 5 say it in the same words; srun --label puts some before. */
+Test(sieve, knows_who_has_called_mpi_abort)
+{
+	static const struct {
+		const char *text;
+		uint32_t aborter;
+	} cases[] = {
+		{ RULER "MPI_ABORT was invoked on rank 12 in communicator "
+		  "MPI_COMM_WORLD\nwith errorcode 1.\n" RULER, 13 },
+		{ "3: MPI_ABORT was invoked on rank 0 in communicator "
+		  "MPI_COMM_WORLD\n3:   Proc: [[1,0],0]\n", 1 },
+		{ "MPI_ABORT was invoked on rank 4 in communicator "
+		  "MPI_COMM_WORLD\nMPI_ABORT was invoked on rank 2 in "
+		  "communicator MPI_COMM_WORLD\n", 5 },
+		{ "MPI_ABORT was invoked on rank 4 in communicator MPI "
+		  "COMMUNICATOR 3 SPLIT FROM 0\n", 0 },
+		{ "MPI_ABORT was invoked on rank in communicator "
+		  "MPI_COMM_WORLD\n", 0 },
+		{ "MPI_ABORT was invoked on rank 99999999999 in communicator "
+		  "MPI_COMM_WORLD\n", 0 },
+	};
+	size_t i;
+	char *out;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ddp_sieve sieve = { 0 };
+
+		out = pass(&sieve, cases[i].text, 7);
+		cr_expect_str_eq(out, cases[i].text);
+		cr_expect_eq(sieve.aborter, cases[i].aborter, "case %zu", i);
+		free(out);
+	}
+}
+
+Test(sieve, knows_whether_slurm_says_what_for)
+{
+	struct ddp_sieve sieve = { .job_id = 71, .step_id = 2 };
+
+	free(pass(&sieve, cancelled, 7));
+	cr_expect_not(sieve.due);
+	free(pass(&sieve, "slurmstepd: error: *** STEP 71.2 ON n1 CANCELLED "
+		  "AT 1 DUE TO NODE FAILURE, SEE SLURMCTLD LOG ***\n", 7));
+	cr_expect(sieve.due);
 }
 
 Test(sieve, names_nodes_without_tasks)
