@@ -80,6 +80,32 @@ static int remove_hidden(struct ddp_task *task, struct ddp_error *error)
 	return rc;
 }
 
+/*
+ * Slurm takes out the options that a job has handed on, which would count for
+ * steps that the task starts, but leaves each that stands behind another one
+ * (spank_clear_remote_options_env() of its common/spank.c).
+ */
+static int remove_options(struct ddp_task *task, struct ddp_error *error)
+{
+	static const char handed[] = "_SLURM_SPANK_OPTION_ddp_";
+	char **at = task->environment, *name;
+	int rc = 0;
+
+	while (rc == 0 && *at) {
+		if (strncmp(*at, handed, strlen(handed)) != 0 ||
+		    !strchr(*at, '=')) {
+			at++;
+			continue;
+		}
+		name = strndup(*at, strcspn(*at, "="));
+		rc = name ? ddp_task_setenv(task, name, NULL, error) :
+			ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+		free(name);
+		at = task->environment;
+	}
+	return rc;
+}
+
 /* The site's variables, but for those that the user has exported. */
 static int export_site(struct ddp_task *task, char *record,
 		       struct ddp_error *error)
@@ -192,7 +218,7 @@ int ddp_task_apply(struct ddp_task *task, struct ddp_error *error)
 		return -1;
 	prefer_memory(task);
 	/* First: what was hidden may be set to what is right for tasks. */
-	if (remove_hidden(task, error) < 0)
+	if (remove_hidden(task, error) < 0 || remove_options(task, error) < 0)
 		return -1;
 	return export_vars(task, error);
 }

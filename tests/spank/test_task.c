@@ -110,6 +110,16 @@ static const struct spank_case value_cases[] = {
 	  .env = BASE "|A=b|SLURM_MPI_TYPE=none|SLURM_X=1|SLURM_DDP_ADDED="
 		 "SLURM_MPI_TYPE SLURM_X SLURM_GONE", .want = RANKS
 	  "|A=b|-SLURM_MPI_TYPE|-SLURM_X|-SLURM_GONE|-SLURM_DDP_ADDED" },
+	{ .name = "options of the job that Slurm has left are taken out",
+	  .env = BASE "|_SLURM_SPANK_OPTION_ddp_ddp_grace=5|"
+	  "_SLURM_SPANK_OPTION_ddp_ddp_show=0|_SLURM_SPANK_OPTION_x_y=1|A=b|"
+	  "_SLURM_SPANK_OPTION_ddp_ddp_logs=l|SLURM_SPANK__SLURM_SPANK_OPTION_"
+	  "ddp_ddp=", .command = COMMAND,
+	  .want = RANKS "|A=b|_SLURM_SPANK_OPTION_x_y=1|"
+	  "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp=|"
+	  "-_SLURM_SPANK_OPTION_ddp_ddp_grace|"
+	  "-_SLURM_SPANK_OPTION_ddp_ddp_show|"
+	  "-_SLURM_SPANK_OPTION_ddp_ddp_logs" },
 	{ .name = "a number of tasks that srun was given, and tasks are told",
 	  .env = BASE "|SLURM_NTASKS_PER_NODE_HET_GROUP_0=2|SLURM_DDP_ADDED="
 	  "SLURM_NTASKS_PER_NODE_HET_GROUP_0 SLURM_NTASKS_PER_NODE|"
