@@ -12,11 +12,24 @@
 #include "layout/text.h"
 #include "tool/tool.h"
 
+/* Whether this name would not do another time either. */
+static bool is_wrong_name(int why)
+{
+	switch (why) {
+	case EACCES: case EISDIR: case ELOOP: case ENAMETOOLONG: case ENOENT:
+	case ENOTDIR: case EPERM: case EROFS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int fail(const char *option, const char *path, struct ddp_error *error)
 {
 	bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
 
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot write %s %s: "
+	return ddp_error_set(error, is_wrong_name(errno) ? DDP_ERROR_ARGUMENT :
+			     DDP_ERROR_SYSTEM, "cannot write %s %s: "
 			     "%s; %s", option, path, strerror(errno), full ?
 			     "make room there or name another file" :
 			     "name a file that you may write");

@@ -56,7 +56,8 @@ int tool_replace_file(const char *option, const char *path, const char *text,
 /*
  * Open a file to add lines to. A pipe or a terminal will do as well, but this
  * never waits for a pipe's reader: a pipe without one is an error. Returns
- * NULL with error set, or the file for the caller to close.
+ * NULL with error set, or the file for the caller to close. As above, the error
+ * is DDP_ERROR_ARGUMENT if no file can have that name, such as that of a folder.
  */
 FILE *tool_open_log(const char *option, const char *path,
 		    struct ddp_error *error);

@@ -103,6 +103,16 @@ if test -n "$train"; then
 	call login srun --ddp -N2 --gres=gpu:2 ddp-train --model toy \
 		--backend mpi -m cyclic
 	equal 'all ranks say one sentence of a bad option' 2 "$status"
+	# It is rank 0 that cannot write, and alone says so; all end for it.
+	sentence='rank 0 on n1: cannot write --log none/log: No such file'
+	for again in 1 2 3 4; do
+		call login srun --ddp -N2 --gres=gpu:2 ddp-train --log none/log
+		cp err why
+		test "$status $(grep -c '^ddp-train: ' err)" = '2 1' &&
+			grep -q "^slurm-ddp: all 4 ranks failed in the same $(
+				)way, after .* s: exit code 2: $sentence" err
+		result $? "no silent rank is named: $again"
+	done
 	for victim in 0,n1 3,n2; do
 		rm -f log
 		call login srun --ddp -N2 --gres=gpu:2 sh -c '

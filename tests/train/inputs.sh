@@ -101,9 +101,11 @@ test_files()
 	token 5000, counted from 0, is 257, past the vocabulary of --vocab 257|--tokens above --vocab 257
 	token 5000, counted from 0, is 65535, past the vocabulary of --vocab 50257|--tokens far_above
 	END
-	refuses_each 1 <<-END
+	refuses_each 2 <<-END
 	cannot write --log dir: Is a directory|--log dir
 	cannot write --log dir/none/x: No such file|--log dir/none/x
+	END
+	refuses_each 1 <<-END
 	--log pipe is a pipe that nobody reads|--log pipe --steps 1
 	END
 	test_unreadable_file

@@ -6,7 +6,10 @@
 #include <criterion/criterion.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "layout/failure.h"
 
@@ -86,6 +89,33 @@ Test(failure, has_room_for_255)
 	memset(wanted, '0', 252);
 	strcpy(wanted + 252, "...");
 	cr_expect_str_eq(parse(text), wanted);
+}
+
+/* As PyTorch's ProcessFailure reads it: a message and whole seconds. */
+Test(failure, writes_what_it_reads)
+{
+	char path[] = "/tmp/ddp-failure.XXXXXX", text[256] = "";
+	int fd = mkstemp(path);
+	long long now = 0;
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(setenv("TORCHELASTIC_ERROR_FILE", path, 1), 0);
+	ddp_failure_write("a longer one, which is replaced by the next");
+	ddp_failure_write("no \"a\\b\": look there");
+	cr_expect_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
+	cr_expect_str_eq(parse(text), "no \"a\\b\": look there");
+	cr_expect_eq(sscanf(text, "{\"message\": \"no \\\"a\\\\b\\\": look "
+			    "there\", \"timestamp\": %lld}", &now), 1);
+	cr_expect_geq(now, time(NULL) - 60);
+	close(fd);
+	unlink(path);
+	/* Nowhere to write to. */
+	ddp_failure_write("a");
+	unlink(path);
+	setenv("TORCHELASTIC_ERROR_FILE", "/nowhere/at/all", 1);
+	ddp_failure_write("a");
+	unsetenv("TORCHELASTIC_ERROR_FILE");
+	ddp_failure_write("a");
 }
 
 Test(failure, of_anything_else)
