@@ -2,14 +2,16 @@
 /*
  * checkpoint DIR [MIB [ROUNDS]]: how long training stops for a checkpoint, to
  * copy the state and to write the manifest's text, as a multiple of memcpy() of
- * the same bytes; and how long the whole save takes, from the copy until its
- * manifest is there and the checkpoint before is removed, as a multiple of a
- * plain write and fsync of them. Both in turn, each round in the opposite
- * order; prints medians of times, in ms, and of ratios of a round, and the
- * fastest of each, which other work on the machine disturbs least.
+ * the same bytes; how long the whole save takes, from the copy until its
+ * manifest is there for good, as a multiple of a plain write and fsync of them;
+ * and how long it takes with the removal of the checkpoint before, as a multiple
+ * of a plain write, fsync and unlink of such a file. Both in turn, each round in
+ * the opposite order; prints medians of times, in ms, and of ratios of a round,
+ * and the fastest of each, which other work on the machine disturbs least.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,10 @@
 
 #define ID "0123456789abcdef"
 
-enum { STOP, COPY, SAVE, PLAIN, WAYS, MOST_ROUNDS = 1000, TEXT = 4096 };
+enum {
+	STOP, COPY, SAVE, PLAIN, ROTATION, REPLACEMENT, WAYS,
+	MOST_ROUNDS = 1000, TEXT = 4096, LOOK_US = 100
+};
 
 struct bench {
 	const char *dir;
@@ -182,6 +187,23 @@ static uint32_t await(struct bench *bench)
 	return crc;
 }
 
+/*
+ * When the checkpoint before loses its manifest: what the job does next when
+ * the new one is synced. A job that has removed all is past that, too.
+ */
+static double await_commit(struct bench *bench)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "step-%" PRIu64 "/" FOLDER_MANIFEST,
+		     bench->manifest.step - 1) < 0)
+		die("no memory");
+	while (!writer_is_idle(bench->writer) && access(path, F_OK) == 0)
+		usleep(LOOK_US);
+	free(path);
+	return ddp_clock_seconds();
+}
+
 static void stop_and_save(struct bench *bench, int round, uint64_t step)
 {
 	double begin = ddp_clock_seconds(), stop;
@@ -197,9 +219,10 @@ static void stop_and_save(struct bench *bench, int round, uint64_t step)
 	stop -= ddp_clock_seconds();
 	commit(bench);
 	stop += ddp_clock_seconds();
+	bench->times[SAVE][round] = await_commit(bench) - begin;
 	await(bench);
 	bench->times[STOP][round] = stop;
-	bench->times[SAVE][round] = ddp_clock_seconds() - begin;
+	bench->times[ROTATION][round] = ddp_clock_seconds() - begin;
 }
 
 static void copy_and_write(struct bench *bench, int round)
@@ -225,6 +248,8 @@ static void copy_and_write(struct bench *bench, int round)
 	if (fsync(fd) < 0 || close(fd) < 0)
 		die("cannot write");
 	bench->times[PLAIN][round] = ddp_clock_seconds() - begin;
+	unlink("plain");
+	bench->times[REPLACEMENT][round] = ddp_clock_seconds() - begin;
 }
 
 static int compare(const void *a, const void *b)
@@ -276,12 +301,13 @@ int main(int argc, char **argv)
 		stop_and_save(&bench, round, (uint64_t)i + 1);
 		if (i % 2 == 0)
 			copy_and_write(&bench, round);
-		unlink("plain");
 	}
 	printf("%zu MiB of state, medians of %d rounds\n", mib, rounds);
 	print(&bench, "training stops", rounds, STOP, COPY, "memcpy");
 	print(&bench, "a save takes", rounds, SAVE, PLAIN,
 	      "a plain write and fsync");
+	print(&bench, "and with the one before removed", rounds, ROTATION,
+	      REPLACEMENT, "a plain write, fsync and unlink");
 	writer_destroy(bench.writer);
 	buckets_destroy(&bench.trainer.buckets);
 	free(bench.text);
