@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting until what was printed has been read. */
+#define _GNU_SOURCE
 #include <criterion/criterion.h>
 
 #include <fcntl.h>

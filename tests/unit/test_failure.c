@@ -3,6 +3,7 @@
  * The message of an error file. What PyTorch writes is copied from its source,
  * torch/distributed/elastic/multiprocessing/errors/error_handler.py.
  */
+#define _GNU_SOURCE
 #include <criterion/criterion.h>
 
 #include <stdio.h>

@@ -284,7 +284,7 @@ Test(sieve, knows_who_has_called_mpi_abort)
 	static const struct {
 		const char *text;
 		uint32_t aborter;
-	} cases[] = {
+	} says[] = {
 		{ RULER "MPI_ABORT was invoked on rank 12 in communicator "
 		  "MPI_COMM_WORLD\nwith errorcode 1.\n" RULER, 13 },
 		{ "3: MPI_ABORT was invoked on rank 0 in communicator "
@@ -302,12 +302,12 @@ Test(sieve, knows_who_has_called_mpi_abort)
 	size_t i;
 	char *out;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < sizeof(says) / sizeof(says[0]); i++) {
 		struct ddp_sieve sieve = { 0 };
 
-		out = pass(&sieve, cases[i].text, 7);
-		cr_expect_str_eq(out, cases[i].text);
-		cr_expect_eq(sieve.aborter, cases[i].aborter, "case %zu", i);
+		out = pass(&sieve, says[i].text, 7);
+		cr_expect_str_eq(out, says[i].text);
+		cr_expect_eq(sieve.aborter, says[i].aborter, "case %zu", i);
 		free(out);
 	}
 }
