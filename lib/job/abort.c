@@ -79,8 +79,9 @@ void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
 		write_line(line);
 	else if (!ddp_thread_run(write_line, copy, ddp_clock_ms() + WRITE_MS))
 		free(copy);
-	ddp_drain_wait(STDERR_FILENO, READ_MS);
-	if (job && job->client && job->process == getpid())
+	if (job && job->client && job->process == getpid()) {
+		ddp_drain_wait(STDERR_FILENO, READ_MS);
 		ddp_client_abort(code, line);
+	}
 	_exit(code);
 }

@@ -9,7 +9,7 @@
 
 /*
  * Wait until all that was written to the pipe fd has been read, for so many
- * milliseconds at most. Returns at once if fd is no pipe.
+ * milliseconds at most. Returns at once if fd is no pipe, or nobody reads it.
  */
 void ddp_drain_wait(int fd, int timeout_ms);
 
