@@ -19,7 +19,6 @@
 #include "config.h"
 #include "layout/clock.h"
 #include "layout/error.h"
-#include "layout/failure.h"
 #include "layout/text.h"
 #include "llmc.h"
 #include "model.h"
@@ -358,7 +357,7 @@ int main(int argc, char **argv)
 	progress_close(run.progress);
 	/* It is what all ranks end for, and rank 0 says. */
 	if (failed)
-		ddp_failure_write(mine.text);
+		tool_record_failure(mine.text);
 	if (failed && run.collective.rank == 0 && !run.quiet)
 		tool_print_error("ddp-train", &mine);
 	finish(&run);

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the message in PyTorch's error file, and writes one. It stands at the
- * beginning, so that this reads one string of JSON and needs no library for the
- * rest.
+ * Finds the message in PyTorch's error file. It stands at the beginning, so
+ * that this reads one string of JSON and needs no library for the rest.
  */
-#define _GNU_SOURCE
 #include "layout/failure.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "layout/text.h"
 
@@ -95,27 +89,4 @@ int ddp_failure_parse(const char *text, char message[DDP_FAILURE_SIZE])
 	line[length] = '\0';
 	strcpy(message, ddp_text_quote(line));
 	return 0;
-}
-
-void ddp_failure_write(const char *message)
-{
-	const char *path = getenv("TORCHELASTIC_ERROR_FILE");
-	struct ddp_text text = { 0 };
-	char *all;
-	int fd;
-
-	if (!path || !*path)
-		return;
-	ddp_text_add(&text, "{\"message\": ");
-	ddp_text_add_json(&text, message);
-	ddp_text_add(&text, ", \"timestamp\": %lld}\n",
-		     (long long)time(NULL));
-	all = ddp_text_finish(&text);
-	fd = all ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW |
-			O_CLOEXEC, 0600) : -1;
-	if (fd >= 0) {
-		dprintf(fd, "%s", all);
-		close(fd);
-	}
-	free(all);
 }

@@ -21,10 +21,4 @@ enum { DDP_FAILURE_SIZE = 256 };	/* holds a message and its NUL */
  */
 int ddp_failure_parse(const char *text, char message[DDP_FAILURE_SIZE]);
 
-/*
- * Why this process ends, for the file that TORCHELASTIC_ERROR_FILE names, if it
- * does. Nothing if that cannot be written: it is said elsewhere, too.
- */
-void ddp_failure_write(const char *message);
-
 #endif

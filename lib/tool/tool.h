@@ -41,6 +41,13 @@ bool tool_has_colour(FILE *file);
 /* Print "PROGRAM: what is wrong" on stderr. */
 void tool_print_error(const char *program, const struct ddp_error *error);
 
+/*
+ * Why this process ends, for the file that TORCHELASTIC_ERROR_FILE names, if it
+ * does: as @record writes it (see layout/failure.h). Nothing if that cannot be
+ * written, as it is said elsewhere, too.
+ */
+void tool_record_failure(const char *message);
+
 /* Print a string as JSON's, in quotation marks. */
 void tool_print_json(FILE *file, const char *string);
 
@@ -56,8 +63,9 @@ int tool_replace_file(const char *option, const char *path, const char *text,
 /*
  * Open a file to add lines to. A pipe or a terminal will do as well, but this
  * never waits for a pipe's reader: a pipe without one is an error. Returns
- * NULL with error set, or the file for the caller to close. As above, the error
- * is DDP_ERROR_ARGUMENT if no file can have that name, such as that of a folder.
+ * NULL with error set, or the file for the caller to close. The error is
+ * DDP_ERROR_ARGUMENT if it is one of the name, as where a folder has it, or may
+ * not be written in.
  */
 FILE *tool_open_log(const char *option, const char *path,
 		    struct ddp_error *error);

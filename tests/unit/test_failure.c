@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "layout/failure.h"
+#include "tool/tool.h"
 
 /* The message of a file; "none" where it has none. */
 static const char *parse(const char *text)
@@ -101,8 +102,8 @@ Test(failure, writes_what_it_reads)
 
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(setenv("TORCHELASTIC_ERROR_FILE", path, 1), 0);
-	ddp_failure_write("a longer one, which is replaced by the next");
-	ddp_failure_write("no \"a\\b\": look there");
+	tool_record_failure("a longer one, which is replaced by the next");
+	tool_record_failure("no \"a\\b\": look there");
 	cr_expect_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
 	cr_expect_str_eq(parse(text), "no \"a\\b\": look there");
 	cr_expect_eq(sscanf(text, "{\"message\": \"no \\\"a\\\\b\\\": look "
@@ -111,12 +112,12 @@ Test(failure, writes_what_it_reads)
 	close(fd);
 	unlink(path);
 	/* Nowhere to write to. */
-	ddp_failure_write("a");
+	tool_record_failure("a");
 	unlink(path);
 	setenv("TORCHELASTIC_ERROR_FILE", "/nowhere/at/all", 1);
-	ddp_failure_write("a");
+	tool_record_failure("a");
 	unsetenv("TORCHELASTIC_ERROR_FILE");
-	ddp_failure_write("a");
+	tool_record_failure("a");
 }
 
 Test(failure, of_anything_else)
