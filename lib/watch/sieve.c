@@ -81,15 +81,11 @@ static void notice_launch(struct ddp_sieve *sieve, const char *line)
 			     name);
 }
 
-/*
- * "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with exit code 1".
- * How a signal is called depends on the language.
- */
+/* "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with ..." */
 static void notice_failure(struct ddp_sieve *sieve, const char *line)
 {
 	const char *at = strstr(line, ": task");
 	size_t length;
-	int code;
 
 	if (strncmp(line, "srun: error: ", strlen("srun: error: ")) != 0 || !at)
 		return;
@@ -97,17 +93,15 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	at += *at == 's';
 	at += *at == ' ';
 	length = strspn(at, "0123456789,-");
-	if (length == 0 || at[length] != ':')
-		return;
-	if (sieve->failed.length < FAILED_MAX)
+	if (length > 0 && at[length] == ':' &&
+	    sieve->failed.length < FAILED_MAX)
 		ddp_text_add(&sieve->failed, "%.*s,", (int)length, at);
-	if (sscanf(at + length, ": Exited with exit code %d", &code) == 1 &&
-	    sieve->exited.length < FAILED_MAX)
-		ddp_text_add(&sieve->exited, "%.*s:%d\n", (int)length, at,
-			     code);
 }
 
-/* A label of srun's or of ours may stand before it. */
+/*
+ * A label of srun's or of ours may stand before it. What a rank calls as it is
+ * told to end, or as it misses one that was, comes after Slurm has said so.
+ */
 static void notice_abort(struct ddp_sieve *sieve, const char *line)
 {
 	static const char words[] = "MPI_ABORT was invoked on rank ";
@@ -116,7 +110,7 @@ static void notice_abort(struct ddp_sieve *sieve, const char *line)
 	unsigned long rank;
 	char *end;
 
-	if (!at || sieve->aborter)
+	if (!at || sieve->aborter || sieve->ends != DDP_SIEVE_GOES_ON)
 		return;
 	rank = strtoul(at + strlen(words), &end, 10);
 	if (strncmp(end, world, strlen(world)) == 0 && rank < UINT32_MAX)
@@ -170,7 +164,6 @@ static void notice(struct ddp_sieve *sieve)
 			    names_step(sieve, "*** STEP ");
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
-	sieve->due |= has(sieve, " CANCELLED AT ") && has(sieve, " DUE TO ");
 	notice_end(sieve);
 	notice_launch(sieve, text);
 	notice_failure(sieve, text);

@@ -30,13 +30,9 @@ struct ddp_sieve {
 	struct ddp_text failed;		/* ranks that have, srun says, perhaps
 					 * of another step: "3,0-1,"; the
 					 * caller's */
-	struct ddp_text exited;		/* and those that did so with an exit
-					 * code, with it: "3,0-1:5\n"; the
-					 * caller's */
-	uint32_t aborter;		/* the first rank that has called
-					 * MPI_Abort, as Open MPI says, and 1;
-					 * 0: none */
-	bool due;			/* slurmstepd has said what for */
+	uint32_t aborter;		/* a rank that has called MPI_Abort, as
+					 * Open MPI says while the step goes on,
+					 * and 1; 0: none */
 	enum {
 		DDP_SIEVE_GOES_ON,
 		DDP_SIEVE_SRUN,		/* srun, as ranks in failed had */

@@ -86,8 +86,8 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 		      const struct ddp_wire *wire, int64_t now_ns);
 
 /*
- * This rank, which nobody has told the end of but by SIGKILL, has ended by an
- * exit code, for this cause, before all whose end is known.
+ * This rank has ended by an exit code, for this cause, and before all others
+ * whose end is known. It is known, and its own end is not, or is SIGKILL.
  */
 void ddp_step_add_abort(struct ddp_step *step, uint32_t rank, int code,
 			const char *cause, int64_t now_ns);

@@ -244,8 +244,6 @@ int ddp_verdict_code(const struct ddp_verdict *verdict,
 {
 	if (verdict->kind == DDP_VERDICT_HANG)
 		return DDP_HANG_CODE;
-	if (verdict->kind == DDP_VERDICT_ABORT)
-		return verdict->code;
 	return verdict->kind == DDP_VERDICT_RANK ?
 		ddp_step_code(step->ranks[verdict->rank].status) : 1;
 }

@@ -21,8 +21,6 @@ enum ddp_verdict_kind {
 	DDP_VERDICT_NODE,	/* this node was lost first */
 	DDP_VERDICT_SIGNAL,	/* somebody has ended the step by a signal */
 	DDP_VERDICT_HANG,	/* no rank makes progress: see hang.h */
-	DDP_VERDICT_ABORT,	/* a rank, nobody knows which, has ended all
-				 * by MPI_Abort or PMIx_Abort */
 	DDP_VERDICT_SAVED	/* all ranks ended with 75 (EX_TEMPFAIL): they
 				 * have saved, and there is more to do */
 };
@@ -30,7 +28,6 @@ enum ddp_verdict_kind {
 struct ddp_verdict {
 	enum ddp_verdict_kind kind;
 	uint32_t rank, node;	/* node: also the rank's */
-	int code;		/* ABORT: that of the call */
 	int64_t at_ns;		/* RANK, NODE: when, as in ddp_step */
 	int64_t after_ns;	/* since the step began */
 	uint32_t together;	/* RANK: so many had failed in the same way, most
@@ -85,11 +82,11 @@ bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
  */
 int64_t ddp_verdict_wait_ms(const struct ddp_step *step);
 
-/* The exit code of a step that failed so, of RANK, NODE, HANG and ABORT. */
+/* The exit code of a step that failed so, of RANK, NODE and HANG. */
 int ddp_verdict_code(const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);
 
-/* What is said of RANK, NODE, HANG, ABORT and SAVED, in lines. */
+/* What is said of RANK, NODE, HANG and SAVED, in lines. */
 void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);
 

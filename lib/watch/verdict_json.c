@@ -45,7 +45,6 @@ static void add_verdict(struct ddp_text *text,
 		[DDP_VERDICT_NONE] = "none", [DDP_VERDICT_RANK] = "rank",
 		[DDP_VERDICT_NODE] = "node", [DDP_VERDICT_SIGNAL] = "signal",
 		[DDP_VERDICT_HANG] = "hang", [DDP_VERDICT_SAVED] = "saved",
-		[DDP_VERDICT_ABORT] = "abort",
 	};
 	const struct ddp_step_rank *rank;
 
@@ -71,10 +70,6 @@ static void add_verdict(struct ddp_text *text,
 		ddp_text_add(text, ", \"stderr\": ");
 		ddp_text_add_json_lines(text, rank->tail);
 		ddp_verdict_add_alike_json(text, verdict, step);
-	}
-	if (verdict->kind == DDP_VERDICT_ABORT) {
-		add_after(text, verdict);
-		ddp_text_add(text, ", \"exit_code\": %d", verdict->code);
 	}
 	if (verdict->kind == DDP_VERDICT_HANG) {
 		add_after(text, verdict);

@@ -40,8 +40,7 @@ static enum end find_end(const struct ddp_verdict *verdict,
 		if (grace->over_ns && of->seen_ns >= grace->over_ns)
 			return KILLED;
 	}
-	if (verdict->kind == DDP_VERDICT_HANG ||
-	    verdict->kind == DDP_VERDICT_ABORT)
+	if (verdict->kind == DDP_VERDICT_HANG)
 		return APART;
 	if (ddp_verdict_is_alike(verdict, step, rank))
 		return ALIKE;

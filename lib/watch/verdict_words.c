@@ -242,14 +242,6 @@ static void add_node(struct ddp_text *text, const struct ddp_verdict *verdict,
 			     DDP_LINK_SILENCE_MS / 1000);
 }
 
-static void add_abort(struct ddp_text *text, const struct ddp_verdict *verdict)
-{
-	ddp_text_add(text, "slurm-ddp: a rank, which one is not known, called "
-		     "MPI_Abort or PMIx_Abort after ");
-	add_seconds(text, verdict->after_ns);
-	ddp_text_add(text, ": exit code %d\n", verdict->code);
-}
-
 static void add_saved(struct ddp_text *text, const struct ddp_step *step)
 {
 	ddp_text_add(text, "slurm-ddp: ");
@@ -271,8 +263,6 @@ void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		add_node(text, verdict, step);
 	else if (verdict->kind == DDP_VERDICT_HANG)
 		ddp_hang_add_words(text, step);
-	else if (verdict->kind == DDP_VERDICT_ABORT)
-		add_abort(text, verdict);
 	else if (verdict->kind == DDP_VERDICT_SAVED)
 		add_saved(text, step);
 }

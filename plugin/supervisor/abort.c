@@ -1,96 +1,109 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a rank calls MPI_Abort or PMIx_Abort, Slurm's mpi/pmix has the whole
- * step killed, mostly before an agent could tell of that rank; and slurmstepd
- * says what it says of scancel, too. But srun ends with the code of the call
- * then, and else with that of a signal, as ranks that it has heard of were
- * killed (Slurm's srun/srun.c and mpi/pmix/pmixp_agent.c).
+ * Where a rank calls MPI_Abort, Slurm's mpi/pmix has the whole step killed,
+ * mostly before an agent could tell of that rank; and slurmstepd says the same
+ * as of scancel. But Open MPI has said it before, and srun ends with the code of
+ * the call, and not with that of a signal, as it does where ranks are killed
+ * (Slurm's srun/srun.c and mpi/pmix/pmixp_agent.c).
  */
 #define _GNU_SOURCE
 #include "supervisor/abort.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/wait.h>
 
-#include "layout/ranks.h"
+#include "supervisor/now.h"
 
-enum { SIGNALLED = 128 };	/* a shell's code of a signal is more */
+enum {
+	SIGNALS = 128, SIGNALS_END = 192,	/* a shell's codes of them */
+	BEFORE_MS = 1000,	/* an agent that is killed with the step */
+	AFTER_MS = 10000
+};
 
-static bool are_agents_killed(const struct ddp_step *step)
+static bool is_killed(const struct ddp_step_rank *rank)
+{
+	return rank->ended && WIFSIGNALED(rank->status) &&
+	       WTERMSIG(rank->status) == SIGKILL;
+}
+
+/* Whether a rank has failed in a way in which mpi/pmix ends none. */
+static bool has_other_failure(const struct ddp_step *step)
 {
 	uint32_t i;
 
 	for (i = 0; i < step->world_size; i++)
-		if (step->ranks[i].known && !step->ranks[i].ended &&
-		    step->nodes[step->ranks[i].node].left)
+		if (step->ranks[i].ended && step->ranks[i].status != 0 &&
+		    !is_killed(&step->ranks[i]))
 			return true;
 	return false;
 }
 
-/* 0: nobody has called it. */
-static int find_code(const struct ddp_attempt *attempt)
+/* Whether this rank's end is not known, or can be that of the call. */
+static bool may_have_called(const struct ddp_step_rank *rank)
+{
+	return rank->known && (!rank->ended || is_killed(rank));
+}
+
+static bool was_killed(const struct ddp_step_node *node, int64_t invoked_ns)
+{
+	return node->left && node->left_ns - invoked_ns > -ms(BEFORE_MS) &&
+	       node->left_ns - invoked_ns < ms(AFTER_MS);
+}
+
+/* Whether that was the end of the agents, too, of ranks that had not ended. */
+static bool are_agents_killed(const struct ddp_step *step, int64_t invoked_ns)
+{
+	const struct ddp_step_rank *rank;
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++) {
+		rank = &step->ranks[i];
+		if (rank->known && !rank->ended &&
+		    was_killed(&step->nodes[rank->node], invoked_ns))
+			return true;
+	}
+	return false;
+}
+
+/* The code of the call; 0: srun has ended in another way. */
+static int find_code(const struct ddp_child *child)
+{
+	int code = child->ended ? ddp_child_code(child) : 0;
+
+	return code > SIGNALS && code <= SIGNALS_END ? 0 : code;
+}
+
+/* Whether a user or we ourselves have ended it. */
+static bool was_ended(const struct ddp_attempt *attempt)
 {
 	const struct ddp_child *child = &attempt->child;
+	int64_t interrupted_ns = ms(child->interrupted_ms);
+
+	return attempt->asked_ns || attempt->untold_ns || attempt->told ||
+	       (attempt->killed_ns && attempt->killed_ns < attempt->ended_ns) ||
+	       ddp_child_was_told(child) ||
+	       (interrupted_ns &&
+		attempt->relay.invoked_ns - interrupted_ns < ms(AFTER_MS));
+}
+
+bool ddp_abort_is_likely(const struct ddp_attempt *attempt)
+{
+	const struct ddp_step *step = &attempt->step;
 	const struct ddp_relay *relay = &attempt->relay;
-	int code = child->ended ? ddp_child_code(child) : 0;
-	bool ours = attempt->asked_ns || attempt->killed_ns ||
-		    attempt->untold_ns || attempt->told ||
-		    ddp_child_was_told(child) || child->interrupted_ms;
 
-	return !ours && code < SIGNALLED && relay->cancelled_ns &&
-	       relay->sieve.ends == DDP_SIEVE_OTHERS && !relay->sieve.due &&
-	       are_agents_killed(&attempt->step) ? code : 0;
+	return relay->invoked_ns && relay->aborter < step->world_size &&
+	       may_have_called(&step->ranks[relay->aborter]) &&
+	       find_code(&attempt->child) && !ddp_attempt_named(attempt) &&
+	       !was_ended(attempt) && !has_other_failure(step) &&
+	       are_agents_killed(step, relay->invoked_ns);
 }
 
-/* The one that has ended by this code, srun says; false: several, or none. */
-static bool find_exited(const struct ddp_attempt *attempt, int code,
-			uint32_t *rank)
+bool ddp_abort_take(struct ddp_attempt *attempt)
 {
-	const struct ddp_step *step = &attempt->step;
-	const char *text = attempt->relay.sieve.exited.data;
-	char *all = text ? strdup(text) : NULL, *line, *colon, *save;
-	uint32_t i, count = 0;
-
-	for (line = all ? strtok_r(all, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		colon = strchr(line, ':');
-		*colon = '\0';
-		if (atoi(colon + 1) != code ||
-		    ddp_ranks_check("srun", line, 0, NULL) < 0)
-			continue;
-		for (i = 0; i < step->world_size; i++)
-			if (step->ranks[i].known && ddp_ranks_has(line, i)) {
-				*rank = i;
-				count++;
-			}
-	}
-	free(all);
-	return count == 1;
-}
-
-/* The rank that Open MPI says has. */
-static bool find_told(const struct ddp_attempt *attempt, uint32_t *rank)
-{
-	const struct ddp_step *step = &attempt->step;
-
-	*rank = attempt->relay.sieve.aborter - 1;
-	return *rank < step->world_size && step->ranks[*rank].known;
-}
-
-bool ddp_abort_find(struct ddp_attempt *attempt)
-{
-	int code = find_code(attempt);
-	uint32_t rank;
-
-	if (!code)
+	if (!ddp_abort_is_likely(attempt) || !attempt->runs)
 		return false;
 	attempt->cancelled = attempt->aborted = attempt->ended_by_user = false;
-	if (find_told(attempt, &rank) || find_exited(attempt, code, &rank))
-		ddp_step_add_abort(&attempt->step, rank, code,
-				   "MPI_Abort or PMIx_Abort",
-				   attempt->relay.cancelled_ns);
-	else
-		attempt->abort_code = code;
+	ddp_step_add_abort(&attempt->step, attempt->relay.aborter,
+			   find_code(&attempt->child), "MPI_Abort",
+			   attempt->relay.invoked_ns);
 	return true;
 }

@@ -5,10 +5,16 @@
 #include "supervisor/attempt.h"
 
 /*
- * srun has ended, and nobody is named: whether a rank has called MPI_Abort or
- * PMIx_Abort. If so, its end is now in the step, or abort_code is that of the
- * call where it is not known which rank did; and no user has ended the step.
+ * srun has ended: whether by all that is known here a rank has called MPI_Abort
+ * of which no agent could tell. What is left is to ask slurmctld whether the job
+ * was cancelled: see ddp_cancel_ask().
  */
-bool ddp_abort_find(struct ddp_attempt *attempt);
+bool ddp_abort_is_likely(const struct ddp_attempt *attempt);
+
+/*
+ * If so, and its job runs: no user has ended the step, and that rank's end is
+ * now in it. Returns whether that is so.
+ */
+bool ddp_abort_take(struct ddp_attempt *attempt);
 
 #endif

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "supervisor/abort.h"
 #include "supervisor/cancel.h"
 #include "supervisor/ending.h"
 #include "supervisor/judge.h"
@@ -32,8 +33,7 @@ bool ddp_attempt_named(const struct ddp_attempt *attempt)
 	return attempt->decided_ns &&
 	       (attempt->verdict.kind == DDP_VERDICT_RANK ||
 		attempt->verdict.kind == DDP_VERDICT_NODE ||
-		attempt->verdict.kind == DDP_VERDICT_HANG ||
-		attempt->verdict.kind == DDP_VERDICT_ABORT);
+		attempt->verdict.kind == DDP_VERDICT_HANG);
 }
 
 int ddp_attempt_code(const struct ddp_attempt *attempt)
@@ -233,9 +233,11 @@ static void end_left(struct ddp_attempt *attempt, int64_t now_ns)
 	}
 }
 
-static bool has_ended(const struct ddp_attempt *attempt, int64_t now_ns)
+static bool has_ended(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	if (!attempt->ended_ns || (attempt->failed_ns && !attempt->decided_ns))
+		return false;
+	if (ddp_abort_is_likely(attempt) && !ddp_cancel_ask(attempt, now_ns))
 		return false;
 	return ddp_agents_open(&attempt->agents) == 0 || attempt->over_ns ||
 	       now_ns - attempt->ended_ns >= ms(2 * LAST_MS);

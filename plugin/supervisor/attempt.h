@@ -42,13 +42,12 @@ struct ddp_attempt {
 	bool ended_by_user;	/* no failure: it or srun was told to end */
 	bool told;		/* srun was, by a signal */
 	bool told_others;
-	int abort_code;		/* that of a call of MPI_Abort by a rank that
-				 * is not known; 0: none */
 
 	/* cancel.c */
 	bool cancelled;		/* slurmstepd has said that the step is */
 	bool aborted;		/* an srun has said that its step is */
 	int64_t doubted_ns;	/* slurmctld was asked about the job */
+	bool runs;		/* it has answered that it simply runs */
 
 	/* ending.c */
 	int64_t killed_ns;	/* KILL was sent to all agents */
@@ -72,7 +71,7 @@ void ddp_attempt_clear(struct ddp_attempt *attempt);
 /* Its exit code. */
 int ddp_attempt_code(const struct ddp_attempt *attempt);
 
-/* Whether it is said what has failed: mostly a rank or a node is named. */
+/* Whether a rank or a node was named. */
 bool ddp_attempt_named(const struct ddp_attempt *attempt);
 
 /* Whether others have killed srun: what the ranks do follows from that. */

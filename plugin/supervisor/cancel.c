@@ -138,8 +138,7 @@ bool ddp_cancel_was_late(const struct ddp_attempt *attempt)
 	       !has_aborted(attempt);
 }
 
-/* Whether slurmctld, once it is asked, has said or will not say that it runs. */
-static bool has_answered(struct ddp_attempt *attempt, int64_t now_ns)
+bool ddp_cancel_ask(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_child *child = &attempt->child;
 
@@ -150,9 +149,18 @@ static bool has_answered(struct ddp_attempt *attempt, int64_t now_ns)
 	if (child->helper && now_ns - attempt->doubted_ns < ms(ANSWER_MS))
 		return false;
 	ddp_child_end_helper(child);
-	if (child->answer == 0)
-		attempt->cancelled = false;
+	attempt->runs |= child->answer == 0;
 	child->answer = -1;
+	return true;
+}
+
+/* Whether it is known, or nobody will say, if slurmctld has cancelled the job. */
+static bool has_answered(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	if (!ddp_cancel_ask(attempt, now_ns))
+		return false;
+	if (attempt->runs)
+		attempt->cancelled = false;
 	return true;
 }
 

@@ -13,6 +13,12 @@ void ddp_cancel_note(struct ddp_attempt *attempt, int64_t now_ns);
  */
 bool ddp_cancel_is_clear(struct ddp_attempt *attempt, int64_t now_ns);
 
+/*
+ * Ask slurmctld, once, whether the job simply runs. Returns whether it has
+ * answered, or will not: see runs.
+ */
+bool ddp_cancel_ask(struct ddp_attempt *attempt, int64_t now_ns);
+
 /* Whether it explains this verdict. */
 bool ddp_cancel_explains(const struct ddp_attempt *attempt,
 			 const struct ddp_verdict *verdict);

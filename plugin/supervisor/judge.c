@@ -60,12 +60,6 @@ static void decide(struct ddp_attempt *attempt, int64_t now_ns)
 						  &text);
 	if (attempt->hidden)
 		attempt->verdict.kind = DDP_VERDICT_NONE;
-	if (attempt->abort_code)
-		attempt->verdict = (struct ddp_verdict){
-			.kind = DDP_VERDICT_ABORT,
-			.code = attempt->abort_code,
-			.after_ns = now_ns - attempt->step.start_ns
-		};
 	attempt->decided_ns = now_ns;
 	ddp_verdict_add(&text, &attempt->verdict, &attempt->step);
 	ddp_relay_say(&attempt->relay, &text);
@@ -119,8 +113,8 @@ void ddp_judge_tick(struct ddp_attempt *attempt, int64_t now_ns)
 
 void ddp_judge_end(struct ddp_attempt *attempt)
 {
-	if (!ddp_attempt_named(attempt) && ddp_abort_find(attempt))
-		decide(attempt, attempt->relay.cancelled_ns);
+	if (ddp_abort_take(attempt))
+		decide(attempt, attempt->ended_ns);
 	/* After --ddp-signal, ranks that have saved have not failed. */
 	if (!attempt->decided_ns &&
 	    ddp_verdict_find(&attempt->step).kind == DDP_VERDICT_SAVED)

@@ -15,7 +15,8 @@
 
 enum {
 	OUT_MAX = 1 << 16,
-	DELAY_MS = 200
+	DELAY_MS = 200,
+	INVOKED_MS = 10000	/* Slurm ends a step sooner after MPI_Abort */
 };
 
 bool ddp_relay_reads(const struct ddp_relay *relay)
@@ -39,6 +40,13 @@ static void take_time(struct ddp_relay *relay)
 		relay->interrupted_ns = ddp_clock_ns();
 	if (relay->sieve.failed.length > 0 && !relay->failed_ns)
 		relay->failed_ns = ddp_clock_ns();
+	/* An earlier one did not end this step: a rank has started others. */
+	if (relay->sieve.aborter && (!relay->invoked_ns || ddp_clock_ns() -
+				     relay->invoked_ns > ms(INVOKED_MS))) {
+		relay->aborter = relay->sieve.aborter - 1;
+		relay->invoked_ns = ddp_clock_ns();
+	}
+	relay->sieve.aborter = 0;
 	relay->sieve.cancelled = relay->sieve.aborted = false;
 	relay->sieve.interrupted = false;
 }
@@ -158,5 +166,4 @@ void ddp_relay_clear(struct ddp_relay *relay)
 	free(relay->out.data);
 	free(relay->sieve.unlaunched.data);
 	free(relay->sieve.failed.data);
-	free(relay->sieve.exited.data);
 }

@@ -15,6 +15,9 @@ struct ddp_relay {
 	int64_t cancelled_ns;		/* when the sieve saw that last; 0 */
 	int64_t aborted_ns, interrupted_ns;
 	int64_t failed_ns;		/* when it did so first; 0 */
+	uint32_t aborter;		/* the rank that the sieve told of, and
+					 * when it did; 0: none */
+	int64_t invoked_ns;
 	int64_t kept_ns;		/* since when it holds some; 0 */
 	struct ddp_text out;		/* on its way to ours */
 };

@@ -201,56 +201,6 @@ else
 	skip 'ddp-train goes on from what it has saved' 'ddp-train was not built'
 fi
 
-# Slurm kills the agents together with the ranks then, mostly before they could
-# tell of the one that has called it.
-if command -v mpicc >/dev/null; then
-	cat >aborts.c <<-'END'
-	#include <mpi.h>
-	#include <stdio.h>
-	#include <stdlib.h>
-	#include <unistd.h>
-
-	int main(int argc, char **argv)
-	{
-		int rank, fails = atoi(getenv("RESTART_COUNT")) < 2;
-
-		MPI_Init(&argc, &argv);
-		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-		MPI_Barrier(MPI_COMM_WORLD);
-		if (rank == 2 && fails && argc == 1)
-			MPI_Abort(MPI_COMM_WORLD, 7);
-		fclose(fopen(argc == 1 ? "begun/all" : argv[1], "w"));
-		while (fails)
-			pause();
-		return MPI_Finalize();
-	}
-	END
-	mpicc -o aborts aborts.c >why 2>&1
-	within -N2 --ntasks-per-node=2 -- --ddp-restarts=2 ./aborts
-	named='^slurm-ddp: rank 2 failed first on n2 .*exit code 7$'
-	cp err why
-	test "$status" = 0 && test "$(grep -c "$named" err)" = 2 &&
-		test "$(ours | wc -l)" = 2
-	result $? 'a rank that calls MPI_Abort is named, and all start again'
-	fresh
-	(
-		deadline=$(($(date +%s) + 30))
-		until test -e begun/3 || test "$(date +%s)" -gt "$deadline"; do
-			sleep 0.05
-		done
-		"$sandbox" exec --dir "$dir/cluster" sh -c \
-			'scancel "$(squeue -hs -o %i | grep "[.]0$")"'
-	) >later.out 2>&1 &
-	call login salloc -Q -N2 --ntasks-per-node=2 srun --ddp \
-		--ddp-restarts=2 sh -c 'exec ./aborts "begun/$RANK"'
-	wait $!
-	grep '^slurm-ddp: ' err >why
-	test $? = 1 && test "$status" -gt 128
-	result $? 'nobody is where MPI ranks are ended by scancel'
-else
-	skip 'a rank that calls MPI_Abort is named' 'no mpicc'
-fi
-
 # refused SENTENCE WORDS...
 refused()
 {
@@ -339,6 +289,53 @@ ended_by 'Ctrl-C twice' in_cluster sh -c \
 	'for i in 1 2; do kill -INT $(ps -C ddp-supervisor,ddp-mirror,srun -o pid=)
 	sleep 0.5; done'
 ended_by 'the end of its job' in_cluster scancel -u ddp
+
+# Slurm kills the agents together with the ranks then, mostly before they could
+# tell of the one that has called it.
+if command -v mpicc >/dev/null; then
+	cat >aborts.c <<-'END'
+	#include <mpi.h>
+	#include <stdio.h>
+	#include <stdlib.h>
+	#include <unistd.h>
+
+	int main(int argc, char **argv)
+	{
+		int rank, fails = atoi(getenv("RESTART_COUNT")) < 2;
+
+		MPI_Init(&argc, &argv);
+		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		MPI_Barrier(MPI_COMM_WORLD);
+		if (rank == 2 && fails && argc == 1)
+			MPI_Abort(MPI_COMM_WORLD, 7);
+		fclose(fopen(argc == 1 ? "begun/all" : argv[1], "w"));
+		while (fails)
+			pause();
+		return MPI_Finalize();
+	}
+	END
+	mpicc -o aborts aborts.c >why 2>&1
+	within -N2 --ntasks-per-node=2 -- --ddp-restarts=2 ./aborts
+	named='^slurm-ddp: rank 2 failed first on n2 .*exit code 7$'
+	cp err why
+	test "$status" = 0 && test "$(grep -c "$named" err)" = 2 &&
+		test "$(ours | wc -l)" = 2
+	result $? 'a rank that calls MPI_Abort is named, and all start again'
+	fresh
+	(
+		begun 4
+		in_cluster sh -c \
+			'scancel "$(squeue -hs -o %i | grep "[.]0$")"'
+	) >later.out 2>&1 &
+	call login salloc -Q -N2 --ntasks-per-node=2 srun --ddp \
+		--ddp-restarts=2 sh -c 'exec ./aborts "begun/$RANK"'
+	wait $!
+	grep '^slurm-ddp: ' err >why
+	test $? = 1 && test "$status" -gt 128
+	result $? 'nobody is where MPI ranks are ended by scancel'
+else
+	skip 'a rank that calls MPI_Abort is named' 'no mpicc'
+fi
 
 cat >once <<'END'
 #!/bin/sh

@@ -273,9 +273,6 @@ Test(sieve, knows_what_srun_says_of_its_ranks)
 	failed = ddp_text_finish(&sieve.failed);
 	cr_expect_str_eq(failed, "3,0-1,4,");
 	free(failed);
-	failed = ddp_text_finish(&sieve.exited);
-	cr_expect_str_eq(failed, "0-1,4:3\n");
-	free(failed);
 }
 
 /* Open MPI 4 and 5 say it in the same words; srun --label puts some before. */
@@ -298,6 +295,10 @@ Test(sieve, knows_who_has_called_mpi_abort)
 		  "MPI_COMM_WORLD\n", 0 },
 		{ "MPI_ABORT was invoked on rank 99999999999 in communicator "
 		  "MPI_COMM_WORLD\n", 0 },
+		/* What comes of the step's end. */
+		{ "srun: Job step aborted: Waiting up to 7 seconds\n"
+		  "MPI_ABORT was invoked on rank 4 in communicator "
+		  "MPI_COMM_WORLD\n", 0 },
 	};
 	size_t i;
 	char *out;
@@ -310,17 +311,6 @@ Test(sieve, knows_who_has_called_mpi_abort)
 		cr_expect_eq(sieve.aborter, says[i].aborter, "case %zu", i);
 		free(out);
 	}
-}
-
-Test(sieve, knows_whether_slurm_says_what_for)
-{
-	struct ddp_sieve sieve = { .job_id = 71, .step_id = 2 };
-
-	free(pass(&sieve, cancelled, 7));
-	cr_expect_not(sieve.due);
-	free(pass(&sieve, "slurmstepd: error: *** STEP 71.2 ON n1 CANCELLED "
-		  "AT 1 DUE TO NODE FAILURE, SEE SLURMCTLD LOG ***\n", 7));
-	cr_expect(sieve.due);
 }
 
 Test(sieve, names_nodes_without_tasks)

@@ -105,6 +105,26 @@ Test(step, a_signal_is_a_failure)
 	expect(&step, true, 3);
 }
 
+/* Of a rank that has aborted all: it was before those that were killed for it. */
+Test(step, an_abort_is_the_first_failure)
+{
+	struct ddp_step step = begin(false);
+
+	ddp_step_add_abort(&step, 2, 5, "MPI_Abort", 9000);
+	cr_expect_eq(step.ended, 1);
+	cr_expect_eq(step.ranks[2].status, 5 * CODE);
+	cr_expect_str_eq(step.ranks[2].cause, "MPI_Abort");
+	expect(&step, true, 2);
+	/* It was one of them. */
+	step = begin(false);
+	end(&step, 0, SIGKILL);
+	end(&step, 3, SIGKILL);
+	ddp_step_add_abort(&step, 3, 5, "MPI_Abort", 9000);
+	cr_expect_eq(step.ended, 2);
+	cr_expect_eq(step.ranks[3].status, 5 * CODE);
+	expect(&step, true, 3);
+}
+
 /* Also among many, and the first of those that components share. */
 Test(step, nodes_are_found_by_name)
 {
