@@ -15,9 +15,10 @@
 #include <sys/socket.h>
 
 enum {
-	DDP_LATE_ROUND_MS = 1400,	/* for a connection */
+	DDP_LATE_ROUND_MS = 1200,	/* for a connection, which Linux tries
+					 * once more after a second */
 	DDP_LATE_FAILED = 5,	/* so many in a row, and the node is lost */
-	DDP_LATE_ALONE = 20,	/* the same, if no slurmd at all answers */
+	DDP_LATE_ALONE = 24,	/* the same, if no slurmd at all answers */
 	DDP_LATE_EVERY = 3,	/* rounds; slurmd's log has a line for each */
 	DDP_LATE_AT_ONCE = 128	/* connections */
 };

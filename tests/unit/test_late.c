@@ -124,17 +124,17 @@ static int find_loss(const enum what *what, size_t count, size_t most)
 	return now_ms < 120000 ? now_ms : -1;
 }
 
-/* The numbers: five rounds of 1.4 s, and 20 where nobody answers. */
+/* The numbers: five rounds of 1.2 s, and 24 where nobody answers. */
 Test(late, nodes_are_lost_by_their_slurmds)
 {
 	static const struct {
 		enum what what[2];
 		int wanted_ms;
 	} cases[] = {
-		{ { ANSWERS, SILENT }, 7000 },
-		{ { ANSWERS, REFUSES }, 7000 },
-		{ { FAILS, SILENT }, 28000 },
-		{ { FAILS, REFUSES }, 28000 },
+		{ { ANSWERS, SILENT }, 6000 },
+		{ { ANSWERS, REFUSES }, 6000 },
+		{ { FAILS, SILENT }, 28800 },
+		{ { FAILS, REFUSES }, 28800 },
 		/* A slurmd that has answered is started again. */
 		{ { ANSWERS, ANSWERS }, -1 },
 		{ { ANSWERS, RESTARTED }, -1 },
@@ -159,9 +159,9 @@ Test(late, many_nodes_have_their_turns)
 
 	for (i = 0; i < 300; i++)
 		what[i] = i < 299 ? ANSWERS : SILENT;
-	cr_expect_eq(find_loss(what, 300, DDP_LATE_AT_ONCE), 6 * 1400 + 7000);
+	cr_expect_eq(find_loss(what, 300, DDP_LATE_AT_ONCE), 6 * 1200 + 6000);
 	/* Where one file can be open, nodes are tried one by one. */
-	cr_expect_eq(find_loss(what + 297, 3, 1), 6 * 1400 + 7000);
+	cr_expect_eq(find_loss(what + 297, 3, 1), 6 * 1200 + 6000);
 }
 
 /* One that has begun shows that others can be reached, and is not lost. */
@@ -172,13 +172,13 @@ Test(late, nodes_that_have_begun_are_not_lost)
 	size_t chosen[2];
 
 	cr_expect_eq(ddp_late_choose(&late, MS(5000), 2, chosen), 2);
-	cr_expect_eq(ddp_late_choose(&late, MS(6399), 2, chosen), 0);
+	cr_expect_eq(ddp_late_choose(&late, MS(6199), 2, chosen), 0);
 	all[0].failed = DDP_LATE_ALONE;
 	cr_expect_not(ddp_late_is_lost(&late, &all[0]));
 	ddp_late_take(&late, &all[0], true, 0);
 	cr_expect(late.reached);
 	/* Nothing is left to show; the other one fails, and is tried again. */
 	all[1].failed = 1;
-	cr_expect_eq(ddp_late_choose(&late, MS(6400), 2, chosen), 1);
+	cr_expect_eq(ddp_late_choose(&late, MS(6200), 2, chosen), 1);
 	cr_expect_eq(chosen[0], 1);
 }
