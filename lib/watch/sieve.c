@@ -144,6 +144,20 @@ static void notice_end(struct ddp_sieve *sieve)
 	}
 }
 
+/*
+ * srun --label puts "0: " before what slurmstepd says, as before what a rank
+ * does.
+ */
+static bool is_labelled(const char *line)
+{
+	static const char name[] = "slurmstepd";
+	const char *at = line + strspn(line, " ");
+
+	at += strspn(at, "0123456789");
+	return strncmp(at, ": ", 2) == 0 &&
+	       strncmp(at + 2, name, strlen(name)) == 0;
+}
+
 static void notice(struct ddp_sieve *sieve)
 {
 	bool dated = sieve->line[0] == '[' && has(sieve, "] error: *** STEP ");
@@ -151,7 +165,8 @@ static void notice(struct ddp_sieve *sieve)
 
 	memcpy(text, sieve->line, sieve->length);
 	text[sieve->length] = '\0';
-	if (!dated && has_beginning(sieve, SLURMS) != YES) {
+	if (!dated && has_beginning(sieve, SLURMS) != YES &&
+	    !is_labelled(text)) {
 		notice_abort(sieve, text);
 		return;
 	}

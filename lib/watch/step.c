@@ -197,7 +197,8 @@ void ddp_step_add_abort(struct ddp_step *step, uint32_t rank, int code,
 	uint32_t i;
 
 	for (i = 0; i < step->world_size; i++)
-		if (step->ranks[i].ended && ddp_step_end_ns(step, i) < at_ns)
+		if (step->ranks[i].ended && step->ranks[i].status != 0 &&
+		    ddp_step_end_ns(step, i) < at_ns)
 			at_ns = ddp_step_end_ns(step, i);
 	if (!of->ended && step->ended++ == 0)
 		step->end_ns = now_ns;

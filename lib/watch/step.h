@@ -87,7 +87,8 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 
 /*
  * This rank has ended by an exit code, for this cause, and before all others
- * whose end is known. It is known, and its own end is not, or is SIGKILL.
+ * that are known to have failed. It is known, and its own end is not, or is
+ * SIGKILL.
  */
 void ddp_step_add_abort(struct ddp_step *step, uint32_t rank, int code,
 			const char *cause, int64_t now_ns);

@@ -102,6 +102,8 @@ bool ddp_abort_take(struct ddp_attempt *attempt)
 	if (!ddp_abort_is_likely(attempt) || !attempt->runs)
 		return false;
 	attempt->cancelled = attempt->aborted = attempt->ended_by_user = false;
+	if (!attempt->failed_ns)
+		attempt->failed_ns = attempt->relay.invoked_ns;
 	ddp_step_add_abort(&attempt->step, attempt->relay.aborter,
 			   find_code(&attempt->child), "MPI_Abort",
 			   attempt->relay.invoked_ns);

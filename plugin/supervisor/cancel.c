@@ -29,6 +29,7 @@ enum {
 	SAID_MS = 40000,	/* for so long it explains what ranks do: more
 				 * than KillWait usually is */
 	ANSWER_MS = 1500,	/* slurmctld's, or a slow agent's */
+	LATE_MS = 5000,		/* the same, when srun has ended */
 	END_MS = 5000		/* srun's, when others have ended its step */
 };
 
@@ -51,20 +52,22 @@ void ddp_cancel_note(struct ddp_attempt *attempt, int64_t now_ns)
 	attempt->aborted = was_said(relay->aborted_ns, now_ns);
 }
 
-/* In the helper: 0 if the job simply runs. */
+/* In the helper: 0 if the job simply runs. Tasks of its array may follow it. */
 static int ask(const void *argument)
 {
 	const struct ddp_attempt *attempt = argument;
-	char id[16], *answer;
-	bool runs;
+	static const char state[] = " JobState=", runs[] = "RUNNING ";
+	char id[16], *answer, *at;
+	bool is;
 
 	/* A user has nothing from its complaints. */
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 	snprintf(id, sizeof(id), "%u", attempt->step.job_id);
 	answer = ddp_scontrol_show("job", id);
-	runs = answer && strstr(answer, " JobState=RUNNING ");
+	at = answer ? strstr(answer, state) : NULL;
+	is = at && strncmp(at + strlen(state), runs, strlen(runs)) == 0;
 	free(answer);
-	return runs ? 0 : 1;
+	return is ? 0 : 1;
 }
 
 static bool has_lost_agents(const struct ddp_step *step)
@@ -141,12 +144,13 @@ bool ddp_cancel_was_late(const struct ddp_attempt *attempt)
 bool ddp_cancel_ask(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_child *child = &attempt->child;
+	int64_t limit_ns = ms(attempt->ended_ns ? LATE_MS : ANSWER_MS);
 
 	if (!attempt->doubted_ns) {
 		attempt->doubted_ns = now_ns;
 		ddp_child_help(child, ask, attempt);
 	}
-	if (child->helper && now_ns - attempt->doubted_ns < ms(ANSWER_MS))
+	if (child->helper && now_ns - attempt->doubted_ns < limit_ns)
 		return false;
 	ddp_child_end_helper(child);
 	attempt->runs |= child->answer == 0;

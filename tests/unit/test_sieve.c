@@ -155,6 +155,11 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 		  "2026-11-23T08:57:39 ***\n", false, false },
 		{ "slurmstepd-n1: error: *** STEP 71.20 ON n1 CANCELLED AT "
 		  "2026-11-23T08:57:39 ***\n", false, false },
+		{ " 0: slurmstepd-n1: error: *** STEP 71.2 ON n1 CANCELLED AT "
+		  "2026-11-23T08:57:39 ***\n", true, false },
+		{ "0: slurmstepd-n1: error: *** STEP 71.3 ON n1 CANCELLED AT "
+		  "2026-11-23T08:57:39 ***\n", false, false },
+		{ "0: srun: Job step aborted: says a rank\n", false, false },
 		{ "srun: Job step aborted: Waiting up to 7 seconds for job "
 		  "step to finish.\n", false, true },
 		{ "srun: error: n1: task 0: Killed\n", false, false },

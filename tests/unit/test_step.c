@@ -115,6 +115,13 @@ Test(step, an_abort_is_the_first_failure)
 	cr_expect_eq(step.ranks[2].status, 5 * CODE);
 	cr_expect_str_eq(step.ranks[2].cause, "MPI_Abort");
 	expect(&step, true, 2);
+	/* One that ended well was before it. */
+	step = begin(false);
+	end(&step, 0, 0);
+	end(&step, 1, SIGKILL);
+	ddp_step_add_abort(&step, 2, 5, "MPI_Abort", 9000);
+	cr_expect_eq(ddp_step_end_ns(&step, 2), 2000);
+	expect(&step, true, 2);
 	/* It was one of them. */
 	step = begin(false);
 	end(&step, 0, SIGKILL);
