@@ -158,7 +158,7 @@ bool ddp_cancel_ask(struct ddp_attempt *attempt, int64_t now_ns)
 	return true;
 }
 
-/* Whether it is known, or nobody will say, if slurmctld has cancelled the job. */
+/* Whether it is known, or will not be, if slurmctld has cancelled the job. */
 static bool has_answered(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	if (!ddp_cancel_ask(attempt, now_ns))

@@ -74,8 +74,8 @@ fresh()
 	tidy
 }
 
-# named NODE: whether it was, within 10 s after the fault. All nodes must be ready
-# again: how long a plain step takes is measured where that was too late.
+# named NODE: whether it was, within 10 s after the fault. All nodes must be
+# ready again: how long a plain step takes is measured where that was too late.
 # shellcheck disable=SC2086 # several words
 named()
 {

@@ -105,7 +105,7 @@ Test(step, a_signal_is_a_failure)
 	expect(&step, true, 3);
 }
 
-/* Of a rank that has aborted all: it was before those that were killed for it. */
+/* A rank that has aborted all was before those that were killed for it. */
 Test(step, an_abort_is_the_first_failure)
 {
 	struct ddp_step step = begin(false);
