@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Waits until a pipe has been read. */
 #define _GNU_SOURCE
 #include "layout/drain.h"
 
