@@ -60,6 +60,13 @@ struct ddp_plugin {
 extern struct ddp_plugin ddp_plugin;
 
 /*
+ * How Slurm hands an option to what srun runs, and a job to its steps: these,
+ * and the option's name with "_" for "-".
+ */
+#define DDP_HANDED "_SLURM_SPANK_OPTION_ddp_"
+#define DDP_INHERITED "SLURM_SPANK_" DDP_HANDED
+
+/*
  * Variables by which srun tells its tasks something. The tasks' programs do not
  * see them. Their names begin with SLURM, so that --export=NONE keeps them.
  */

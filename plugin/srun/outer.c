@@ -18,9 +18,6 @@
 #include "srun/rerun.h"
 #include "values.h"
 
-/* How a job hands on an option to its steps: this, and the option's name. */
-#define INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_"
-
 /* Options about the watch over one step. */
 static const enum ddp_option watching[] = {
 	DDP_OPTION_REPORT, DDP_OPTION_GRACE, DDP_OPTION_LOGS, DDP_OPTION_SHOW,
@@ -75,7 +72,7 @@ void ddp_outer_hide(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(watching) / sizeof(watching[0]); i++) {
-		snprintf(name, sizeof(name), INHERITED "%s",
+		snprintf(name, sizeof(name), DDP_INHERITED "%s",
 			 ddp_option_names[watching[i]] + strlen("--"));
 		for (at = name; *at; at++)
 			if (*at == '-')

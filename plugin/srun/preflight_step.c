@@ -23,10 +23,6 @@
 #include "srun/output.h"
 #include "srun/rerun.h"
 
-/* Options as srun hands them to what it runs, and as a job hands them on. */
-#define HANDED "_SLURM_SPANK_OPTION_ddp_ddp_"
-#define INHERITED "SLURM_SPANK_" HANDED
-
 enum { SIGNALS_MS = 100, TEXT_MAX = 1 << 20, COMMAND_MAX = 4 };
 
 bool ddp_preflight_find(char path[PATH_MAX])
@@ -115,10 +111,10 @@ static _Noreturn void run_srun(char **argv, pid_t parent, int out)
 	ddp_output_drop();
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
-	unsetenv(HANDED "logs");
-	unsetenv(HANDED "show");
-	unsetenv(INHERITED "logs");
-	unsetenv(INHERITED "show");
+	unsetenv(DDP_HANDED "ddp_logs");
+	unsetenv(DDP_HANDED "ddp_show");
+	unsetenv(DDP_INHERITED "ddp_logs");
+	unsetenv(DDP_INHERITED "ddp_show");
 	unsetenv("NCCL_DEBUG");
 	ddp_mpi_restore();
 	ddp_rerun_add(DDP_TELL_CHECKS, "1");

@@ -21,7 +21,6 @@
 #include "srun/output.h"
 
 #define MARK "SLURM_DDP_RERUN"
-#define INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp"
 
 uint32_t ddp_rerun_done(void)
 {
@@ -64,7 +63,7 @@ static void read_mark(void)
 static bool is_another_likely(void)
 {
 	char **argv = ddp_arguments_read();
-	bool on = getenv(INHERITED) || ddp_srun.again;
+	bool on = getenv(DDP_INHERITED "ddp") || ddp_srun.again;
 	size_t i;
 
 	ddp_srun.expected = 1;

@@ -87,7 +87,7 @@ static int remove_hidden(struct ddp_task *task, struct ddp_error *error)
  */
 static int remove_options(struct ddp_task *task, struct ddp_error *error)
 {
-	static const char handed[] = "_SLURM_SPANK_OPTION_ddp_";
+	static const char handed[] = DDP_HANDED;
 	char **at = task->environment, *name;
 	int rc = 0;
 
