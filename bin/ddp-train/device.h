@@ -3,8 +3,8 @@
  * A device that computes: a table of functions, so that a model is written only
  * once. Memory comes from one arena, planned by the model before open().
  *
- * Operators enqueue on the compute queue and return. Both queues work in
- * order; events order one against the other. On the CPU, enqueuing runs the
+ * Operators enqueue on the compute queue and return. Each queue works in
+ * order; events order one against another. On the CPU, enqueuing runs the
  * work, and an event is complete at once. One thread calls a device.
  *
  * A run has one type, which open() chooses: `void *` below points to values of
@@ -28,7 +28,7 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 4, DEVICE_ALIGN = 64, DEVICE_EVENTS = 64,
+enum { DEVICE_ABI = 5, DEVICE_ALIGN = 64, DEVICE_EVENTS = 64,
        DEVICE_BLOCK = 4096 };
 
 enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };
@@ -51,7 +51,12 @@ enum device_space {
 	SPACES
 };
 
-enum device_queue { QUEUE_COMPUTE, QUEUE_COMM };
+enum device_queue {
+	QUEUE_COMPUTE,		/* operators */
+	QUEUE_COMM,		/* what ranks exchange, beside them */
+	QUEUE_AGREE,		/* what the host reads of a step, beside both */
+	QUEUES
+};
 
 /* What the size of the operators' workspace depends on; at least 1 each. */
 struct device_shape {
@@ -72,11 +77,12 @@ struct op_embed {
 struct op_embed_backward {
 	int rows, context, width;
 	const int32_t *tokens;
+	const int32_t *order;		/* [rows]: rows by token, and those of
+					   one token upwards */
 	const void *dout;
 	void *dtoken_table;		/* added to, always */
 	void *dposition_table;
 	bool accumulate;		/* of dposition_table */
-	void *work;
 };
 
 /* sum = x + residual; out = (sum - mean) * rstd * gain + bias, by row */
@@ -248,6 +254,13 @@ struct device_table {
 	const char *name;
 
 	/*
+	 * Whether the operators can compute a model of this shape. Returns 0,
+	 * or -1 with error naming the option to change.
+	 */
+	int (*check_shape)(const struct device_shape *shape,
+			   struct ddp_error *error);
+
+	/*
 	 * Of this type from now on. bytes[SPACES] of memory in each space,
 	 * beginning at arena[space] and zeroed; threads, at least 1, for
 	 * libraries that use several. Returns 0, or -1 with error set and
@@ -257,17 +270,27 @@ struct device_table {
 		    const size_t *bytes, int threads, struct ddp_error *error);
 	void (*close)(struct device *device);
 
-	/* In what its products differ from the type, and why; NULL: nothing. */
+	/*
+	 * More memory of SPACE_DEVICE, at a multiple of DEVICE_ALIGN bytes and
+	 * zeroed, until close(). NULL with error set if there is none.
+	 */
+	void *(*alloc)(struct device *device, size_t bytes,
+		       struct ddp_error *error);
+
+	/*
+	 * What a user should know of what computes here, such as in what its
+	 * products differ from the type; NULL: nothing.
+	 */
 	const char *(*note)(const struct device *device);
 
 	/* Bytes of workspace that suffice for each operator with "work". */
 	size_t (*work_bytes)(const struct device_shape *shape);
 
-	/* Bytes that open() takes of the host besides the arenas. */
+	/* Bytes that open() takes of its memory besides the arenas. */
 	size_t (*own_bytes)(enum device_type type);
 
 	/*
-	 * Waits for both queues.  -1, from then on always, with error (unless
+	 * Waits for all queues. -1, from then on always, with error (unless
 	 * NULL) set if work in them failed.
 	 */
 	int (*check)(struct device *device, struct ddp_error *error);
@@ -280,9 +303,20 @@ struct device_table {
 	/* Whether it has come: 1 or 0; -1 if work in the queues has failed. */
 	int (*query)(struct device *device, int event);
 
+	/* Seconds between the last two records of events that have come. */
+	double (*elapsed)(struct device *device, int from, int to);
+
+	/*
+	 * The queue as a library of collectives takes it: a cudaStream_t; NULL
+	 * where the host computes.
+	 */
+	void *(*stream)(struct device *device, enum device_queue queue);
+
 	/*
 	 * Between any two spaces. A host source may be written again on
-	 * return; a host destination is there after check().
+	 * return. A host destination is there after check(); one in
+	 * SPACE_STAGING, once an event has come that was recorded in the same
+	 * queue later.
 	 */
 	void (*copy)(struct device *device, enum device_queue queue, void *to,
 		     const void *from, size_t bytes);
@@ -307,6 +341,15 @@ struct device_table {
 	void (*step)(struct device *, const struct op_step *);
 	void (*adamw)(struct device *, const struct op_adamw *);
 	void (*sgd)(struct device *, const struct op_sgd *);
+
+	/*
+	 * to = the sum of `parts` vectors of `count` values, the first one at
+	 * `from` and the others `stride` values further on each, in the order
+	 * of fold.h. NULL where the host computes.
+	 */
+	void (*fold)(struct device *, enum device_queue queue, float *to,
+		     const float *from, int parts, size_t stride,
+		     size_t count);
 
 	/* x += y, which is of this type */
 	void (*add)(struct device *, float *x, enum device_type type,

@@ -5,6 +5,7 @@
 #include "fold.h"
 #include "layout/clock.h"
 #include "model.h"
+#include "order.h"
 #include "trainer.h"
 
 /*
@@ -56,12 +57,18 @@ static void load_batch(struct trainer *trainer, int count, struct batch *batch)
 {
 	struct device *device = &trainer->device;
 	size_t context = trainer->model->shape.context;
-	size_t half = (size_t)trainer->chunk * context;
-	size_t bytes = (size_t)count * context * sizeof(int32_t);
+	size_t part = (size_t)trainer->chunk * context;
+	size_t rows = (size_t)count * context;
+	int32_t *targets = trainer->read + part, *order = targets + part;
+	const struct { int32_t *to; const int32_t *from; } copies[] = {
+		{ trainer->tokens, trainer->read },
+		{ trainer->targets, targets }, { trainer->rows, order }
+	};
 
 	*batch = (struct batch){
 		.sequences = count, .samples = trainer->samples,
-		.tokens = trainer->tokens, .targets = trainer->targets
+		.tokens = trainer->tokens, .targets = trainer->targets,
+		.order = trainer->rows
 	};
 	if (!trainer->data->bytes)
 		return;
@@ -70,12 +77,12 @@ static void load_batch(struct trainer *trainer, int count, struct batch *batch)
 		int32_t *tokens = trainer->read + (size_t)i * context;
 
 		data_read(trainer->data, first, context, tokens);
-		data_read(trainer->data, first + 1, context, tokens + half);
+		data_read(trainer->data, first + 1, context, tokens + part);
 	}
-	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens,
-			    trainer->read, bytes);
-	device->table->copy(device, QUEUE_COMPUTE, trainer->targets,
-			    trainer->read + half, bytes);
+	order_by_token((int)rows, trainer->read, order, order + part);
+	for (int i = 0; i < 3; i++)
+		device->table->copy(device, QUEUE_COMPUTE, copies[i].to,
+				    copies[i].from, rows * sizeof(int32_t));
 }
 
 static void load_chunk(struct trainer *trainer, uint64_t step, int order,

@@ -32,6 +32,8 @@ struct batch {
 	int sequences;
 	const int32_t *tokens;	/* [sequences][context]; NULL for toy */
 	const int32_t *targets;	/* likewise */
+	const int32_t *order;	/* likewise: see op_embed_backward; unused
+				   without a gradient */
 	const uint64_t *samples;	/* [sequences], host: their indices;
 					   borrowed during the call */
 };

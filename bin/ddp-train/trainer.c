@@ -187,6 +187,7 @@ static void lay_out(struct trainer *trainer)
 	}
 	trainer->tokens = take(trainer, SPACE_DEVICE, tokens);
 	trainer->targets = take(trainer, SPACE_DEVICE, tokens);
+	trainer->rows = take(trainer, SPACE_DEVICE, tokens);
 	trainer->losses = take(trainer, SPACE_DEVICE, losses);
 	if (trainer->buckets.sharded)
 		trainer->order = take(trainer, SPACE_DEVICE,
@@ -201,7 +202,7 @@ static void lay_out(struct trainer *trainer)
 				       model->shape.vocab *
 				       device_type_bytes(options->dtype));
 	lay_out_parameters(trainer);
-	trainer->read = take(trainer, SPACE_STAGING, 2 * tokens);
+	trainer->read = take(trainer, SPACE_STAGING, 4 * tokens);
 	trainer->host_losses = take(trainer, SPACE_STAGING, 2 * losses);
 	trainer->host_state = take(trainer, SPACE_STAGING,
 				   2 * sizeof(*trainer->host_state));

@@ -83,6 +83,7 @@ struct trainer {
 	int level_count;		/* levels above 0 */
 	float *m, *v;			/* AdamW's moments, or v alone; NULL */
 	int32_t *tokens, *targets;	/* [chunk][context] */
+	int32_t *rows;			/* likewise: by token */
 	double *losses;			/* [chunks] */
 	double *blocks;			/* sums of squares; with --zero 1 those
 					   of rank after rank */
@@ -94,7 +95,8 @@ struct trainer {
 	void *logits;			/* [context][vocab], for --sample */
 
 	/* Host memory. A step's results wait there while the next runs. */
-	int32_t *read;			/* [2][chunk][context] */
+	int32_t *read;			/* [4][chunk][context]: tokens, targets,
+					   rows, and room to sort these */
 	double *host_losses;		/* [2][chunks] */
 	struct step_state *host_state;	/* [2]: of step n [n % 2] */
 	float *piece;			/* [PIECE]: on the way to the device */

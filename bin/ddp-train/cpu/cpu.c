@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "cpu/cpu.h"
+#include "layout/clock.h"
 #include "layout/error.h"
 
 static void close_arenas(struct device *device)
@@ -18,6 +19,8 @@ static void close_arenas(struct device *device)
 			munmap(device->arena[space], cpu->bytes[space]);
 		device->arena[space] = NULL;
 	}
+	if (cpu && cpu->more)
+		munmap(cpu->more, cpu->more_bytes);
 	if (cpu)
 		matmul_destroy(cpu->engine);
 	free(cpu);
@@ -25,21 +28,49 @@ static void close_arenas(struct device *device)
 }
 
 /* mmap() rather than malloc(): a page that is never used costs nothing. */
+static void *map_bytes(size_t bytes, struct ddp_error *error)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED) {
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "no %zu MiB of memory "
+			      "for the model: %s; choose a smaller --batch or "
+			      "model", (bytes >> 20) + 1, strerror(errno));
+		return NULL;
+	}
+	madvise(memory, bytes, MADV_HUGEPAGE);	/* fewer misses of the TLB */
+	return memory;
+}
+
 static int map_space(struct device *device, int space, size_t bytes,
 		     struct ddp_error *error)
 {
 	struct cpu *cpu = device->state;
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (memory == MAP_FAILED)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no %zu MiB of "
-				     "memory for the model: %s; choose a "
-				     "smaller --batch or model",
-				     (bytes >> 20) + 1, strerror(errno));
-	madvise(memory, bytes, MADV_HUGEPAGE);	/* fewer misses of the TLB */
-	device->arena[space] = memory;
+	device->arena[space] = map_bytes(bytes, error);
+	if (!device->arena[space])
+		return -1;
 	cpu->bytes[space] = bytes;
+	return 0;
+}
+
+/* Only the collective of one process asks, once. */
+static void *map_more(struct device *device, size_t bytes,
+		      struct ddp_error *error)
+{
+	struct cpu *cpu = device->state;
+
+	cpu->more = map_bytes(bytes, error);
+	cpu->more_bytes = bytes;
+	return cpu->more;
+}
+
+static int accept_shape(const struct device_shape *shape,
+			struct ddp_error *error)
+{
+	(void)shape;
+	(void)error;
 	return 0;
 }
 
@@ -79,8 +110,7 @@ static const char *explain_products(const struct device *device)
 static size_t count_work_bytes(const struct device_shape *shape)
 {
 	const size_t counts[] = {
-		cpu_count_embed_work(shape), cpu_count_norm_work(shape),
-		cpu_count_attention_work(shape),
+		cpu_count_norm_work(shape), cpu_count_attention_work(shape),
 		cpu_count_classifier_work(shape)
 	};
 	size_t most = 0;
@@ -97,12 +127,35 @@ static int check_products(struct device *device, struct ddp_error *error)
 	return matmul_check(cpu->engine, error);
 }
 
+static void record_event(struct device *device, int event,
+			 enum device_queue queue)
+{
+	struct cpu *cpu = device->state;
+
+	(void)queue;
+	cpu->recorded[event] = ddp_clock_seconds();
+}
+
+static double measure_events(struct device *device, int from, int to)
+{
+	const struct cpu *cpu = device->state;
+
+	return cpu->recorded[to] - cpu->recorded[from];
+}
+
 static void ignore_event(struct device *device, int event,
 			 enum device_queue queue)
 {
 	(void)device;
 	(void)event;
 	(void)queue;
+}
+
+static void *find_no_stream(struct device *device, enum device_queue queue)
+{
+	(void)device;
+	(void)queue;
+	return NULL;
 }
 
 static int query_event(struct device *device, int event)
@@ -128,15 +181,19 @@ static void zero_bytes(struct device *device, void *at, size_t bytes)
 const struct device_table device_cpu = {
 	.abi = DEVICE_ABI,
 	.name = "cpu",
+	.check_shape = accept_shape,
 	.open = open_arenas,
 	.close = close_arenas,
+	.alloc = map_more,
 	.note = explain_products,
 	.work_bytes = count_work_bytes,
 	.own_bytes = matmul_count_bytes,
 	.check = check_products,
-	.record = ignore_event,
+	.record = record_event,
 	.wait = ignore_event,
 	.query = query_event,
+	.elapsed = measure_events,
+	.stream = find_no_stream,
 	.copy = copy_bytes,
 	.embed = cpu_embed,
 	.embed_backward = cpu_embed_backward,

@@ -15,7 +15,10 @@ enum { LANES = 16 };
 /* What is behind a device. */
 struct cpu {
 	size_t bytes[SPACES];		/* how much of each arena to unmap */
+	void *more;			/* what alloc() gave, and its bytes */
+	size_t more_bytes;
 	struct matmul_engine *engine;
+	double recorded[DEVICE_EVENTS];	/* when each event was */
 };
 
 /* A product of values of the device's type. */
@@ -42,7 +45,6 @@ size_t cpu_count_classifier_work(const struct device_shape *shape);
 void cpu_classifier(struct device *device, const struct op_classifier *op);
 
 /* embed.c */
-size_t cpu_count_embed_work(const struct device_shape *shape);
 void cpu_embed(struct device *device, const struct op_embed *op);
 void cpu_embed_backward(struct device *device,
 			const struct op_embed_backward *op);

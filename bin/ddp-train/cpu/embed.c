@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of tokens and positions. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cpu/cpu.h"
 #include "cpu/value.h"
 
 enum { COLUMNS = 256 };
-
-/* In 16 bit, the rows in the order of their tokens. */
-size_t cpu_count_embed_work(const struct device_shape *shape)
-{
-	return shape->type == DEVICE_FP32 ? 0 :
-	       (size_t)shape->rows * sizeof(uint64_t);
-}
 
 INLINE void add_values(enum device_type type, const void *a, const void *b,
 		       int width, void *out)
@@ -80,10 +72,13 @@ static void run_backward_floats(const struct op_embed_backward *op)
 	}
 }
 
-/* The rows that are added to one row of a table: numbers in their low half */
+/*
+ * What is added to one row of a table: rows first, first + step, ... of dout,
+ * or those that order names there.
+ */
 struct group {
-	const uint64_t *rows;
-	int count;
+	const int32_t *order;		/* NULL: the numbers themselves */
+	int first, step, count;
 };
 
 /* to = the sum of the group's rows of dout, and with add of to, rounded once */
@@ -99,7 +94,8 @@ static void sum_group(enum device_type type, const struct group *group,
 		if (add)
 			half_widen(type, part, sum, columns);
 		for (int i = 0; i < group->count; i++) {
-			size_t row = (uint32_t)group->rows[i];
+			int at = group->first + i * group->step;
+			size_t row = group->order ? group->order[at] : at;
 
 			add_to_sum(type, value_at(type, dout, row * width +
 						  begin), columns, sum);
@@ -108,58 +104,48 @@ static void sum_group(enum device_type type, const struct group *group,
 	}
 }
 
-static int compare_rows(const void *left, const void *right)
+static void sum_tokens(enum device_type type,
+		       const struct op_embed_backward *op)
 {
-	const uint64_t *a = left, *b = right;
+	struct group group = { op->order, 0, 1, 0 };
 
-	return (*a > *b) - (*a < *b);
-}
+	for (; group.first < op->rows; group.first += group.count) {
+		int32_t token = op->tokens[op->order[group.first]];
 
-/* Put what a row is added to above its number, and sort; returns the groups. */
-static void sort_rows(const struct op_embed_backward *op, bool tokens)
-{
-	uint64_t *rows = op->work;
-
-	for (int row = 0; row < op->rows; row++)
-		rows[row] = (uint64_t)(tokens ? op->tokens[row] :
-				       row % op->context) << 32 |
-			    (uint32_t)row;
-	qsort(rows, op->rows, sizeof(*rows), compare_rows);
-}
-
-/* Add to a table what its rows were used for. */
-static void sum_groups(enum device_type type,
-		       const struct op_embed_backward *op, void *table,
-		       bool add)
-{
-	const uint64_t *rows = op->work;
-	struct group group;
-
-	for (int begin = 0; begin < op->rows; begin += group.count) {
-		size_t number = rows[begin] >> 32;
-
-		group = (struct group){ rows + begin, 1 };
-		while (begin + group.count < op->rows &&
-		       rows[begin + group.count] >> 32 == number)
+		group.count = 1;
+		while (group.first + group.count < op->rows &&
+		       op->tokens[op->order[group.first + group.count]] ==
+		       token)
 			group.count++;
-		sum_group(type, &group, op->dout, op->width, add,
-			  value_at(type, table, number * op->width));
+		sum_group(type, &group, op->dout, op->width, true,
+			  value_at(type, op->dtoken_table,
+				   (size_t)token * op->width));
+	}
+}
+
+static void sum_positions(enum device_type type,
+			  const struct op_embed_backward *op)
+{
+	for (int position = 0; position < op->context; position++) {
+		int left = op->rows - position;
+		struct group group = {
+			NULL, position, op->context,
+			left > 0 ? (left - 1) / op->context + 1 : 0
+		};
+
+		sum_group(type, &group, op->dout, op->width, false,
+			  value_at(type, op->dposition_table,
+				   (size_t)position * op->width));
 	}
 }
 
 void cpu_embed_backward(struct device *device,
 			const struct op_embed_backward *op)
 {
-	enum device_type type = device->type;
-
-	if (type == DEVICE_FP32) {
+	if (device->type == DEVICE_FP32) {
 		run_backward_floats(op);
 		return;
 	}
-	sort_rows(op, true);
-	sum_groups(type, op, op->dtoken_table, true);
-	memset(op->dposition_table, 0, (size_t)op->context * op->width *
-	       device_type_bytes(type));
-	sort_rows(op, false);
-	sum_groups(type, op, op->dposition_table, false);
+	sum_tokens(device->type, op);
+	sum_positions(device->type, op);
 }

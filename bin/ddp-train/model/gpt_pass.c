@@ -293,11 +293,11 @@ void gpt_compute_gradient(const struct model *model, struct device *device,
 		run_layer_backward(&pass, layer);
 	pass.run->embed_backward(device, &(struct op_embed_backward){
 		.rows = pass.rows, .context = gpt->context,
-		.width = gpt->width, .tokens = batch->tokens, .dout = dx,
+		.width = gpt->width, .tokens = batch->tokens,
+		.order = batch->order, .dout = dx,
 		.dtoken_table = get_grad(&pass, GPT_TOKENS),
 		.dposition_table = get_grad(&pass, GPT_POSITIONS),
-		.accumulate = backward->accumulate,
-		.work = get_scratch(&pass, GPT_WORK)
+		.accumulate = backward->accumulate
 	});
 	report_progress(&pass, 0);
 }
