@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The CUDA device: a module, ddp_cuda.so, that ddp-train loads where a rank has
+ * a GPU, so that one package trains with and without. cuda.c has its memory,
+ * queues and events, linear.c the matrix products by cuBLASLt; the .cu files
+ * are the other operators: the kernels of one operator and their launches each.
+ * gpu.h is all that they need of CUDA; README says what bounds each on a GPU.
+ *
+ * Here: what is behind a device, and the operators by file; contracts are in
+ * device.h. Nothing in a step allocates, uses the default stream, or waits for
+ * the GPU on the host.
+ */
+#ifndef DDP_TRAIN_CUDA_H
+#define DDP_TRAIN_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cuda;
+
+/* The stream of a queue. */
+cudaStream_t cuda_stream(const struct device *device, enum device_queue queue);
+
+/* Note the first error of the work that a device is asked for. */
+void cuda_check(struct device *device, cudaError_t error, const char *what);
+
+/*
+ * CUDA_SUMS floats for the partial sums of an operator without "work", used
+ * within one call; NULL before open().
+ */
+enum { CUDA_SUMS = 4 << 20 };
+float *cuda_sums(const struct device *device);
+
+/* linear.c: cuBLASLt's handle, workspace and plans */
+struct linear;
+struct linear *linear_create(struct device *device, struct ddp_error *error);
+void linear_destroy(struct linear *linear);
+struct linear *cuda_linear(const struct device *device);
+size_t linear_count_bytes(void);
+void cuda_matmul(struct device *device, const struct op_matmul *op);
+void cuda_matmul_backward(struct device *device,
+			  const struct op_matmul_backward *op);
+
+/*
+ * c = a b (+ c, where add), all by rows: a [m][k], b [k][n], c [m][n]; a or b
+ * may be transposed in memory. a and b are of the device's type, c too or, where
+ * wide, fp32. Sums are in fp32.
+ */
+struct product {
+	bool transpose_a, transpose_b, add, wide;
+	int m, n, k;
+	const void *a, *b;
+	void *c;
+	int lda, ldb, ldc;		/* values from row to row in memory */
+};
+void linear_multiply(struct device *device, const struct product *product);
+
+/* activation.cu: GELU, and what surrounds a product */
+void cuda_gelu(struct device *device, const void *pre, void *y, size_t count);
+void cuda_gelu_backward(struct device *device, const void *pre, void *dy,
+			size_t count);	/* dy *= gelu'(pre) */
+void cuda_add_bias(struct device *device, int rows, int width,
+		   const void *bias, void *y);
+/* to = the sum of the rows of x (+ to, where add; fp32 alone) */
+void cuda_sum_rows(struct device *device, int rows, int width, const void *x,
+		   bool add, void *to);
+
+/* attention.cu, attention_backward.cu; attention_plain.cu for what they lack */
+size_t cuda_count_attention_work(const struct device_shape *shape);
+void cuda_attention(struct device *device, const struct op_attention *op);
+void cuda_attention_backward(struct device *device,
+			     const struct op_attention_backward *op);
+
+/* classifier.cu */
+size_t cuda_count_classifier_work(const struct device_shape *shape);
+void cuda_classifier(struct device *device, const struct op_classifier *op);
+
+/* embed.cu */
+void cuda_embed(struct device *device, const struct op_embed *op);
+void cuda_embed_backward(struct device *device,
+			 const struct op_embed_backward *op);
+
+/* norm.cu */
+size_t cuda_count_norm_work(const struct device_shape *shape);
+void cuda_norm(struct device *device, const struct op_norm *op);
+void cuda_norm_backward(struct device *device,
+			const struct op_norm_backward *op);
+
+/* update.cu */
+void cuda_sum_squares(struct device *device, const struct op_sum_squares *op);
+void cuda_step(struct device *device, const struct op_step *op);
+void cuda_adamw(struct device *device, const struct op_adamw *op);
+void cuda_sgd(struct device *device, const struct op_sgd *op);
+void cuda_fold(struct device *device, enum device_queue queue, float *to,
+	       const float *from, int parts, size_t stride, size_t count);
+void cuda_add(struct device *device, float *x, enum device_type type,
+	      const void *y, size_t count);
+void cuda_cast(struct device *device, enum device_type to_type, void *to,
+	       enum device_type from_type, const void *from, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
