@@ -206,7 +206,7 @@ static void normalize_backward(const struct pass *pass, int layer,
 
 static void multiply_backward(const struct pass *pass, int layer,
 			      enum gpt_part part, int in, int out,
-			      const void *x, const void *pre, void *dy,
+			      const void *x, const void *x_pre, const void *dy,
 			      void *dx)
 {
 	int i = number_tensor(layer, part);
@@ -214,7 +214,8 @@ static void multiply_backward(const struct pass *pass, int layer,
 	pass->run->matmul_backward(pass->device, &(struct op_matmul_backward){
 		.rows = pass->rows, .in = in * pass->gpt->width,
 		.out = out * pass->gpt->width, .x = x,
-		.weight = get_weight(pass, i), .pre = pre, .dy = dy, .dx = dx,
+		.weight = get_weight(pass, i), .x_pre = x_pre, .dy = dy,
+		.dx = dx,
 		.dweight = get_grad(pass, i), .dbias = get_grad(pass, i + 1),
 		.accumulate = pass->backward->accumulate
 	});
@@ -255,9 +256,10 @@ static void run_layer_backward(const struct pass *pass, int layer)
 
 	pass->run->gelu(pass->device, pre, gelu, (size_t)pass->rows * 4 *
 			(size_t)pass->gpt->width);
-	multiply_backward(pass, layer, GPT_SHRINK, 4, 1, gelu, NULL, dx, wide);
+	multiply_backward(pass, layer, GPT_SHRINK, 4, 1, gelu, pre, dx, wide);
 	normalize(pass, layer, GPT_NORM_2, NULL);
-	multiply_backward(pass, layer, GPT_FC, 1, 4, normed, pre, wide, branch);
+	multiply_backward(pass, layer, GPT_FC, 1, 4, normed, NULL, wide,
+			  branch);
 	normalize_backward(pass, layer, GPT_NORM_2);
 	multiply_backward(pass, layer, GPT_PROJECT, 1, 1,
 			  get_kept(pass, layer, GPT_HEADS_OUT), NULL, dx,
