@@ -6,8 +6,8 @@
  * them), "seconds" (of all steps so far, without evaluation and the comparison
  * of parameters); and of this step, in seconds, "exposed", "waited", "busy" and
  * "slowest_busy", then "slowest" (a rank) and "host"; and "mfu" where the GPUs
- * are known. A line of an evaluation has "step" and "eval_loss". A number that is not finite is null; losses, lr
- * and norm read back exactly.
+ * are known. A line of an evaluation has "step" and "eval_loss". A number that
+ * is not finite is null; losses, lr and norm read back exactly.
  */
 #ifndef DDP_TRAIN_JSON_LOG_H
 #define DDP_TRAIN_JSON_LOG_H
