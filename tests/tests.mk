@@ -93,7 +93,7 @@ obj/tests/train/%.o obj/tests/bench/allreduce.o \
 	-I$(TRAIN_DIR) $(MPI_CFLAGS)
 obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
-		-lm -pthread $(LIBS)
+		-ldl -lm -pthread $(LIBS)
 # abi has tables of its own.
 obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
 		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TOOL_LIB)
