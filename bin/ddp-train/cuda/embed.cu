@@ -5,7 +5,8 @@
 
 enum {
 	WARPS = 8,		/* of a block */
-	AHEAD = 8		/* rows that are read before one is added */
+	BLOCKS = 4,		/* of a multiprocessor: bounds registers */
+	AHEAD = 4		/* rows that are read before one is added */
 };
 
 template <class T, int N>
@@ -82,7 +83,7 @@ __device__ static void store_sum(T *to, const float (&sum)[N], bool add)
  * sums its rows; the others have nothing to do.
  */
 template <class T, int N>
-__global__ __launch_bounds__(32 * WARPS)
+__global__ __launch_bounds__(32 * WARPS, BLOCKS)
 void embed_tokens_kernel(struct op_embed_backward op)
 {
 	int begin = blockIdx.x * WARPS + threadIdx.x / 32;
@@ -113,7 +114,7 @@ void embed_tokens_kernel(struct op_embed_backward op)
 
 /* A warp for each position and 32 N columns. */
 template <class T, int N>
-__global__ __launch_bounds__(32 * WARPS)
+__global__ __launch_bounds__(32 * WARPS, BLOCKS)
 void embed_positions_kernel(struct op_embed_backward op)
 {
 	int position = blockIdx.x * WARPS + threadIdx.x / 32;

@@ -11,9 +11,9 @@
 
 enum {
 	VALUES = 8,		/* of a row that a thread holds */
-	THREADS = 1024,		/* most of a block */
-	USUAL = 512,		/* most where several rows are held at once */
-	ENOUGH = 64 << 10,	/* threads that keep a GPU's memory busy */
+	ROWS = 2,		/* that it holds at once */
+	THREADS = 512,		/* most of a block */
+	ENOUGH = 48 << 10,	/* threads, which an A100 has at once */
 	TILE = 32		/* of sums: columns, and blocks at once */
 };
 
@@ -83,14 +83,14 @@ __device__ static float2 add_up(const held<T, N> &row, const part<T, N> &gain,
 	return moments;
 }
 
-/* Sums over the block, in the order of its warps. */
-template <int ROWS>
-__device__ static void sum_block(float2 (&moments)[ROWS], float2 *room)
+/* Means over a row of what the block's threads have, in the order of warps. */
+template <int R>
+__device__ static void sum_block(float2 (&moments)[R], int width, float2 *room)
 {
 	int warps = blockDim.x / 32;
 
 #pragma unroll
-	for (int r = 0; r < ROWS; r++) {
+	for (int r = 0; r < R; r++) {
 		float first = warp_sum(moments[r].x);
 		float second = warp_sum(moments[r].y);
 
@@ -99,12 +99,15 @@ __device__ static void sum_block(float2 (&moments)[ROWS], float2 *room)
 		moments[r] = { 0, 0 };
 	}
 	__syncthreads();
-	for (int warp = 0; warp < warps; warp++)
 #pragma unroll
-		for (int r = 0; r < ROWS; r++) {
+	for (int r = 0; r < R; r++) {
+		for (int warp = 0; warp < warps; warp++) {
 			moments[r].x += room[r * warps + warp].x;
 			moments[r].y += room[r * warps + warp].y;
 		}
+		moments[r].x /= (float)width;
+		moments[r].y /= (float)width;
+	}
 }
 
 __device__ static float find_gradient(float dout, float gain, float x,
@@ -159,8 +162,8 @@ __device__ static void store_sums(float *to, int width,
  * ROWS rows at once, so that enough of memory is under way. The block's sums
  * of moments take turns in two places: one barrier does for both.
  */
-template <class T, int N, int ROWS, int MOST>
-__global__ __launch_bounds__(MOST)
+template <class T, int N>
+__global__ __launch_bounds__(THREADS)
 void norm_backward_kernel(struct op_norm_backward op)
 {
 	const part<T, N> gain = load_part<T, N>(op.gain, op.width, true);
@@ -180,60 +183,66 @@ void norm_backward_kernel(struct op_norm_backward op)
 #pragma unroll
 		for (int r = 0; r < ROWS; r++)
 			moments[r] = add_up(rows[r], gain, dgain, dbias);
-		sum_block(moments, room + turn * ROWS * (blockDim.x / 32));
+		sum_block(moments, op.width,
+			  room + turn * ROWS * (blockDim.x / 32));
 #pragma unroll
-		for (int r = 0; r < ROWS && begin + r < op.rows; r++)
-			store_row((T *)op.dsum + (size_t)(begin + r) *
-				  op.width, op.width, rows[r], gain,
-				  { moments[r].x / op.width,
-				    moments[r].y / op.width });
+		for (int r = 0; r < ROWS; r++)
+			if (begin + r < op.rows)
+				store_row((T *)op.dsum + (size_t)(begin + r) *
+					  op.width, op.width, rows[r], gain,
+					  moments[r]);
 	}
 	store_sums<N>(sums, op.width, dgain);
 	store_sums<N>(sums + op.width, op.width, dbias);
 }
 
-/* Rows that no block can hold: read twice, value by value. */
+/* One row of any width, read twice. */
+template <class T>
+__device__ static void add_row(const struct op_norm_backward &op, int row,
+			       float *dgain, float *dbias, float2 *room)
+{
+	size_t begin = (size_t)row * (size_t)op.width;
+	const T *x = (const T *)op.sum + begin, *gain = (const T *)op.gain;
+	const T *dout = (const T *)op.dout + begin;
+	T *dsum = (T *)op.dsum + begin;
+	float mean = op.mean[row], rstd = op.rstd[row];
+	float2 moments[1] = { { 0, 0 } };
+
+	for (int i = threadIdx.x; i < op.width; i += blockDim.x) {
+		float dy = widen(dout[i]) * widen(gain[i]);
+
+		moments[0].x += dy;
+		moments[0].y += dy * ((widen(x[i]) - mean) * rstd);
+	}
+	sum_block(moments, op.width, room);
+	for (int i = threadIdx.x; i < op.width; i += blockDim.x) {
+		float d = widen(dout[i]), y = (widen(x[i]) - mean) * rstd;
+
+		dgain[i] += d * y;
+		dbias[i] += d;
+		dsum[i] = narrow<T>(widen(dsum[i]) + find_gradient(
+			d, widen(gain[i]), y, rstd, moments[0]));
+	}
+}
+
+/*
+ * The same where rows are too long for a block to hold, or of a width that is
+ * read value by value; the block's sums are in memory from the beginning.
+ */
 template <class T>
 __global__ __launch_bounds__(THREADS)
-void norm_backward_wide_kernel(struct op_norm_backward op)
+void norm_backward_plain_kernel(struct op_norm_backward op)
 {
-	const T *gain = (const T *)op.gain;
 	float2 *room = (float2 *)dynamic_shared();
 	float *dgain = (float *)op.work + (size_t)blockIdx.x * 2 * op.width;
 	float *dbias = dgain + op.width;
 	int turn = 0;
 
-	for (int i = threadIdx.x; i < 2 * op.width; i += blockDim.x)
-		dgain[i] = 0;
-	__syncthreads();
-	for (int row = blockIdx.x; row < op.rows;
-	     row += gridDim.x, turn ^= 1) {
-		size_t begin = (size_t)row * (size_t)op.width;
-		const T *x = (const T *)op.sum + begin;
-		const T *dout = (const T *)op.dout + begin;
-		T *dsum = (T *)op.dsum + begin;
-		float mean = op.mean[row], rstd = op.rstd[row];
-		float2 moments[1] = { { 0, 0 } };
-
-		for (int i = threadIdx.x; i < op.width; i += blockDim.x) {
-			float dy = widen(dout[i]) * widen(gain[i]);
-
-			moments[0].x += dy;
-			moments[0].y += dy * (widen(x[i]) - mean) * rstd;
-		}
-		sum_block(moments, room + turn * (blockDim.x / 32));
-		moments[0].x /= op.width;
-		moments[0].y /= op.width;
-		for (int i = threadIdx.x; i < op.width; i += blockDim.x) {
-			float d = widen(dout[i]);
-			float y = (widen(x[i]) - mean) * rstd;
-
-			dgain[i] += d * y;
-			dbias[i] += d;
-			dsum[i] = narrow<T>(widen(dsum[i]) + find_gradient(
-				d, widen(gain[i]), y, rstd, moments[0]));
-		}
-	}
+	for (int i = threadIdx.x; i < op.width; i += blockDim.x)
+		dgain[i] = dbias[i] = 0;
+	for (int row = blockIdx.x; row < op.rows; row += gridDim.x, turn ^= 1)
+		add_row<T>(op, row, dgain, dbias,
+			   room + turn * (blockDim.x / 32));
 }
 
 /*
@@ -269,16 +278,9 @@ static unsigned count_threads(int width)
 	return (unsigned)(threads < THREADS ? threads : THREADS);
 }
 
-/* Rows at once, where bytes are those of a value. */
-static int count_rows(int width, size_t bytes)
+static unsigned count_blocks(int rows, int width)
 {
-	return count_threads(width) > USUAL ? 1 : bytes < 4 ? 4 : 2;
-}
-
-static unsigned count_blocks(int rows, int width, size_t bytes)
-{
-	int at_once = count_rows(width, bytes);
-	unsigned needed = (unsigned)((rows + at_once - 1) / at_once);
+	unsigned needed = ((unsigned)rows + ROWS - 1) / ROWS;
 	unsigned enough = ENOUGH / count_threads(width);
 
 	return needed < enough ? needed : enough;
@@ -286,38 +288,21 @@ static unsigned count_blocks(int rows, int width, size_t bytes)
 
 extern "C" size_t cuda_count_norm_work(const struct device_shape *shape)
 {
-	return count_blocks(shape->rows, shape->width,
-			    device_type_bytes(shape->type)) *
+	return count_blocks(shape->rows, shape->width) *
 	       2 * (size_t)shape->width * sizeof(float);
-}
-
-template <class T, int N>
-static cudaError_t launch_rows(cudaStream_t stream, unsigned blocks,
-			       const struct op_norm_backward *op)
-{
-	constexpr int ROWS = sizeof(T) < 4 ? 4 : 2;
-	unsigned threads = count_threads(op->width);
-	int rows = count_rows(op->width, sizeof(T));
-	size_t room = 2 * (size_t)rows * (threads / 32) * sizeof(float2);
-
-	if (op->width > THREADS * VALUES)
-		return launch(stream, blocks, threads, room,
-			      norm_backward_wide_kernel<T>, *op);
-	if (rows == 1)
-		return launch(stream, blocks, threads, room,
-			      norm_backward_kernel<T, N, 1, THREADS>, *op);
-	return launch(stream, blocks, threads, room,
-		      norm_backward_kernel<T, N, ROWS, USUAL>, *op);
 }
 
 template <class T>
 static cudaError_t run(cudaStream_t stream, const struct op_norm_backward *op)
 {
 	constexpr int N = 16 / sizeof(T);
-	unsigned blocks = count_blocks(op->rows, op->width, sizeof(T));
-	cudaError_t error = op->width % N == 0 ?
-		launch_rows<T, N>(stream, blocks, op) :
-		launch_rows<T, 1>(stream, blocks, op);
+	unsigned blocks = count_blocks(op->rows, op->width);
+	unsigned threads = count_threads(op->width);
+	bool plain = op->width % N != 0 || op->width > VALUES * THREADS;
+	cudaError_t error = launch(stream, blocks, threads, 2 * ROWS *
+				   (threads / 32) * sizeof(float2),
+				   plain ? norm_backward_plain_kernel<T> :
+				   norm_backward_kernel<T, N>, *op);
 
 	return error != cudaSuccess ? error :
 	       launch(stream, (2 * (unsigned)op->width + TILE - 1) / TILE,

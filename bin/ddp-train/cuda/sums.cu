@@ -4,6 +4,8 @@
  * and the tree of fold.h. Where a tensor begins changes how it is read, never
  * in what order values are added.
  */
+#include <math.h>
+
 #include "cuda/cuda.h"
 #include "cuda/gpu.h"
 #include "cuda/part.h"
