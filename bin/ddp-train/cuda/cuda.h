@@ -48,8 +48,8 @@ void cuda_matmul_backward(struct device *device,
 
 /*
  * c = a b (+ c, where add), all by rows: a [m][k], b [k][n], c [m][n]; a or b
- * may be transposed in memory. a and b are of the device's type, c too or, where
- * wide, fp32. Sums are in fp32.
+ * may be transposed in memory. a and b are of the device's type, c too or,
+ * where wide, fp32. Sums are in fp32.
  */
 struct product {
 	bool transpose_a, transpose_b, add, wide;
