@@ -131,8 +131,8 @@ template <> __device__ inline __half narrow<__half>(float x)
 }
 
 /*
- * a b, rounded. Unlike in a * b + c, the compiler must not join the product with
- * a sum: a value has the same bits wherever it is computed.
+ * a b, rounded. The compiler must not join the product with a sum, as it may in
+ * a * b + c: a value has the same bits wherever it is computed.
  */
 __device__ inline float times(float a, float b)
 {

@@ -54,6 +54,18 @@ template <class T> __device__ inline bool is_whole(const T *x, part at)
 	       (uintptr_t)(x + at.begin) % sizeof(pack<T, PART>) == 0;
 }
 
+/* By one instruction: nvcc would join an assignment with those of short parts. */
+__device__ inline void store_whole(float *to, const floats &values)
+{
+	__stcs((uint4 *)to, *(const uint4 *)&values);
+}
+
+template <class T>
+__device__ inline void store_whole(T *to, const pack<T, PART> &values)
+{
+	__stcs((uint2 *)to, *(const uint2 *)&values);
+}
+
 /* Zeros beside the tensor. */
 template <class T> __device__ inline floats read_part(const T *x, part at)
 {
@@ -83,7 +95,7 @@ template <class T> __device__ inline void write_part(T *x, part at, floats wide)
 	for (int j = 0; j < PART; j++)
 		values.at[j] = narrow<T>(wide.at[j]);
 	if (is_whole(x, at)) {
-		store_pack(x + at.begin, values);
+		store_whole(x + at.begin, values);
 		return;
 	}
 #pragma unroll

@@ -12,7 +12,7 @@
 
 enum {
 	WARPS = PART_THREADS / 32,
-	TILE = 2048,		/* sums of blocks in shared memory at once */
+	TILE = 2048,		/* sums of blocks that are fetched at once */
 	ADDERS = 32,		/* the warp that adds these up */
 	FOLD_THREADS = 128
 };
