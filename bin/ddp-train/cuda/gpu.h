@@ -130,19 +130,6 @@ template <> __device__ inline __half narrow<__half>(float x)
 	return __float2half_rn(x);
 }
 
-/*
- * a b, rounded. The compiler must not join the product with a sum, as it may in
- * a * b + c: a value has the same bits wherever it is computed.
- */
-__device__ inline float times(float a, float b)
-{
-#ifdef __CUDACC__
-	return __fmul_rn(a, b);
-#else
-	return a * b;
-#endif
-}
-
 /* N values that are read and written at once, at a multiple of their bytes. */
 template <class T, int N> struct alignas(sizeof(T) * N) pack {
 	T at[N];

@@ -16,6 +16,15 @@ struct factors {
 	float factor, step, correction2;
 };
 
+/*
+ * a b, rounded. The compiler must not join the product with a sum, as it may in
+ * a * b + c: a value has the same bits wherever it is computed.
+ */
+__device__ static float times(float a, float b)
+{
+	return __fmul_rn(a, b);
+}
+
 /* One value by the formula of device.h. */
 __device__ static void update_adamw(const struct adamw &adamw,
 				    const struct factors &now, float grad,
