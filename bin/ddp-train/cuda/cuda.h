@@ -91,23 +91,25 @@ void cuda_embed(struct device *device, const struct op_embed *op);
 void cuda_embed_backward(struct device *device,
 			 const struct op_embed_backward *op);
 
-/* norm.cu */
+/* norm.cu, norm_backward.cu */
 size_t cuda_count_norm_work(const struct device_shape *shape);
 void cuda_norm(struct device *device, const struct op_norm *op);
 void cuda_norm_backward(struct device *device,
 			const struct op_norm_backward *op);
 
-/* update.cu */
-void cuda_sum_squares(struct device *device, const struct op_sum_squares *op);
-void cuda_step(struct device *device, const struct op_step *op);
+/* update.cu: value by value */
 void cuda_adamw(struct device *device, const struct op_adamw *op);
 void cuda_sgd(struct device *device, const struct op_sgd *op);
-void cuda_fold(struct device *device, enum device_queue queue, float *to,
-	       const float *from, int parts, size_t stride, size_t count);
 void cuda_add(struct device *device, float *x, enum device_type type,
 	      const void *y, size_t count);
 void cuda_cast(struct device *device, enum device_type to_type, void *to,
 	       enum device_type from_type, const void *from, size_t count);
+
+/* sums.cu: in an order that is laid down */
+void cuda_sum_squares(struct device *device, const struct op_sum_squares *op);
+void cuda_step(struct device *device, const struct op_step *op);
+void cuda_fold(struct device *device, enum device_queue queue, float *to,
+	       const float *from, int parts, size_t stride, size_t count);
 
 #ifdef __cplusplus
 }
