@@ -126,13 +126,13 @@ __device__ inline void finish(const op_attention &op,
 template <class T, int D>
 __global__ void __launch_bounds__(forward_tile<D>::THREADS,
 				  forward_tile<D>::BLOCKS)
-attention_kernel(op_attention op, int tiles)
+attention_kernel(op_attention op)
 {
 	typedef forward_tile<D> tile;
 	constexpr int M = tile::M, N = tile::KEYS, ROOM = 2 * N * ROW<D>;
-	attention_task task = find_task<D>(op.context, op.heads, tiles);
-	int first = (tiles - 1 - task.tile) * tile::QUERIES;
-	int own = (int)threadIdx.x / 32 * 16 * M, query = first + own;
+	attention_task task = find_task<D>(op.context, op.heads);
+	int first = (int)(gridDim.x - 1 - blockIdx.x) * tile::QUERIES;
+	int own = find_warp() * 16 * M, query = first + own;
 	int end = min(first + tile::QUERIES, op.context);
 	size_t stride = 3 * (size_t)op.width;
 	const T *q = (const T *)op.qkv + task.begin * stride + task.column;
@@ -191,8 +191,8 @@ static cudaError_t attention(cudaStream_t stream, const op_attention *op)
 	int tiles = (op->context + tile::QUERIES - 1) / tile::QUERIES;
 
 	return launch_attention(stream, attention_kernel<T, D>,
-				(size_t)tiles * op->sequences * op->heads,
-				tile::THREADS, shared, *op, tiles);
+				dim3(tiles, op->heads, op->sequences),
+				tile::THREADS, shared, *op);
 }
 
 template <class T>
@@ -211,7 +211,8 @@ void cuda_attention(struct device *device, const struct op_attention *op)
 	cudaStream_t stream = cuda_stream(device, QUEUE_COMPUTE);
 	cudaError_t error;
 
-	if (!attention_is_fast(device->type, op->width / op->heads))
+	if (!attention_is_fast(device->type, op->sequences, op->heads,
+			       op->width))
 		error = attention_plain(stream, device->type, op);
 	else if (device->type == DEVICE_BF16)
 		error = attention_of<__nv_bfloat16>(stream, op);

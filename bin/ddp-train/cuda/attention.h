@@ -31,11 +31,18 @@ cudaError_t attention_backward_plain(cudaStream_t stream,
 }
 #endif
 
-/* Whether the kernels for tensor cores have heads of this many values. */
-static inline bool attention_is_fast(enum device_type type, int size)
+/* Blocks in y and z of a grid. */
+enum { GRID_LIMIT = 65535 };
+
+/* Whether the kernels for tensor cores have this shape. */
+static inline bool attention_is_fast(enum device_type type, int sequences,
+				     int heads, int width)
 {
+	int size = width / heads;
+
 	return type != DEVICE_FP32 &&
-	       (size == 16 || size == 32 || size == 64 || size == 128);
+	       (size == 16 || size == 32 || size == 64 || size == 128) &&
+	       sequences <= GRID_LIMIT && heads <= GRID_LIMIT;
 }
 
 /* log2(e): kernels compute powers of 2. */
@@ -47,20 +54,27 @@ static inline bool attention_is_fast(enum device_type type, int size)
  */
 template <int D> constexpr int ROW = D + 8;
 
-/* Which head of which sequence a block works on, and which tile of its rows. */
+/*
+ * Which head of which sequence a block works on; blockIdx.x is the tile of the
+ * head's rows. Blocks of one head run together: its keys stay in the L2 cache.
+ */
 struct attention_task {
-	int tile, head;		/* head: heads * sequence + head */
+	int head;		/* heads * sequence + head */
 	size_t begin;		/* the sequence's first row */
 	int column;		/* the head's first value in a row of out */
 };
 
 template <int D>
-__device__ inline attention_task find_task(int context, int heads, int tiles)
+__device__ inline attention_task find_task(int context, int heads)
 {
-	int head = (int)blockIdx.x / tiles;
+	return { (int)blockIdx.z * heads + (int)blockIdx.y,
+		 (size_t)blockIdx.z * context, (int)blockIdx.y * D };
+}
 
-	return { (int)blockIdx.x % tiles, head,
-		 (size_t)(head / heads) * context, head % heads * D };
+/* By a shuffle: so the compiler sees that all lanes have the same. */
+__device__ inline int find_warp(void)
+{
+	return __shfl_sync(~0u, (int)threadIdx.x / 32, 0);
 }
 
 /*
@@ -258,7 +272,7 @@ __device__ inline void store_rows(T *own, const float (&c)[M][D / 8][4],
 /* launch() of a kernel that may need more shared memory than is usual */
 template <class K, class... A>
 static inline cudaError_t launch_attention(cudaStream_t stream, K *kernel,
-					   size_t blocks, int threads,
+					   dim3 blocks, int threads,
 					   size_t shared, A... arguments)
 {
 	cudaError_t error = cudaFuncSetAttribute((const void *)kernel,
@@ -266,7 +280,7 @@ static inline cudaError_t launch_attention(cudaStream_t stream, K *kernel,
 
 	if (error)
 		return error;
-	return launch(stream, (unsigned)blocks, (unsigned)threads, shared,
+	return launch(stream, blocks, (unsigned)threads, shared,
 		      kernel, arguments...);
 }
 

@@ -26,43 +26,63 @@ template <int D> struct backward_tile {
 	       OWN_ROOM = 2 * OWN * ROW<D>, ROOM = 2 * STEP * ROW<D> };
 };
 
-/* delta; D / 8 threads a row of a head, 8 values each */
+/* Of a query: its lse in powers of 2, and its delta. */
+struct alignas(8) query_terms {
+	float lse, delta;
+};
+
+/* Rows of terms of a head: an even number, for copies of two rows. */
+__host__ __device__ inline int count_terms(int context)
+{
+	return context + context % 2;
+}
+
+/* Where those of a head begin. */
+__device__ inline query_terms *find_terms(const op_attention_backward &op,
+					  const attention_task &task)
+{
+	return (query_terms *)op.work +
+	       (size_t)task.head * count_terms(op.context);
+}
+
+/* The terms of all queries: D / 8 threads a row, 8 values each. */
 template <class T, int D>
 __global__ void __launch_bounds__(THREADS)
-delta_kernel(op_attention_backward op, size_t count)
+terms_kernel(op_attention_backward op)
 {
-	size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
-	size_t row = i * 8 / op.width;
-	int column = (int)(i * 8 % op.width);
-	size_t head = row / op.context * op.heads + column / D;
-	float sum = 0;
+	int i = (int)blockIdx.x * THREADS + threadIdx.x;
+	int row = i / (D / 8), lane = i % (D / 8);
+	attention_task task = find_task<D>(op.context, op.heads);
+	size_t at = (task.begin + row) * op.width + task.column + 8 * lane;
+	query_terms terms = { 0, 0 };
 
-	if (i < count) {
-		pack<T, 8> x = load_pack<8>((const T *)op.out + 8 * i);
-		pack<T, 8> y = load_pack<8>((const T *)op.dout + 8 * i);
+	if (row < op.context) {
+		pack<T, 8> x = load_pack<8>((const T *)op.out + at);
+		pack<T, 8> y = load_pack<8>((const T *)op.dout + at);
 
 #pragma unroll
 		for (int j = 0; j < 8; j++)
-			sum += widen(x.at[j]) * widen(y.at[j]);
+			terms.delta += widen(x.at[j]) * widen(y.at[j]);
+		terms.lse = LOG2E *
+			op.lse[(size_t)task.head * op.context + row];
 	}
 #pragma unroll
 	for (int offset = D / 16; offset > 0; offset >>= 1)
-		sum += __shfl_xor_sync(~0u, sum, offset);
-	if (i < count && column % D == 0)
-		((float *)op.work)[head * op.context + row % op.context] = sum;
+		terms.delta += __shfl_xor_sync(~0u, terms.delta, offset);
+	if (lane == 0 && row < count_terms(op.context))
+		find_terms(op, task)[row] = terms;
 }
 
 /* Where what a block reads of its head begins. */
 template <class T> struct backward_head {
 	const T *q, *k, *v, *dout;
-	const float *lse, *delta;
+	const query_terms *terms;
 	T *dq;
 	size_t stride;
 
 	__device__ backward_head(const op_attention_backward &op,
 				 const attention_task &task)
 	{
-		size_t rows = (size_t)task.head * op.context;
 		size_t at = task.begin * 3 * op.width + task.column;
 
 		stride = 3 * (size_t)op.width;
@@ -72,8 +92,7 @@ template <class T> struct backward_head {
 		dq = (T *)op.dqkv + at;
 		dout = (const T *)op.dout + task.begin * op.width +
 		       task.column;
-		lse = op.lse + rows;
-		delta = (const float *)op.work + rows;
+		terms = find_terms(op, task);
 	}
 };
 
@@ -85,29 +104,23 @@ __device__ inline void set_all(float (&c)[M][N], float x)
 		c[i / N][i % N] = x;
 }
 
-/* Of a query: its lse in powers of 2, and its delta. */
-struct query_terms {
-	float lse, delta;
-};
+/* Begin to copy the terms of STEP queries, two at a time. */
+template <int STEP>
+__device__ inline void fetch_terms(query_terms *to, const query_terms *from,
+				   int first, int end)
+{
+	int row = (int)threadIdx.x * 2;
 
-/* Scores s become probabilities, and their gradients dp become ds. */
+	if (row < STEP)
+		cp_async16(to + row, from + first + row, first + row < end);
+}
+
+/* A score becomes a probability, and the probability's gradient the score's. */
 __device__ inline void find_gradient(float &s, float &dp, float scale,
 				     const query_terms &query)
 {
 	s = exp2_approx(s * scale - query.lse);
 	dp = s * (dp - query.delta);
-}
-
-/* The terms of the steps' queries: thread i < 2 STEP has one number. */
-template <int STEP>
-__device__ inline float read_terms(const float *lse, const float *delta,
-				   int first, int end)
-{
-	int row = first + (int)threadIdx.x % STEP;
-
-	if (threadIdx.x >= 2 * STEP || row >= end)
-		return 0;
-	return threadIdx.x < STEP ? lse[row] * LOG2E : delta[row];
 }
 
 /*
@@ -118,7 +131,8 @@ template <class T, int D, int M, int STEP>
 __device__ inline void add_queries(float (&dk)[M][D / 8][4],
 				   float (&dv)[M][D / 8][4], const T *k,
 				   const T *v, const T *q, const T *dout,
-				   const float *terms, int key, int first)
+				   const query_terms *terms, int key,
+				   int first)
 {
 	int lane = threadIdx.x % 32;
 	float s[M][STEP / 8][4], ds[M][STEP / 8][4];
@@ -129,18 +143,15 @@ __device__ inline void add_queries(float (&dk)[M][D / 8][4],
 	if (key + 16 * M - 1 > first)
 		hide_later<false>(s, key + lane / 4, first + lane % 4 * 2);
 #pragma unroll
-	for (int n = 0; n < STEP / 8; n++)
-#pragma unroll
-		for (int j = 0; j < 2; j++) {
-			const float *at = terms + 8 * n + lane % 4 * 2 + j;
-			query_terms query = { at[0], at[STEP] };
+	for (int n = 0; n < STEP / 8; n++) {
+		pack<query_terms, 2> pair =
+			load_pack<2>(terms + 8 * n + lane % 4 * 2);
 
 #pragma unroll
-			for (int i = 0; i < 2 * M; i++)
-				find_gradient(s[i / 2][n][i % 2 * 2 + j],
-					      ds[i / 2][n][i % 2 * 2 + j],
-					      LOG2E / sqrtf((float)D), query);
-		}
+		for (int i = 0; i < 4 * M; i++)
+			find_gradient(s[i / 4][n][i % 4], ds[i / 4][n][i % 4],
+				      LOG2E / sqrtf((float)D), pair.at[i % 2]);
+	}
 	pack_left<M, STEP>(left, s, T());
 	multiply_columns<D, M, STEP>(dv, left, dout);
 	pack_left<M, STEP>(left, ds, T());
@@ -149,54 +160,46 @@ __device__ inline void add_queries(float (&dk)[M][D / 8][4],
 
 template <class T, int D>
 __global__ void __launch_bounds__(THREADS, 2)
-dkv_kernel(op_attention_backward op, int tiles)
+dkv_kernel(op_attention_backward op)
 {
 	typedef backward_tile<D> tile;
 	constexpr int M = tile::M, OWN = tile::OWN, STEP = tile::STEP;
-	attention_task task = find_task<D>(op.context, op.heads, tiles);
+	attention_task task = find_task<D>(op.context, op.heads);
 	backward_head<T> head(op, task);
-	int begin = task.tile * OWN, own = threadIdx.x / 32 * 16 * M;
+	int begin = (int)blockIdx.x * OWN, own = find_warp() * 16 * M;
 	T *k = (T *)dynamic_shared(), *v = k + OWN * ROW<D>;
 	T *rooms = k + tile::OWN_ROOM;
-	float *terms = (float *)(rooms + 2 * tile::ROOM);
-	float dk[M][D / 8][4] = {}, dv[M][D / 8][4] = {}, next;
-	float factor[M][2];
+	query_terms *terms = (query_terms *)(rooms + 2 * tile::ROOM);
+	float dk[M][D / 8][4] = {}, dv[M][D / 8][4] = {}, factor[M][2];
 
 	auto fetch_queries = [&](int query) {
-		T *to = rooms + query / STEP % 2 * tile::ROOM;
+		int room = query / STEP % 2;
+		T *to = rooms + room * tile::ROOM;
 
 		fetch_rows<D, STEP, THREADS>(to, head.q, head.stride, query,
 					     op.context);
 		fetch_rows<D, STEP, THREADS>(to + STEP * ROW<D>, head.dout,
 					     op.width, query, op.context);
+		fetch_terms<STEP>(terms + room * STEP, head.terms, query,
+				  op.context);
 		cp_async_commit();
-		next = read_terms<STEP>(head.lse, head.delta, query,
-					op.context);
-	};
-	auto keep_terms = [&](int query) {
-		if (threadIdx.x < 2 * STEP)
-			terms[query / STEP % 2 * 2 * STEP + threadIdx.x] = next;
 	};
 
 	fetch_rows<D, OWN, THREADS>(k, head.k, head.stride, begin, op.context);
 	fetch_rows<D, OWN, THREADS>(v, head.v, head.stride, begin, op.context);
 	fetch_queries(begin);
-	keep_terms(begin);
 	for (int query = begin; query < op.context; query += STEP) {
-		const T *q = rooms + query / STEP % 2 * tile::ROOM;
-		bool more = query + STEP < op.context;
+		int room = query / STEP % 2;
+		const T *q = rooms + room * tile::ROOM;
 
 		cp_async_wait<0>();
 		__syncthreads();
-		if (more)
+		if (query + STEP < op.context)
 			fetch_queries(query + STEP);
 		if (begin + own < query + STEP)
 			add_queries<T, D, M, STEP>(dk, dv, k + own * ROW<D>,
 				v + own * ROW<D>, q, q + STEP * ROW<D>,
-				terms + query / STEP % 2 * 2 * STEP,
-				begin + own, query);
-		if (more)
-			keep_terms(query + STEP);
+				terms + room * STEP, begin + own, query);
 	}
 	__syncthreads();
 	set_all(factor, 1 / sqrtf((float)D));
@@ -235,14 +238,14 @@ __device__ inline void add_keys(float (&dq)[M][D / 8][4], const T *q,
 
 template <class T, int D>
 __global__ void __launch_bounds__(THREADS, 2)
-dq_kernel(op_attention_backward op, int tiles)
+dq_kernel(op_attention_backward op)
 {
 	typedef backward_tile<D> tile;
 	constexpr int M = tile::M, OWN = tile::OWN, STEP = tile::STEP;
-	attention_task task = find_task<D>(op.context, op.heads, tiles);
+	attention_task task = find_task<D>(op.context, op.heads);
 	backward_head<T> head(op, task);
-	int begin = (tiles - 1 - task.tile) * OWN;
-	int own = threadIdx.x / 32 * 16 * M, query = begin + own;
+	int begin = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+	int own = find_warp() * 16 * M, query = begin + own;
 	int end = min(begin + OWN, op.context);
 	T *q = (T *)dynamic_shared(), *dout = q + OWN * ROW<D>;
 	T *rooms = q + tile::OWN_ROOM;
@@ -265,11 +268,10 @@ dq_kernel(op_attention_backward op, int tiles)
 	fetch_keys(0);
 #pragma unroll
 	for (int i = 0; i < 2 * M; i++) {
-		int row = query + threadIdx.x % 32 / 4 + 8 * i;
+		int row = query + (int)threadIdx.x % 32 / 4 + 8 * i;
 
-		terms[i / 2][i % 2] = row < op.context ?
-			query_terms{ head.lse[row] * LOG2E, head.delta[row] } :
-			query_terms{ 0, 0 };
+		terms[i / 2][i % 2] = row < op.context ? head.terms[row] :
+							 query_terms{ 0, 0 };
 	}
 	for (int key = 0; key < end; key += STEP) {
 		const T *k = rooms + key / STEP % 2 * tile::ROOM;
@@ -295,23 +297,23 @@ static cudaError_t backward(cudaStream_t stream,
 			    const op_attention_backward *op)
 {
 	typedef backward_tile<D> tile;
-	size_t chunks = (size_t)op->sequences * op->context * op->width / 8;
-	int tiles = (op->context + tile::OWN - 1) / tile::OWN;
-	size_t blocks = (size_t)tiles * op->sequences * op->heads;
+	int threads = count_terms(op->context) * (D / 8);
+	dim3 tiles((op->context + tile::OWN - 1) / tile::OWN, op->heads,
+		   op->sequences);
+	dim3 parts((threads + THREADS - 1) / THREADS, op->heads,
+		   op->sequences);
 	size_t shared = (tile::OWN_ROOM + 2 * tile::ROOM) * sizeof(T);
-	cudaError_t error = launch(stream,
-				   (unsigned)((chunks + THREADS - 1) / THREADS),
-				   THREADS, 0, delta_kernel<T, D>, *op, chunks);
+	size_t terms = 2 * tile::STEP * sizeof(query_terms);
+	cudaError_t error = launch(stream, parts, THREADS, 0,
+				   terms_kernel<T, D>, *op);
 
-	if (error)
-		return error;
-	error = launch_attention(stream, dkv_kernel<T, D>, blocks, THREADS,
-				 shared + 4 * tile::STEP * sizeof(float), *op,
-				 tiles);
-	if (error)
-		return error;
-	return launch_attention(stream, dq_kernel<T, D>, blocks, THREADS,
-				shared, *op, tiles);
+	if (!error)
+		error = launch_attention(stream, dkv_kernel<T, D>, tiles,
+					 THREADS, shared + terms, *op);
+	if (!error)
+		error = launch_attention(stream, dq_kernel<T, D>, tiles,
+					 THREADS, shared, *op);
+	return error;
 }
 
 template <class T>
@@ -332,7 +334,8 @@ void cuda_attention_backward(struct device *device,
 	cudaStream_t stream = cuda_stream(device, QUEUE_COMPUTE);
 	cudaError_t error;
 
-	if (!attention_is_fast(device->type, op->width / op->heads))
+	if (!attention_is_fast(device->type, op->sequences, op->heads,
+			       op->width))
 		error = attention_backward_plain(stream, device->type, op);
 	else if (device->type == DEVICE_BF16)
 		error = backward_of<__nv_bfloat16>(stream, op);
@@ -343,5 +346,7 @@ void cuda_attention_backward(struct device *device,
 
 size_t cuda_count_attention_work(const struct device_shape *shape)
 {
-	return (size_t)shape->rows * shape->heads * sizeof(float);
+	size_t heads = (size_t)(shape->rows / shape->context) * shape->heads;
+
+	return heads * count_terms(shape->context) * sizeof(query_terms);
 }
