@@ -78,12 +78,10 @@ __device__ inline void attend(softmax<M> &state, float (&out)[M][D / 8][4],
 			      const T *v, int query, int first, float scale)
 {
 	int lane = threadIdx.x % 32;
-	float s[M][N / 8][4] = {};
+	float s[M][N / 8][4];
 	uint32_t p[N / 16][M][4];
 
-#pragma unroll
-	for (int i = 0; i < D / 16; i++)
-		multiply_rows<D, M, N>(s, q[i], k, 16 * i);
+	multiply_held<D, M, N>(s, q, k);
 	if (first + N - 1 > query)
 		hide_later<true>(s, query + lane / 4, first + lane % 4 * 2);
 	add_scores(state, s, out, scale);
@@ -161,12 +159,7 @@ attention_kernel(op_attention op)
 	fetch_keys(0);
 	cp_async_wait<0>();
 	__syncthreads();
-#pragma unroll
-	for (int i = 0; i < D / 16; i++)
-#pragma unroll
-		for (int m = 0; m < M; m++)
-			load_left<D>(left[i][m], room + ROOM +
-				     (own + 16 * m) * ROW<D>, 16 * i);
+	load_rows<D, M>(left, room + ROOM + own * ROW<D>);
 	for (int key = 0; key < end; key += N) {
 		const T *keys = room + key / N % 2 * ROOM;
 

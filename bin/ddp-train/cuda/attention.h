@@ -131,18 +131,43 @@ __device__ inline void multiply_rows(float (&c)[M][N / 8][4],
 	}
 }
 
-/* c = a b^T, for 16 M rows a and N rows b of tiles. */
+/* All fragments of 16 M rows of a tile. */
+template <int D, int M, class T>
+__device__ inline void load_rows(uint32_t (&a)[D / 16][M][4], const T *rows)
+{
+#pragma unroll
+	for (int k = 0; k < D / 16; k++)
+#pragma unroll
+		for (int m = 0; m < M; m++)
+			load_left<D>(a[k][m], rows + m * 16 * ROW<D>, 16 * k);
+}
+
+template <int M, int N>
+__device__ inline void set_zero(float (&c)[M][N][4])
+{
+#pragma unroll
+	for (int i = 0; i < 4 * M * N; i++)
+		c[i / 4 / N][i / 4 % N][i % 4] = 0;
+}
+
+/* c = a b^T, for 16 M rows a in registers, and N rows b of a tile. */
+template <int D, int M, int N, class T>
+__device__ inline void multiply_held(float (&c)[M][N / 8][4],
+				     const uint32_t (&a)[D / 16][M][4],
+				     const T *b)
+{
+	set_zero(c);
+#pragma unroll
+	for (int k = 0; k < D / 16; k++)
+		multiply_rows<D, M, N>(c, a[k], b, 16 * k);
+}
+
+/* The same with a in a tile. */
 template <int D, int M, int N, class T>
 __device__ inline void multiply_tiles(float (&c)[M][N / 8][4], const T *a,
 				      const T *b)
 {
-#pragma unroll
-	for (int m = 0; m < M; m++)
-#pragma unroll
-		for (int n = 0; n < N / 8; n++)
-#pragma unroll
-			for (int i = 0; i < 4; i++)
-				c[m][n][i] = 0;
+	set_zero(c);
 #pragma unroll
 	for (int k = 0; k < D; k += 16) {
 		uint32_t left[M][4];

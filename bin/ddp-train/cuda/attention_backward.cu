@@ -212,8 +212,10 @@ dkv_kernel(op_attention_backward op)
 
 /* What STEP keys add to the gradient of a warp's queries. */
 template <class T, int D, int M, int STEP>
-__device__ inline void add_keys(float (&dq)[M][D / 8][4], const T *q,
-				const T *dout, const T *k, const T *v,
+__device__ inline void add_keys(float (&dq)[M][D / 8][4],
+				const uint32_t (&q)[D / 16][M][4],
+				const uint32_t (&dout)[D / 16][M][4],
+				const T *k, const T *v,
 				const query_terms (&terms)[M][2], int query,
 				int first)
 {
@@ -221,8 +223,8 @@ __device__ inline void add_keys(float (&dq)[M][D / 8][4], const T *q,
 	float s[M][STEP / 8][4], ds[M][STEP / 8][4];
 	uint32_t left[STEP / 16][M][4];
 
-	multiply_tiles<D, M, STEP>(s, q, k);
-	multiply_tiles<D, M, STEP>(ds, dout, v);
+	multiply_held<D, M, STEP>(s, q, k);
+	multiply_held<D, M, STEP>(ds, dout, v);
 	if (first + STEP - 1 > query)
 		hide_later<true>(s, query + lane / 4, first + lane % 4 * 2);
 #pragma unroll
@@ -250,6 +252,7 @@ dq_kernel(op_attention_backward op)
 	T *q = (T *)dynamic_shared(), *dout = q + OWN * ROW<D>;
 	T *rooms = q + tile::OWN_ROOM;
 	float dq[M][D / 8][4] = {}, factor[M][2];
+	uint32_t left[2][D / 16][M][4];		/* q and dout */
 	query_terms terms[M][2];
 
 	auto fetch_keys = [&](int key) {
@@ -273,6 +276,10 @@ dq_kernel(op_attention_backward op)
 		terms[i / 2][i % 2] = row < op.context ? head.terms[row] :
 							 query_terms{ 0, 0 };
 	}
+	cp_async_wait<0>();
+	__syncthreads();
+	load_rows<D, M>(left[0], q + own * ROW<D>);
+	load_rows<D, M>(left[1], dout + own * ROW<D>);
 	for (int key = 0; key < end; key += STEP) {
 		const T *k = rooms + key / STEP % 2 * tile::ROOM;
 
@@ -281,8 +288,7 @@ dq_kernel(op_attention_backward op)
 		if (key + STEP < end)
 			fetch_keys(key + STEP);
 		if (key < query + 16 * M)
-			add_keys<T, D, M, STEP>(dq, q + own * ROW<D>,
-						dout + own * ROW<D>, k,
+			add_keys<T, D, M, STEP>(dq, left[0], left[1], k,
 						k + STEP * ROW<D>, terms,
 						query, key);
 	}
