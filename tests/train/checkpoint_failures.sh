@@ -8,8 +8,8 @@
 begin_saved()
 {
 	rm -rf saved first
-	call timeout 60 "$train" --steps 10 --checkpoint "$scratch/saved" \
-		--checkpoint-every 5 --deterministic
+	call timeout 60 "$train" --model toy --steps 10 \
+		--checkpoint "$scratch/saved" --checkpoint-every 5 --deterministic
 	cp -r saved first
 }
 
@@ -175,10 +175,10 @@ broken()
 test_broken()
 {
 	rm -rf first
-	call timeout 60 "$train" --steps 10 --checkpoint first \
-		--checkpoint-every 5
+	call timeout 60 "$train" --model toy --steps 10 \
+		--checkpoint first --checkpoint-every 5
 	rm -rf first/step-5
-	call timeout 60 "$train" --steps 5 --checkpoint five
+	call timeout 60 "$train" --model toy --steps 5 --checkpoint five
 	mv five/step-5 first/step-5
 	shard='$(ls shard-*)'
 	broken 'a flipped byte' 'has another checksum' \
@@ -312,7 +312,7 @@ test_foreign()
 		step-3/shard-0-of-2.0123456789abcdef step-3/manifest.part; do
 		echo left >"saved/$name"
 	done
-	call timeout 60 "$train" --steps 3 --checkpoint saved \
+	call timeout 60 "$train" --model toy --steps 3 --checkpoint saved \
 		--checkpoint-every 1 --keep 1
 	rm -f saved/.ddp-train-owner saved/step-3/manifest saved/step-3/shard-0-of-1.????????????????
 	find saved -type f | sort >had
@@ -357,7 +357,8 @@ other_model()
 test_other_model()
 {
 	rm -rf first
-	call timeout 60 "$train" --steps 10 --momentum 0.9 --checkpoint first
+	call timeout 60 "$train" --model toy --steps 10 --momentum 0.9 \
+		--checkpoint first
 	other_model 'another name' parameters \
 		"forge '/^parameter 0.bias /s/0.bias/1.bias/'"
 	other_model 'another place' parameters \
@@ -465,9 +466,9 @@ test_folders()
 	echo file >file
 	refuses 'a file in place of a folder' 2 \
 		'--checkpoint file is a file or lies below one; name a folder' \
-		"$train" --checkpoint file
+		"$train" --model toy --checkpoint file
 	refuses 'a folder in none' 2 '--checkpoint none/saved: cannot be written' \
-		"$train" --checkpoint none/saved
+		"$train" --model toy --checkpoint none/saved
 	if ! unshare -m true 2>why; then
 		skip 'folders of other file systems' 'no mount namespaces'
 		return
@@ -488,7 +489,8 @@ test_folders()
 			until find gone -name manifest | grep -q .; do
 				sleep 0.02; done
 			mv gone away; wait "$run"' - "$train" \
-		--checkpoint gone --steps 1000000 --checkpoint-every 1
+		--model toy --checkpoint gone --steps 1000000 \
+		--checkpoint-every 1
 	kept=$(newest away)
 	call timeout 60 "$train" --checkpoint away --resume \
 		--steps $((kept + 20))
@@ -503,5 +505,5 @@ test_folders()
 			exec unshare -m sh -c "mount -t tmpfs none saved &&
 				exec \"\$0\" \"\$@\"" "$@"
 			exec "$@"' - "$train" --checkpoint saved --steps 20 \
-		--resume
+		--resume --model toy
 }

@@ -42,8 +42,8 @@ test_torch_shards()
 test_torch_lock()
 {
 	mkdir -p used
-	"$train" --steps 999999998 --checkpoint used >lock.out 2>lock.err \
-		</dev/null &
+	"$train" --model toy --steps 999999998 --checkpoint used >lock.out \
+		2>lock.err </dev/null &
 	owner=$!
 	until grep -q '^step ' lock.out || ! kill -0 "$owner"; do
 		sleep 0.02
