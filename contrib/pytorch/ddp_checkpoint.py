@@ -176,6 +176,14 @@ def order_gpt(param, heads):
     return {name: param[name] for name in shapes}
 
 
+def check_finite(state, name, values):
+    """What ddp-train would refuse: it has no parameters that are infinite, and
+    no NaN in any state."""
+    if state == "param" and not values.isfinite().all() or values.isnan().any():
+        raise ValueError(f"{name} of {state} has a value that is not a finite "
+                         "number in fp32")
+
+
 def save(folder, param, heads=None, m=None, v=None, step=0, updates=None,
          options=()):
     """So that ddp-train --checkpoint FOLDER --resume goes on from it. Of a GPT
@@ -209,6 +217,7 @@ def save(folder, param, heads=None, m=None, v=None, step=0, updates=None,
         for name, first, end in places:
             if name in every[state]:
                 values[first:end] = every[state][name].detach().flatten()
+                check_finite(state, name, values[first:end])
     data = data.numpy().tobytes()
     lines += [f"values {begin}", f"shard shard-0-of-1 {zlib.crc32(data):08x}",
               f"range 0 {begin}"]

@@ -183,6 +183,12 @@ test_broken()
 	shard='$(ls shard-*)'
 	broken 'a flipped byte' 'has another checksum' \
 		"printf x | dd of=$shard bs=1 seek=100 conv=notrunc"
+	# Value 25 is in 2.weight, which begins at 16, value 3 in 2.bias.
+	broken 'a parameter that is no number' \
+		'has a value in 2.weight of param that is not a finite number' \
+		"put_value 100 '\\0\\0\\300\\177'"
+	broken 'one that is infinite' 'has a value in 2.bias of param that is' \
+		"put_value 12 '\\0\\0\\200\\377'"
 	broken 'a shard that is cut' 'has 700 bytes in place of 832' \
 		"truncate -s 700 $shard"
 	broken 'a shard that is longer' 'has 708 bytes in place of 832' \
@@ -335,6 +341,14 @@ forge_shard()
 	truncate -s "$1" shard-*
 	forge "$2;/^shard/s/[0-9a-f]*\$/$("$python" -c 'import sys, zlib
 print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' shard-*)/"
+}
+
+# put_value OFFSET BYTES: into the shard, which gets its checksum
+put_value()
+{
+	# shellcheck disable=SC2059 # octal for bytes
+	printf "$2" | dd of="$(echo shard-*)" bs=1 seek="$1" conv=notrunc
+	forge_shard 832 ''
 }
 
 # other_model NAME WHAT COMMAND: the checkpoint is whole, but COMMAND in its
