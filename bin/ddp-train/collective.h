@@ -51,7 +51,7 @@ struct collective_table {
 	const char *name;
 
 	/*
-	 * Sets rank, size, nodes. Collective. Returns 0, or -1 with
+	 * Sets rank, size, nodes, most. Collective. Returns 0, or -1 with
 	 * error set and nothing to free.
 	 */
 	int (*open)(struct collective *collective, struct ddp_error *error);
@@ -105,6 +105,8 @@ struct collective {
 	void *state;			/* the table's own, NULL at first */
 	int rank, size;			/* 0 and 1 before open() */
 	int nodes;			/* that have ranks; 1 before open() */
+	int most;			/* ranks of the node that has the most;
+					   1 before open() */
 	double timeout;			/* seconds that a wait may last; 0: for
 					   ever. Set it before open() */
 };

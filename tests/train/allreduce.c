@@ -386,7 +386,7 @@ static void run_round(struct test *test)
 static void find_nodes(struct test *test, bool deterministic)
 {
 	static char mine[256], names[MOST_RANKS][256];
-	int size = test->collective.size, nodes = 0;
+	int size = test->collective.size, nodes = 0, most = 0;
 	int count[MOST_RANKS] = { 0 };
 
 	if (fake_nodes)
@@ -401,11 +401,13 @@ static void find_nodes(struct test *test, bool deterministic)
 			first++;
 		test->node[rank] = first < rank ? test->node[first] : nodes++;
 		count[test->node[rank]]++;
+		if (count[test->node[rank]] > most)
+			most = count[test->node[rank]];
 	}
 	test->nested = !deterministic && nodes > 1;
 	for (int node = 1; node < nodes; node++)
 		test->nested = test->nested && count[node] == count[0];
-	if (test->collective.nodes != nodes)
+	if (test->collective.nodes != nodes || test->collective.most != most)
 		fail(test, "nodes are counted wrong");
 }
 
@@ -439,7 +441,7 @@ int main(int argc, char **argv)
 	if (!room && strcmp(argv[3], "real") != 0)
 		fake_nodes = argv[3];
 	test.collective = (struct collective){
-		.table = test.table, .size = 1, .nodes = 1,
+		.table = test.table, .size = 1, .nodes = 1, .most = 1,
 		.timeout = argc == 7 ? atof(argv[6]) : 0
 	};
 	test.table->open(&test.collective, NULL);

@@ -11,9 +11,12 @@
 static void count_nodes(const struct place *place,
 			struct collective *collective)
 {
-	collective->nodes = 0;
-	for (int rank = 0; rank < collective->size; rank++)
+	collective->nodes = collective->most = 0;
+	for (int rank = 0; rank < collective->size; rank++) {
 		collective->nodes += place[rank].leader == rank;
+		if (place[rank].local >= collective->most)
+			collective->most = place[rank].local + 1;
+	}
 }
 
 void node_open(struct node *node, struct watch *watch,

@@ -46,7 +46,7 @@ struct node {
 	char **copy;			/* [size]: likewise */
 };
 
-/* Find the ranks of this node; sets nodes of collective. */
+/* Find the ranks of this node; sets nodes and most of collective. */
 void node_open(struct node *node, struct watch *watch,
 	       struct collective *collective);
 
