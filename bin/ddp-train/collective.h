@@ -42,6 +42,8 @@ enum collective_op {
 struct collective_plan {
 	size_t bytes;		/* of the buffer, a multiple of 64 */
 	size_t largest;		/* the most bytes of one start() */
+	size_t own;		/* of this rank beside the buffer, for what
+				   is said where memory is short */
 	bool deterministic;	/* sums by fold_tree() in rank order, whatever
 				   the nodes are */
 };

@@ -353,6 +353,7 @@ static void *allocate_buffer(struct trainer *trainer, struct ddp_error *error)
 		.bytes = trainer_count_buffer(trainer),
 		.largest = buckets_find_largest(&trainer->buckets) *
 			   device_type_bytes(trainer->options->grad_dtype),
+		.own = trainer_count_own(trainer),
 		.deterministic = trainer->options->deterministic
 	};
 

@@ -415,6 +415,7 @@ static int allocate(struct test *test, size_t bytes, bool deterministic)
 {
 	struct collective_plan plan = { .bytes = bytes,
 					.largest = MOST * sizeof(float),
+					.own = 10 << 20,
 					.deterministic = deterministic };
 	struct ddp_error error = { 0 };
 

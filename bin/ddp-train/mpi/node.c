@@ -42,10 +42,10 @@ void node_open(struct node *node, struct watch *watch,
 	count_nodes(node->place, collective);
 }
 
-void node_plan_window(struct node *node, size_t bytes)
+void node_plan_window(struct node *node, size_t bytes, size_t own)
 {
 	window_set_bytes(&node->window, COUNTS * sizeof(struct counter) +
-			 bytes);
+			 bytes, own);
 }
 
 void node_use_window(struct node *node)
