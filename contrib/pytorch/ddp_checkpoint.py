@@ -65,6 +65,8 @@ def read_manifest(path):
 
 
 def load(folder):
+    """The newest checkpoint in a folder, or the folder itself if it is one; see
+    above. ValueError: it is broken, or of another version."""
     folder = find(folder)
     lines = read_manifest(os.path.join(folder, "manifest"))
     number = {name: int(value) for name, value in lines
@@ -187,7 +189,9 @@ def check_finite(state, name, values):
 def save(folder, param, heads=None, m=None, v=None, step=0, updates=None,
          options=()):
     """So that ddp-train --checkpoint FOLDER --resume goes on from it. Of a GPT
-    the number of heads must be said; without AdamW's m and v, these are 0."""
+    the number of heads must be said; without AdamW's m and v, these are 0. As
+    load() returns them, options may say more: what they do not is given to
+    ddp-train anew. ValueError: ddp-train could not resume from it."""
     options = dict(options)
     if "wte.weight" in param:
         (vocab, width), layers = param["wte.weight"].shape, {
