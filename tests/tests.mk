@@ -133,7 +133,7 @@ obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
 obj/tests/cuda_on_cpu/checked/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
 	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
 EMU_MAP := $(EMU_DIR)/module.map
-EMU_LINK = $(call quiet,LD) $(CXX) -o $@ $(filter %.o %.a,$^)
+EMU_LINK = $(call quiet,LD) $(CXX) -o $@ $(filter %.o,$^) $(filter %.a,$^)
 obj/tests/cuda_on_cpu/fast/ddp_cuda.so: \
 	$(EMU_PARTS:%=obj/tests/cuda_on_cpu/fast/%)
 obj/tests/cuda_on_cpu/checked/ddp_cuda.so: \
