@@ -125,8 +125,9 @@ obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
 	$(call quiet,CXX) $(EMU_CXX) -O2 $<
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.c config.mak
 	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O3 $<
-obj/tests/cuda_on_cpu/fast/%.o obj/tests/cuda_on_cpu/checked/%.o: \
-		$(TRAIN_DIR)/cuda/%.c config.mak
+obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
+obj/tests/cuda_on_cpu/checked/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
 	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
 obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
 	$(call quiet,CXX) $(EMU_CXX) -O2 -x c++ $<
