@@ -118,22 +118,23 @@ EMU_INCLUDE = -I. -I$(TRAIN_DIR) -I$(TRAIN_DIR)/cuda -I$(EMU_DIR) \
 	-I$(srcdir)/lib/include -I$(srcdir)/lib \
 	$(CUDA_CFLAGS:-I%=-isystem %)
 EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
-	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@ $<
+	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@
 EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas
 EMU_CHECK = -O1 -fsanitize=thread,alignment
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
-	$(call quiet,CXX) $(EMU_CXX) -O2
+	$(call quiet,CXX) $(EMU_CXX) -O2 $<
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.c config.mak
-	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O3
-obj/tests/cuda_on_cpu/fast/%.o obj/tests/cuda_on_cpu/checked/%.o: \
-		$(TRAIN_DIR)/cuda/%.c config.mak
-	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O3 $<
+obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
+obj/tests/cuda_on_cpu/checked/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
 obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
-	$(call quiet,CXX) $(EMU_CXX) -O2 -x c++
+	$(call quiet,CXX) $(EMU_CXX) -O2 -x c++ $<
 obj/tests/cuda_on_cpu/checked/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
-	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++
+	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
 EMU_MAP := $(EMU_DIR)/module.map
-EMU_LINK = $(call quiet,LD) $(CXX) -o $@ $(filter %.o %.a,$^)
+EMU_LINK = $(call quiet,LD) $(CXX) -o $@ $(filter %.o,$^) $(filter %.a,$^)
 obj/tests/cuda_on_cpu/fast/ddp_cuda.so: \
 	$(EMU_PARTS:%=obj/tests/cuda_on_cpu/fast/%)
 obj/tests/cuda_on_cpu/checked/ddp_cuda.so: \
@@ -146,7 +147,7 @@ obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
 
 # One mistake a kernel, and the programs that make them
 obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak
-	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++
+	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
 obj/tests/cuda/bugs: obj/tests/cuda/bugs.o $(EMU_OBJ)
 	$(EMU_LINK) -ldl -lm -pthread
 
