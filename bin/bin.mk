@@ -3,8 +3,9 @@
 # ddp-info in obj/bin/info and those of ddp-bench in obj/bin/bench.
 TOOL_LIB := obj/lib/libddp_tool.a obj/lib/libddp_layout.a
 TRAIN_DIR := $(srcdir)/bin/ddp-train
-TRAIN_SRC := $(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c))
-TRAIN_SRC := $(filter-out $(TRAIN_DIR)/cuda/%,$(TRAIN_SRC))
+# cuda/ is a module of its own.
+TRAIN_SRC := $(filter-out $(TRAIN_DIR)/cuda/%, \
+	$(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c)))
 ifneq ($(HAVE_MPI),yes)
 TRAIN_SRC := $(filter-out $(TRAIN_DIR)/mpi/%,$(TRAIN_SRC))
 endif

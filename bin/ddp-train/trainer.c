@@ -326,6 +326,16 @@ size_t trainer_count_buffer(const struct trainer *trainer)
 	       trainer_count_sums(trainer) * sizeof(*trainer->blocks);
 }
 
+size_t trainer_count_own(const struct trainer *trainer)
+{
+	const struct device_table *table = trainer->device.table;
+	size_t bytes = table->own_bytes(trainer->options->dtype);
+
+	for (int space = 0; space < SPACES; space++)
+		bytes += trainer->bytes[space];
+	return bytes;
+}
+
 /* The buffer has the gradient, the parameters and the sums of squares. */
 static void find_buffer(struct trainer *trainer, char *buffer)
 {
@@ -354,6 +364,7 @@ static void *allocate_buffer(struct trainer *trainer, struct ddp_error *error)
 		.bytes = trainer_count_buffer(trainer),
 		.largest = buckets_find_largest(&trainer->buckets) *
 			   device_type_bytes(trainer->options->grad_dtype),
+		.own = trainer_count_own(trainer),
 		.deterministic = trainer->options->deterministic
 	};
 

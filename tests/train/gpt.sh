@@ -86,6 +86,14 @@ test_shared_plan()
 	equal '--plan says what two ranks share' '0 2 0' "$status $(
 		grep -c '^  \(gradients\|parameters\), in shared memory  ' out) $(
 		grep -c 'fp32 copies' out)"
+	# Each is rounded to 0.1 MiB.
+	awk '/^  in all  / { rank = $(NF - 1) }
+		/^  in all, on a node with 2 ranks  / { node = $(NF - 1) }
+		END { exit rank == 0 || node < 2 * rank - 0.2 ||
+			node > 2 * rank + 0.2 }' out
+	result $? '--plan has the memory of a node with two ranks'
+	ranks 1 "$train" --data "$text" --plan
+	equal 'which is not said of a rank alone' 1 "$(grep -c 'in all' out)"
 }
 
 test_bad_steps()
