@@ -42,6 +42,8 @@ enum collective_op {
 struct collective_plan {
 	size_t bytes;		/* of the buffer, a multiple of 64 */
 	size_t largest;		/* the most bytes of one start() */
+	size_t own;		/* of this rank beside the buffer, for what
+				   is said where memory is short */
 	bool deterministic;	/* sums by fold_tree() in rank order, whatever
 				   the nodes are */
 };
@@ -51,7 +53,7 @@ struct collective_table {
 	const char *name;
 
 	/*
-	 * Sets rank, size, nodes. Collective. Returns 0, or -1 with
+	 * Sets rank, size, nodes, most. Collective. Returns 0, or -1 with
 	 * error set and nothing to free.
 	 */
 	int (*open)(struct collective *collective, struct ddp_error *error);
@@ -105,6 +107,8 @@ struct collective {
 	void *state;			/* the table's own, NULL at first */
 	int rank, size;			/* 0 and 1 before open() */
 	int nodes;			/* that have ranks; 1 before open() */
+	int most;			/* ranks of the node that has the most;
+					   1 before open() */
 	double timeout;			/* seconds that a wait may last; 0: for
 					   ever. Set it before open() */
 };

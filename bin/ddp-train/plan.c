@@ -58,6 +58,18 @@ static void print_step(const struct trainer *trainer)
 		       sampler_count(&trainer->sampler), trainer->held_out);
 }
 
+/* Of what ranks share each has its own part, so that nothing counts twice. */
+static void print_sums(const struct trainer *trainer, double bytes)
+{
+	int most = trainer->collective->most;
+	char name[64];
+
+	print_memory("in all", bytes);
+	snprintf(name, sizeof(name), "in all, on a node with %d ranks", most);
+	if (most > 1)
+		print_memory(name, most * bytes);
+}
+
 static void print_all_memory(const struct trainer *trainer)
 {
 	const struct options *options = trainer->options;
@@ -73,10 +85,8 @@ static void print_all_memory(const struct trainer *trainer)
 				   trainer_has_sum(trainer));
 	double snapshot = (double)trainer_count_snapshot(trainer);
 	double own = (double)trainer->device.table->own_bytes(options->dtype);
-	double all = own;
+	double all = (double)trainer_count_own(trainer);
 
-	for (int space = 0; space < SPACES; space++)
-		all += (double)trainer->bytes[space];
 	printf("memory of a rank:\n");
 	print_buffer(trainer, "gradients", grad);
 	print_buffer(trainer, "parameters", param);
@@ -95,7 +105,7 @@ static void print_all_memory(const struct trainer *trainer)
 		print_memory("fp32 copies in matrix products", own);
 	print_memory("activations and workspace", all - master - moments -
 		     scratch - partial - snapshot - own);
-	print_memory("in all", (double)trainer_count_buffer(trainer) + all);
+	print_sums(trainer, (double)trainer_count_buffer(trainer) + all);
 }
 
 /* Buckets first .. last, of equal length. */

@@ -78,6 +78,19 @@ static int refuse_idle(const struct options *options, uint64_t given,
 	return 0;
 }
 
+/* A new run that is to be saved learns what it was told to learn. */
+static int refuse_forgotten(const struct options *options, uint64_t given,
+			    struct ddp_error *error)
+{
+	if (!options->checkpoint || options->from ||
+	    is_given(given, OPT_MODEL))
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--checkpoint is given "
+			     "without data; name what to learn by --data FILE "
+			     "or --tokens FILE, or add --model toy to save "
+			     "the toy");
+}
+
 static int settle_model(struct options *options, uint64_t given,
 			struct ddp_error *error)
 {
@@ -89,7 +102,7 @@ static int settle_model(struct options *options, uint64_t given,
 				     "--tokens are both given; leave one of "
 				     "them out");
 	if (options->model == MODEL_TOY)
-		return 0;
+		return refuse_forgotten(options, given, error);
 	if (!options->data && !options->plan)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "a gpt needs "
 				     "something to learn; name it by --data "

@@ -86,6 +86,16 @@ static int create_buckets(struct trainer *trainer, struct ddp_error *error)
 	return 0;
 }
 
+/* A GPU has memory enough, and little time. */
+static bool must_recompute(const struct trainer *trainer)
+{
+	enum recompute choice = trainer->options->recompute;
+
+	if (choice == RECOMPUTE_AUTO)
+		return trainer->device.table == &device_cpu;
+	return choice == RECOMPUTE_ON;
+}
+
 static int create_model(struct trainer *trainer, struct ddp_error *error)
 {
 	const struct options *options = trainer->options;
@@ -95,7 +105,8 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 	else
 		trainer->model = gpt_create(&options->shape, trainer->chunk,
 					    trainer->device.table,
-					    options->dtype, error);
+					    options->dtype,
+					    must_recompute(trainer), error);
 	return trainer->model ? 0 : -1;
 }
 
@@ -315,6 +326,16 @@ size_t trainer_count_buffer(const struct trainer *trainer)
 	       trainer_count_sums(trainer) * sizeof(*trainer->blocks);
 }
 
+size_t trainer_count_own(const struct trainer *trainer)
+{
+	const struct device_table *table = trainer->device.table;
+	size_t bytes = table->own_bytes(trainer->options->dtype);
+
+	for (int space = 0; space < SPACES; space++)
+		bytes += trainer->bytes[space];
+	return bytes;
+}
+
 /* The buffer has the gradient, the parameters and the sums of squares. */
 static void find_buffer(struct trainer *trainer, char *buffer)
 {
@@ -343,6 +364,7 @@ static void *allocate_buffer(struct trainer *trainer, struct ddp_error *error)
 		.bytes = trainer_count_buffer(trainer),
 		.largest = buckets_find_largest(&trainer->buckets) *
 			   device_type_bytes(trainer->options->grad_dtype),
+		.own = trainer_count_own(trainer),
 		.deterministic = trainer->options->deterministic
 	};
 

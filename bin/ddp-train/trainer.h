@@ -121,6 +121,9 @@ int trainer_count_moments(const struct options *options);
 /* Bytes of the collective's buffer: see trainer->grad. */
 size_t trainer_count_buffer(const struct trainer *trainer);
 
+/* Bytes of a rank beside that. */
+size_t trainer_count_own(const struct trainer *trainer);
+
 /* Whether the fp32 sum over the chunks has memory of its own. */
 bool trainer_has_sum(const struct trainer *trainer);
 

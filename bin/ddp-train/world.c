@@ -79,7 +79,8 @@ int world_open(struct collective *collective, const struct options *options,
 	bool bad = tool_promise_read(&promise, error) < 0;
 
 	*collective = (struct collective){
-		.size = 1, .nodes = 1, .timeout = (double)options->timeout
+		.size = 1, .nodes = 1, .most = 1,
+		.timeout = (double)options->timeout
 	};
 	collective->table = choose_backend(options->backend, &promise, error);
 	if (collective->table &&

@@ -65,6 +65,8 @@ def read_manifest(path):
 
 
 def load(folder):
+    """The newest checkpoint in a folder, or the folder itself if it is one; see
+    above. ValueError: it is broken, or of another version."""
     folder = find(folder)
     lines = read_manifest(os.path.join(folder, "manifest"))
     number = {name: int(value) for name, value in lines
@@ -176,10 +178,20 @@ def order_gpt(param, heads):
     return {name: param[name] for name in shapes}
 
 
+def check_finite(state, name, values):
+    """What ddp-train would refuse: it has no parameters that are infinite, and
+    no NaN in any state."""
+    if state == "param" and not values.isfinite().all() or values.isnan().any():
+        raise ValueError(f"{name} of {state} has a value that is not a finite "
+                         "number in fp32")
+
+
 def save(folder, param, heads=None, m=None, v=None, step=0, updates=None,
          options=()):
     """So that ddp-train --checkpoint FOLDER --resume goes on from it. Of a GPT
-    the number of heads must be said; without AdamW's m and v, these are 0."""
+    the number of heads must be said; without AdamW's m and v, these are 0. As
+    load() returns them, options may say more: what they do not is given to
+    ddp-train anew. ValueError: ddp-train could not resume from it."""
     options = dict(options)
     if "wte.weight" in param:
         (vocab, width), layers = param["wte.weight"].shape, {
@@ -209,6 +221,7 @@ def save(folder, param, heads=None, m=None, v=None, step=0, updates=None,
         for name, first, end in places:
             if name in every[state]:
                 values[first:end] = every[state][name].detach().flatten()
+                check_finite(state, name, values[first:end])
     data = data.numpy().tobytes()
     lines += [f"values {begin}", f"shard shard-0-of-1 {zlib.crc32(data):08x}",
               f"range 0 {begin}"]

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "watch/step.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -241,6 +242,11 @@ bool ddp_step_is_watched(const struct ddp_step *step, uint32_t rank)
 
 	return of->known && !step->nodes[of->node].left &&
 	       !step->nodes[of->node].silent;
+}
+
+bool ddp_step_was_killed(uint32_t status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 int ddp_step_code(uint32_t status)

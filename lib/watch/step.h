@@ -103,6 +103,9 @@ int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank);
 /* Whether an agent tells of a rank now. */
 bool ddp_step_is_watched(const struct ddp_step *step, uint32_t rank);
 
+/* Whether an end is by SIGKILL. */
+bool ddp_step_was_killed(uint32_t status);
+
 /* The code of an end as a shell has it: the exit code, or 128 and the signal. */
 int ddp_step_code(uint32_t status);
 

@@ -3,9 +3,6 @@
 #define _GNU_SOURCE
 #include "watch/verdict.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 enum end {
 	APART,		/* it is the one that is named, or not of the step's end */
 	ALIKE,		/* it failed in the same way */
@@ -21,11 +18,6 @@ static bool is_named(const struct ddp_verdict *verdict, uint32_t rank,
 	return verdict->kind == DDP_VERDICT_RANK && rank == verdict->rank;
 }
 
-static bool is_killed(uint32_t status)
-{
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-}
-
 static enum end find_end(const struct ddp_verdict *verdict,
 			 const struct ddp_step *step, uint32_t rank)
 {
@@ -35,7 +27,7 @@ static enum end find_end(const struct ddp_verdict *verdict,
 	if (!of->known || is_named(verdict, rank, of->node))
 		return APART;
 	if (of->ended && grace->began_ns && of->seen_ns >= grace->began_ns) {
-		if (!is_killed(of->status))
+		if (!ddp_step_was_killed(of->status))
 			return LEFT;
 		if (grace->over_ns && of->seen_ns >= grace->over_ns)
 			return KILLED;
@@ -61,7 +53,7 @@ static bool is_early(const struct ddp_step *step, uint32_t rank)
 
 	if (!grace->began_ns || (grace->over_ns && at_ns >= grace->over_ns))
 		return false;
-	return of->ended ? is_killed(of->status) && !of->cause :
+	return of->ended ? ddp_step_was_killed(of->status) && !of->cause :
 		node->left && step->end_ns && at_ns >= step->end_ns;
 }
 

@@ -9,8 +9,6 @@
 #define _GNU_SOURCE
 #include "supervisor/abort.h"
 
-#include <sys/wait.h>
-
 #include "supervisor/now.h"
 
 enum {
@@ -19,12 +17,6 @@ enum {
 	AFTER_MS = 10000
 };
 
-static bool is_killed(const struct ddp_step_rank *rank)
-{
-	return rank->ended && WIFSIGNALED(rank->status) &&
-	       WTERMSIG(rank->status) == SIGKILL;
-}
-
 /* Whether a rank has failed in a way in which mpi/pmix ends none. */
 static bool has_other_failure(const struct ddp_step *step)
 {
@@ -32,7 +24,7 @@ static bool has_other_failure(const struct ddp_step *step)
 
 	for (i = 0; i < step->world_size; i++)
 		if (step->ranks[i].ended && step->ranks[i].status != 0 &&
-		    !is_killed(&step->ranks[i]))
+		    !ddp_step_was_killed(step->ranks[i].status))
 			return true;
 	return false;
 }
@@ -40,7 +32,8 @@ static bool has_other_failure(const struct ddp_step *step)
 /* Whether this rank's end is not known, or can be that of the call. */
 static bool may_have_called(const struct ddp_step_rank *rank)
 {
-	return rank->known && (!rank->ended || is_killed(rank));
+	return rank->known &&
+	       (!rank->ended || ddp_step_was_killed(rank->status));
 }
 
 static bool was_killed(const struct ddp_step_node *node, int64_t invoked_ns)

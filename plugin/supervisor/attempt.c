@@ -315,7 +315,10 @@ static void watch(struct ddp_attempt *attempt)
 	ddp_relay_finish(&attempt->relay);
 }
 
-/* Each node has a connection. srun's own limit is that of its tasks, too. */
+/*
+ * srun is reached by pipes, and each node has a connection. srun's own limit is
+ * that of its tasks, too.
+ */
 static void raise_limit(struct rlimit limit)
 {
 	limit.rlim_cur = limit.rlim_max;
@@ -337,12 +340,13 @@ int ddp_attempt_run(struct ddp_attempt *attempt,
 	attempt->agents.step = &attempt->step;
 	attempt->agents.relay = &attempt->relay;
 	getrlimit(RLIMIT_NOFILE, &attempt->files);
+	raise_limit(attempt->files);
 	rc = ddp_child_start(&attempt->child,
 			     wish->pty ? NULL : &attempt->relay.in);
-	if (rc > 0) {
-		raise_limit(attempt->files);
+	if (rc > 0)
 		watch(attempt);
-	}
+	else
+		setrlimit(RLIMIT_NOFILE, &attempt->files);
 	return rc;
 }
 

@@ -53,6 +53,29 @@ else
 	skip 'a page for each function' 'configure found no PMIx'
 fi
 
+# arguments FUNCTION: those of one of ddp_checkpoint.py, one a line
+arguments()
+{
+	python3 - "$1" "$top/contrib/pytorch/ddp_checkpoint.py" <<-'END'
+	import ast, sys
+	name, path = sys.argv[1:]
+	for node in ast.parse(open(path).read()).body:
+	    if isinstance(node, ast.FunctionDef) and node.name == name:
+	        print(*(argument.arg for argument in node.args.args), sep="\n")
+	END
+}
+
+# The two functions of contrib/pytorch/ddp_checkpoint.py that users call
+sed -n '/^\.SS In PyTorch/,/^\.SH /p' "$top/bin/ddp-train/ddp-train.1" >section
+for function in load save; do
+	sed -n "/^\.BI $function(/,/^\.\(TP\|PP\)/p" section |
+		grep '^\.[BI]' | tr -cs 'a-z_' '\n' | sort -u >described
+	arguments "$function" | sort >wanted
+	comm -23 wanted described >missing
+	test -s wanted && test ! -s missing
+	result $? "ddp-train.1 has all arguments of ddp_checkpoint.$function"
+done
+
 # options: the long options in a text, one a line
 options()
 {

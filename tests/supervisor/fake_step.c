@@ -30,7 +30,8 @@
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
  * s9 (end by signal 9), n1500 (print how many SIGINTs come in 1500 ms), hang,
  * all (wait until all agents have gone), nodes (print the step's nodes, and
- * whether it overlaps), launch (tell that it launches the step now).
+ * whether it overlaps), launch (tell that it launches the step now), files
+ * (print how many files it may open).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,6 +41,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -267,6 +269,15 @@ static void play_agent(char *text, unsigned int world, uint16_t port)
 	_exit(0);
 }
 
+static void print_files(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	dprintf(STDERR_FILENO, "%llu files\n",
+		(unsigned long long)limit.rlim_cur);
+}
+
 static void print_nodes(const struct ddp_restart *restart)
 {
 	dprintf(STDERR_FILENO, "on %s%s\n", restart->count ?
@@ -316,6 +327,8 @@ play_srun(char *text, unsigned int world, const struct ddp_restart *restart)
 			count_interrupts(number);
 		if (strcmp(word, "launch") == 0)
 			ddp_child_tell_launch(getppid(), &launch);
+		if (strcmp(word, "files") == 0)
+			print_files();
 		if (strcmp(word, "nodes") == 0)
 			print_nodes(restart);
 		while (strcmp(word, "hang") == 0)

@@ -67,8 +67,18 @@ static int query(struct device *device, int event)
 	return come[event];
 }
 
+/* The buffer of one process; it lasts until the end. */
+static void *alloc(struct device *device, size_t bytes, struct ddp_error *error)
+{
+	void *buffer = aligned_alloc(DEVICE_ALIGN, bytes);
+
+	(void)device;
+	(void)error;
+	return buffer ? memset(buffer, 0, bytes) : NULL;
+}
+
 static const struct device_table device = {
-	.abi = DEVICE_ABI, .name = "fake", .query = query
+	.abi = DEVICE_ABI, .name = "fake", .query = query, .alloc = alloc
 };
 
 static uint64_t mix(uint64_t x)
@@ -376,7 +386,7 @@ static void run_round(struct test *test)
 static void find_nodes(struct test *test, bool deterministic)
 {
 	static char mine[256], names[MOST_RANKS][256];
-	int size = test->collective.size, nodes = 0;
+	int size = test->collective.size, nodes = 0, most = 0;
 	int count[MOST_RANKS] = { 0 };
 
 	if (fake_nodes)
@@ -391,11 +401,13 @@ static void find_nodes(struct test *test, bool deterministic)
 			first++;
 		test->node[rank] = first < rank ? test->node[first] : nodes++;
 		count[test->node[rank]]++;
+		if (count[test->node[rank]] > most)
+			most = count[test->node[rank]];
 	}
 	test->nested = !deterministic && nodes > 1;
 	for (int node = 1; node < nodes; node++)
 		test->nested = test->nested && count[node] == count[0];
-	if (test->collective.nodes != nodes)
+	if (test->collective.nodes != nodes || test->collective.most != most)
 		fail(test, "nodes are counted wrong");
 }
 
@@ -403,6 +415,7 @@ static int allocate(struct test *test, size_t bytes, bool deterministic)
 {
 	struct collective_plan plan = { .bytes = bytes,
 					.largest = MOST * sizeof(float),
+					.own = 10 << 20,
 					.deterministic = deterministic };
 	struct ddp_error error = { 0 };
 
@@ -429,7 +442,7 @@ int main(int argc, char **argv)
 	if (!room && strcmp(argv[3], "real") != 0)
 		fake_nodes = argv[3];
 	test.collective = (struct collective){
-		.table = test.table, .size = 1, .nodes = 1,
+		.table = test.table, .size = 1, .nodes = 1, .most = 1,
 		.timeout = argc == 7 ? atof(argv[6]) : 0
 	};
 	test.table->open(&test.collective, NULL);

@@ -107,8 +107,8 @@ test_resume()
 	full_run 1 $exact --bucket-mib 0.001
 	same_half 1 1 $exact --bucket-mib 0.001
 	again=
-	full_run 1 --steps 20
-	same_half 1 1 --steps 20
+	full_run 1 --model toy --steps 20
+	same_half 1 1 --model toy --steps 20
 	again="--data $text"
 	needs_worlds 'checkpoints of several ranks' || return 0
 	full_run 1 $exact --backend self
@@ -248,19 +248,19 @@ test_saves()
 {
 	build_preload 'saves that take long' || return 0
 	rm -rf saved
-	call timeout 60 ./preloaded SAVE_SLOW=0.3 "$train" --steps 20 \
+	call timeout 60 ./preloaded SAVE_SLOW=0.3 "$train" --model toy --steps 20 \
 		--checkpoint "$scratch/saved" --checkpoint-every 1
 	test "$status" -eq 0 && test "$(newest saved)" = 20 &&
 		grep -q '^step 1  saved$' out &&
 		grep -q '^step 2  not saved, as the save before is ' out
 	result $? 'a save that is due too early is left out, and that is said'
 	rm -rf saved
-	call timeout 60 "$train" --steps 20 --checkpoint saved \
+	call timeout 60 "$train" --model toy --steps 20 --checkpoint saved \
 		--checkpoint-every 0
 	equal 'the end alone' 'step-20' "$(ls saved)"
 	rm -rf saved
 	for saves in 250 500 750 1000; do
-		call timeout 60 "$train" --steps $saves --checkpoint saved \
+		call timeout 60 "$train" --model toy --steps $saves --checkpoint saved \
 			--checkpoint-every 0 --resume --keep 3
 	done
 	equal 'as many as --keep stay' '3 1000' \

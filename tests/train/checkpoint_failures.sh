@@ -8,8 +8,8 @@
 begin_saved()
 {
 	rm -rf saved first
-	call timeout 60 "$train" --steps 10 --checkpoint "$scratch/saved" \
-		--checkpoint-every 5 --deterministic
+	call timeout 60 "$train" --model toy --steps 10 \
+		--checkpoint "$scratch/saved" --checkpoint-every 5 --deterministic
 	cp -r saved first
 }
 
@@ -175,14 +175,20 @@ broken()
 test_broken()
 {
 	rm -rf first
-	call timeout 60 "$train" --steps 10 --checkpoint first \
-		--checkpoint-every 5
+	call timeout 60 "$train" --model toy --steps 10 \
+		--checkpoint first --checkpoint-every 5
 	rm -rf first/step-5
-	call timeout 60 "$train" --steps 5 --checkpoint five
+	call timeout 60 "$train" --model toy --steps 5 --checkpoint five
 	mv five/step-5 first/step-5
 	shard='$(ls shard-*)'
 	broken 'a flipped byte' 'has another checksum' \
 		"printf x | dd of=$shard bs=1 seek=100 conv=notrunc"
+	# Value 25 is in 2.weight, which begins at 16, value 3 in 2.bias.
+	broken 'a parameter that is no number' \
+		'has a value in 2.weight of param that is not a finite number' \
+		"put_value 100 '\\0\\0\\300\\177'"
+	broken 'one that is infinite' 'has a value in 2.bias of param that is' \
+		"put_value 12 '\\0\\0\\200\\377'"
 	broken 'a shard that is cut' 'has 700 bytes in place of 832' \
 		"truncate -s 700 $shard"
 	broken 'a shard that is longer' 'has 708 bytes in place of 832' \
@@ -312,7 +318,7 @@ test_foreign()
 		step-3/shard-0-of-2.0123456789abcdef step-3/manifest.part; do
 		echo left >"saved/$name"
 	done
-	call timeout 60 "$train" --steps 3 --checkpoint saved \
+	call timeout 60 "$train" --model toy --steps 3 --checkpoint saved \
 		--checkpoint-every 1 --keep 1
 	rm -f saved/.ddp-train-owner saved/step-3/manifest saved/step-3/shard-0-of-1.????????????????
 	find saved -type f | sort >had
@@ -337,6 +343,14 @@ forge_shard()
 print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' shard-*)/"
 }
 
+# put_value OFFSET BYTES: into the shard, which gets its checksum
+put_value()
+{
+	# shellcheck disable=SC2059 # octal for bytes
+	printf "$2" | dd of="$(echo shard-*)" bs=1 seek="$1" conv=notrunc
+	forge_shard 832 ''
+}
+
 # other_model NAME WHAT COMMAND: the checkpoint is whole, but COMMAND in its
 # folder makes its parameters or states, which is WHAT, those of another model
 other_model()
@@ -357,7 +371,8 @@ other_model()
 test_other_model()
 {
 	rm -rf first
-	call timeout 60 "$train" --steps 10 --momentum 0.9 --checkpoint first
+	call timeout 60 "$train" --model toy --steps 10 --momentum 0.9 \
+		--checkpoint first
 	other_model 'another name' parameters \
 		"forge '/^parameter 0.bias /s/0.bias/1.bias/'"
 	other_model 'another place' parameters \
@@ -465,9 +480,9 @@ test_folders()
 	echo file >file
 	refuses 'a file in place of a folder' 2 \
 		'--checkpoint file is a file or lies below one; name a folder' \
-		"$train" --checkpoint file
+		"$train" --model toy --checkpoint file
 	refuses 'a folder in none' 2 '--checkpoint none/saved: cannot be written' \
-		"$train" --checkpoint none/saved
+		"$train" --model toy --checkpoint none/saved
 	if ! unshare -m true 2>why; then
 		skip 'folders of other file systems' 'no mount namespaces'
 		return
@@ -488,7 +503,8 @@ test_folders()
 			until find gone -name manifest | grep -q .; do
 				sleep 0.02; done
 			mv gone away; wait "$run"' - "$train" \
-		--checkpoint gone --steps 1000000 --checkpoint-every 1
+		--model toy --checkpoint gone --steps 1000000 \
+		--checkpoint-every 1
 	kept=$(newest away)
 	call timeout 60 "$train" --checkpoint away --resume \
 		--steps $((kept + 20))
@@ -503,5 +519,5 @@ test_folders()
 			exec unshare -m sh -c "mount -t tmpfs none saved &&
 				exec \"\$0\" \"\$@\"" "$@"
 			exec "$@"' - "$train" --checkpoint saved --steps 20 \
-		--resume
+		--resume --model toy
 }

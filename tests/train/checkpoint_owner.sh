@@ -11,7 +11,7 @@ begin_owner()
 	begin_owner=$1
 	shift
 	: >"$begin_owner.out"	# not that of the run before
-	"$@" --checkpoint "$scratch/saved" --steps 999999998 \
+	"$@" --model toy --checkpoint "$scratch/saved" --steps 999999998 \
 		>"$begin_owner.out" 2>"$begin_owner.err" </dev/null &
 	owner=$!
 	until grep -q '^step [0-9]*  saved' "$begin_owner.out" ||
@@ -154,7 +154,7 @@ test_links()
 	ln -s ../away/step-20 saved/step-20
 	ends_in 'a link for the folder of a step' \
 		'cannot write step-20/.*: Not a directory; remove what is' \
-		"$train" --steps 20 --checkpoint saved
+		"$train" --model toy --steps 20 --checkpoint saved
 	equal 'and nothing is written where it points to' '' \
 		"$(find away -type f)"
 	rm -rf saved
@@ -162,7 +162,7 @@ test_links()
 	ln -s ../away/owner saved/.ddp-train-owner
 	refuses 'a link for the file of the lock' 2 \
 		'--checkpoint saved: cannot be written: Too many levels of ' \
-		"$train" --steps 20 --checkpoint saved
+		"$train" --model toy --steps 20 --checkpoint saved
 	test ! -e away/owner
 	result $? 'nor is it made elsewhere'
 }
@@ -176,7 +176,7 @@ test_late()
 		rm -rf saved
 		call timeout 120 mpirun -n 2 ./preloaded "SAVE_RANK=${late% *} $(
 		) SAVE_LATE=${late#* }:5" "$train" --steps 20 \
-			--checkpoint "$scratch/saved"
+			--model toy --checkpoint "$scratch/saved"
 		test "$status" -eq 0 && test "$(newest saved)" = 20
 		result $? "rank ${late% *} waits until it sees ${late#* }"
 	done
@@ -207,7 +207,7 @@ test_keep_broken()
 	rm -rf saved
 	for keep_step in 5 10 15; do
 		call timeout 60 "$train" --steps $keep_step --keep 3 --resume \
-			--checkpoint saved
+			--model toy --checkpoint saved
 	done
 	for keep_step in 10 15; do
 		truncate -s 700 saved/step-$keep_step/shard-*
@@ -219,7 +219,7 @@ test_keep_broken()
 	rm -rf saved
 	for keep_step in 5 10 15; do
 		call timeout 60 "$train" --steps $keep_step --keep 3 --resume \
-			--checkpoint saved
+			--model toy --checkpoint saved
 	done
 	truncate -s 700 saved/step-10/shard-*
 	call timeout 60 "$train" --steps 20 --checkpoint saved --resume \

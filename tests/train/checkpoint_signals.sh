@@ -9,8 +9,8 @@ test_signals()
 	for signal in USR1 TERM; do
 		: >log
 		rm -rf saved
-		"$train" --steps 1000000 --checkpoint saved --log log >out \
-			2>err </dev/null &
+		"$train" --model toy --steps 1000000 --checkpoint saved \
+			--log log >out 2>err </dev/null &
 		run=$!
 		until grep -q '"step":5,' log; do sleep 0.02; done
 		kill -$signal "$run"
@@ -25,7 +25,7 @@ test_signals()
 	build_preload 'a second signal' || return 0
 	rm -rf saved
 	: >log
-	./preloaded SAVE_SLOW=20 "$train" --steps 1000000 \
+	./preloaded SAVE_SLOW=20 "$train" --model toy --steps 1000000 \
 		--checkpoint "$scratch/saved" --log log >out 2>err </dev/null &
 	run=$!
 	until grep -q '"step":5,' log; do sleep 0.02; done
@@ -59,7 +59,8 @@ test_signals_of_ranks()
 			echo $! >pid.$OMPI_COMM_WORLD_RANK
 			wait $!
 			echo $? >code.$OMPI_COMM_WORLD_RANK' - "$train" \
-			--steps 1000000 --checkpoint saved --log log &
+			--model toy --steps 1000000 --checkpoint saved \
+			--log log &
 		run=$!
 		until grep -q '"step":5,' log; do sleep 0.02; done
 		kill -TERM "$(cat pid.$rank)"
@@ -125,7 +126,7 @@ test_slow_save()
 		call timeout 60 mpirun -n 2 ./preloaded "SAVE_RANK=$slow_rank $(
 			)SAVE_SLOW=0.8 SAVE_SHORT=100" \
 			"$train" --steps 20 --timeout 2 \
-			--checkpoint "$scratch/saved"
+			--model toy --checkpoint "$scratch/saved"
 		equal "the others wait for rank $slow_rank as it saves" \
 			'0 20' "$status $(newest saved)"
 		hung_save "a save that hangs on rank $slow_rank" $slow_rank \
@@ -139,7 +140,7 @@ hung_save()
 {
 	hung_ranks=${6:-1}
 	rm -rf saved hold
-	call timeout 60 "$train" --steps 5 --checkpoint saved
+	call timeout 60 "$train" --model toy --steps 5 --checkpoint saved
 	: >hold
 	ranks "$hung_ranks" ./preloaded \
 		"SAVE_RANK=$2 SAVE_HOLD=$scratch/hold" "$train" "$3" "$4" \

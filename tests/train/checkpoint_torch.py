@@ -53,11 +53,16 @@ def refuse(folder, param):
     short = {name: value for name, value in param.items() if name != part}
     turned = {**param, "h.0.mlp.c_proj.weight":
               param["h.0.mlp.c_proj.weight"].T}
-    for other, heads in ((param, 0), (param, 3), (short, 2),
-                         ({**param, "lm_head.weight": param[part]}, 2),
-                         (turned, 2)):
+    large = {**param, part: param[part].double() + 1e39}
+    v = {part: torch.full_like(param[part], float("nan"))}
+    for other, heads, moments in ((param, 0, {}), (param, 3, {}),
+                                  (short, 2, {}),
+                                  ({**param, "lm_head.weight": param[part]},
+                                   2, {}),
+                                  (turned, 2, {}), (large, 2, {}),
+                                  (param, 2, v)):
         try:
-            ddp_checkpoint.save(folder, other, heads=heads)
+            ddp_checkpoint.save(folder, other, heads=heads, v=moments)
         except ValueError as error:
             print(error)
     assert not os.path.exists(folder)

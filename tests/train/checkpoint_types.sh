@@ -17,6 +17,7 @@ test_resume_scale()
 	build_preload 'a run with a loss scale goes on' || return 0
 	again=
 	for how in '--lr 1' '--optimizer adamw --lr 0.3'; do
+		how="--model toy $how"
 		full_run 1 --dtype fp16 --batch 1 --steps 20 $how
 		same_half 1 1 --dtype fp16 --batch 1 --steps 20 $how
 		head -n 10 reference.log >first.log
@@ -38,7 +39,7 @@ test_resume_good()
 	rm -rf saved
 	call timeout 60 "$train" --dtype fp16 --steps 2001 --log reference.log
 	call timeout 60 "$train" --dtype fp16 --steps 1500 --log log \
-		--checkpoint saved
+		--model toy --checkpoint saved
 	call timeout 60 "$train" --checkpoint saved --resume --steps 2001 \
 		--log log
 	equal 'good steps count over a break' '0 65536 131072' "$status $(

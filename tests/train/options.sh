@@ -69,7 +69,10 @@ test_options()
 	--preset '10m' is not known|--preset 10m --data $text
 	--preset needs a value|--preset=
 	--data needs a value|--data=
-	--checkpoint has a name of 1001 bytes; choose one of at most 1000|--checkpoint $(printf %1001s | tr ' ' x)
+	--checkpoint is given without data; name what to learn by --data FILE or --tokens FILE, or add --model toy|--checkpoint none
+	--checkpoint is given without data; name what to learn by --data FILE or --tokens FILE, or add --model toy|--checkpoint none --resume
+	--checkpoint is given without data; name what to learn by --data FILE or --tokens FILE, or add --model toy|--checkpoint none --steps 500 --lr 0.1 --plan
+	--checkpoint has a name of 1001 bytes; choose one of at most 1000|--model toy --checkpoint $(printf %1001s | tr ' ' x)
 	--tokens needs a value|--tokens=
 	--log needs a value|--log=
 	--bogus is not an option|--bogus

@@ -296,10 +296,10 @@ window_limit()
 	limited mpirun -n 2 ./allreduce room 33554432
 	sort -u out >sentences
 	test "$status" -eq 3 && test "$(wc -l <out)" -eq 2 &&
-		grep -q "^memory on .*: what 2 ranks exchange $(
-			)needs 6711[0-9]* bytes, but the limit of their $(
-			)cgroup leaves [1-6][0-9]\{7\}; ask for more (srun $(
-			)--mem), " sentences && test "$(wc -l <sentences)" -eq 1
+		grep -q "^memory on .*: 2 ranks need 85 MiB, of which $(
+			)gradients and parameters are 65 MiB, but the limit $(
+			)of their cgroup leaves [1-6][0-9] MiB; ask for $(
+			)more (srun --mem), " sentences && test "$(wc -l <sentences)" -eq 1
 	result $? 'a cgroup that is too small is one sentence on each rank'
 	limited mpirun -n 2 ./allreduce room 4194304
 	equal 'one that suffices is taken' '0 ' "$status $(cat out)"
@@ -314,6 +314,21 @@ window_address_space()
 		grep -q '^ddp-train: cannot map memory, .*ulimit -v' err
 	result $? 'too little address space is one sentence'
 	equal 'and leaves nothing' '' "$(cat left)"
+	# 2 ranks' gradients and parameters are 8 bytes of each of 10844160.
+	said=$(sed -n "s/^ddp-train: cannot map memory, 166 MiB of the $(
+		)\([0-9]*\) MiB of 2 ranks on .*/\1/p" err)
+	call timeout 60 mpirun -n 2 "$train" --preset 10M --steps 1 \
+		--data "$text" --plan
+	echo "said: $said" >why
+	awk -v said="$said" '/^  in all, on a node/ { need = $(NF - 1) }
+		END { exit need == 0 || said < need || said > need + 2 }' out
+	result $? 'and says what --plan says of the node'
+	call sh -c 'ulimit -v 600000; exec timeout 60 "$@"' - \
+		"$train" --preset 774M --steps 1 --data "$text"
+	test "$status" -eq 1 && grep -q "^ddp-train: [0-9]* MiB of memory for $(
+		)the model cannot be had: Cannot allocate memory; choose a $(
+		)smaller --batch or model$" err
+	result $? 'nor is there memory for a model of its own'
 }
 
 test_window()

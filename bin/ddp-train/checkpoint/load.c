@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +28,9 @@ struct reader {
 	struct state state;
 	const struct load_pause *pause;
 	bool skipped;			/* values of the shard were not read */
+	bool unfit;			/* a value that nothing can go on from: */
+	int unfit_state;
+	size_t unfit_value;
 	struct crc *crc;
 	float *piece;			/* [PIECE] */
 };
@@ -66,6 +71,23 @@ static int find_piece(struct reader *reader, int fd, struct range range,
 		     SEEK_CUR) < 0 ? -1 : 0;
 }
 
+/*
+ * Parameters are finite, as a step whose loss is no number makes no update. A
+ * moment may overflow, but is never a NaN.
+ */
+static void find_unfit(struct reader *reader, int state, struct range part)
+{
+	for (size_t i = part.begin; i < part.end && !reader->unfit; i++) {
+		float value = reader->piece[i - part.begin];
+
+		if (isfinite(value) || (state > 0 && !isnan(value)))
+			continue;
+		reader->unfit = true;
+		reader->unfit_state = state;
+		reader->unfit_value = i;
+	}
+}
+
 /* A range of one state. */
 static int read_range(struct reader *reader, int fd, int index,
 		      struct range range)
@@ -86,11 +108,13 @@ static int read_range(struct reader *reader, int fd, int index,
 		if (read_bytes(fd, reader->piece, bytes) < 0)
 			return -1;
 		crc_add(reader->crc, reader->piece, bytes);
-		if (reader->trainer)
+		if (reader->trainer) {
 			state_write(reader->trainer, &reader->state, index,
 				    part, reader->piece);
-		else
+		} else {
+			find_unfit(reader, index, part);
 			ddp_heartbeat();
+		}
 		reader->pause->call(reader->pause->context);
 	}
 	return 0;
@@ -103,6 +127,40 @@ static int refuse_read(struct ddp_error *error, const char *file)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s: %s", file,
 				     strerror(errno));
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s ends early", file);
+}
+
+/* The name of the tensor with a value, of lines "NAME FIRST ROWS COLUMNS". */
+static const char *find_tensor(const char *lines, size_t value, int *length)
+{
+	const char *name = lines;
+	size_t last = 0;
+
+	for (; *lines; lines += strcspn(lines, "\n") + 1) {
+		size_t first = strtoull(lines + strcspn(lines, " "), NULL, 10);
+
+		if (first > value || first < last)
+			continue;
+		name = lines;
+		last = first;
+	}
+	*length = (int)strcspn(name, " ");
+	return name;
+}
+
+static int refuse_unfit(const struct reader *reader,
+			const struct manifest *manifest, const char *file,
+			struct ddp_error *error)
+{
+	char place[256];
+	int length;
+	const char *name = find_tensor(manifest->parameters,
+				       reader->unfit_value, &length);
+
+	snprintf(place, sizeof(place), "%.*s of %s", length, name,
+		 manifest->states[reader->unfit_state]);
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s has a value in %s "
+			     "that is not a finite number", file,
+			     ddp_text_quote(place));
 }
 
 int load_compare_size(const struct manifest *manifest,
@@ -137,7 +195,8 @@ static int read_open_shard(struct reader *reader, int fd, size_t size,
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s has "
 				     "another checksum than the manifest says",
 				     shard->file);
-	return 0;
+	return reader->unfit ? refuse_unfit(reader, manifest, shard->file,
+					    error) : 0;
 }
 
 static int read_shard(struct reader *reader, const char *dir,

@@ -34,9 +34,10 @@ static void *map_bytes(size_t bytes, struct ddp_error *error)
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED) {
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "no %zu MiB of memory "
-			      "for the model: %s; choose a smaller --batch or "
-			      "model", (bytes >> 20) + 1, strerror(errno));
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "%zu MiB of memory for "
+			      "the model cannot be had: %s; choose a smaller "
+			      "--batch or model", (bytes >> 20) + 1,
+			      strerror(errno));
 		return NULL;
 	}
 	madvise(memory, bytes, MADV_HUGEPAGE);	/* fewer misses of the TLB */

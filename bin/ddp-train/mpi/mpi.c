@@ -94,7 +94,7 @@ static void *allocate_window(struct collective *collective,
 	struct mpi *mpi = collective->state;
 	struct ddp_error mine = { 0 };
 
-	node_plan_window(&mpi->node, plan->bytes);
+	node_plan_window(&mpi->node, plan->bytes, plan->own);
 	for (int step = 0; step < WINDOW_STEPS; step++) {
 		window_steps[step](&mpi->node.window, &mine);
 		if (agree_on_error(collective, &mine, error) < 0)

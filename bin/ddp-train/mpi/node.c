@@ -11,9 +11,12 @@
 static void count_nodes(const struct place *place,
 			struct collective *collective)
 {
-	collective->nodes = 0;
-	for (int rank = 0; rank < collective->size; rank++)
+	collective->nodes = collective->most = 0;
+	for (int rank = 0; rank < collective->size; rank++) {
 		collective->nodes += place[rank].leader == rank;
+		if (place[rank].local >= collective->most)
+			collective->most = place[rank].local + 1;
+	}
 }
 
 void node_open(struct node *node, struct watch *watch,
@@ -39,10 +42,10 @@ void node_open(struct node *node, struct watch *watch,
 	count_nodes(node->place, collective);
 }
 
-void node_plan_window(struct node *node, size_t bytes)
+void node_plan_window(struct node *node, size_t bytes, size_t own)
 {
 	window_set_bytes(&node->window, COUNTS * sizeof(struct counter) +
-			 bytes);
+			 bytes, own);
 }
 
 void node_use_window(struct node *node)

@@ -46,12 +46,15 @@ struct node {
 	char **copy;			/* [size]: likewise */
 };
 
-/* Find the ranks of this node; sets nodes of collective. */
+/* Find the ranks of this node; sets nodes and most of collective. */
 void node_open(struct node *node, struct watch *watch,
 	       struct collective *collective);
 
-/* Before the window's steps: set its size, for so many bytes of each rank. */
-void node_plan_window(struct node *node, size_t bytes);
+/*
+ * Before the window's steps: set its size, for so many bytes of each rank, which
+ * has `own` beside them.
+ */
+void node_plan_window(struct node *node, size_t bytes, size_t own);
 
 /* After them: find each rank's counters and copy in it. */
 void node_use_window(struct node *node);

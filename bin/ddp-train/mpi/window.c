@@ -39,6 +39,12 @@ static const char *find_host(char host[HOST])
 	return host;
 }
 
+/* Up to whole ones: what is needed. */
+static size_t count_mebibytes(size_t bytes)
+{
+	return (bytes >> 20) + (bytes % (1 << 20) > 0);
+}
+
 /* What has failed with errno, and what to do. */
 static int fail(const struct window *window, const char *what, const char *fix,
 		struct ddp_error *error)
@@ -46,9 +52,13 @@ static int fail(const struct window *window, const char *what, const char *fix,
 	const char *reason = strerror(errno);
 	char host[HOST];
 
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s, %zu bytes for "
-			     "what %d ranks on %s exchange: %s; %s", what,
-			     total_bytes(window), window->size,
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s, %zu MiB of the "
+			     "%zu MiB of %d rank%s on %s: %s; %s", what,
+			     count_mebibytes(total_bytes(window)),
+			     count_mebibytes(total_bytes(window) +
+					     window->own *
+					     (size_t)window->size),
+			     window->size, window->size > 1 ? "s" : "",
 			     find_host(host), reason, fix);
 }
 
@@ -65,11 +75,12 @@ int window_open(struct window *window, MPI_Comm comm, struct watch *watch)
 	return window->rooms ? 0 : -1;
 }
 
-void window_set_bytes(struct window *window, size_t bytes)
+void window_set_bytes(struct window *window, size_t bytes, size_t own)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	window->segment = (bytes + page - 1) / page * page;
+	window->own = own;
 }
 
 /* What this rank and the others of this node in the same room need. */
@@ -89,16 +100,20 @@ static int refuse_room(const struct window *window, const struct room *room,
 		       struct ddp_error *error)
 {
 	size_t need = count_need(window, room);
+	size_t ranks = need / window->segment;
 	char host[HOST];
 
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "memory on %s: what "
-			     "%zu ranks exchange needs %zu bytes, but %s %llu; "
-			     "%sstart fewer ranks on a node or train a smaller "
-			     "model", find_host(host),
-			     need / window->segment, need,
-			     room->inode ? "the limit of their cgroup leaves" :
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "memory on %s: %zu "
+			     "rank%s need%s %zu MiB, of which gradients and "
+			     "parameters are %zu MiB, but %s %llu MiB; %sstart "
+			     "fewer ranks on a node or train a smaller model",
+			     find_host(host), ranks, ranks > 1 ? "s" : "",
+			     ranks > 1 ? "" : "s",
+			     count_mebibytes(need + ranks * window->own),
+			     count_mebibytes(need), room->inode ?
+			     "the limit of their cgroup leaves" :
 			     "the node has",
-			     (unsigned long long)room->bytes,
+			     (unsigned long long)room->bytes >> 20,
 			     room->inode ? "ask for more (srun --mem), " : "");
 }
 

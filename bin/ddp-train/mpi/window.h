@@ -32,6 +32,7 @@ struct window {
 	struct watch *watch;
 	int rank, size;
 	size_t segment;			/* bytes of a rank, whole pages */
+	size_t own;			/* what a rank needs beside them */
 	char *base;			/* [size][segment]; NULL: not mapped */
 	struct room *rooms;		/* [size][ROOMS]: each rank's */
 	int fd;				/* until it is mapped; -1: none */
@@ -44,8 +45,8 @@ struct window {
 /* Among these ranks. Returns 0, or -1 without memory. */
 int window_open(struct window *window, MPI_Comm comm, struct watch *watch);
 
-/* Set how many bytes of each rank it has. */
-void window_set_bytes(struct window *window, size_t bytes);
+/* How many bytes of each rank it has, and how many a rank has beside it. */
+void window_set_bytes(struct window *window, size_t bytes, size_t own);
 
 /*
  * The steps that make the window, in this order; collective. Call each only
