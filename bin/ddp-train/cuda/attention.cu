@@ -18,7 +18,7 @@ template <int D> struct forward_tile {
 /* What a lane has of the softmax of its rows; scores are not yet scaled. */
 template <int M> struct softmax {
 	float top[M][2];		/* the largest score */
-	float sum[M][2];		/* of exp(score - top), of its columns */
+	float sum[M][2];		/* exp(score - top), of its columns */
 };
 
 template <int M> __device__ inline void begin_softmax(softmax<M> &state)
