@@ -12,7 +12,7 @@
  */
 template <int D> struct forward_tile {
 	enum { KEYS = 64, M = D > 64 ? 1 : 2, QUERIES = 64 * M,
-	       THREADS = 128, BLOCKS = 2 };
+	       THREADS = 128, BLOCKS = D > 16 ? 2 : 3 };
 };
 
 /* What a lane has of the softmax of its rows; scores are not yet scaled. */

@@ -24,7 +24,8 @@ enum { THREADS = 128, WARPS = THREADS / 32 };
 template <int D> struct backward_tile {
 	enum { M = D > 64 ? 1 : 2, OWN = 16 * M * WARPS, STEP = 32,
 	       OWN_ROOM = 2 * OWN * ROW<D>,
-	       SHARED = OWN_ROOM + 4 * STEP * ROW<D> };
+	       SHARED = OWN_ROOM + 4 * STEP * ROW<D>,
+	       BLOCKS = D > 32 ? 2 : 3 };
 };
 
 /* Of a query: its lse in powers of 2, and its delta. */
@@ -193,7 +194,7 @@ __device__ inline void add_queries(float (&dk)[M][D / 8][4],
 }
 
 template <class T, int D>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THREADS, backward_tile<D>::BLOCKS)
 dkv_kernel(op_attention_backward op)
 {
 	typedef backward_tile<D> tile;
@@ -265,7 +266,7 @@ __device__ inline void add_keys(float (&dq)[M][D / 8][4],
 }
 
 template <class T, int D>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THREADS, backward_tile<D>::BLOCKS)
 dq_kernel(op_attention_backward op)
 {
 	typedef backward_tile<D> tile;
