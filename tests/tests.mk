@@ -91,21 +91,31 @@ TRAIN_PARTS := $(filter-out %/main.o,$(TRAIN_OBJ))
 obj/tests/train/%.o obj/tests/bench/allreduce.o \
 		obj/tests/bench/checkpoint.o: PART_CFLAGS = \
 	-I$(TRAIN_DIR) $(MPI_CFLAGS)
-obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
-		-ldl -lm -pthread $(LIBS)
+obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TRAIN_LIB)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(TRAIN_LIBS) $(LIBS)
 # abi has tables of its own.
 obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
-		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MPI_LIBS) $(GCRYPT_LIBS) -lm -pthread \
-		$(LIBS)
+		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TRAIN_LIB)
+	$(call quiet,LD) $(link) $(TRAIN_LIBS) $(LIBS)
 obj/tests/train/operators: $(patsubst $(srcdir)/%.c,obj/%.o, \
 	$(wildcard $(srcdir)/tests/train/operators_*.c))
 obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
 		obj/tests/bench/%: obj/tests/bench/%.o $(TRAIN_PARTS) \
-		$(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
-		-lm -pthread $(LIBS)
+		$(TRAIN_LIB)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(TRAIN_LIBS) $(LIBS)
+
+# A fake ddp_cuda.so, of the CPU's operators; what is in it is compiled anew, for
+# a shared library.
+HOST_MODULE := $(srcdir)/tests/train/host_module.c $(TRAIN_DIR)/fold.c \
+	$(TRAIN_DIR)/half.c $(TRAIN_DIR)/order.c \
+	$(sort $(wildcard $(TRAIN_DIR)/cpu/*.c))
+HOST_MODULE := $(HOST_MODULE:$(srcdir)/%.c=obj/host_module/%.o)
+obj/host_module/%.o: PART_CFLAGS = -fPIC $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
+obj/host_module/%.o: $(srcdir)/%.c config.mak
+	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
+obj/tests/train/host/ddp_cuda.so: $(HOST_MODULE) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) -shared -Wl,-Bsymbolic $(MATMUL_LIBS) -lm \
+		-pthread $(LIBS)
 
 # The CUDA device over an emulated CUDA, for tests/cuda/run: fast, and checked,
 # in which kernels tell the emulator of each access.
@@ -118,22 +128,23 @@ EMU_INCLUDE = -I. -I$(TRAIN_DIR) -I$(TRAIN_DIR)/cuda -I$(EMU_DIR) \
 	-I$(srcdir)/lib/include -I$(srcdir)/lib \
 	$(CUDA_CFLAGS:-I%=-isystem %)
 EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
-	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@ $<
+	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@
 EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas
 EMU_CHECK = -O1 -fsanitize=thread,alignment
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
-	$(call quiet,CXX) $(EMU_CXX) -O2
+	$(call quiet,CXX) $(EMU_CXX) -O2 $<
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.c config.mak
-	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O3
-obj/tests/cuda_on_cpu/fast/%.o obj/tests/cuda_on_cpu/checked/%.o: \
-		$(TRAIN_DIR)/cuda/%.c config.mak
-	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O3 $<
+obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
+obj/tests/cuda_on_cpu/checked/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
 obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
-	$(call quiet,CXX) $(EMU_CXX) -O2 -x c++
+	$(call quiet,CXX) $(EMU_CXX) -O2 -x c++ $<
 obj/tests/cuda_on_cpu/checked/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
-	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++
+	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
 EMU_MAP := $(EMU_DIR)/module.map
-EMU_LINK = $(call quiet,LD) $(CXX) -o $@ $(filter %.o %.a,$^)
+EMU_LINK = $(call quiet,LD) $(CXX) -o $@ $(filter %.o,$^) $(filter %.a,$^)
 obj/tests/cuda_on_cpu/fast/ddp_cuda.so: \
 	$(EMU_PARTS:%=obj/tests/cuda_on_cpu/fast/%)
 obj/tests/cuda_on_cpu/checked/ddp_cuda.so: \
@@ -146,7 +157,7 @@ obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
 
 # One mistake a kernel, and the programs that make them
 obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak
-	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++
+	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
 obj/tests/cuda/bugs: obj/tests/cuda/bugs.o $(EMU_OBJ)
 	$(EMU_LINK) -ldl -lm -pthread
 

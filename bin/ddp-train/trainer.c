@@ -9,6 +9,7 @@
 #include "layout/error.h"
 #include "llmc.h"
 #include "model.h"
+#include "module.h"
 #include "trainer.h"
 #include "world.h"
 
@@ -218,6 +219,8 @@ static void lay_out(struct trainer *trainer)
 	trainer->host_state = take(trainer, SPACE_STAGING,
 				   2 * sizeof(*trainer->host_state));
 	trainer->piece = take(trainer, SPACE_STAGING, PIECE * sizeof(float));
+	trainer->staging = take(trainer, SPACE_STAGING,
+				ranks * COLLECTIVE_RECORD);
 	trainer->snapshot = take(trainer, SPACE_STAGING,
 				 trainer_count_snapshot(trainer));
 	trainer->samples = take(trainer, SPACE_HOST, (size_t)trainer->chunk *
@@ -271,7 +274,11 @@ struct trainer *trainer_create(const struct options *options,
 	trainer->options = options;
 	trainer->collective = collective;
 	trainer->data = data;
-	trainer->device.table = &device_cpu;
+	trainer->device.table = module_find_device(options, error);
+	if (!trainer->device.table) {
+		free(trainer);
+		return NULL;
+	}
 	trainer->chunk = (int)chunk;
 	trainer->chunks = (int)(options->global_batch / chunk /
 				(uint64_t)collective->size);
@@ -364,6 +371,7 @@ static void *allocate_buffer(struct trainer *trainer, struct ddp_error *error)
 		.bytes = trainer_count_buffer(trainer),
 		.largest = buckets_find_largest(&trainer->buckets) *
 			   device_type_bytes(trainer->options->grad_dtype),
+		.staging = trainer->staging,
 		.own = trainer_count_own(trainer),
 		.deterministic = trainer->options->deterministic
 	};

@@ -68,6 +68,8 @@ cudaError_t emu_fail(cudaError_t error)
 	return error;
 }
 
+cudaError_t emu_failure(void) { return sticky; }
+
 static cudaError_t driver_error(void)
 {
 	long version = number("EMU_DRIVER", CUDART_VERSION);

@@ -175,6 +175,7 @@ void emu_wait_all(void);
 /* ---- cudart.cc */
 
 cudaError_t emu_fail(cudaError_t error);	/* for cudaGetLastError */
+cudaError_t emu_failure(void);		/* that every call has from now on */
 
 #pragma GCC visibility pop
 

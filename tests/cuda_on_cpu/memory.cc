@@ -225,7 +225,7 @@ static cudaError_t copy(void *to, const void *from, size_t n,
 	if (!emu_is_ours((uintptr_t)to))
 		*waits = true;
 	emu_enqueue(stream, "memcpy", run_copy, t);
-	return *waits ? cudaStreamSynchronize(stream) : cudaPeekAtLastError();
+	return *waits ? cudaStreamSynchronize(stream) : emu_failure();
 }
 
 extern "C" {
@@ -284,7 +284,7 @@ cudaError_t cudaMemsetAsync(void *p, int value, size_t n, cudaStream_t stream)
 	if (n > 0)
 		emu_enqueue(stream, "memset", run_set,
 			    new transfer{ p, NULL, n, value, "" });
-	return cudaPeekAtLastError();
+	return emu_failure();
 }
 
 /* The host does not wait: what another stream does is not behind it. */
