@@ -3,7 +3,9 @@
 # ddp-info in obj/bin/info and those of ddp-bench in obj/bin/bench.
 TOOL_LIB := obj/lib/libddp_tool.a obj/lib/libddp_layout.a
 TRAIN_DIR := $(srcdir)/bin/ddp-train
-TRAIN_SRC := $(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c))
+# cuda/ is a module of its own.
+TRAIN_SRC := $(filter-out $(TRAIN_DIR)/cuda/%, \
+	$(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c)))
 ifneq ($(HAVE_MPI),yes)
 TRAIN_SRC := $(filter-out $(TRAIN_DIR)/mpi/%,$(TRAIN_SRC))
 endif
@@ -31,6 +33,25 @@ obj/bin/train/%.o: $(TRAIN_DIR)/%.c config.mak
 obj/bin/ddp-train: $(TRAIN_OBJ) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) -lm \
 		-pthread $(LIBS)
+
+# ddp-train's device of GPUs: a module, so that one package trains without.
+CUDA_SRC := $(sort $(wildcard $(TRAIN_DIR)/cuda/*.c))
+CUDA_KERNELS := $(sort $(wildcard $(TRAIN_DIR)/cuda/*.cu))
+CUDA_OBJ := $(CUDA_SRC:$(TRAIN_DIR)/cuda/%.c=obj/bin/cuda/%.o) \
+	$(CUDA_KERNELS:$(TRAIN_DIR)/cuda/%.cu=obj/bin/cuda/%.cu.o)
+obj/bin/cuda/%.o: PART_CFLAGS = -fPIC -fvisibility=hidden -I$(TRAIN_DIR) \
+	$(CUDA_CFLAGS)
+obj/bin/cuda/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
+obj/bin/cuda/%.cu.o: $(TRAIN_DIR)/cuda/%.cu config.mak
+	$(call quiet,NVCC) $(NVCC) -std=c++17 -O3 $(NVCCFLAGS) -Xcompiler \
+		-fPIC,-fvisibility=hidden,-Wall,-Wextra -Werror \
+		all-warnings -I. -I$(TRAIN_DIR) -I$(srcdir)/lib/include \
+		-I$(srcdir)/lib -MMD -MP -c -o $@ $<
+obj/bin/ddp_cuda.so: $(CUDA_OBJ) obj/lib/libddp_layout.a
+	$(call quiet,NVLD) $(NVCC) $(NVCCFLAGS) -shared -cudart static \
+		-Xlinker --exclude-libs,ALL,-z,defs -o $@ $(filter \
+		%.o %.a,$^) $(CUBLASLT_LIBS)
 
 INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
 ifeq ($(HAVE_PMIX),yes)
@@ -84,6 +105,11 @@ ifeq ($(firstword $(HAVE_PRODUCTS))$(HAVE_GCRYPT),yesyes)
 ALL += obj/bin/ddp-train
 INSTALLED += bindir:obj/bin/ddp-train
 INSTALLED += man1dir:$(srcdir)/bin/ddp-train/ddp-train.1
+endif
+moduledir = $(libdir)/slurm-ddp
+ifeq ($(HAVE_CUDA)$(HAVE_CUBLASLT),yesyes)
+ALL += obj/bin/ddp_cuda.so
+INSTALLED += moduledir:obj/bin/ddp_cuda.so
 endif
 ifeq ($(HAVE_HWLOC),yes)
 ALL += obj/bin/ddp-info

@@ -93,7 +93,7 @@ obj/tests/train/%.o obj/tests/bench/allreduce.o \
 	-I$(TRAIN_DIR) $(MPI_CFLAGS)
 obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
-		-lm -pthread $(LIBS)
+		-ldl -lm -pthread $(LIBS)
 # abi has tables of its own.
 obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
 		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TOOL_LIB)
@@ -106,6 +106,50 @@ obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
 		$(TOOL_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
 		-lm -pthread $(LIBS)
+
+# The CUDA device over an emulated CUDA, for tests/cuda/run: fast, and checked,
+# in which kernels tell the emulator of each access.
+EMU_DIR := $(srcdir)/tests/cuda_on_cpu
+EMU_SRC := $(sort $(wildcard $(EMU_DIR)/*.c $(EMU_DIR)/*.cc))
+EMU_OBJ := $(addsuffix .o,$(basename $(EMU_SRC:$(srcdir)/%=obj/%)))
+EMU_PARTS := $(addsuffix .o,$(basename $(notdir \
+	$(sort $(wildcard $(TRAIN_DIR)/cuda/*.c $(TRAIN_DIR)/cuda/*.cu)))))
+EMU_INCLUDE = -I. -I$(TRAIN_DIR) -I$(TRAIN_DIR)/cuda -I$(EMU_DIR) \
+	-I$(srcdir)/lib/include -I$(srcdir)/lib \
+	$(CUDA_CFLAGS:-I%=-isystem %)
+EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
+	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@
+EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas
+EMU_CHECK = -O1 -fsanitize=thread,alignment
+obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
+	$(call quiet,CXX) $(EMU_CXX) -O2 $<
+obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O3 $<
+obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
+obj/tests/cuda_on_cpu/checked/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
+obj/tests/cuda_on_cpu/fast/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
+	$(call quiet,CXX) $(EMU_CXX) -O2 -x c++ $<
+obj/tests/cuda_on_cpu/checked/%.o: $(TRAIN_DIR)/cuda/%.cu config.mak
+	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
+EMU_MAP := $(EMU_DIR)/module.map
+EMU_LINK = $(call quiet,LD) $(CXX) -o $@ $(filter %.o,$^) $(filter %.a,$^)
+obj/tests/cuda_on_cpu/fast/ddp_cuda.so: \
+	$(EMU_PARTS:%=obj/tests/cuda_on_cpu/fast/%)
+obj/tests/cuda_on_cpu/checked/ddp_cuda.so: \
+	$(EMU_PARTS:%=obj/tests/cuda_on_cpu/checked/%)
+obj/tests/cuda_on_cpu/fast/ddp_cuda.so \
+obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
+		obj/lib/libddp_layout.a $(EMU_MAP)
+	$(EMU_LINK) -shared -Wl,--version-script=$(EMU_MAP) -Wl,-z,defs \
+		-Wl,-z,nodelete -ldl -lm -pthread
+
+# One mistake a kernel, and the programs that make them
+obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak
+	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
+obj/tests/cuda/bugs: obj/tests/cuda/bugs.o $(EMU_OBJ)
+	$(EMU_LINK) -ldl -lm -pthread
 
 # A fuzz target is a source file of tests/fuzz. Here is what it is compiled with
 # and which objects it needs besides the core's.

@@ -121,8 +121,11 @@ struct op_matmul {
 
 struct op_matmul_backward {
 	int rows, in, out;
-	const void *x, *weight, *pre;	/* pre NULL: no GELU */
-	void *dy;			/* with pre it becomes pre's gradient */
+	const void *x, *weight;
+	const void *x_pre;		/* [rows][in]; NULL, or x is
+					   gelu(x_pre): dx is then x_pre's
+					   gradient, not x's */
+	const void *dy;			/* [rows][out] */
 	void *dx;			/* [rows][in], written; NULL: not */
 	void *dweight;
 	void *dbias;			/* NULL: no bias */

@@ -128,8 +128,7 @@ static int end_line(struct json_log *log, struct ddp_error *error)
 }
 
 int json_log_write_step(struct json_log *log, const struct progress_step *step,
-			double seconds, uint64_t samples, uint64_t tokens,
-			struct ddp_error *error)
+			const struct json_sums *sums, struct ddp_error *error)
 {
 	begin_line(log, step->step);
 	write_number(log, "loss", step->loss, 17);
@@ -139,8 +138,8 @@ int json_log_write_step(struct json_log *log, const struct progress_step *step,
 		write_number(log, "loss_scale", step->loss_scale, 17);
 	fprintf(log->file, ",\"skipped\":%s,\"samples\":%" PRIu64
 		",\"tokens\":%" PRIu64, step->skipped ? "true" : "false",
-		samples, tokens);
-	write_number(log, "seconds", seconds, 9);
+		sums->samples, sums->tokens);
+	write_number(log, "seconds", sums->seconds, 9);
 	write_number(log, "exposed", step->exposed, 9);
 	write_number(log, "waited", step->waited, 9);
 	write_number(log, "busy", step->busy, 9);
@@ -148,6 +147,8 @@ int json_log_write_step(struct json_log *log, const struct progress_step *step,
 	fprintf(log->file, ",\"slowest\":%d", step->slowest);
 	fputs(",\"host\":", log->file);
 	tool_print_json(log->file, step->host);
+	if (sums->mfu > 0)
+		write_number(log, "mfu", sums->mfu, 9);
 	return end_line(log, error);
 }
 

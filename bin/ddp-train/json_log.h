@@ -5,9 +5,9 @@
  * and "tokens" (of all ranks and steps so far; 0 tokens for a model without
  * them), "seconds" (of all steps so far, without evaluation and the comparison
  * of parameters); and of this step, in seconds, "exposed", "waited", "busy" and
- * "slowest_busy", then "slowest" (a rank) and "host". A line of an evaluation
- * has "step" and "eval_loss". A number that is not finite is null; losses, lr
- * and norm read back exactly.
+ * "slowest_busy", then "slowest" (a rank) and "host"; and "mfu" where the GPUs
+ * are known. A line of an evaluation has "step" and "eval_loss". A number that
+ * is not finite is null; losses, lr and norm read back exactly.
  */
 #ifndef DDP_TRAIN_JSON_LOG_H
 #define DDP_TRAIN_JSON_LOG_H
@@ -28,10 +28,15 @@ struct progress_step;
 int json_log_open(struct json_log **log, const char *path, uint64_t done,
 		  struct ddp_error *error);
 
-/* seconds, samples and tokens are those of all steps so far. */
+/* What a step's line has besides the step. */
+struct json_sums {
+	double seconds;			/* of all steps so far, and so on */
+	uint64_t samples, tokens;
+	double mfu;			/* of this step; 0: unknown */
+};
+
 int json_log_write_step(struct json_log *log, const struct progress_step *step,
-			double seconds, uint64_t samples, uint64_t tokens,
-			struct ddp_error *error);
+			const struct json_sums *sums, struct ddp_error *error);
 
 int json_log_write_eval(struct json_log *log, uint64_t step, double loss,
 			struct ddp_error *error);

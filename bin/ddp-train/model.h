@@ -91,12 +91,14 @@ struct model {
 
 /*
  * A GPT of this shape (complete, by gpt_complete_shape) for batches of at
- * most `sequences` on a device of this type, or the toy. NULL with error set
- * if memory is short.
+ * most `sequences` on a device of this type, or the toy. With recompute, what
+ * norms and GELUs give is computed again in the backward pass rather than kept,
+ * with the same bits. NULL with error set if memory is short.
  */
 struct model *gpt_create(const struct model_shape *shape, int sequences,
 			 const struct device_table *device,
-			 enum device_type type, struct ddp_error *error);
+			 enum device_type type, bool recompute,
+			 struct ddp_error *error);
 struct model *toy_create(uint64_t seed, struct ddp_error *error);
 
 /* Up to a multiple of 16 values, where a tensor may begin. */

@@ -248,6 +248,25 @@ static void count_step(struct progress *progress,
 	snprintf(slowest->host, sizeof(slowest->host), "%s", step->host);
 }
 
+static double find_mfu(const struct progress *progress, double seconds)
+{
+	return divide(progress->plan.flops, progress->plan.peak * seconds);
+}
+
+static int log_step(struct progress *progress,
+		    const struct progress_step *step, struct ddp_error *error)
+{
+	const struct progress_plan *plan = &progress->plan;
+	struct json_sums sums = {
+		.seconds = progress->seconds,
+		.samples = step->step * plan->samples,
+		.tokens = step->step * plan->tokens,
+		.mfu = find_mfu(progress, step->seconds)
+	};
+
+	return json_log_write_step(progress->log, step, &sums, error);
+}
+
 int progress_print_step(struct progress *progress,
 			const struct progress_step *step,
 			struct ddp_error *error)
@@ -255,11 +274,7 @@ int progress_print_step(struct progress *progress,
 	char line[LINE_MAX_BYTES] = "";
 
 	count_step(progress, step);
-	if (progress->log &&
-	    json_log_write_step(progress->log, step, progress->seconds,
-				step->step * progress->plan.samples,
-				step->step * progress->plan.tokens,
-				error) < 0)
+	if (progress->log && log_step(progress, step, error) < 0)
 		return -1;
 	if (!is_due(progress, step))
 		return 0;
@@ -320,5 +335,13 @@ int progress_print_end(struct progress *progress, struct ddp_error *error)
 	append(line, ", exposed %.1f%%, parallel efficiency %.1f%%",
 	       100 * divide(steady->exposed, steady->seconds),
 	       100 - 100 * divide(steady->waited, steady->seconds));
+	if (plan->peak > 0)
+		append(line, ", MFU %.1f%%", 100 *
+		       find_mfu(progress, divide(steady->seconds,
+						 (double)steady->steps)));
+	if (plan->predicted > 0)
+		append(line, ", %.2f of the predicted time",
+		       divide(steady->seconds, (double)steady->steps *
+					       plan->predicted));
 	return progress_print_line(progress, line, error);
 }

@@ -10,7 +10,8 @@
  * steps' seconds. The parallel efficiency is the share of their time in which
  * the ranks did not wait for gradients, 1 - sum of waited / sum of seconds: how
  * close they are to one rank's speed, if they do not slow each other down while
- * they compute.
+ * they compute. The model FLOPs utilisation (MFU) is the FLOP of the steps over
+ * what the GPUs could have done in their seconds.
  */
 #ifndef DDP_TRAIN_PROGRESS_H
 #define DDP_TRAIN_PROGRESS_H
@@ -31,6 +32,11 @@ struct progress_plan {
 	uint64_t done;			/* steps before this run: the log goes
 					   on after them; 0: a new one */
 	double seconds;			/* that they took */
+	double flops;			/* FLOP of a step, all ranks: see
+					   rates.h */
+	double peak;			/* FLOP/s of all their GPUs together; 0:
+					   unknown, and there is no MFU */
+	double predicted;		/* seconds of a step; 0: unknown */
 };
 
 struct progress_step {

@@ -131,6 +131,11 @@ static const struct tool_option rows[OPTIONS] = {
 	  .mark = MAY_CHANGE,
 	  .help = "stop after so many steps in a row whose loss is\n"
 		  "no number (default: 1)" },
+	[OPT_RECOMPUTE] = { "recompute", TOOL_CHOICE, AT(recompute),
+	  .rare = true, .mark = STATE_TOY | MAY_CHANGE,
+	  .words = TOOL_WORDS("auto", "on", "off"),
+	  .help = "compute what norms and GELUs give again, not keep\n"
+		  "it; with the same bits (default: auto, on CPUs)" },
 	[OPT_ZERO] = { "zero", TOOL_WHOLE, AT(zero), .min = 0, .max = 3,
 	  .value = "0|1", .rare = true, .mark = MAY_CHANGE,
 	  .heading = "The ranks",

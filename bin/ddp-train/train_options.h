@@ -14,6 +14,7 @@
 enum backend { BACKEND_AUTO, BACKEND_SELF, BACKEND_MPI };
 enum model_kind { MODEL_TOY, MODEL_GPT };
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
+enum recompute { RECOMPUTE_AUTO, RECOMPUTE_ON, RECOMPUTE_OFF };
 enum schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 
 struct manifest;
@@ -48,6 +49,7 @@ struct options {
 	double clip;			/* global norm; 0: off */
 	uint64_t max_bad_steps;		/* stop after so many in a row */
 
+	enum recompute recompute;	/* what norms and GELUs give */
 	uint64_t zero;			/* 1: ranks share the update; else 0 */
 	uint64_t bucket_bytes;		/* 25 MiB */
 	bool overlap;

@@ -86,6 +86,16 @@ static int create_buckets(struct trainer *trainer, struct ddp_error *error)
 	return 0;
 }
 
+/* A GPU has memory enough, and little time. */
+static bool must_recompute(const struct trainer *trainer)
+{
+	enum recompute choice = trainer->options->recompute;
+
+	if (choice == RECOMPUTE_AUTO)
+		return trainer->device.table == &device_cpu;
+	return choice == RECOMPUTE_ON;
+}
+
 static int create_model(struct trainer *trainer, struct ddp_error *error)
 {
 	const struct options *options = trainer->options;
@@ -95,7 +105,8 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 	else
 		trainer->model = gpt_create(&options->shape, trainer->chunk,
 					    trainer->device.table,
-					    options->dtype, error);
+					    options->dtype,
+					    must_recompute(trainer), error);
 	return trainer->model ? 0 : -1;
 }
 

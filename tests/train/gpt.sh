@@ -32,6 +32,33 @@ test_gpt()
 	result $? 'another seed gives others'
 	test_plan
 	test_bad_steps
+	test_recompute
+}
+
+test_recompute()
+{
+	for type in fp32 bf16 fp16; do
+		for choice in on off; do
+			call timeout 60 "$train" --data "$text" --steps 5 \
+				--dtype $type --recompute $choice --log log \
+				--backend self
+			losses log >"again.$choice"
+		done
+		test -s again.on && cmp -s again.on again.off
+		result $? "--recompute on and off train alike in $type"
+	done
+	for choice in on off auto; do
+		call timeout 60 "$train" --data "$text" --plan \
+			--recompute $choice
+		sed -n 's/^ *activations and workspace *//p' out
+	done >had
+	# 16 x 64 rows of 64 values of 4 bytes: 0.25 MiB. Two layers keep 6
+	# such, and the last norm one; of the scratch 5 go.
+	awk 'NR == 1 { on = $1 } NR == 2 { off = $1 } NR == 3 { auto = $1 }
+		END { print on, off, auto
+			exit !(off - on > 1.9 && off - on < 2.1 &&
+			       auto == on) }' had >why
+	result $? 'what is kept is in --plan'
 }
 
 # Preset 10M by hand: a layer has 12 width^2 + 13 width parameters; the tables

@@ -2,7 +2,12 @@
 /*
  * All operators of a device, in each type: forward against plain loops in fp64,
  * backward against central differences of these. Prints TAP.
+ *
+ * operators [MODULE [THEME...]]: of the device that a module has, such as
+ * ddp_cuda.so, or "cpu" (the default); only these themes of the list below.
  */
+#include <dlfcn.h>
+
 #include "operators.h"
 
 static void test_spaces(void)
@@ -47,16 +52,122 @@ static void test_events(void)
 	       "events are complete after check");
 }
 
+/* What byte i of a source is in a round. */
+static unsigned char pattern(size_t i, int round)
+{
+	return (unsigned char)(i * 7 + i / 251 + (size_t)round * 31);
+}
+
+static void fill_source(unsigned char *source, size_t bytes, int round)
+{
+	for (size_t i = 0; i < bytes; i++)
+		source[i] = pattern(i, round);
+}
+
+/* Copies from one source, written again at once: more than are on their way. */
+static int count_wrong_copies(unsigned char *source, size_t bytes)
+{
+	enum { ROUNDS = 40 };
+	unsigned char *read = malloc(bytes);
+	char *to = device.arena[SPACE_DEVICE] + 64;
+	int wrong = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		fill_source(source, bytes, round);
+		device.table->copy(&device, QUEUE_COMPUTE, to + round * bytes,
+				   source, bytes);
+	}
+	fill_source(source, bytes, ROUNDS);
+	for (int round = 0; round < ROUNDS; round++) {
+		copy(read, to + round * bytes, bytes);
+		for (size_t i = 0; i < bytes; i++)
+			wrong += read[i] != pattern(i, round);
+	}
+	free(read);
+	return wrong;
+}
+
+static void test_sources(void)
+{
+	enum { BYTES = 700001 };
+	unsigned char *own = malloc(BYTES);
+
+	result(count_wrong_copies(own, BYTES) == 0, "a source of the program's "
+	       "own may be written again at once");
+	result(count_wrong_copies((unsigned char *)device.arena[SPACE_HOST],
+				  BYTES) == 0, "so may one in SPACE_HOST");
+	result(count_wrong_copies((unsigned char *)device.arena[SPACE_STAGING],
+				  BYTES) == 0, "so may one in SPACE_STAGING");
+	free(own);
+}
+
+/* A result for the host, with an event rather than a wait for all. */
+static void test_staging(void)
+{
+	const struct device_table *table = device.table;
+	unsigned char *to = (unsigned char *)device.arena[SPACE_STAGING];
+	unsigned char from[256];
+	int wrong = 0;
+
+	fill_source(from, sizeof(from), 3);
+	table->copy(&device, QUEUE_COMPUTE, device.arena[SPACE_DEVICE], from,
+		    sizeof(from));
+	table->record(&device, 5, QUEUE_COMPUTE);
+	table->wait(&device, 5, QUEUE_AGREE);
+	table->copy(&device, QUEUE_AGREE, to, device.arena[SPACE_DEVICE],
+		    sizeof(from));
+	table->record(&device, 6, QUEUE_AGREE);
+	while (table->query(&device, 6) == 0)
+		;
+	for (size_t i = 0; i < sizeof(from); i++)
+		wrong += to[i] != pattern(i, 3);
+	result(wrong == 0, "what was copied to SPACE_STAGING is there with the "
+	       "event after it");
+	result(table->elapsed(&device, 5, 6) >= 0 &&
+	       table->elapsed(&device, 5, 6) < 60, "time passes from one event "
+	       "to a later one");
+}
+
+static void test_memory(void)
+{
+	const struct device_table *table = device.table;
+	unsigned char *there = malloc(100003);
+	struct ddp_error error = { 0 };
+	char *at = table->alloc(&device, 100003, &error);
+	int wrong = 0;
+
+	result(at && (uintptr_t)at % DEVICE_ALIGN == 0, "alloc gives aligned "
+	       "memory%s%s", at ? "" : ": ", error.text);
+	if (!at)
+		return;
+	copy(there, at, 100003);
+	for (int i = 0; i < 100003; i++)
+		wrong += there[i] != 0;
+	result(wrong == 0, "which is zeroed");
+	memset(there, 9, 100003);
+	copy(at, there, 100003);
+	table->zero(&device, at + 3, 100);
+	copy(there, at, 100003);
+	for (int i = 0; i < 100003; i++)
+		wrong += there[i] != (i < 3 || i >= 103 ? 9 : 0);
+	result(wrong == 0, "zero writes its bytes and no others");
+	free(there);
+}
+
 static void test_too_large(void)
 {
-	struct device large = { .table = device.table };
-	struct ddp_error error = { 0 };
+	for (int space = 0; space < SPACES; space++) {
+		struct device large = { .table = device.table };
+		struct ddp_error error = { 0 };
+		size_t bytes[SPACES] = { 64, 64, 64 };
 
-	result(large.table->open(&large, DEVICE_FP32,
-				 (size_t[SPACES]){ 64, SIZE_MAX / 2, 0 }, 1,
-				 &error) < 0 && error.code != DDP_ERROR_NONE &&
-	       strlen(error.text) > 10, "an arena that is too large is an "
-	       "error: %s", error.text);
+		bytes[space] = SIZE_MAX / 2;
+		result(large.table->open(&large, DEVICE_FP32, bytes, 1,
+					 &error) < 0 &&
+		       error.code != DDP_ERROR_NONE && strlen(error.text) > 10,
+		       "an arena that is too large is an error: %s",
+		       error.text);
+	}
 }
 
 static int open_device(enum device_type type)
@@ -71,34 +182,73 @@ static int open_device(enum device_type type)
 	return -1;
 }
 
-static void test_typed(void)
+/* once: of fp32 alone, since the type does not matter. */
+static const struct theme {
+	const char *name;
+	bool once;
+	void (*run)(void);
+} themes[] = {
+	{ "spaces", true, test_spaces }, { "events", true, test_events },
+	{ "sources", true, test_sources }, { "staging", true, test_staging },
+	{ "memory", true, test_memory }, { "large", true, test_too_large },
+	{ "embed", false, test_embed }, { "norm", false, test_norm },
+	{ "matmul", false, test_matmul },
+	{ "attention", false, test_attention },
+	{ "classifier", false, test_classifier },
+	{ "updates", false, test_updates }, { "step", false, test_step },
+	{ "special", false, test_special }, { "casts", true, test_casts },
+	{ "fold", true, test_fold }
+};
+
+static bool is_chosen(const struct theme *theme, char **names)
 {
-	test_embed();
-	test_norm();
-	test_matmul();
-	test_attention();
-	test_classifier();
-	test_updates();
-	test_step();
-	test_special();
+	bool chosen = !*names;
+
+	for (; *names; names++)
+		chosen = chosen || strcmp(*names, theme->name) == 0;
+	return chosen;
 }
 
-int main(void)
+/* Returns whether there is one. */
+static bool has_theme(const char *name)
 {
-	device.table = &device_cpu;
-	if (device.table->abi != DEVICE_ABI || open_device(DEVICE_FP32) < 0)
+	for (size_t i = 0; i < sizeof(themes) / sizeof(*themes); i++)
+		if (strcmp(themes[i].name, name) == 0)
+			return true;
+	printf("Bail out! there is no theme '%s'\n", name);
+	return false;
+}
+
+static const struct device_table *load_table(const char *module)
+{
+	const struct device_table *table = &device_cpu;
+
+	if (strcmp(module, "cpu") != 0) {
+		void *library = dlopen(module, RTLD_NOW | RTLD_LOCAL);
+
+		table = library ? dlsym(library, "ddp_device_table") : NULL;
+	}
+	if (table && table->abi == DEVICE_ABI)
+		return table;
+	printf("Bail out! %s\n", table ? "another ABI" : dlerror());
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 2; i < argc; i++)
+		if (!has_theme(argv[i]))
+			return 1;
+	device.table = load_table(argc > 1 ? argv[1] : "cpu");
+	if (!device.table)
 		return 1;
-	test_spaces();
-	test_events();
-	test_too_large();
-	test_typed();
-	test_casts();
-	test_fold();
-	device.table->close(&device);
-	for (int type = DEVICE_BF16; type <= DEVICE_FP16; type++) {
+	for (int type = DEVICE_FP32; type <= DEVICE_FP16; type++) {
 		if (open_device(type) < 0)
 			return 1;
-		test_typed();
+		for (size_t i = 0; i < sizeof(themes) / sizeof(*themes); i++)
+			if (is_chosen(&themes[i], argv + (argc > 1 ? 2 : 1)) &&
+			    (type == DEVICE_FP32 || !themes[i].once))
+				themes[i].run();
 		device.table->close(&device);
 	}
 	return finish();

@@ -79,9 +79,11 @@ double *host_doubles(size_t count)
 
 void copy(void *to, const void *from, size_t bytes)
 {
+	struct ddp_error error;
+
 	device.table->copy(&device, QUEUE_COMPUTE, to, from, bytes);
-	if (device.table->check(&device, NULL) < 0)
-		bail_out("work on the device failed");
+	if (device.table->check(&device, &error) < 0)
+		bail_out(error.text);
 }
 
 /* Signalling NaNs: a result computed from one has other bits. */

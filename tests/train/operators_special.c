@@ -95,23 +95,24 @@ static void large_gelu(const void *arguments)
 			       ROWS);
 	struct tensor one = from((double[]){ 1 }, 1), dweight = blank(1);
 	struct tensor pre = blank(ROWS), y = blank(ROWS), dy = draw(ROWS, 1, 0);
+	struct tensor dx = blank(ROWS);
 
 	(void)arguments;
 	device.table->matmul(&device, &(struct op_matmul){
 		ROWS, 1, 1, x.at, one.at, NULL, pre.at, y.at });
 	device.table->matmul_backward(&device, &(struct op_matmul_backward){
-		ROWS, 1, 1, x.at, one.at, pre.at, dy.at, NULL, dweight.at,
+		ROWS, 1, 1, y.at, one.at, pre.at, dy.at, dx.at, dweight.at,
 		NULL, false });
 	fetch(&y);
-	fetch(&dy);
+	fetch(&dx);
 	for (int i = 0; i < ROWS; i++) {
 		double wanted = i > 3 ? x.value[i] : 0;
 		double slope = i == 3 ? 0.5 : i > 3;
 
 		expect("y", fabs(y.value[i] - wanted) <= FORWARD * (1 + wanted),
 		       y.value[i]);
-		expect("slope", fabs(dy.value[i] - slope) <= FORWARD,
-		       dy.value[i]);
+		expect("slope", fabs(dx.value[i] - slope) <= FORWARD,
+		       dx.value[i]);
 	}
 }
 

@@ -99,7 +99,7 @@ static void open_model(struct test *test)
 	if (gpt_complete_shape(&shape, "tiny", &error) < 0)
 		die("gpt_complete_shape", error.text);
 	test->model = gpt_create(&shape, header->sequences, &device_cpu,
-				 DEVICE_FP32, &error);
+				 DEVICE_FP32, true, &error);
 	if (!test->model)
 		die("gpt_create", error.text);
 	param = test->model->param_count * sizeof(float);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The progress alone: progress LOG STEPS SAMPLES TOKENS RANKS, LOG "-" for
- * none. Lines on stdin: "step" and the fields of struct progress_step in their
+ * The progress alone: progress LOG STEPS SAMPLES TOKENS RANKS [FLOPS PEAK
+ * PREDICTED], LOG "-" for none. Lines on stdin: "step" and the fields of struct progress_step in their
  * order, "eval STEP LOSS", "sleep MS"; at their end, progress_print_end().
  */
 #define _GNU_SOURCE
@@ -53,13 +53,18 @@ int main(int argc, char **argv)
 	char line[512];
 	int status;
 
-	if (argc != 6)
+	if (argc != 6 && argc != 9)
 		return 2;
 	plan.log = strcmp(argv[1], "-") == 0 ? NULL : argv[1];
 	plan.steps = strtoull(argv[2], NULL, 10);
 	plan.samples = strtoull(argv[3], NULL, 10);
 	plan.tokens = strtoull(argv[4], NULL, 10);
 	plan.ranks = atoi(argv[5]);
+	if (argc == 9) {
+		plan.flops = atof(argv[6]);
+		plan.peak = atof(argv[7]);
+		plan.predicted = atof(argv[8]);
+	}
 	status = progress_open(&progress, &plan, &error);
 	while (status == 0 && fgets(line, sizeof(line), stdin))
 		status = obey(progress, line, &error);

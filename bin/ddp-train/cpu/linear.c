@@ -51,12 +51,12 @@ INLINE void apply_gelu(enum device_type type, size_t count, const void *pre,
 }
 
 INLINE void apply_slope(enum device_type type, size_t count, const void *pre,
-			void *dy)
+			void *d)
 {
 #pragma omp simd
 	for (size_t i = 0; i < count; i++)
-		save(type, dy, i, load(type, dy, i) *
-				  gelu_slope(load(type, pre, i)));
+		save(type, d, i, load(type, d, i) *
+				 gelu_slope(load(type, pre, i)));
 }
 
 KERNEL static void compute_gelu(enum device_type type, size_t count,
@@ -65,11 +65,11 @@ KERNEL static void compute_gelu(enum device_type type, size_t count,
 	FOR_TYPE(type, apply_gelu(T, count, pre, y));
 }
 
-/* dy *= gelu'(pre) */
+/* d *= gelu'(pre) */
 KERNEL static void multiply_slope(enum device_type type, size_t count,
-				  const void *pre, void *dy)
+				  const void *pre, void *d)
 {
-	FOR_TYPE(type, apply_slope(T, count, pre, dy));
+	FOR_TYPE(type, apply_slope(T, count, pre, d));
 }
 
 void cpu_gelu(struct device *device, const void *pre, void *y, size_t count)
@@ -95,21 +95,15 @@ KERNEL static void finish_rows(int rows, int out, const float *bias,
 	}
 }
 
-/* Of fp32. With pre, dy *= gelu'(pre); dbias += the sum of its rows. */
-KERNEL static void begin_rows(int rows, int out, const float *pre,
-			      float *dy, float *dbias)
+/* Of fp32. dbias += the sum of the rows of dy. */
+KERNEL static void add_rows(int rows, int out, const float *dy, float *dbias)
 {
 	for (int row = 0; row < rows; row++) {
-		size_t begin = (size_t)row * out;
-		float *d = dy + begin;
+		const float *d = dy + (size_t)row * out;
 
-		if (pre)
-			apply_slope(DEVICE_FP32, out, pre + begin, d);
-		if (dbias) {
 #pragma omp simd
-			for (int i = 0; i < out; i++)
-				dbias[i] += d[i];
-		}
+		for (int i = 0; i < out; i++)
+			dbias[i] += d[i];
 	}
 }
 
@@ -166,19 +160,26 @@ void cpu_matmul(struct device *device, const struct op_matmul *op)
 	}
 }
 
+/* A block of dx is still in the cache for the slope. */
 static void multiply_dx(struct device *device,
 			const struct op_matmul_backward *op, int begin,
 			int rows)
 {
 	enum device_type type = device->type;
+	size_t to = (size_t)begin * op->in;
 
+	if (!op->dx)
+		return;
 	cpu_multiply(device, &(struct matmul){
 		.rounded = type != DEVICE_FP32,
 		.m = rows, .n = op->in, .k = op->out, .alpha = 1,
 		.a = value_at(type, op->dy, (size_t)begin * op->out),
 		.lda = op->out, .b = op->weight, .ldb = op->in,
-		.c = value_at(type, op->dx, (size_t)begin * op->in),
-		.ldc = op->in });
+		.c = value_at(type, op->dx, to), .ldc = op->in });
+	if (op->x_pre)
+		multiply_slope(type, (size_t)rows * op->in,
+			       value_at(type, op->x_pre, to),
+			       value_at(type, op->dx, to));
 }
 
 static void multiply_dweight(struct device *device,
@@ -205,14 +206,8 @@ static void run_backward(struct device *device,
 
 	for (int begin = 0; begin < op->rows; begin += matmul_sum_rows) {
 		int rows = limit_block(op->rows - begin, matmul_sum_rows);
-		size_t from = (size_t)begin * op->out;
 
-		if (op->pre)
-			multiply_slope(type, (size_t)rows * op->out,
-				       value_at(type, op->pre, from),
-				       value_at(type, op->dy, from));
-		if (op->dx)
-			multiply_dx(device, op, begin, rows);
+		multiply_dx(device, op, begin, rows);
 	}
 	multiply_dweight(device, op, 0, op->rows, false);
 	if (op->dbias)
@@ -227,13 +222,11 @@ static void run_backward_floats(struct device *device,
 		memset(op->dbias, 0, (size_t)op->out * sizeof(float));
 	for (int begin = 0; begin < op->rows; begin += matmul_sum_rows) {
 		int rows = limit_block(op->rows - begin, matmul_sum_rows);
-		size_t from = (size_t)begin * op->out;
-		const float *pre = op->pre;
 
-		begin_rows(rows, op->out, pre ? pre + from : NULL,
-			   (float *)op->dy + from, op->dbias);
-		if (op->dx)
-			multiply_dx(device, op, begin, rows);
+		if (op->dbias)
+			add_rows(rows, op->out, (const float *)op->dy +
+				 (size_t)begin * op->out, op->dbias);
+		multiply_dx(device, op, begin, rows);
 		multiply_dweight(device, op, begin, rows,
 				 op->accumulate || begin > 0);
 	}

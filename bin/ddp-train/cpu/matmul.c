@@ -27,6 +27,9 @@ struct matmul_engine {
 /* oneDNN is free to leave instructions alone that the processor has. */
 static const char *explain_no_bf16(void)
 {
+	if (primitives_ask(DEVICE_BF16) == PRIMITIVES_SLOW)
+		return "bf16 products are computed in fp32 and rounded, which "
+		       "is faster here than this processor's AVX512_BF16";
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("avx512bf16"))
 		return "bf16 products are computed in fp32 and rounded, as "
@@ -214,7 +217,8 @@ void matmul(struct matmul_engine *engine, const struct matmul *matmul)
 
 size_t matmul_count_bytes(enum device_type type)
 {
-	return type == DEVICE_FP32 || primitives_can(type) ? 0 :
+	return type == DEVICE_FP32 ||
+	       primitives_ask(type) == PRIMITIVES_FAST ? 0 :
 	       sizeof(struct panel);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Matrix products, row-major. Those of fp32 are by oneDNN or a CBLAS. Those of
- * bf16 are by oneDNN where the processor has instructions for them; else, and
- * for fp16, the operands are widened to fp32. Sums are always in fp32.
+ * bf16 are by oneDNN where the processor has fast instructions for them; else,
+ * and for fp16, the operands are widened to fp32. Sums are always in fp32.
  */
 #ifndef DDP_TRAIN_MATMUL_H
 #define DDP_TRAIN_MATMUL_H
@@ -54,8 +54,10 @@ extern const int matmul_sum_rows, matmul_query_rows;
 /* primitives.c: oneDNN's of bf16, for matmul.c */
 struct primitives;
 
-/* Does this processor have instructions for products of the type? */
-bool primitives_can(enum device_type type);
+/* Whether this processor has instructions for products of the type, and whether
+   they are faster than those of fp32. */
+enum primitives_answer { PRIMITIVES_CANNOT, PRIMITIVES_SLOW, PRIMITIVES_FAST };
+enum primitives_answer primitives_ask(enum device_type type);
 struct primitives *primitives_create(void);	/* NULL: no memory */
 void primitives_destroy(struct primitives *primitives);
 void primitives_multiply(struct primitives *primitives,

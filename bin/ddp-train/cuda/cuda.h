@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CUDA device: a module, ddp_cuda.so, that ddp-train loads where a rank has
- * a GPU, so that one package trains with and without. cuda.c has its memory,
- * queues and events, linear.c the matrix products by cuBLASLt; the .cu files
+ * a GPU, so that one package trains with and without. cuda.c has its
+ * queues and events, memory.c its memory, product.c the matrix products by
+ * cuBLASLt, linear.c the layer of these; the .cu files
  * are the other operators: the kernels of one operator and their launches each.
  * gpu.h is all that they need of CUDA; README says what bounds each on a GPU.
  *
@@ -36,36 +37,41 @@ void cuda_check(struct device *device, cudaError_t error, const char *what);
 enum { CUDA_SUMS = 4 << 20 };
 float *cuda_sums(const struct device *device);
 
-/* linear.c: cuBLASLt's handle, workspace and plans */
+/* product.c: cuBLASLt's handle, workspace and plans */
 struct linear;
 struct linear *linear_create(struct device *device, struct ddp_error *error);
 void linear_destroy(struct linear *linear);
 struct linear *cuda_linear(const struct device *device);
 size_t linear_count_bytes(void);
-void cuda_matmul(struct device *device, const struct op_matmul *op);
-void cuda_matmul_backward(struct device *device,
-			  const struct op_matmul_backward *op);
 
 /*
- * c = a b (+ c, where add), all by rows: a [m][k], b [k][n], c [m][n]; a or b
- * may be transposed in memory. a and b are of the device's type, c too or, where
- * wide, fp32. Sums are in fp32.
+ * c = a b (+ c, where add) (+ bias in each row), all by rows: a [m][k],
+ * b [k][n], c [m][n]; a or b may be transposed in memory. a, b and bias are of
+ * the device's type, c too or, where wide, fp32. Sums are in fp32.
  */
 struct product {
 	bool transpose_a, transpose_b, add, wide;
 	int m, n, k;
 	const void *a, *b;
+	const void *bias;		/* [n], with ldc n; NULL: none, and so
+					   where add or wide */
 	void *c;
 	int lda, ldb, ldc;		/* values from row to row in memory */
 };
 void linear_multiply(struct device *device, const struct product *product);
 
+/* linear.c */
+void cuda_matmul(struct device *device, const struct op_matmul *op);
+void cuda_matmul_backward(struct device *device,
+			  const struct op_matmul_backward *op);
+
 /* activation.cu: GELU, and what surrounds a product */
 void cuda_gelu(struct device *device, const void *pre, void *y, size_t count);
 void cuda_gelu_backward(struct device *device, const void *pre, void *dy,
 			size_t count);	/* dy *= gelu'(pre) */
-void cuda_add_bias(struct device *device, int rows, int width,
-		   const void *bias, void *y);
+/* y = the row, in each of its rows */
+void cuda_repeat_row(struct device *device, int rows, int width,
+		     const void *row, void *y);
 /* to = the sum of the rows of x (+ to, where add; fp32 alone) */
 void cuda_sum_rows(struct device *device, int rows, int width, const void *x,
 		   bool add, void *to);
@@ -85,23 +91,25 @@ void cuda_embed(struct device *device, const struct op_embed *op);
 void cuda_embed_backward(struct device *device,
 			 const struct op_embed_backward *op);
 
-/* norm.cu */
+/* norm.cu, norm_backward.cu */
 size_t cuda_count_norm_work(const struct device_shape *shape);
 void cuda_norm(struct device *device, const struct op_norm *op);
 void cuda_norm_backward(struct device *device,
 			const struct op_norm_backward *op);
 
-/* update.cu */
-void cuda_sum_squares(struct device *device, const struct op_sum_squares *op);
-void cuda_step(struct device *device, const struct op_step *op);
+/* update.cu: value by value */
 void cuda_adamw(struct device *device, const struct op_adamw *op);
 void cuda_sgd(struct device *device, const struct op_sgd *op);
-void cuda_fold(struct device *device, enum device_queue queue, float *to,
-	       const float *from, int parts, size_t stride, size_t count);
 void cuda_add(struct device *device, float *x, enum device_type type,
 	      const void *y, size_t count);
 void cuda_cast(struct device *device, enum device_type to_type, void *to,
 	       enum device_type from_type, const void *from, size_t count);
+
+/* sums.cu: in an order that is laid down */
+void cuda_sum_squares(struct device *device, const struct op_sum_squares *op);
+void cuda_step(struct device *device, const struct op_step *op);
+void cuda_fold(struct device *device, enum device_queue queue, float *to,
+	       const float *from, int parts, size_t stride, size_t count);
 
 #ifdef __cplusplus
 }

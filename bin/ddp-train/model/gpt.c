@@ -202,16 +202,19 @@ static uint64_t plan_memory(struct gpt *gpt, uint64_t sequences,
 	uint64_t rows = sequences * (uint64_t)gpt->context;
 	uint64_t row = rows * sizeof(float);	/* one of each */
 	uint64_t x = rows * (uint64_t)gpt->width * device_type_bytes(type);
+	uint64_t again = gpt->recompute ? x : 0, once = x - again;
 	const uint64_t kept[GPT_KEPT] = {
 		[GPT_SUM_1] = x, [GPT_MEAN_1] = row, [GPT_RSTD_1] = row,
+		[GPT_NORMED_1] = once,
 		[GPT_SUM_2] = x, [GPT_MEAN_2] = row, [GPT_RSTD_2] = row,
+		[GPT_NORMED_2] = once,
 		[GPT_HEADS_IN] = 3 * x, [GPT_HEADS_OUT] = x,
 		[GPT_LSE] = row * (uint64_t)gpt->heads,
-		[GPT_PRE] = 4 * x
+		[GPT_PRE] = 4 * x, [GPT_GELU] = 4 * once
 	};
 	const uint64_t scratch[GPT_SCRATCH] = {
-		[GPT_NORMED] = x, [GPT_BRANCH] = x, [GPT_DX] = x,
-		[GPT_GELU] = 4 * x, [GPT_WIDE] = 4 * x, [GPT_WORK] = work
+		[GPT_NORMED] = again, [GPT_BRANCH] = x, [GPT_DX] = x,
+		[GPT_ACTIVE] = 4 * again, [GPT_WIDE] = 4 * x, [GPT_WORK] = work
 	};
 	uint64_t layer = place_buffers(gpt->kept, kept, GPT_KEPT, 0);
 
@@ -260,7 +263,8 @@ static void complete_model(struct gpt *gpt, int sequences,
 
 struct model *gpt_create(const struct model_shape *shape, int sequences,
 			 const struct device_table *device,
-			 enum device_type type, struct ddp_error *error)
+			 enum device_type type, bool recompute,
+			 struct ddp_error *error)
 {
 	int tensors = GPT_LAYERS + (int)shape->layers * GPT_PARTS + 2;
 	struct gpt *gpt;
@@ -278,6 +282,7 @@ struct model *gpt_create(const struct model_shape *shape, int sequences,
 		.tensor_count = tensors, .init = gpt_init,
 		.gradient = gpt_compute_gradient, .logits = gpt_compute_logits
 	};
+	gpt->recompute = recompute;
 	gpt->layers = (int)shape->layers;
 	gpt->heads = (int)shape->heads;
 	gpt->width = (int)shape->width;

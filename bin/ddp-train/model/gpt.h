@@ -30,22 +30,28 @@ enum gpt_kept {
 	GPT_SUM_1,		/* [rows][width], what norm 1 takes in */
 	GPT_MEAN_1,		/* [rows] */
 	GPT_RSTD_1,
+	GPT_NORMED_1,		/* [rows][width], what it gives: unless that is
+				   computed again */
 	GPT_SUM_2,
 	GPT_MEAN_2,
 	GPT_RSTD_2,
+	GPT_NORMED_2,		/* likewise */
 	GPT_HEADS_IN,		/* [rows][3 * width], q, k, v */
 	GPT_HEADS_OUT,		/* [rows][width] */
 	GPT_LSE,		/* [sequences][heads][context] */
 	GPT_PRE,		/* [rows][4 * width], before the GELU */
+	GPT_GELU,		/* likewise, and after it: unless that is
+				   computed again */
 	GPT_KEPT
 };
 
 /* What the layers use one after the other. */
 enum gpt_scratch {
-	GPT_NORMED,		/* [rows][width], what a norm gives */
+	GPT_NORMED,		/* [rows][width], what a norm gives, where it
+				   is not kept */
 	GPT_BRANCH,		/* likewise, what is added to x; its gradient */
 	GPT_DX,			/* likewise, the gradient of x */
-	GPT_GELU,		/* [rows][4 * width] */
+	GPT_ACTIVE,		/* [rows][4 * width], as GPT_NORMED of a GELU */
 	GPT_WIDE,		/* likewise, gradients inside */
 	GPT_WORK,		/* the operators' own */
 	GPT_SCRATCH
@@ -54,6 +60,7 @@ enum gpt_scratch {
 struct gpt {
 	struct model model;		/* the first member */
 	int layers, heads, width, context, vocab;
+	bool recompute;			/* what norms and GELUs give */
 	size_t kept[GPT_KEPT];		/* bytes from a layer's begin */
 	size_t layer_size;		/* bytes from layer to layer */
 	size_t scratch[GPT_SCRATCH];	/* bytes from the begin of all */

@@ -69,6 +69,22 @@ static void *get_scratch(const struct pass *pass, enum gpt_scratch which)
 	return get_memory(pass) + pass->gpt->scratch[which];
 }
 
+/* Where what a norm gives is. */
+static void *get_normed(const struct pass *pass, int layer, enum gpt_part part)
+{
+	if (pass->gpt->recompute)
+		return get_scratch(pass, GPT_NORMED);
+	return get_kept(pass, layer, part == GPT_NORM_1 ? GPT_NORMED_1 :
+							  GPT_NORMED_2);
+}
+
+static void *get_active(const struct pass *pass, int layer)
+{
+	if (pass->gpt->recompute)
+		return get_scratch(pass, GPT_ACTIVE);
+	return get_kept(pass, layer, GPT_GELU);
+}
+
 /* Norm of x + branch, a sum that is kept; x NULL: it already was. */
 static void normalize(const struct pass *pass, int layer, enum gpt_part part,
 		      const void *x)
@@ -82,7 +98,7 @@ static void normalize(const struct pass *pass, int layer, enum gpt_part part,
 		.residual = x ? get_scratch(pass, GPT_BRANCH) : NULL,
 		.gain = get_weight(pass, number_tensor(layer, part)),
 		.bias = get_weight(pass, number_tensor(layer, part) + 1),
-		.sum = sum, .out = get_scratch(pass, GPT_NORMED),
+		.sum = sum, .out = get_normed(pass, layer, part),
 		.mean = get_kept(pass, layer, first ? GPT_MEAN_1 : GPT_MEAN_2),
 		.rstd = get_kept(pass, layer, first ? GPT_RSTD_1 : GPT_RSTD_2)
 	});
@@ -116,14 +132,12 @@ static void attend_heads(const struct pass *pass, int layer)
 	});
 }
 
-/* Leaves the final norm's output in GPT_NORMED. */
+/* To the final norm's output. */
 static void run_forward(const struct pass *pass)
 {
 	const struct gpt *gpt = pass->gpt;
 	const void *x = NULL;
-	void *normed = get_scratch(pass, GPT_NORMED);
 	void *branch = get_scratch(pass, GPT_BRANCH);
-	void *gelu = get_scratch(pass, GPT_GELU);
 
 	pass->run->embed(pass->device, &(struct op_embed){
 		.rows = pass->rows, .context = gpt->context,
@@ -134,16 +148,19 @@ static void run_forward(const struct pass *pass)
 	});
 	for (int layer = 0; layer < gpt->layers; layer++) {
 		void *heads_in = get_kept(pass, layer, GPT_HEADS_IN);
-		void *pre = get_kept(pass, layer, GPT_PRE);
+		void *gelu = get_active(pass, layer);
 
 		normalize(pass, layer, GPT_NORM_1, x);
-		multiply(pass, layer, GPT_QKV, 1, 3, normed, NULL, heads_in);
+		multiply(pass, layer, GPT_QKV, 1, 3,
+			 get_normed(pass, layer, GPT_NORM_1), NULL, heads_in);
 		attend_heads(pass, layer);
 		multiply(pass, layer, GPT_PROJECT, 1, 1,
 			 get_kept(pass, layer, GPT_HEADS_OUT), NULL, branch);
 		normalize(pass, layer, GPT_NORM_2,
 			  get_kept(pass, layer, GPT_SUM_1));
-		multiply(pass, layer, GPT_FC, 1, 4, normed, pre, gelu);
+		multiply(pass, layer, GPT_FC, 1, 4,
+			 get_normed(pass, layer, GPT_NORM_2),
+			 get_kept(pass, layer, GPT_PRE), gelu);
 		multiply(pass, layer, GPT_SHRINK, 4, 1, gelu, NULL, branch);
 		x = get_kept(pass, layer, GPT_SUM_2);
 	}
@@ -169,7 +186,7 @@ static void classify(const struct pass *pass, double scale, double *loss)
 
 	pass->run->classifier(pass->device, &(struct op_classifier){
 		.rows = pass->rows, .width = gpt->width, .vocab = gpt->vocab,
-		.x = get_scratch(pass, GPT_NORMED),
+		.x = get_normed(pass, gpt->layers, GPT_NORM_1),
 		.weight = get_weight(pass, GPT_TOKENS),
 		.targets = pass->batch->targets,
 		.scale = (float)(scale / gpt->context),
@@ -206,7 +223,7 @@ static void normalize_backward(const struct pass *pass, int layer,
 
 static void multiply_backward(const struct pass *pass, int layer,
 			      enum gpt_part part, int in, int out,
-			      const void *x, const void *pre, void *dy,
+			      const void *x, const void *x_pre, const void *dy,
 			      void *dx)
 {
 	int i = number_tensor(layer, part);
@@ -214,7 +231,8 @@ static void multiply_backward(const struct pass *pass, int layer,
 	pass->run->matmul_backward(pass->device, &(struct op_matmul_backward){
 		.rows = pass->rows, .in = in * pass->gpt->width,
 		.out = out * pass->gpt->width, .x = x,
-		.weight = get_weight(pass, i), .pre = pre, .dy = dy, .dx = dx,
+		.weight = get_weight(pass, i), .x_pre = x_pre, .dy = dy,
+		.dx = dx,
 		.dweight = get_grad(pass, i), .dbias = get_grad(pass, i + 1),
 		.accumulate = pass->backward->accumulate
 	});
@@ -241,30 +259,46 @@ static void attend_heads_backward(const struct pass *pass, int layer)
 }
 
 /*
- * The outputs of norms and GELUs are computed again: that takes 1 or 2 % of a
- * step's time and saves a quarter of a run's memory.
+ * What norms and GELUs give is computed again where it was not kept: on a CPU
+ * that takes 1 or 2 % of a step's time and saves a quarter of a run's memory.
  */
+static void normalize_again(const struct pass *pass, int layer,
+			    enum gpt_part part)
+{
+	if (pass->gpt->recompute)
+		normalize(pass, layer, part, NULL);
+}
+
+static void activate_again(const struct pass *pass, int layer)
+{
+	if (pass->gpt->recompute)
+		pass->run->gelu(pass->device, get_kept(pass, layer, GPT_PRE),
+				get_active(pass, layer), (size_t)pass->rows *
+				4 * (size_t)pass->gpt->width);
+}
+
 static void run_layer_backward(const struct pass *pass, int layer)
 {
-	void *normed = get_scratch(pass, GPT_NORMED);
 	void *branch = get_scratch(pass, GPT_BRANCH);
 	void *dx = get_scratch(pass, GPT_DX);
 	void *wide = get_scratch(pass, GPT_WIDE);
-	void *gelu = get_scratch(pass, GPT_GELU);
-	void *pre = get_kept(pass, layer, GPT_PRE);
 
-	pass->run->gelu(pass->device, pre, gelu, (size_t)pass->rows * 4 *
-			(size_t)pass->gpt->width);
-	multiply_backward(pass, layer, GPT_SHRINK, 4, 1, gelu, NULL, dx, wide);
-	normalize(pass, layer, GPT_NORM_2, NULL);
-	multiply_backward(pass, layer, GPT_FC, 1, 4, normed, pre, wide, branch);
+	activate_again(pass, layer);
+	multiply_backward(pass, layer, GPT_SHRINK, 4, 1,
+			  get_active(pass, layer),
+			  get_kept(pass, layer, GPT_PRE), dx, wide);
+	normalize_again(pass, layer, GPT_NORM_2);
+	multiply_backward(pass, layer, GPT_FC, 1, 4,
+			  get_normed(pass, layer, GPT_NORM_2), NULL, wide,
+			  branch);
 	normalize_backward(pass, layer, GPT_NORM_2);
 	multiply_backward(pass, layer, GPT_PROJECT, 1, 1,
 			  get_kept(pass, layer, GPT_HEADS_OUT), NULL, dx,
 			  branch);
 	attend_heads_backward(pass, layer);
-	normalize(pass, layer, GPT_NORM_1, NULL);
-	multiply_backward(pass, layer, GPT_QKV, 1, 3, normed, NULL, wide,
+	normalize_again(pass, layer, GPT_NORM_1);
+	multiply_backward(pass, layer, GPT_QKV, 1, 3,
+			  get_normed(pass, layer, GPT_NORM_1), NULL, wide,
 			  branch);
 	normalize_backward(pass, layer, GPT_NORM_1);
 }
@@ -312,7 +346,7 @@ void gpt_compute_logits(const struct model *model, struct device *device,
 	pass.run->matmul(device, &(struct op_matmul){
 		.rows = pass.rows, .in = pass.gpt->width,
 		.out = pass.gpt->vocab,
-		.x = get_scratch(&pass, GPT_NORMED),
+		.x = get_normed(&pass, pass.gpt->layers, GPT_NORM_1),
 		.weight = get_weight(&pass, GPT_TOKENS), .y = logits
 	});
 }

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The backward pass of causal attention of 16-bit values, as by Dao 2023
+ * (FlashAttention-2), but without atomics: with p the probabilities, and
+ * ds = p * (dout v^T - delta), where delta = rowsum(dout * out),
+ *
+ *	dv = p^T dout, dk = ds^T q * scale, dq = ds k * scale
+ *
+ * One launch sums up delta. One has a block for each tile of keys, which goes
+ * over the queries, and one a block for each tile of queries, which goes over
+ * the keys: scores are computed twice, 7 products of tiles instead of 5. In
+ * return each sum is formed in one order, and nothing of fp32 is written and
+ * read again but delta.
+ *
+ * In both a block has its own rows, of two tensors, for as long as it lives:
+ * k and v, or q and dout. The others pass by in steps, in two rooms of shared
+ * memory, of which one is filled while the other is worked on.
+ */
+#include "cuda/attention.h"
+
+enum { THREADS = 128, WARPS = THREADS / 32 };
+
+/* A warp has 16 M of its block's OWN rows; STEP rows pass by at a time. */
+template <int D> struct backward_tile {
+	enum { M = D > 64 ? 1 : 2, OWN = 16 * M * WARPS, STEP = 32,
+	       OWN_ROOM = 2 * OWN * ROW<D>, ROOM = 2 * STEP * ROW<D> };
+};
+
+/* Of a query: its lse in powers of 2, and its delta. */
+struct alignas(8) query_terms {
+	float lse, delta;
+};
+
+/* Rows of terms of a head: an even number, for copies of two rows. */
+__host__ __device__ inline int count_terms(int context)
+{
+	return context + context % 2;
+}
+
+/* Where those of a head begin. */
+__device__ inline query_terms *find_terms(const op_attention_backward &op,
+					  const attention_task &task)
+{
+	return (query_terms *)op.work +
+	       (size_t)task.head * count_terms(op.context);
+}
+
+/* The terms of all queries: D / 8 threads a row, 8 values each. */
+template <class T, int D>
+__global__ void __launch_bounds__(THREADS)
+terms_kernel(op_attention_backward op)
+{
+	int i = (int)blockIdx.x * THREADS + threadIdx.x;
+	int row = i / (D / 8), lane = i % (D / 8);
+	attention_task task = find_task<D>(op.context, op.heads);
+	size_t at = (task.begin + row) * op.width + task.column + 8 * lane;
+	query_terms terms = { 0, 0 };
+
+	if (row < op.context) {
+		pack<T, 8> x = load_pack<8>((const T *)op.out + at);
+		pack<T, 8> y = load_pack<8>((const T *)op.dout + at);
+
+#pragma unroll
+		for (int j = 0; j < 8; j++)
+			terms.delta += widen(x.at[j]) * widen(y.at[j]);
+		terms.lse = LOG2E *
+			op.lse[(size_t)task.head * op.context + row];
+	}
+#pragma unroll
+	for (int offset = D / 16; offset > 0; offset >>= 1)
+		terms.delta += __shfl_xor_sync(~0u, terms.delta, offset);
+	if (lane == 0 && row < count_terms(op.context))
+		find_terms(op, task)[row] = terms;
+}
+
+/* Where what a block reads of its head begins. */
+template <class T> struct backward_head {
+	const T *q, *k, *v, *dout;
+	const query_terms *terms;
+	T *dq;
+	size_t stride;
+
+	__device__ backward_head(const op_attention_backward &op,
+				 const attention_task &task)
+	{
+		size_t at = task.begin * 3 * op.width + task.column;
+
+		stride = 3 * (size_t)op.width;
+		q = (const T *)op.qkv + at;
+		k = q + op.width;
+		v = k + op.width;
+		dq = (T *)op.dqkv + at;
+		dout = (const T *)op.dout + task.begin * op.width +
+		       task.column;
+		terms = find_terms(op, task);
+	}
+};
+
+template <int M, int N>
+__device__ inline void set_all(float (&c)[M][N], float x)
+{
+#pragma unroll
+	for (int i = 0; i < M * N; i++)
+		c[i / N][i % N] = x;
+}
+
+/* Begin to copy the terms of STEP queries, two at a time. */
+template <int STEP>
+__device__ inline void fetch_terms(query_terms *to, const query_terms *from,
+				   int first, int end)
+{
+	int row = (int)threadIdx.x * 2;
+
+	if (row < STEP)
+		cp_async16(to + row, from + first + row, first + row < end);
+}
+
+/* A score becomes a probability, and the probability's gradient the score's. */
+__device__ inline void find_gradient(float &s, float &dp, float scale,
+				     const query_terms &query)
+{
+	s = exp2_approx(s * scale - query.lse);
+	dp = s * (dp - query.delta);
+}
+
+/*
+ * What STEP queries add to the gradients of a warp's keys: the products are
+ * transposed, so that rows are keys.
+ */
+template <class T, int D, int M, int STEP>
+__device__ inline void add_queries(float (&dk)[M][D / 8][4],
+				   float (&dv)[M][D / 8][4], const T *k,
+				   const T *v, const T *q, const T *dout,
+				   const query_terms *terms, int key,
+				   int first)
+{
+	int lane = threadIdx.x % 32;
+	float s[M][STEP / 8][4], ds[M][STEP / 8][4];
+	uint32_t left[STEP / 16][M][4];
+
+	multiply_tiles<D, M, STEP>(s, k, q);
+	multiply_tiles<D, M, STEP>(ds, v, dout);
+	if (key + 16 * M - 1 > first)
+		hide_later<false>(s, key + lane / 4, first + lane % 4 * 2);
+#pragma unroll
+	for (int n = 0; n < STEP / 8; n++) {
+		pack<query_terms, 2> pair =
+			load_pack<2>(terms + 8 * n + lane % 4 * 2);
+
+#pragma unroll
+		for (int i = 0; i < 4 * M; i++)
+			find_gradient(s[i / 4][n][i % 4], ds[i / 4][n][i % 4],
+				      LOG2E / sqrtf((float)D), pair.at[i % 2]);
+	}
+	pack_left<M, STEP>(left, s, T());
+	multiply_columns<D, M, STEP>(dv, left, dout);
+	pack_left<M, STEP>(left, ds, T());
+	multiply_columns<D, M, STEP>(dk, left, q);
+}
+
+template <class T, int D>
+__global__ void __launch_bounds__(THREADS, 2)
+dkv_kernel(op_attention_backward op)
+{
+	typedef backward_tile<D> tile;
+	constexpr int M = tile::M, OWN = tile::OWN, STEP = tile::STEP;
+	attention_task task = find_task<D>(op.context, op.heads);
+	backward_head<T> head(op, task);
+	int begin = (int)blockIdx.x * OWN, own = find_warp() * 16 * M;
+	T *k = (T *)dynamic_shared(), *v = k + OWN * ROW<D>;
+	T *rooms = k + tile::OWN_ROOM;
+	query_terms *terms = (query_terms *)(rooms + 2 * tile::ROOM);
+	float dk[M][D / 8][4] = {}, dv[M][D / 8][4] = {}, factor[M][2];
+
+	auto fetch_queries = [&](int query) {
+		int room = query / STEP % 2;
+		T *to = rooms + room * tile::ROOM;
+
+		fetch_rows<D, STEP, THREADS>(to, head.q, head.stride, query,
+					     op.context);
+		fetch_rows<D, STEP, THREADS>(to + STEP * ROW<D>, head.dout,
+					     op.width, query, op.context);
+		fetch_terms<STEP>(terms + room * STEP, head.terms, query,
+				  op.context);
+		cp_async_commit();
+	};
+
+	fetch_rows<D, OWN, THREADS>(k, head.k, head.stride, begin, op.context);
+	fetch_rows<D, OWN, THREADS>(v, head.v, head.stride, begin, op.context);
+	fetch_queries(begin);
+	for (int query = begin; query < op.context; query += STEP) {
+		int room = query / STEP % 2;
+		const T *q = rooms + room * tile::ROOM;
+
+		cp_async_wait<0>();
+		__syncthreads();
+		if (query + STEP < op.context)
+			fetch_queries(query + STEP);
+		if (begin + own < query + STEP)
+			add_queries<T, D, M, STEP>(dk, dv, k + own * ROW<D>,
+				v + own * ROW<D>, q, q + STEP * ROW<D>,
+				terms + room * STEP, begin + own, query);
+	}
+	__syncthreads();
+	set_all(factor, 1 / sqrtf((float)D));
+	store_rows<D, M>(k + own * ROW<D>, dk, factor, head.dq + op.width,
+			 head.stride, begin + own, op.context);
+	set_all(factor, 1);
+	store_rows<D, M>(v + own * ROW<D>, dv, factor, head.dq + 2 * op.width,
+			 head.stride, begin + own, op.context);
+}
+
+/* What STEP keys add to the gradient of a warp's queries. */
+template <class T, int D, int M, int STEP>
+__device__ inline void add_keys(float (&dq)[M][D / 8][4],
+				const uint32_t (&q)[D / 16][M][4],
+				const uint32_t (&dout)[D / 16][M][4],
+				const T *k, const T *v,
+				const query_terms (&terms)[M][2], int query,
+				int first)
+{
+	int lane = threadIdx.x % 32;
+	float s[M][STEP / 8][4], ds[M][STEP / 8][4];
+	uint32_t left[STEP / 16][M][4];
+
+	multiply_held<D, M, STEP>(s, q, k);
+	multiply_held<D, M, STEP>(ds, dout, v);
+	if (first + STEP - 1 > query)
+		hide_later<true>(s, query + lane / 4, first + lane % 4 * 2);
+#pragma unroll
+	for (int m = 0; m < M; m++)
+#pragma unroll
+		for (int i = 0; i < STEP / 2; i++)
+			find_gradient(s[m][i / 4][i % 4], ds[m][i / 4][i % 4],
+				      LOG2E / sqrtf((float)D),
+				      terms[m][i % 4 / 2]);
+	pack_left<M, STEP>(left, ds, T());
+	multiply_columns<D, M, STEP>(dq, left, k);
+}
+
+template <class T, int D>
+__global__ void __launch_bounds__(THREADS, 2)
+dq_kernel(op_attention_backward op)
+{
+	typedef backward_tile<D> tile;
+	constexpr int M = tile::M, OWN = tile::OWN, STEP = tile::STEP;
+	attention_task task = find_task<D>(op.context, op.heads);
+	backward_head<T> head(op, task);
+	int begin = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+	int own = find_warp() * 16 * M, query = begin + own;
+	int end = min(begin + OWN, op.context);
+	T *q = (T *)dynamic_shared(), *dout = q + OWN * ROW<D>;
+	T *rooms = q + tile::OWN_ROOM;
+	float dq[M][D / 8][4] = {}, factor[M][2];
+	uint32_t left[2][D / 16][M][4];		/* q and dout */
+	query_terms terms[M][2];
+
+	auto fetch_keys = [&](int key) {
+		T *to = rooms + key / STEP % 2 * tile::ROOM;
+
+		fetch_rows<D, STEP, THREADS>(to, head.k, head.stride, key,
+					     op.context);
+		fetch_rows<D, STEP, THREADS>(to + STEP * ROW<D>, head.v,
+					     head.stride, key, op.context);
+		cp_async_commit();
+	};
+
+	fetch_rows<D, OWN, THREADS>(q, head.q, head.stride, begin, op.context);
+	fetch_rows<D, OWN, THREADS>(dout, head.dout, op.width, begin,
+				    op.context);
+	fetch_keys(0);
+#pragma unroll
+	for (int i = 0; i < 2 * M; i++) {
+		int row = query + (int)threadIdx.x % 32 / 4 + 8 * i;
+
+		terms[i / 2][i % 2] = row < op.context ? head.terms[row] :
+							 query_terms{ 0, 0 };
+	}
+	cp_async_wait<0>();
+	__syncthreads();
+	load_rows<D, M>(left[0], q + own * ROW<D>);
+	load_rows<D, M>(left[1], dout + own * ROW<D>);
+	for (int key = 0; key < end; key += STEP) {
+		const T *k = rooms + key / STEP % 2 * tile::ROOM;
+
+		cp_async_wait<0>();
+		__syncthreads();
+		if (key + STEP < end)
+			fetch_keys(key + STEP);
+		if (key < query + 16 * M)
+			add_keys<T, D, M, STEP>(dq, left[0], left[1], k,
+						k + STEP * ROW<D>, terms,
+						query, key);
+	}
+	__syncthreads();
+	set_all(factor, 1 / sqrtf((float)D));
+	store_rows<D, M>(q + own * ROW<D>, dq, factor, head.dq, head.stride,
+			 query, op.context);
+}
+
+template <class T, int D>
+static cudaError_t backward(cudaStream_t stream,
+			    const op_attention_backward *op)
+{
+	typedef backward_tile<D> tile;
+	int threads = count_terms(op->context) * (D / 8);
+	dim3 tiles((op->context + tile::OWN - 1) / tile::OWN, op->heads,
+		   op->sequences);
+	dim3 parts((threads + THREADS - 1) / THREADS, op->heads,
+		   op->sequences);
+	size_t shared = (tile::OWN_ROOM + 2 * tile::ROOM) * sizeof(T);
+	size_t terms = 2 * tile::STEP * sizeof(query_terms);
+	cudaError_t error = launch(stream, parts, THREADS, 0,
+				   terms_kernel<T, D>, *op);
+
+	if (!error)
+		error = launch_attention(stream, dkv_kernel<T, D>, tiles,
+					 THREADS, shared + terms, *op);
+	if (!error)
+		error = launch_attention(stream, dq_kernel<T, D>, tiles,
+					 THREADS, shared, *op);
+	return error;
+}
+
+template <class T>
+static cudaError_t backward_of(cudaStream_t stream,
+			       const op_attention_backward *op)
+{
+	switch (op->width / op->heads) {
+	case 16: return backward<T, 16>(stream, op);
+	case 32: return backward<T, 32>(stream, op);
+	case 64: return backward<T, 64>(stream, op);
+	default: return backward<T, 128>(stream, op);
+	}
+}
+
+void cuda_attention_backward(struct device *device,
+			     const struct op_attention_backward *op)
+{
+	cudaStream_t stream = cuda_stream(device, QUEUE_COMPUTE);
+	cudaError_t error;
+
+	if (!attention_is_fast(device->type, op->sequences, op->heads,
+			       op->width))
+		error = attention_backward_plain(stream, device->type, op);
+	else if (device->type == DEVICE_BF16)
+		error = backward_of<__nv_bfloat16>(stream, op);
+	else
+		error = backward_of<__half>(stream, op);
+	cuda_check(device, error, "attention's backward pass");
+}
+
+size_t cuda_count_attention_work(const struct device_shape *shape)
+{
+	size_t heads = (size_t)(shape->rows / shape->context) * shape->heads;
+
+	return heads * count_terms(shape->context) * sizeof(query_terms);
+}

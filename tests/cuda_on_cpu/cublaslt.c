@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cuBLASLt for a trainer: products of fp32, bf16 and fp16 in streams. It takes
+ * what NVIDIA's documentation lists ("cublasLtMatmul", the table of types, and
+ * the comments of cublasLt.h), and refuses the rest with a line on stderr: the
+ * real one may do anything then.
+ *
+ *   EMU_EPILOGUES=no   the heuristic offers no epilogue
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../fakes/fake_stream.h"
+#include "cublaslt.h"
+
+#define OK CUBLAS_STATUS_SUCCESS
+#define INVALID CUBLAS_STATUS_INVALID_VALUE
+#define UNSUPPORTED CUBLAS_STATUS_NOT_SUPPORTED
+
+enum { WORKSPACE = 64 << 10, ALGORITHM = 0x616c676f };
+
+struct preference {
+	uint64_t workspace, implementations;
+	uint32_t alignment[4], schemes, search;
+	float waves;
+};
+
+/* What the opaque algorithm holds: for which problem it is. */
+struct algorithm {
+	uint32_t magic, alignment[4], workspace;
+	uint64_t problem;
+};
+
+_Static_assert(sizeof(struct lt_desc) <= sizeof(cublasLtMatmulDescOpaque_t) &&
+	       sizeof(struct lt_layout) <=
+	       sizeof(cublasLtMatrixLayoutOpaque_t) &&
+	       sizeof(struct preference) <=
+	       sizeof(cublasLtMatmulPreferenceOpaque_t) &&
+	       sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t),
+	       "what is opaque has room");
+
+/* ---- attributes */
+
+struct attribute {
+	int name;
+	size_t offset, size;
+};
+
+#define DESC(name, member) { CUBLASLT_MATMUL_DESC_##name, \
+	offsetof(struct lt_desc, member), sizeof(((struct lt_desc *)0)->member) }
+static const struct attribute of_desc[] = {
+	DESC(COMPUTE_TYPE, compute), DESC(SCALE_TYPE, scale),
+	DESC(POINTER_MODE, pointer_mode), DESC(TRANSA, transpose_a),
+	DESC(TRANSB, transpose_b), DESC(EPILOGUE, epilogue),
+	DESC(BIAS_POINTER, bias), DESC(BIAS_DATA_TYPE, bias_type),
+	DESC(EPILOGUE_AUX_POINTER, aux), DESC(EPILOGUE_AUX_LD, aux_ld),
+	DESC(EPILOGUE_AUX_DATA_TYPE, aux_type), { -1, 0, 0 }
+};
+
+#define LAYOUT(name, member) { CUBLASLT_MATRIX_LAYOUT_##name, \
+	offsetof(struct lt_layout, member), \
+	sizeof(((struct lt_layout *)0)->member) }
+static const struct attribute of_layout[] = {
+	LAYOUT(TYPE, type), LAYOUT(ORDER, order), LAYOUT(ROWS, rows),
+	LAYOUT(COLS, cols), LAYOUT(LD, ld), LAYOUT(BATCH_COUNT, batch),
+	{ -1, 0, 0 }
+};
+
+#define PREF(name, member) { CUBLASLT_MATMUL_PREF_##name, \
+	offsetof(struct preference, member), \
+	sizeof(((struct preference *)0)->member) }
+static const struct attribute of_preference[] = {
+	PREF(SEARCH_MODE, search), PREF(MAX_WORKSPACE_BYTES, workspace),
+	PREF(REDUCTION_SCHEME_MASK, schemes),
+	PREF(MIN_ALIGNMENT_A_BYTES, alignment[0]),
+	PREF(MIN_ALIGNMENT_B_BYTES, alignment[1]),
+	PREF(MIN_ALIGNMENT_C_BYTES, alignment[2]),
+	PREF(MIN_ALIGNMENT_D_BYTES, alignment[3]),
+	PREF(MAX_WAVES_COUNT, waves), PREF(IMPL_MASK, implementations),
+	{ -1, 0, 0 }
+};
+
+static const struct attribute *find(const struct attribute *list, int name)
+{
+	while (list->name >= 0 && list->name != name)
+		list++;
+	return list->name >= 0 ? list : NULL;
+}
+
+static cublasStatus_t set(void *object, const struct attribute *list, int name,
+			  const void *value, size_t size)
+{
+	const struct attribute *a = find(list, name);
+
+	if (!a)
+		return UNSUPPORTED;
+	if (!value || size != a->size)
+		return INVALID;
+	memcpy((char *)object + a->offset, value, size);
+	return OK;
+}
+
+static cublasStatus_t get(const void *object, const struct attribute *list,
+			  int name, void *value, size_t size, size_t *written)
+{
+	const struct attribute *a = find(list, name);
+
+	if (!a)
+		return UNSUPPORTED;
+	if (written)
+		*written = a->size;
+	if (!value || size < a->size)
+		return INVALID;
+	memcpy(value, (const char *)object + a->offset, a->size);
+	return OK;
+}
+
+/* ---- descriptors */
+
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc,
+		size_t size, cublasComputeType_t compute, cudaDataType_t scale)
+{
+	struct lt_desc made = {
+		.compute = compute, .scale = scale,
+		.bias_type = (cudaDataType_t)-1,
+		.aux_type = (cudaDataType_t)-1,
+		.epilogue = CUBLASLT_EPILOGUE_DEFAULT,
+	};
+
+	if (size < sizeof(made))
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	memcpy(desc, &made, sizeof(made));
+	return OK;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc,
+		cublasComputeType_t compute, cudaDataType_t scale)
+{
+	*desc = calloc(1, sizeof(**desc));
+	return cublasLtMatmulDescInit_internal(*desc, sizeof(**desc), compute,
+					       scale);
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
+{
+	free(desc);
+	return OK;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+		cublasLtMatmulDescAttributes_t name, const void *value,
+		size_t size)
+{
+	return set(desc, of_desc, name, value, size);
+}
+
+cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t desc,
+		cublasLtMatmulDescAttributes_t name, void *value, size_t size,
+		size_t *written)
+{
+	return get(desc, of_desc, name, value, size, written);
+}
+
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout,
+		size_t size, cudaDataType type, uint64_t rows, uint64_t cols,
+		int64_t ld)
+{
+	struct lt_layout made = { .type = type,
+		.order = CUBLASLT_ORDER_COL, .batch = 1, .rows = rows,
+		.cols = cols, .ld = ld };
+
+	if (size < sizeof(made))
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	memcpy(layout, &made, sizeof(made));
+	return OK;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
+		cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
+{
+	*layout = calloc(1, sizeof(**layout));
+	return cublasLtMatrixLayoutInit_internal(*layout, sizeof(**layout),
+						 type, rows, cols, ld);
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+	free(layout);
+	return OK;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+		cublasLtMatrixLayoutAttribute_t name, const void *value,
+		size_t size)
+{
+	return set(layout, of_layout, name, value, size);
+}
+
+cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
+		cublasLtMatrixLayoutAttribute_t name, void *value, size_t size,
+		size_t *written)
+{
+	return get(layout, of_layout, name, value, size, written);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(
+		cublasLtMatmulPreference_t preference, size_t size)
+{
+	struct preference made = { .implementations = UINT64_MAX,
+		.alignment = { 256, 256, 256, 256 },
+		.schemes = CUBLASLT_REDUCTION_SCHEME_MASK };
+
+	if (size < sizeof(made))
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	memcpy(preference, &made, sizeof(made));
+	return OK;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p)
+{
+	*p = calloc(1, sizeof(**p));
+	return cublasLtMatmulPreferenceInit_internal(*p, sizeof(**p));
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
+{
+	free(p);
+	return OK;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
+		cublasLtMatmulPreference_t p,
+		cublasLtMatmulPreferenceAttributes_t name, const void *value,
+		size_t size)
+{
+	return set(p, of_preference, name, value, size);
+}
+
+/* ---- what is refused */
+
+static bool is_epilogue(uint32_t epilogue)
+{
+	switch (epilogue) {
+	case CUBLASLT_EPILOGUE_DEFAULT:
+	case CUBLASLT_EPILOGUE_BIAS:
+	case CUBLASLT_EPILOGUE_GELU:
+	case CUBLASLT_EPILOGUE_GELU_AUX:
+	case CUBLASLT_EPILOGUE_GELU_BIAS:
+	case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+	case CUBLASLT_EPILOGUE_DGELU:
+	case CUBLASLT_EPILOGUE_DGELU_BGRAD:
+	case CUBLASLT_EPILOGUE_BGRADA:
+	case CUBLASLT_EPILOGUE_BGRADB:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool are_types(const struct lt_product *p)
+{
+	cudaDataType_t in = p->layout_a.type, out = p->layout_d.type;
+
+	return (in == CUDA_R_32F || in == CUDA_R_16F || in == CUDA_R_16BF) &&
+		p->layout_b.type == in && (out == in || out == CUDA_R_32F) &&
+		p->layout_c.type == out && p->desc.scale == CUDA_R_32F &&
+		(p->desc.compute == CUBLAS_COMPUTE_32F ||
+		 p->desc.compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
+		 (p->desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32 &&
+		  in == CUDA_R_32F));
+}
+
+static bool is_layout(const struct lt_layout *l)
+{
+	return l->order == CUBLASLT_ORDER_COL && l->batch == 1 && l->rows > 0 &&
+		l->cols > 0 && l->ld >= (int64_t)l->rows;
+}
+
+static const char *check_epilogue(const struct lt_product *p)
+{
+	const struct lt_desc *desc = &p->desc;
+
+	if (!is_epilogue(desc->epilogue))
+		return "this epilogue is not offered";
+	if (desc->epilogue == CUBLASLT_EPILOGUE_DEFAULT)
+		return NULL;
+	if (lt_bias_type(p) != p->layout_d.type)
+		return "a bias is of the type of D";
+	if ((uintptr_t)desc->bias % 16)
+		return "a bias is to be at a multiple of 16 bytes";
+	if (!(desc->epilogue & 128))
+		return NULL;
+	if ((int)desc->aux_type >= 0 && desc->aux_type != p->layout_d.type)
+		return "what is auxiliary is of the type of D";
+	if ((uintptr_t)desc->aux % 16)
+		return "what is auxiliary is to be at a multiple of 16 bytes";
+	if (desc->aux_ld % 8 || desc->aux_ld < (int64_t)p->layout_d.rows)
+		return "the leading dimension of what is auxiliary is to be a "
+			"multiple of 8 and not below the rows of D";
+	return NULL;
+}
+
+/* Why it is refused; NULL: it is not. */
+static const char *check(const struct lt_product *p)
+{
+	const struct lt_layout *b = &p->layout_b, *d = &p->layout_d;
+	bool plain = p->desc.transpose_b == CUBLAS_OP_N;
+
+	if (!are_types(p))
+		return "these types are not listed";
+	if (!is_layout(&p->layout_a) || !is_layout(b) ||
+	    !is_layout(&p->layout_c) || !is_layout(d))
+		return "a layout is empty, by rows, or has a leading "
+			"dimension below its rows";
+	if (lt_m(p) != d->rows || lt_k(p) != (plain ? b->rows : b->cols) ||
+	    d->cols != (plain ? b->cols : b->rows) ||
+	    p->layout_c.rows != d->rows || p->layout_c.cols != d->cols)
+		return "the shapes do not fit";
+	if (p->desc.pointer_mode != CUBLASLT_POINTER_MODE_HOST)
+		return "alpha and beta are the host's here";
+	return check_epilogue(p);
+}
+
+static struct lt_product collect(cublasLtMatmulDesc_t desc,
+		cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+		cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d)
+{
+	return (struct lt_product){
+		.desc = *(const struct lt_desc *)(void *)desc,
+		.layout_a = *(const struct lt_layout *)(void *)a,
+		.layout_b = *(const struct lt_layout *)(void *)b,
+		.layout_c = *(const struct lt_layout *)(void *)c,
+		.layout_d = *(const struct lt_layout *)(void *)d,
+	};
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x9e3779b97f4a7c15u ^ hash >> 29;
+}
+
+static uint64_t hash_layout(uint64_t hash, const struct lt_layout *l)
+{
+	return mix(mix(mix(mix(hash, l->type), l->rows), l->cols),
+		   (uint64_t)l->ld);
+}
+
+/* An algorithm is for a problem's types, shapes and epilogue. */
+static uint64_t identify(const struct lt_product *p)
+{
+	uint64_t hash = mix(p->desc.epilogue, (uint64_t)p->desc.transpose_a * 2
+			    + (uint64_t)p->desc.transpose_b);
+
+	hash = mix(hash, (uint64_t)p->desc.compute);
+	return hash_layout(hash_layout(hash_layout(hash_layout(hash,
+		&p->layout_a), &p->layout_b), &p->layout_c), &p->layout_d);
+}
+
+static cublasStatus_t refuse(const char *why)
+{
+	fprintf(stderr, "cuda_on_cpu: cublasLtMatmul is refused: %s\n", why);
+	return INVALID;
+}
+
+/* ---- algorithms and products */
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+	*handle = calloc(1, 64);
+	return OK;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+	free(handle);
+	return OK;
+}
+
+size_t cublasLtGetVersion(void)
+{
+	return CUBLAS_VERSION;
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+	return status == OK ? "CUBLAS_STATUS_SUCCESS" : status == INVALID ?
+		"CUBLAS_STATUS_INVALID_VALUE" : status == UNSUPPORTED ?
+		"CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_OTHER";
+}
+
+const char *cublasLtGetStatusName(cublasStatus_t status)
+{
+	return cublasLtGetStatusString(status);
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
+		cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+		cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+		cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t p,
+		int want, cublasLtMatmulHeuristicResult_t *results, int *found)
+{
+	struct lt_product product = collect(desc, a, b, c, d);
+	const struct preference *preference = (void *)p;
+	struct algorithm algorithm = { .magic = ALGORITHM };
+	const char *epilogues = getenv("EMU_EPILOGUES");
+
+	*found = 0;
+	if (!handle || want < 1)
+		return INVALID;
+	if (check(&product) || (epilogues && strcmp(epilogues, "no") == 0 &&
+				product.desc.epilogue !=
+				CUBLASLT_EPILOGUE_DEFAULT))
+		return UNSUPPORTED;
+	algorithm.problem = identify(&product);
+	algorithm.workspace = preference->workspace >= WORKSPACE ? WORKSPACE :
+		0;
+	memcpy(algorithm.alignment, preference->alignment,
+	       sizeof(algorithm.alignment));
+	memset(results, 0, sizeof(*results));
+	memcpy(&results->algo, &algorithm, sizeof(algorithm));
+	results->workspaceSize = algorithm.workspace;
+	results->wavesCount = 1;
+	*found = 1;
+	return OK;
+}
+
+/* Nothing is split over k. */
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(
+		const cublasLtMatmulAlgo_t *algorithm,
+		cublasLtMatmulAlgoConfigAttributes_t name, void *value,
+		size_t size, size_t *written)
+{
+	(void)algorithm;
+	memset(value, 0, size);
+	if (name == CUBLASLT_ALGO_CONFIG_SPLITK_NUM && size >= 4)
+		memcpy(value, &(uint32_t){ 1 }, 4);
+	if (written)
+		*written = size;
+	return OK;
+}
+
+static const char *check_algorithm(const struct lt_product *p,
+				   const struct algorithm *algorithm)
+{
+	const void *pointers[] = { p->a, p->b, p->beta != 0 ? p->c : NULL,
+		p->d };
+
+	if (algorithm->magic != ALGORITHM ||
+	    algorithm->problem != identify(p))
+		return "the algorithm is for another problem";
+	if (p->workspace_bytes < algorithm->workspace)
+		return "the algorithm needs more workspace";
+	if ((uintptr_t)p->workspace % 256 && algorithm->workspace)
+		return "the workspace is to be at a multiple of 256 bytes";
+	for (int i = 0; i < 4; i++)
+		if ((uintptr_t)pointers[i] % algorithm->alignment[i])
+			return "a matrix is not as aligned as the heuristic "
+				"was told (MIN_ALIGNMENT, 256 unless set)";
+	return NULL;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
+		cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
+		cublasLtMatrixLayout_t layout_a, const void *b,
+		cublasLtMatrixLayout_t layout_b, const void *beta,
+		const void *c, cublasLtMatrixLayout_t layout_c, void *d,
+		cublasLtMatrixLayout_t layout_d,
+		const cublasLtMatmulAlgo_t *algo, void *workspace,
+		size_t workspace_bytes, cudaStream_t stream)
+{
+	struct fake_stream *fake = fake_stream_of(stream);
+	struct lt_product *p = malloc(sizeof(*p)), all = collect(desc,
+		layout_a, layout_b, layout_c, layout_d);
+	struct algorithm algorithm;
+	const char *why;
+
+	*p = all;
+	p->a = a;
+	p->b = b;
+	p->c = c;
+	p->d = d;
+	p->alpha = *(const float *)alpha;
+	p->beta = *(const float *)beta;
+	p->workspace = workspace;
+	p->workspace_bytes = workspace_bytes;
+	why = !handle || !fake ? "it is not asked for in a stream" : check(p);
+	if (!why && ((p->desc.epilogue & 128 && !p->desc.aux) ||
+		     (p->desc.epilogue & (CUBLASLT_EPILOGUE_BIAS | 16 | 256 |
+					  512) && !p->desc.bias)))
+		why = "the epilogue's pointer is missing";
+	if (!why && c == d && p->layout_c.ld != p->layout_d.ld)
+		why = "C and D are at one place with two leading dimensions";
+	if (!why && algo) {
+		memcpy(&algorithm, algo, sizeof(algorithm));
+		why = check_algorithm(p, &algorithm);
+		p->workspace_bytes = algorithm.workspace;
+	} else {
+		p->workspace_bytes = 0;
+	}
+	if (why) {
+		free(p);
+		return refuse(why);
+	}
+	p->touch = fake->touch;
+	fake->enqueue(stream, "cublasLtMatmul", lt_run, p);
+	return OK;
+}

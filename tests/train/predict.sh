@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables of run, which sources this
+# What GPUs can do and a step should take, by obj/tests/train/predict.
+
+test_predict()
+{
+	program predict
+	# As nvidia-smi prints them, and as people say
+	while IFS=: read -r name wanted; do
+		equal "'$name' is $wanted" "$wanted" "$("$program" find "$name")"
+	done <<-END
+	NVIDIA A100-SXM4-80GB:A100
+	NVIDIA A100-SXM4-40GB:A100-40GB
+	NVIDIA A100 80GB PCIe:A100-PCIe
+	NVIDIA H100 80GB HBM3:H100
+	NVIDIA H100 PCIe:H100-PCIe
+	NVIDIA H200:H200
+	NVIDIA B200:B200
+	NVIDIA L40S:L40S
+	NVIDIA GeForce RTX 4090:RTX4090
+	h100:H100
+	NVIDIA GeForce GTX 1080:unknown
+	A10:unknown
+	END
+	# GPT-2's 124,439,808 parameters but 1024 x 768 positions, 6 each; and
+	# 6 x 12 x 1024 x 768
+	equal 'the FLOP of a token of 124M' $((6 * 123653376 + 56623104)) \
+		"$("$program" flops 12 768 1024 50257 1)"
+	"$program" step H100 1 >rows
+	# 6 x 32768 x 768 x 3072 FLOP by 0.65 x 989.4e12 a second
+	equal 'a product that its FLOP limit' \
+		'24 463856467968 7.212708e-04' \
+		"$(sed -n 's/^product up: //p' rows | cut -d ' ' -f 1,2,4)"
+	# Read and written: 32768 x 50257 values of 2 bytes, three times, by
+	# 0.8 x 3.35e12 a second
+	equal 'an operator that memory limits' \
+		'2 0 9880928256 3.686914e-03' \
+		"$(sed -n 's/^cross entropy: //p' rows)"
+	# Gradient and copy of 2 bytes, three fp32 values read and written; once
+	equal 'the update' "1 0 $((124439808 * 28))" \
+		"$(sed -n 's/^optimizer: //p' rows | cut -d ' ' -f 1-3)"
+	equal 'a step is the sum of its rows' \
+		"$(awk '/^all/ { next } { sub(/.*: /, "")
+			sum += $1 * $4 } END { printf "%.5f\n", sum }' rows)" \
+		"$(sed -n 's/^all: //p' rows | awk '{ printf "%.5f\n", $1 }')"
+	equal 'fp32 has no tensor cores: 66.9e12' 1.066705e-02 \
+		"$("$program" step H100 0 | sed -n 's/^product up: .* //p')"
+}
