@@ -82,8 +82,8 @@ static void notice_launch(struct ddp_sieve *sieve, const char *line)
 }
 
 /*
- * "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with ..."; and, where
- * slurmstepd could not start it, "srun: error: task 3 launch failed: ...".
+ * "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with ..."; and,
+ * where slurmstepd could not start it, "srun: error: task 3 launch failed: ...".
  */
 static void notice_failure(struct ddp_sieve *sieve, const char *line)
 {
