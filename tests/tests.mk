@@ -120,7 +120,7 @@ EMU_INCLUDE = -I. -I$(TRAIN_DIR) -I$(TRAIN_DIR)/cuda -I$(EMU_DIR) \
 EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
 	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@
 EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas
-EMU_CHECK = -O1 -fsanitize=thread,alignment
+EMU_CHECK = -O1 -fsanitize=thread,alignment -fno-threadsafe-statics
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
 	$(call quiet,CXX) $(EMU_CXX) -O2 $<
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.c config.mak
@@ -145,10 +145,12 @@ obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
 	$(EMU_LINK) -shared -Wl,--version-script=$(EMU_MAP) -Wl,-z,defs \
 		-Wl,-z,nodelete -ldl -lm -pthread
 
-# One mistake a kernel, and the programs that make them
+# The emulator's own tests: kernels in the program itself
 obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak
 	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
-obj/tests/cuda/bugs: obj/tests/cuda/bugs.o $(EMU_OBJ)
+obj/tests/cuda/bugs obj/tests/cuda/right \
+obj/tests/cuda/exchange: obj/tests/cuda/%: \
+		obj/tests/cuda/%.o $(EMU_OBJ)
 	$(EMU_LINK) -ldl -lm -pthread
 
 # A fuzz target is a source file of tests/fuzz. Here is what it is compiled with
