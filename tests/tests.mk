@@ -146,10 +146,12 @@ obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
 		-Wl,-z,nodelete -ldl -lm -pthread
 
 # The emulator's own tests: kernels in the program itself
+obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
 obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak
 	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
 obj/tests/cuda/bugs obj/tests/cuda/right \
-obj/tests/cuda/exchange: obj/tests/cuda/%: \
+obj/tests/cuda/exchange obj/tests/cuda/products: obj/tests/cuda/%: \
 		obj/tests/cuda/%.o $(EMU_OBJ)
 	$(EMU_LINK) -ldl -lm -pthread
 

@@ -90,6 +90,19 @@ test_emulator()
 	unset EMU_ORDER
 }
 
+test_products()
+{
+	built cuda/products
+	for order in eager lazy 1; do
+		call env EMU_ORDER="$order" timeout 60 \
+			"$build/obj/tests/cuda/products"
+		test "$status" -eq 0 &&
+			test "$(grep -vc 'cublasLtMatmul is refused' err)" -eq 0
+		result $? "products by the fake cuBLASLt, $order"
+	done
+	equal 'what it refuses is told of' 2 "$(wc -l <err)"
+}
+
 # exchange MODE: by the fake NCCL
 exchange()
 {
