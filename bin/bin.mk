@@ -9,9 +9,15 @@ TRAIN_SRC := $(filter-out $(TRAIN_DIR)/cuda/%, \
 ifneq ($(HAVE_MPI),yes)
 TRAIN_SRC := $(filter-out $(TRAIN_DIR)/mpi/%,$(TRAIN_SRC))
 endif
-# Of libddp, what needs no PMIx.
-TRAIN_OBJ := $(TRAIN_SRC:$(TRAIN_DIR)/%.c=obj/bin/train/%.o) \
-	obj/lib/job/heartbeat.o
+# libddp's archive, whose insides it calls too; or what of it needs no PMIx.
+ifeq ($(HAVE_PMIX),yes)
+TRAIN_LIB := obj/lib/libddp.a $(TOOL_LIB)
+else
+TRAIN_SRC := $(filter-out $(TRAIN_DIR)/nccl/%,$(TRAIN_SRC))
+TRAIN_LIB := obj/lib/job/heartbeat.o $(TOOL_LIB)
+endif
+TRAIN_OBJ := $(TRAIN_SRC:$(TRAIN_DIR)/%.c=obj/bin/train/%.o)
+TRAIN_LIBS = $(MPI_LIBS) $(PMIX_LIBS) $(GCRYPT_LIBS) -lm -ldl -pthread
 
 # oneDNN where it was found, or else a CBLAS.
 ifeq ($(HAVE_ONEDNN),yes)
@@ -26,13 +32,14 @@ obj/bin/train/%.o: PART_CFLAGS = $(TRAIN_CFLAGS)
 obj/bin/train/cpu/matmul.o obj/bin/train/cpu/primitives.o: \
 	PART_CFLAGS = $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
 obj/bin/train/checkpoint/crc.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(GCRYPT_CFLAGS)
+obj/bin/train/module.o: PART_CFLAGS = $(TRAIN_CFLAGS) \
+	-DDDP_TRAIN_MODULE_DIR='"$(libdir)/slurm-ddp"'
 obj/bin/train/mpi/%.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS)
 obj/bin/train/%.o: $(TRAIN_DIR)/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
-obj/bin/ddp-train: $(TRAIN_OBJ) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) -lm \
-		-pthread $(LIBS)
+obj/bin/ddp-train: $(TRAIN_OBJ) $(TRAIN_LIB)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(TRAIN_LIBS) $(LIBS)
 
 # ddp-train's device of GPUs: a module, so that one package trains without.
 CUDA_SRC := $(sort $(wildcard $(TRAIN_DIR)/cuda/*.c))

@@ -91,21 +91,31 @@ TRAIN_PARTS := $(filter-out %/main.o,$(TRAIN_OBJ))
 obj/tests/train/%.o obj/tests/bench/allreduce.o \
 		obj/tests/bench/checkpoint.o: PART_CFLAGS = \
 	-I$(TRAIN_DIR) $(MPI_CFLAGS)
-obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
-		-ldl -lm -pthread $(LIBS)
+obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TRAIN_LIB)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(TRAIN_LIBS) $(LIBS)
 # abi has tables of its own.
 obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
-		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MPI_LIBS) $(GCRYPT_LIBS) -lm -pthread \
-		$(LIBS)
+		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TRAIN_LIB)
+	$(call quiet,LD) $(link) $(TRAIN_LIBS) $(LIBS)
 obj/tests/train/operators: $(patsubst $(srcdir)/%.c,obj/%.o, \
 	$(wildcard $(srcdir)/tests/train/operators_*.c))
 obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
 		obj/tests/bench/%: obj/tests/bench/%.o $(TRAIN_PARTS) \
-		$(TOOL_LIB)
-	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(MPI_LIBS) $(GCRYPT_LIBS) \
-		-lm -pthread $(LIBS)
+		$(TRAIN_LIB)
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(TRAIN_LIBS) $(LIBS)
+
+# A fake ddp_cuda.so, of the CPU's operators; what is in it is compiled anew, for
+# a shared library.
+HOST_MODULE := $(srcdir)/tests/train/host_module.c $(TRAIN_DIR)/fold.c \
+	$(TRAIN_DIR)/half.c $(TRAIN_DIR)/order.c \
+	$(sort $(wildcard $(TRAIN_DIR)/cpu/*.c))
+HOST_MODULE := $(HOST_MODULE:$(srcdir)/%.c=obj/host_module/%.o)
+obj/host_module/%.o: PART_CFLAGS = -fPIC $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
+obj/host_module/%.o: $(srcdir)/%.c config.mak
+	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
+obj/tests/train/host/ddp_cuda.so: $(HOST_MODULE) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) -shared -Wl,-Bsymbolic $(MATMUL_LIBS) -lm \
+		-pthread $(LIBS)
 
 # The CUDA device over an emulated CUDA, for tests/cuda/run: fast, and checked,
 # in which kernels tell the emulator of each access.
@@ -119,7 +129,9 @@ EMU_INCLUDE = -I. -I$(TRAIN_DIR) -I$(TRAIN_DIR)/cuda -I$(EMU_DIR) \
 	$(CUDA_CFLAGS:-I%=-isystem %)
 EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
 	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@
-EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas
+# With little memory, the classifier of a small case has several blocks too.
+EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas \
+	-DCLASSIFIER_BYTES=131072
 EMU_CHECK = -O1 -fsanitize=thread,alignment -fno-threadsafe-statics
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
 	$(call quiet,CXX) $(EMU_CXX) -O2 $<
@@ -145,8 +157,16 @@ obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
 	$(EMU_LINK) -shared -Wl,--version-script=$(EMU_MAP) -Wl,-z,defs \
 		-Wl,-z,nodelete -ldl -lm -pthread
 
+# cuda.c, find.c and memory.c over a fake runtime
+obj/tests/cuda/refusals.o obj/tests/cuda/machine.o: PART_CFLAGS = \
+	-I$(TRAIN_DIR) $(CUDA_CFLAGS:-I%=-isystem %)
+obj/tests/cuda/refusals: obj/tests/cuda/refusals.o obj/tests/cuda/machine.o \
+		obj/lib/libddp_layout.a \
+		$(addprefix obj/tests/cuda_on_cpu/fast/,cuda.o find.o memory.o)
+	$(call quiet,LD) $(link) -pthread
+
 # The emulator's own tests: kernels in the program itself
-obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.c config.mak
+obj/tests/cuda/products.o: $(srcdir)/tests/cuda/products.c config.mak
 	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
 obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak
 	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<

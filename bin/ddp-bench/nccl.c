@@ -4,7 +4,6 @@
  * collectives, looked up in the library that libddp has chosen.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,38 +12,13 @@
 #include "backend.h"
 #include "device.h"
 #include "layout/clock.h"
+#include "nccl/calls.h"
 #include "nccl/library.h"
-#include "nccl/symbols.h"
 #include "bench_world.h"
 
 enum { TIMEOUT_S = 300 };
 
-static struct {
-	int (*all_reduce)(const void *send, void *receive, size_t count,
-			  int type, int op, ncclComm_t comm, void *stream);
-	int (*reduce_scatter)(const void *send, void *receive, size_t count,
-			      int type, int op, ncclComm_t comm, void *stream);
-	int (*all_gather)(const void *send, void *receive, size_t count,
-			  int type, ncclComm_t comm, void *stream);
-	int (*broadcast)(const void *send, void *receive, size_t count,
-			 int type, int root, ncclComm_t comm, void *stream);
-	int (*send)(const void *send, size_t count, int type, int peer,
-		    ncclComm_t comm, void *stream);
-	int (*receive)(void *receive, size_t count, int type, int peer,
-		       ncclComm_t comm, void *stream);
-	int (*group_start)(void);
-} nccl;
-
-static const struct ddp_symbol symbols[] = {
-	{ "ncclAllReduce", &nccl.all_reduce, false },
-	{ "ncclReduceScatter", &nccl.reduce_scatter, false },
-	{ "ncclAllGather", &nccl.all_gather, false },
-	{ "ncclBroadcast", &nccl.broadcast, false },
-	{ "ncclSend", &nccl.send, false },
-	{ "ncclRecv", &nccl.receive, false },
-	{ "ncclGroupStart", &nccl.group_start, false }
-};
-
+static struct ddp_nccl_calls nccl;
 static struct ddp_job *job;
 static const struct ddp_nccl *library;
 static ncclComm_t comm;
@@ -76,20 +50,8 @@ static int nccl_open(int *rank, int *size, struct ddp_error *error)
 
 static int look_up(struct ddp_error *error)
 {
-	const char *missing;
-	void *handle;
-
 	library = ddp_nccl_get(error);
-	if (!library)
-		return -1;
-	handle = dlopen(library->path, RTLD_NOW | RTLD_NOLOAD);
-	missing = !handle ? symbols[0].name :
-		ddp_symbols_find(handle, symbols,
-				 sizeof(symbols) / sizeof(*symbols));
-	if (missing)
-		return ddp_error_set(error, DDP_ERROR_NCCL, "%s has no %s",
-				     library->path, missing);
-	return 0;
+	return library ? ddp_nccl_find_calls(library, &nccl, error) : -1;
 }
 
 static int nccl_prepare(int local_rank, int local_size, bool share,
@@ -270,7 +232,7 @@ static void nccl_exchange(int peer, const void *send, void *receive,
 				      stream);
 	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
 		fail("an NCCL exchange", result);
-	finish_call("ncclGroupEnd", library->group_end());
+	finish_call("ncclGroupEnd", nccl.group_end());
 }
 
 static void nccl_describe(char *text, size_t size)

@@ -20,8 +20,14 @@
 
 struct collective;
 
-/* Events of the device from BUCKET_EVENTS on are others'. */
-enum { BUCKET_FIRST_BYTES = 1 << 20, BUCKET_EVENTS = DEVICE_EVENTS - 2 };
+/*
+ * Whose the events of the device are: first the buckets', then the trainer's
+ * own, trainer.h, then those of the collective.
+ */
+enum { BUCKET_EVENTS = 24, STEP_EVENTS = BUCKET_EVENTS,
+       COLLECTIVE_EVENTS = STEP_EVENTS + 16 };
+
+enum { BUCKET_FIRST_BYTES = 1 << 20 };
 
 struct range {
 	size_t begin, end;		/* values begin .. end - 1 */

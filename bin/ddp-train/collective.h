@@ -23,12 +23,16 @@
 struct ddp_error;
 struct collective;
 
-enum { COLLECTIVE_ABI = 3 };
+enum { COLLECTIVE_ABI = 4 };
+
+/* Bytes of staging memory that a collective has for each rank. */
+enum { COLLECTIVE_RECORD = 1024 };
 
 /*
  * Over values offset .. offset + count - 1 of a type, counted from the begin of
  * the buffer that alloc() gave. Sums are formed in fp32 and rounded once; of
- * 16-bit values that several nodes have, first within a node.
+ * 16-bit values that several nodes have, first within a node. NCCL rounds
+ * sums of 16-bit values when and as often as it likes.
  * Rank r of n owns the slice of these that collective_find_slice() names.
  */
 enum collective_op {
@@ -42,6 +46,8 @@ enum collective_op {
 struct collective_plan {
 	size_t bytes;		/* of the buffer, a multiple of 64 */
 	size_t largest;		/* the most bytes of one start() */
+	char *staging;		/* [ranks][COLLECTIVE_RECORD] of SPACE_STAGING,
+				   the collective's until close() */
 	size_t own;		/* of this rank beside the buffer, for what
 				   is said where memory is short */
 	bool deterministic;	/* sums by fold_tree() in rank order, whatever
@@ -115,6 +121,7 @@ struct collective {
 
 extern const struct collective_table collective_self;	/* one process */
 extern const struct collective_table collective_mpi;	/* if HAVE_MPI */
+extern const struct collective_table collective_nccl;	/* if HAVE_PMIX */
 
 /*
  * The slice of a rank in a range of count values: it begins at *begin in the

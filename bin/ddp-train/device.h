@@ -28,7 +28,7 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 5, DEVICE_ALIGN = 64, DEVICE_EVENTS = 64,
+enum { DEVICE_ABI = 5, DEVICE_ALIGN = 64, DEVICE_EVENTS = 128,
        DEVICE_BLOCK = 4096 };
 
 enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };

@@ -3,7 +3,6 @@
 #include "collective.h"
 #include "ddp.h"
 #include "fold.h"
-#include "layout/clock.h"
 #include "model.h"
 #include "order.h"
 #include "trainer.h"
@@ -167,7 +166,8 @@ static void start_ready(void *context, size_t end)
 	add_levels(trainer, trainer->level_count, 0, trainer->summed, end);
 	round_sum(trainer, trainer->summed, end);
 	trainer->summed = end;
-	trainer->computed = ddp_clock_seconds();
+	if (end == trainer->model->param_count)
+		trainer_mark(trainer, STEP_COMPUTED);
 	buckets_start_ready(&trainer->buckets, end);
 }
 
@@ -205,17 +205,14 @@ static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 	ddp_heartbeat();
 }
 
-static void compute_gradient(struct trainer *trainer, uint64_t step,
-			     struct share *share)
+static void compute_gradient(struct trainer *trainer, uint64_t step)
 {
-	double begin = ddp_clock_seconds();
-
+	trainer_mark(trainer, STEP_BEGUN);
 	trainer->summed = 0;
 	for (int order = 0; order < trainer->chunks; order++)
 		compute_chunk(trainer, step, order);
 	buckets_finish(&trainer->buckets);
-	share->busy = trainer->computed - begin;
-	share->exposed = ddp_clock_seconds() - trainer->computed;
+	trainer_mark(trainer, STEP_REDUCED);
 }
 
 /* Where a step's results wait. */
@@ -224,37 +221,84 @@ static double *find_losses(const struct trainer *trainer, uint64_t step)
 	return trainer->host_losses + step % 2 * (size_t)trainer->chunks;
 }
 
-void trainer_take_step(struct trainer *trainer, uint64_t step,
-		       struct share *share)
+void trainer_mark(struct trainer *trainer, enum step_event event)
+{
+	struct device *device = &trainer->device;
+
+	device->table->record(device, trainer_find_event(trainer->step, event),
+			      QUEUE_COMPUTE);
+}
+
+/* Returns 1; or -1 if work of the device has failed. */
+static int await_event(struct trainer *trainer, int event)
+{
+	struct collective *collective = trainer->collective;
+	struct device *device = &trainer->device;
+	int come;
+
+	while ((come = device->table->query(device, event)) == 0)
+		collective->table->poll(collective);
+	return come;
+}
+
+void trainer_fetch(struct trainer *trainer, void *to, const void *from,
+		   size_t bytes)
+{
+	struct device *device = &trainer->device;
+
+	device->table->record(device, 0, QUEUE_COMPUTE);
+	await_event(trainer, 0);
+	device_fetch(device, to, from, bytes);
+}
+
+void trainer_take_step(struct trainer *trainer, uint64_t step)
 {
 	struct device *device = &trainer->device;
 	const struct device_table *table = device->table;
 
-	compute_gradient(trainer, step, share);
-	trainer->gathered = 0;
+	trainer->step = step;
+	compute_gradient(trainer, step);
 	trainer_finish_gradient(trainer);
 	trainer_update(trainer, step);
-	share->exposed += trainer->gathered;
 	table->copy(device, QUEUE_COMPUTE, find_losses(trainer, step),
 		    trainer->losses,
 		    (size_t)trainer->chunks * sizeof(double));
 	table->copy(device, QUEUE_COMPUTE, &trainer->host_state[step % 2],
 		    trainer->state, sizeof(*trainer->state));
-	table->record(device, BUCKET_EVENTS + (int)(step % 2), QUEUE_COMPUTE);
+	trainer_mark(trainer, STEP_ENDED);
+}
+
+/* Seconds of the device between two events of a step that has ended. */
+static double measure(struct trainer *trainer, uint64_t step,
+		      enum step_event from, enum step_event to)
+{
+	struct device *device = &trainer->device;
+
+	return device->table->elapsed(device, trainer_find_event(step, from),
+				      trainer_find_event(step, to));
+}
+
+static void measure_step(struct trainer *trainer, uint64_t step,
+			 struct share *share)
+{
+	share->busy = measure(trainer, step, STEP_BEGUN, STEP_COMPUTED);
+	share->exposed = measure(trainer, step, STEP_COMPUTED, STEP_REDUCED);
+	if (trainer->buckets.sharded)
+		share->exposed += measure(trainer, step, SUMS_BEGUN,
+					  SUMS_GATHERED) +
+				  measure(trainer, step, GATHERS_BEGUN,
+					  GATHERS_ENDED);
 }
 
 int trainer_read_step(struct trainer *trainer, uint64_t step,
 		      struct share *share, struct ddp_error *error)
 {
 	const struct step_state *state = &trainer->host_state[step % 2];
-	struct collective *collective = trainer->collective;
 	struct device *device = &trainer->device;
-	int event = BUCKET_EVENTS + (int)(step % 2), come;
 
-	while ((come = device->table->query(device, event)) == 0)
-		collective->table->poll(collective);
-	if (come < 0)
+	if (await_event(trainer, trainer_find_event(step, STEP_ENDED)) < 0)
 		return device->table->check(device, error);
+	measure_step(trainer, step, share);
 	share->loss = fold_doubles(find_losses(trainer, step),
 				   trainer->chunks);
 	share->norm = state->norm;
@@ -281,8 +325,8 @@ static double compute_chunk_loss(struct trainer *trainer, uint64_t first)
 	load_batch(trainer, count, &batch);
 	trainer->model->gradient(trainer->model, device, trainer->param,
 				 &batch, &backward, NULL, trainer->losses);
-	device_fetch(device, trainer->host_losses, trainer->losses,
-		     sizeof(double));
+	trainer_fetch(trainer, trainer->host_losses, trainer->losses,
+		      sizeof(double));
 	return trainer->host_losses[0];
 }
 

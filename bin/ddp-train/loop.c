@@ -153,11 +153,10 @@ struct steps {
 
 static void start_step(struct run *run, struct steps *steps, uint64_t number)
 {
-	struct share *share = &steps->shares[number % 2];
 	double now;
 
-	*share = (struct share){ 0 };
-	trainer_take_step(run->trainer, number, share);
+	steps->shares[number % 2] = (struct share){ 0 };
+	trainer_take_step(run->trainer, number);
 	now = ddp_clock_seconds();
 	steps->seconds[number % 2] = now - steps->begun;
 	steps->begun = now;

@@ -17,12 +17,15 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/save.h"
 #include "config.h"
+#include "driver.h"
+#include "expect.h"
 #include "layout/clock.h"
 #include "layout/error.h"
 #include "layout/text.h"
 #include "llmc.h"
 #include "model.h"
 #include "progress.h"
+#include "rates.h"
 #include "run.h"
 #include "tool/agree.h"
 #include "tool/tool.h"
@@ -97,7 +100,7 @@ static int open_progress(struct run *run, struct ddp_error *error)
 		.log = options->log, .steps = options->steps,
 		.samples = options->global_batch,
 		.tokens = options->global_batch * options->shape.context,
-		.ranks = run->collective.size,
+		.ranks = run->collective.size, .flops = expect_flops(options),
 		.done = checkpoint_find_step(options),
 		.seconds = checkpoint_find_seconds(options)
 	};
@@ -143,7 +146,11 @@ static int prepare(struct run *run, struct ddp_error *error)
 		return -1;
 	run->trainer = trainer_create(options, &run->collective, &run->data,
 				      error);
-	return run->trainer ? open_progress(run, error) : -1;
+	if (!run->trainer)
+		return -1;
+	if (options->device == COMPUTE_CUDA)
+		driver_name_gpu(run->gpu, sizeof(run->gpu));
+	return open_progress(run, error);
 }
 
 /*
@@ -167,9 +174,10 @@ static bool check_checkpoint(struct run *run, bool usable, int argc,
 static void finish(struct run *run)
 {
 	saver_destroy(run->saver);
-	trainer_destroy(run->trainer);
+	/* What it has of the device's memory and queues, first. */
 	if (run->collective.table)
 		run->collective.table->close(&run->collective);
+	trainer_destroy(run->trainer);
 	data_close(&run->data);
 	free(run->hosts);
 	checkpoint_free_manifest(run->options.from);
@@ -184,8 +192,14 @@ static void describe(struct run *run, char *text, size_t size)
 	length = (size_t)snprintf(text, size, "%s\n--resume from step %" PRIu64
 				  "\n", run->learned,
 				  checkpoint_find_step(options));
-	length += tool_options_describe(&train_options, options, text + length,
-					size - length);
+	/* Another model of GPU could multiply in another order. */
+	if (options->deterministic && *run->gpu && length < size)
+		length += (size_t)snprintf(text + length, size - length,
+					   "--deterministic on a GPU %s\n",
+					   run->gpu);
+	if (length < size)
+		length += tool_options_describe(&train_options, options,
+						text + length, size - length);
 	if (length >= size)
 		run->collective.table->abort(&run->collective, "no room for "
 					     "the options that are compared");
@@ -236,8 +250,10 @@ static void print_begin(const struct run *run)
 	const struct model *model = run->trainer->model;
 	double now = ddp_clock_seconds();
 
-	printf("backend %s, model %s", run->collective.table->name,
-	       model->name);
+	printf("backend %s, ", run->collective.table->name);
+	if (options->device == COMPUTE_CUDA)
+		printf("device cuda (%s), ", run->gpu);
+	printf("model %s", model->name);
 	if (options->preset || options->init)
 		printf(" %s", options->init ? "of --init" : options->preset);
 	printf(" of %zu parameters, %" PRIu64 " samples a step; ready in "
@@ -279,6 +295,16 @@ static int begin(struct run *run, struct ddp_error *error)
 	return 0;
 }
 
+static void print_plan(const struct run *run)
+{
+	const char *gpu = run->options.gpu ? run->options.gpu : run->gpu;
+	const struct rates *rates = rates_find(gpu);
+
+	trainer_print_plan(run->trainer);
+	if (rates && run->options.model == MODEL_GPT)
+		expect_print(run->trainer, rates);
+}
+
 static int stop_early(const struct run *run, struct ddp_error *error)
 {
 	if (run->collective.rank == 0)
@@ -316,13 +342,14 @@ static int work(struct run *run, struct ddp_error *mine,
 		return -1;
 	if (run->options.plan) {
 		if (first)
-			trainer_print_plan(run->trainer);
+			print_plan(run);
 	} else {
 		if (begin(run, error) < 0)
 			return -1;
 		if (run->stopped)
 			return stop_early(run, error);
 		print_notes(run);
+		expect_rates(run);
 		if (first)
 			print_begin(run);
 		if (run_train(run, error) < 0)

@@ -93,7 +93,8 @@ struct model {
  * A GPT of this shape (complete, by gpt_complete_shape) for batches of at
  * most `sequences` on a device of this type, or the toy. With recompute, what
  * norms and GELUs give is computed again in the backward pass rather than kept,
- * with the same bits. NULL with error set if memory is short.
+ * with the same bits. NULL with error set if memory is short, or the device
+ * cannot compute the shape.
  */
 struct model *gpt_create(const struct model_shape *shape, int sequences,
 			 const struct device_table *device,

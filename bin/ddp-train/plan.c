@@ -12,7 +12,7 @@ static void print_memory(const char *what, double bytes)
 	printf("  %-34s %12.1f MiB\n", what, bytes / (1 << 20));
 }
 
-/* In the collective's buffer, which ranks share within a node. */
+/* In the collective's buffer, which ranks share within a node but on GPUs. */
 static void print_buffer(const struct trainer *trainer, const char *what,
 			 double bytes)
 {
@@ -20,8 +20,9 @@ static void print_buffer(const struct trainer *trainer, const char *what,
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s%s", what,
-		 collective->size > collective->nodes ? ", in shared memory" :
-							"");
+		 collective->size > collective->nodes &&
+		 trainer->options->device != COMPUTE_CUDA ?
+		 ", in shared memory" : "");
 	print_memory(name, bytes);
 }
 

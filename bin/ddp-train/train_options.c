@@ -4,6 +4,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/signals.h"
+#include "module.h"
 #include "option_rows.h"
 
 #define AT(field) offsetof(struct options, field)
@@ -141,8 +142,12 @@ static const struct tool_option rows[OPTIONS] = {
 	  .heading = "The ranks",
 	  .help = "1: each rank has a part of the optimizer, which\n"
 		  "takes less memory (default: 0)" },
+	[OPT_DEVICE] = { "device", TOOL_CHOICE, AT(device), .rare = true,
+	  .words = TOOL_WORDS("auto", "cpu", "cuda"), .own = true,
+	  .help = "where a rank computes (default: auto, which is\n"
+		  "cuda where there is a GPU)" },
 	[OPT_BACKEND] = { "backend", TOOL_CHOICE, AT(backend), .rare = true,
-	  .words = TOOL_WORDS("auto", "self", "mpi"), .own = true,
+	  .words = TOOL_WORDS("auto", "self", "mpi", "nccl"), .own = true,
 	  .help = "how the ranks meet (default: auto)" },
 	[OPT_CHECK_EVERY] = { "check-every", TOOL_WHOLE, AT(check_every),
 	  .rare = true, .min = 0, .max = MANY, .value = "N",
@@ -181,6 +186,10 @@ static const struct tool_option rows[OPTIONS] = {
 	[OPT_PLAN] = { "plan", TOOL_FLAG, AT(plan),
 	  .mark = MAY_CHANGE,
 	  .help = "print memory and buckets, and exit" },
+	[OPT_GPU] = { "gpu", TOOL_TEXT, AT(gpu), .rare = true,
+	  .mark = STATE_TOY | MAY_CHANGE, .value = "NAME",
+	  .help = "with --plan, predict a step on this GPU, as H100\n"
+		  "(default: this rank's)" },
 	[OPT_HELP] = { "help", TOOL_HELP, AT(help), .own = true,
 	  .value = "[all]",
 	  .help = "print this text, or all options, and exit" },
@@ -236,9 +245,14 @@ int options_parse(struct options *options, int argc, char **argv,
 			result = options_settle(&parsed, given, recalled,
 						error);
 	}
+	/* The first error is the one to report. */
+	if (!parsed.help && !parsed.version &&
+	    module_choose_device(&parsed, result == 0 ? error : NULL) < 0)
+		result = -1;
 	if (result < 0)
 		checkpoint_free_manifest(parsed.from);
 	*options = result == 0 ? parsed : defaults;
+	options->device = parsed.device;
 	options->backend = parsed.backend;
 	return result;
 }

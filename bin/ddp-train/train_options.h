@@ -11,7 +11,8 @@
 #include "model.h"
 #include "tool/option.h"
 
-enum backend { BACKEND_AUTO, BACKEND_SELF, BACKEND_MPI };
+enum compute { COMPUTE_AUTO, COMPUTE_CPU, COMPUTE_CUDA };
+enum backend { BACKEND_AUTO, BACKEND_SELF, BACKEND_MPI, BACKEND_NCCL };
 enum model_kind { MODEL_TOY, MODEL_GPT };
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
 enum recompute { RECOMPUTE_AUTO, RECOMPUTE_ON, RECOMPUTE_OFF };
@@ -28,6 +29,7 @@ struct options {
 	const char *data;		/* NULL: the model takes none */
 	enum data_format format;
 	const char *log;		/* NULL: no log */
+	enum compute device;		/* never auto once parsed */
 	enum backend backend;
 	uint64_t steps;			/* 1 .. 10^9 */
 	uint64_t batch;			/* sequences a rank computes at once,
@@ -66,6 +68,8 @@ struct options {
 	uint64_t eval_every;		/* 0: never */
 	uint64_t sample;		/* bytes to print at the end; 0: none */
 	bool plan;			/* print it and exit */
+	const char *gpu;		/* whose step to predict then; NULL:
+					   this rank's, if it is known */
 	enum tool_help help;		/* asked for; the rest is not set */
 	bool version;			/* likewise */
 };
@@ -74,8 +78,9 @@ struct options {
  * Fill options from the arguments, and with --resume from the checkpoint; with
  * --checkpoint, catch signals before. The strings are borrowed from argv and
  * from `from`. Returns 0, or -1 with error set to DDP_ERROR_ARGUMENT
- * (DDP_ERROR_SYSTEM: no checkpoint can be read) and options to the defaults,
- * but with the backend that was asked for: the ranks meet there to be told.
+ * (DDP_ERROR_SYSTEM: no checkpoint can be read; DDP_ERROR_CUDA: there is no GPU
+ * for what was asked) and options to the defaults, but with the device and the
+ * backend that were asked for: the ranks meet there to be told.
  */
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);

@@ -9,6 +9,7 @@
 #include "layout/error.h"
 #include "llmc.h"
 #include "model.h"
+#include "module.h"
 #include "trainer.h"
 #include "world.h"
 
@@ -87,12 +88,13 @@ static int create_buckets(struct trainer *trainer, struct ddp_error *error)
 }
 
 /* A GPU has memory enough, and little time. */
-static bool must_recompute(const struct trainer *trainer)
+bool trainer_must_recompute(const struct trainer *trainer)
 {
 	enum recompute choice = trainer->options->recompute;
 
 	if (choice == RECOMPUTE_AUTO)
-		return trainer->device.table == &device_cpu;
+		return trainer->device.table == &device_cpu &&
+		       !trainer->options->gpu;
 	return choice == RECOMPUTE_ON;
 }
 
@@ -106,7 +108,7 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 		trainer->model = gpt_create(&options->shape, trainer->chunk,
 					    trainer->device.table,
 					    options->dtype,
-					    must_recompute(trainer), error);
+					    trainer_must_recompute(trainer), error);
 	return trainer->model ? 0 : -1;
 }
 
@@ -218,6 +220,8 @@ static void lay_out(struct trainer *trainer)
 	trainer->host_state = take(trainer, SPACE_STAGING,
 				   2 * sizeof(*trainer->host_state));
 	trainer->piece = take(trainer, SPACE_STAGING, PIECE * sizeof(float));
+	trainer->staging = take(trainer, SPACE_STAGING,
+				ranks * COLLECTIVE_RECORD);
 	trainer->snapshot = take(trainer, SPACE_STAGING,
 				 trainer_count_snapshot(trainer));
 	trainer->samples = take(trainer, SPACE_HOST, (size_t)trainer->chunk *
@@ -271,7 +275,11 @@ struct trainer *trainer_create(const struct options *options,
 	trainer->options = options;
 	trainer->collective = collective;
 	trainer->data = data;
-	trainer->device.table = &device_cpu;
+	trainer->device.table = module_find_device(options, error);
+	if (!trainer->device.table) {
+		free(trainer);
+		return NULL;
+	}
 	trainer->chunk = (int)chunk;
 	trainer->chunks = (int)(options->global_batch / chunk /
 				(uint64_t)collective->size);
@@ -364,6 +372,7 @@ static void *allocate_buffer(struct trainer *trainer, struct ddp_error *error)
 		.bytes = trainer_count_buffer(trainer),
 		.largest = buckets_find_largest(&trainer->buckets) *
 			   device_type_bytes(trainer->options->grad_dtype),
+		.staging = trainer->staging,
 		.own = trainer_count_own(trainer),
 		.deterministic = trainer->options->deterministic
 	};

@@ -23,7 +23,7 @@ struct collective;
 struct ddp_error;
 struct model;
 
-/* What a rank knows of its step; gathered from all. */
+/* What a rank knows of its step; gathered from all. Times are the device's. */
 struct share {
 	double loss;			/* its part of the mean */
 	double busy;			/* seconds to the backward pass's end */
@@ -39,6 +39,24 @@ struct share {
 };
 
 enum { MAX_LEVELS = 32, PIECE = 1 << 18 };
+
+/*
+ * The events of a step, in the compute queue. Two steps are under way at once:
+ * each has a set of its own, from trainer_find_event(step, 0) on.
+ */
+enum step_event {
+	STEP_BEGUN, STEP_COMPUTED,	/* its last gradient */
+	STEP_REDUCED,			/* these have been summed */
+	SUMS_BEGUN, SUMS_GATHERED,	/* of squares, with --zero 1 */
+	GATHERS_BEGUN, GATHERS_ENDED,	/* of parameters, likewise */
+	STEP_ENDED,			/* its results are in host memory */
+	STEP_SET
+};
+
+static inline int trainer_find_event(uint64_t step, enum step_event event)
+{
+	return STEP_EVENTS + (int)(step % 2) * STEP_SET + (int)event;
+}
 
 struct trainer {
 	const struct options *options;
@@ -57,9 +75,7 @@ struct trainer {
 	/* Of the last chunk of a step. */
 	size_t summed;			/* values of the gradient that already
 					   have the sum of all chunks */
-	double computed;		/* when its last operator had ended */
-	double gathered;		/* seconds of waiting for what --zero 1
-					   gathers */
+	uint64_t step;			/* that is taken, for its events */
 
 	/*
 	 * Device memory. The gradient that ranks exchange, of --grad-dtype, is
@@ -100,6 +116,7 @@ struct trainer {
 	double *host_losses;		/* [2][chunks] */
 	struct step_state *host_state;	/* [2]: of step n [n % 2] */
 	float *piece;			/* [PIECE]: on the way to the device */
+	char *staging;			/* the collective's */
 	float *snapshot;		/* this rank's part of a checkpoint */
 	uint64_t *samples;		/* [chunk] */
 	struct share *shares;		/* [ranks]: what agree() gives */
@@ -117,6 +134,9 @@ struct trainer *trainer_create(const struct options *options,
 
 /* Values that the optimizer keeps for each parameter: 0, 1 or 2. */
 int trainer_count_moments(const struct options *options);
+
+/* Whether the backward pass computes what norms and GELUs give again. */
+bool trainer_must_recompute(const struct trainer *trainer);
 
 /* Bytes of the collective's buffer: see trainer->grad. */
 size_t trainer_count_buffer(const struct trainer *trainer);
@@ -142,18 +162,26 @@ int trainer_begin(struct trainer *trainer, struct ddp_error *error);
 
 /*
  * Take step `step` (from 1): the gradient, summed over all ranks, and the
- * update. Sets busy and exposed of this rank's share. Collective; does not
- * wait for the device.
+ * update. Collective; does not wait for the device.
  */
-void trainer_take_step(struct trainer *trainer, uint64_t step,
-		       struct share *share);
+void trainer_take_step(struct trainer *trainer, uint64_t step);
 
 /*
- * Wait for a step, the last one or the one before, and set the rest of its
- * share but the hash. Returns 0, or -1 with error set if the device failed.
+ * Wait for a step, the last one or the one before, and set its share but the
+ * hash. Returns 0, or -1 with error set if the device failed.
  */
 int trainer_read_step(struct trainer *trainer, uint64_t step,
 		      struct share *share, struct ddp_error *error);
+
+/*
+ * Copy bytes of the device's memory to the host, once all that was asked for
+ * before is done. Meanwhile the collective sees to its deadline.
+ */
+void trainer_fetch(struct trainer *trainer, void *to, const void *from,
+		   size_t bytes);
+
+/* Record an event of the step that is taken. */
+void trainer_mark(struct trainer *trainer, enum step_event event);
 
 /* The learning rate of a step. */
 double trainer_find_lr(const struct options *options, uint64_t step);

@@ -48,8 +48,7 @@ uint64_t trainer_hash_parameters(struct trainer *trainer)
 	for (size_t begin = 0; begin < bytes; begin += most) {
 		size_t length = bytes - begin < most ? bytes - begin : most;
 
-		device_fetch(&trainer->device, trainer->piece, values + begin,
-			     length);
+		trainer_fetch(trainer, trainer->piece, values + begin, length);
 		hash = hash_piece(hash, trainer->piece,
 				  length / sizeof(float));
 		ddp_heartbeat();
@@ -108,8 +107,8 @@ static int compare_piece(struct trainer *trainer, size_t begin, size_t count,
 	float other = trainer->collective->size > 1 ? 64 : 0;
 	char *piece = (char *)trainer->piece;
 
-	device_fetch(&trainer->device, piece, (char *)trainer->grad +
-		     begin * bytes, count * bytes);
+	trainer_fetch(trainer, piece, (char *)trainer->grad + begin * bytes,
+		      count * bytes);
 	for (size_t i = 0; i < count; i++) {
 		float want = make_number(begin + i) + other, had;
 

@@ -28,27 +28,70 @@ struct row {
 	char cells[COLUMNS][CELL];
 };
 
-static const struct collective_table *
-choose_backend(enum backend backend, const struct tool_promise *promise,
-	       struct ddp_error *error)
+/* How many ranks there are, as far as the environment knows; -1: it does not. */
+static int count_ranks(const struct tool_promise *promise)
 {
-	int size = promise->size > 0 ? promise->size : promise->tasks;
+	const char *others = getenv("OMPI_COMM_WORLD_SIZE");
 
-	if (backend == BACKEND_AUTO)
-		backend = size > 1 || promise->mpi ? BACKEND_MPI :
-						     BACKEND_SELF;
-	if (backend == BACKEND_SELF) {
-		const char *others = getenv("OMPI_COMM_WORLD_SIZE");
+	if (promise->size > 0)
+		return promise->size;
+	return others ? (int)strtol(others, NULL, 10) : promise->tasks;
+}
 
-		if (promise->size < 1 && others)
-			size = (int)strtol(others, NULL, 10);
-		if (size <= 1)
-			return &collective_self;
-		ddp_error_set(error, DDP_ERROR_SYSTEM, "there are %d ranks "
-			      "but --backend self trains one process alone; "
-			      "use --backend mpi", size);
-		return NULL;
-	}
+/* One rank needs no NCCL. It uses MPI, where that started it, to end it well. */
+static enum backend settle_backend(const struct options *options,
+				   const struct tool_promise *promise)
+{
+	int size = count_ranks(promise);
+
+	if (options->backend != BACKEND_AUTO)
+		return options->backend;
+	if (options->device == COMPUTE_CUDA)
+		return size > 1 || (size < 0 && promise->mpi) ? BACKEND_NCCL :
+								BACKEND_SELF;
+	return size > 1 || promise->mpi ? BACKEND_MPI : BACKEND_SELF;
+}
+
+static const struct collective_table *
+find_self(const struct options *options, const struct tool_promise *promise,
+	  struct ddp_error *error)
+{
+	int size = count_ranks(promise);
+
+	if (size <= 1)
+		return &collective_self;
+	ddp_error_set(error, DDP_ERROR_SYSTEM, "there are %d ranks but "
+		      "--backend self trains one process alone; use --backend "
+		      "%s", size, options->device == COMPUTE_CUDA ? "nccl" :
+								    "mpi");
+	return NULL;
+}
+
+/* libddp says what is wrong with a launcher. */
+static const struct collective_table *find_nccl(struct ddp_error *error)
+{
+#ifdef HAVE_PMIX
+	(void)error;
+	return &collective_nccl;
+#else
+	ddp_error_set(error, DDP_ERROR_SYSTEM, "this ddp-train was built "
+		      "without PMIx and has no backend nccl, by which the "
+		      "ranks of several GPUs meet; build it with ./configure "
+		      "--with-pmix, or use --device cpu");
+	return NULL;
+#endif
+}
+
+static const struct collective_table *
+choose_backend(const struct options *options,
+	       const struct tool_promise *promise, struct ddp_error *error)
+{
+	enum backend backend = settle_backend(options, promise);
+
+	if (backend == BACKEND_SELF)
+		return find_self(options, promise, error);
+	if (backend == BACKEND_NCCL)
+		return find_nccl(error);
 #ifdef HAVE_MPI
 	if (tool_promise_check_mpi(promise, error) == 0)
 		return &collective_mpi;
@@ -82,7 +125,7 @@ int world_open(struct collective *collective, const struct options *options,
 		.size = 1, .nodes = 1, .most = 1,
 		.timeout = (double)options->timeout
 	};
-	collective->table = choose_backend(options->backend, &promise, error);
+	collective->table = choose_backend(options, &promise, error);
 	if (collective->table &&
 	    (world_check_abi(collective->table->name, COLLECTIVE_ABI,
 			     collective->table->abi, error) < 0 ||

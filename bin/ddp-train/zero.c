@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "collective.h"
-#include "layout/clock.h"
 #include "layout/error.h"
 #include "model.h"
 #include "trainer.h"
@@ -79,15 +78,15 @@ void trainer_gather_sums(struct trainer *trainer)
 	struct device *device = &trainer->device;
 	size_t begin = (size_t)((char *)trainer->blocks -
 				(char *)trainer->grad) / sizeof(float);
-	double now = ddp_clock_seconds();
 	uint64_t ticket;
 
+	trainer_mark(trainer, SUMS_BEGUN);
 	device->table->record(device, 0, QUEUE_COMPUTE);
 	ticket = collective->table->start(collective, ALL_GATHER, begin,
 					  trainer_count_sums(trainer) *
 					  SUM_FLOATS, DEVICE_FP32, 0);
 	collective->table->wait(collective, ticket, QUEUE_COMPUTE);
-	trainer->gathered += ddp_clock_seconds() - now;
+	trainer_mark(trainer, SUMS_GATHERED);
 }
 
 void trainer_start_gather(struct trainer *trainer, int i)
@@ -102,8 +101,7 @@ void trainer_start_gather(struct trainer *trainer, int i)
 
 void trainer_wait_for_gathers(struct trainer *trainer)
 {
-	double now = ddp_clock_seconds();
-
+	trainer_mark(trainer, GATHERS_BEGUN);
 	buckets_wait(&trainer->buckets);
-	trainer->gathered += ddp_clock_seconds() - now;
+	trainer_mark(trainer, GATHERS_ENDED);
 }

@@ -514,7 +514,9 @@ static void test_exposed(bool overlap)
 	trainer->levels[0] = memory[0];
 	trainer->grad = memory[0];
 	trainer->param = trainer->master = memory[1];
-	trainer_take_step(trainer, 1, &share);
+	trainer_take_step(trainer, 1);
+	if (trainer_read_step(trainer, 1, &share, &error) < 0)
+		abort();
 	ok(play->tickets == 1 && share.exposed >= 0.03,
 	   overlap ? "what the last bucket takes is exposed" :
 		     "and without overlap");

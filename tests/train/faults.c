@@ -93,18 +93,23 @@ static int check(struct device *device, struct ddp_error *error)
 	return -1;
 }
 
+static bool is_of_step(int event)
+{
+	return event >= STEP_EVENTS && event < COLLECTIVE_EVENTS;
+}
+
 static void record(struct device *device, int event, enum device_queue queue)
 {
-	if (event >= BUCKET_EVENTS)
-		ends[event - BUCKET_EVENTS] = steps;
+	if (is_of_step(event))
+		ends[(event - STEP_EVENTS) / STEP_SET] = steps;
 	device_cpu.record(device, event, queue);
 }
 
 static int query(struct device *device, int event)
 {
 	(void)device;
-	if (event >= BUCKET_EVENTS)
-		note_step('-', ends[event - BUCKET_EVENTS]);
+	if (is_of_step(event))
+		note_step('-', ends[(event - STEP_EVENTS) / STEP_SET]);
 	return failed ? -1 : 1;
 }
 

@@ -139,7 +139,7 @@ static void take_step(int number, struct share *share)
 
 	step = number;
 	chunk = 0;
-	trainer_take_step(trainer, (uint64_t)number, share);
+	trainer_take_step(trainer, (uint64_t)number);
 	if (trainer_read_step(trainer, (uint64_t)number, share, &error) < 0)
 		die(&error);
 }

@@ -62,7 +62,8 @@ test_options()
 	--model ''|--model=
 	--model 'toyg'|--model toyg
 	--model 'to'|--model to
-	--backend 'nccl'|--backend nccl
+	--backend 'gloo'|--backend gloo
+	--device 'gpu' is not one of auto, cpu, cuda|--device gpu
 	--optimizer 'adam'|--optimizer adam
 	--schedule 'linear'|--schedule linear
 	--overlap 'yes' is not one of off, on|--overlap yes

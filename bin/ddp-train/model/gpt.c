@@ -239,10 +239,10 @@ static int check_batch(const struct model_shape *shape, int sequences,
 			     shape->context, numbers, INT_MAX);
 }
 
-/* Tensors, memory and functions, once the shape is known. */
-static void complete_model(struct gpt *gpt, int sequences,
-			   const struct device_table *device,
-			   enum device_type type)
+/* Tensors and memory, once the shape is known. Returns 0 or -1. */
+static int complete_model(struct gpt *gpt, int sequences,
+			  const struct device_table *device,
+			  enum device_type type, struct ddp_error *error)
 {
 	struct model *model = &gpt->model;
 	const struct device_shape shape = {
@@ -251,6 +251,8 @@ static void complete_model(struct gpt *gpt, int sequences,
 		.width = gpt->width, .vocab = gpt->vocab
 	};
 
+	if (device->check_shape(&shape, error) < 0)
+		return -1;
 	for (int i = 0; i < model->tensor_count; i++)
 		describe_tensor(gpt, i);
 	model->tensors = gpt->tensors;
@@ -259,6 +261,7 @@ static void complete_model(struct gpt *gpt, int sequences,
 	   which check_batch() has limited. */
 	model->bytes[SPACE_DEVICE] = (size_t)plan_memory(
 		gpt, (uint64_t)sequences, type, device->work_bytes(&shape));
+	return 0;
 }
 
 struct model *gpt_create(const struct model_shape *shape, int sequences,
@@ -288,6 +291,8 @@ struct model *gpt_create(const struct model_shape *shape, int sequences,
 	gpt->width = (int)shape->width;
 	gpt->context = (int)shape->context;
 	gpt->vocab = (int)shape->vocab;
-	complete_model(gpt, sequences, device, type);
-	return &gpt->model;
+	if (complete_model(gpt, sequences, device, type, error) == 0)
+		return &gpt->model;
+	free(gpt);
+	return NULL;
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The collective of GPUs. The ranks meet as a job of libddp, over PMIx; once
+ * they have memory, libddp makes two communicators of NCCL. By one, move.c
+ * exchanges buckets, in the queue beside the operators; by the other, agree.c
+ * exchanges what the host compares, in a third queue, so that neither waits for
+ * the other. Events order the queues, and the host waits for none of them,
+ * except where it needs an answer. late.c ends the run where one does not come.
+ *
+ * Here: what these share. NCCL's own header is lib/nccl/nccl.h.
+ */
+#ifndef DDP_TRAIN_NCCL_RANKS_H
+#define DDP_TRAIN_NCCL_RANKS_H
+
+#include <stdbool.h>
+
+#include "bucket.h"
+#include "collective.h"
+#include "nccl/calls.h"
+
+/* The collective's events: agree()'s, and two of each ticket under way. */
+enum ticket_event { TICKET_READY, TICKET_DONE, TICKET_SET };
+enum {
+	AGREE_EVENT = COLLECTIVE_EVENTS,
+	TICKET_EVENTS = COLLECTIVE_EVENTS + 1,
+	TICKETS = (DEVICE_EVENTS - TICKET_EVENTS) / TICKET_SET
+};
+
+/* How long this rank has waited for others. All 0 before a wait. */
+struct wait {
+	double clock, waited;		/* seconds; clock 0: not yet looked at */
+};
+
+struct nccl {
+	struct collective *collective;
+	struct ddp_job *job;
+	const struct ddp_nccl *library;
+	struct ddp_nccl_calls calls;
+	ncclComm_t buckets, agreed;	/* communicators of all ranks */
+	bool connected;			/* on every rank */
+
+	struct device *device;
+	char *buffer;			/* what alloc() gives */
+	bool deterministic;
+	float *parts;			/* if so: every rank's values of this
+					   rank's slice */
+	char *records;			/* [ranks][COLLECTIVE_RECORD], device */
+	char *staging;			/* the same, where the host reads */
+
+	uint64_t started, done;		/* tickets, at most TICKETS apart */
+	struct wait wait;		/* for ticket done + 1 */
+	double looked;			/* when NCCL was last asked for errors */
+};
+
+static inline int nccl_find_event(uint64_t ticket, enum ticket_event event)
+{
+	return TICKET_EVENTS + (int)(ticket % TICKETS) * TICKET_SET +
+	       (int)event;
+}
+
+/* move.c: enqueue what op does with count values at `at`. */
+void nccl_move(struct nccl *nccl, enum collective_op op, char *at,
+	       size_t count, enum device_type type);
+
+/* Bytes of `parts` where a start() has up to `largest` bytes. */
+size_t nccl_count_parts(const struct collective *collective, size_t largest);
+
+/* agree.c: the function of the table. */
+void nccl_agree(struct collective *collective, const void *mine, void *all,
+		size_t bytes);
+
+/*
+ * late.c: after a call of NCCL, wait until it has enqueued its work. Ends the
+ * run if it fails.
+ */
+void nccl_finish(struct nccl *nccl, ncclComm_t comm, const char *call,
+		 int result);
+
+/*
+ * One look in a wait for other ranks: ends the run if a communicator has
+ * failed, or once the wait has lasted as long as the timeout.
+ */
+void nccl_look(struct nccl *nccl, struct wait *wait);
+
+/* Ask NCCL for errors, now and then. Ends the run if there is one. */
+void nccl_look_for_errors(struct nccl *nccl);
+
+/* End the run: abort the communicators, then all ranks, with a sentence. */
+_Noreturn void nccl_fail(struct nccl *nccl, const struct ddp_error *error);
+
+#endif
