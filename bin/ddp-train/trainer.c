@@ -88,7 +88,7 @@ static int create_buckets(struct trainer *trainer, struct ddp_error *error)
 }
 
 /* A GPU has memory enough, and little time. */
-static bool must_recompute(const struct trainer *trainer)
+bool trainer_must_recompute(const struct trainer *trainer)
 {
 	enum recompute choice = trainer->options->recompute;
 
@@ -107,7 +107,7 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 		trainer->model = gpt_create(&options->shape, trainer->chunk,
 					    trainer->device.table,
 					    options->dtype,
-					    must_recompute(trainer), error);
+					    trainer_must_recompute(trainer), error);
 	return trainer->model ? 0 : -1;
 }
 
