@@ -31,8 +31,7 @@ build_fakes()
 	test ! -d fakes || return 0
 	a_library fakes/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
 	a_library fakes/libnccl.so.2 -Wl,-soname,libnccl.so.2 \
-		"$top/tests/fakes/fake_nccl.c" \
-		"$top/tests/fakes/fake_nccl_data.c"
+		"$top"/tests/fakes/fake_nccl*.c
 	mkdir -p driver none broken
 	cp fakes/libcuda.so.1 driver
 	echo 'int other;' >other.c
@@ -206,10 +205,10 @@ test_nccl_trouble()
 	gpus 2 "$top/tests/by_rank" "$train" --timeout 3 // --bogus
 	grep -q '^ddp-train: rank 1 on [^ ]*: --bogus is not an option' err
 	result $? "a rank's bad option is told to all"
-	gpus 2 sh -c 'test "$OMPI_COMM_WORLD_RANK" = 0 || FAKE_DEVICE=stop
+	gpus 2 sh -c 'test "$OMPI_COMM_WORLD_RANK" = 0 || FAKE_DEVICE=hang
 		FAKE_DEVICE=${FAKE_DEVICE-agree} exec "$0" "$@"' "$train" \
 		--timeout 3 --steps 400
 	grep -q '^ddp-train: .*waited 3 s for NCCL, and then over PMIx: $(
 		)waited [0-9.]* s for rank 1 on ' err
-	result $? 'a rank that has stopped is named'
+	result $? 'a rank that hangs is named'
 }
