@@ -129,7 +129,9 @@ EMU_INCLUDE = -I. -I$(TRAIN_DIR) -I$(TRAIN_DIR)/cuda -I$(EMU_DIR) \
 	$(CUDA_CFLAGS:-I%=-isystem %)
 EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
 	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@
-EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas
+# With little memory, the classifier of a small case has several blocks too.
+EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas \
+	-DCLASSIFIER_BYTES=131072
 EMU_CHECK = -O1 -fsanitize=thread,alignment
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
 	$(call quiet,CXX) $(EMU_CXX) -O2 $<
@@ -154,6 +156,14 @@ obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
 		obj/lib/libddp_layout.a $(EMU_MAP)
 	$(EMU_LINK) -shared -Wl,--version-script=$(EMU_MAP) -Wl,-z,defs \
 		-Wl,-z,nodelete -ldl -lm -pthread
+
+# cuda.c, find.c and memory.c over a fake runtime
+obj/tests/cuda/refusals.o obj/tests/cuda/machine.o: PART_CFLAGS = \
+	-I$(TRAIN_DIR) $(CUDA_CFLAGS:-I%=-isystem %)
+obj/tests/cuda/refusals: obj/tests/cuda/refusals.o obj/tests/cuda/machine.o \
+		obj/lib/libddp_layout.a \
+		$(addprefix obj/tests/cuda_on_cpu/fast/,cuda.o find.o memory.o)
+	$(call quiet,LD) $(link) -pthread
 
 # One mistake a kernel, and the programs that make them
 obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak

@@ -73,7 +73,11 @@ void driver_name_gpu(char *name, size_t size)
 	struct driver driver;
 	int device;
 
-	if (look_up(&driver, NULL) < 0 || driver.get_current(&device) != 0 ||
-	    driver.get_name(name, (int)size, device) != 0)
+	snprintf(name, size, "unknown");
+	if (look_up(&driver, NULL) < 0)
+		return;
+	if (driver.get_current(&device) != 0)
+		device = 0;
+	if (driver.get_name(name, (int)size, device) != 0)
 		snprintf(name, size, "unknown");
 }

@@ -17,7 +17,10 @@ struct ddp_error;
  */
 int driver_count_gpus(struct ddp_error *why);
 
-/* The model of the GPU that the thread has chosen; "unknown" without one. */
+/*
+ * The model of the GPU that the thread has chosen, or else of the first one;
+ * "unknown" if the driver does not say. The driver must have been asked before.
+ */
 void driver_name_gpu(char *name, size_t size);
 
 #endif

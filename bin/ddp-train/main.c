@@ -18,12 +18,14 @@
 #include "checkpoint/save.h"
 #include "config.h"
 #include "driver.h"
+#include "expect.h"
 #include "layout/clock.h"
 #include "layout/error.h"
 #include "layout/text.h"
 #include "llmc.h"
 #include "model.h"
 #include "progress.h"
+#include "rates.h"
 #include "run.h"
 #include "tool/agree.h"
 #include "tool/tool.h"
@@ -98,7 +100,7 @@ static int open_progress(struct run *run, struct ddp_error *error)
 		.log = options->log, .steps = options->steps,
 		.samples = options->global_batch,
 		.tokens = options->global_batch * options->shape.context,
-		.ranks = run->collective.size,
+		.ranks = run->collective.size, .flops = expect_flops(options),
 		.done = checkpoint_find_step(options),
 		.seconds = checkpoint_find_seconds(options)
 	};
@@ -293,6 +295,16 @@ static int begin(struct run *run, struct ddp_error *error)
 	return 0;
 }
 
+static void print_plan(const struct run *run)
+{
+	const char *gpu = run->options.gpu ? run->options.gpu : run->gpu;
+	const struct rates *rates = rates_find(gpu);
+
+	trainer_print_plan(run->trainer);
+	if (rates && run->options.model == MODEL_GPT)
+		expect_print(run->trainer, rates);
+}
+
 static int stop_early(const struct run *run, struct ddp_error *error)
 {
 	if (run->collective.rank == 0)
@@ -330,13 +342,14 @@ static int work(struct run *run, struct ddp_error *mine,
 		return -1;
 	if (run->options.plan) {
 		if (first)
-			trainer_print_plan(run->trainer);
+			print_plan(run);
 	} else {
 		if (begin(run, error) < 0)
 			return -1;
 		if (run->stopped)
 			return stop_early(run, error);
 		print_notes(run);
+		expect_rates(run);
 		if (first)
 			print_begin(run);
 		if (run_train(run, error) < 0)

@@ -111,14 +111,16 @@ int predict_step(const struct rates *rates, const struct predict_run *run,
 
 	add_passes(&table, "embedding, both passes", 1, 7);
 	add_passes(&table, "norm", 2 * layers + 1, 4);
-	add_passes(&table, "norm again", 2 * layers, 2);
+	if (run->recompute)
+		add_passes(&table, "norm again", 2 * layers, 2);
 	add_passes(&table, "norm backward", 2 * layers + 1, 4);
 	add_product(&table, "product qkv", 1, 3);
 	add_product(&table, "product out", 1, 1);
 	add_product(&table, "product up", 1, 4);
 	add_product(&table, "product down", 4, 1);
-	/* y from pre, twice; dy and pre in, dy out; each four wide. */
-	add_passes(&table, "GELU, both passes", layers, 4 * (2 + 2 + 3));
+	/* y from pre, perhaps twice; dx and pre in, dx out; each four wide. */
+	add_passes(&table, "GELU, both passes", layers,
+		   4 * (2 + (run->recompute ? 2 : 0) + 3));
 	add_passes(&table, "gradients of biases", layers, 3 + 1 + 4 + 1);
 	add_attention(&table);
 	add_classifier(&table);

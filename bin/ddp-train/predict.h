@@ -23,8 +23,7 @@ struct predict_run {
 	int chunk, chunks;		/* of a rank, in a step: sequences at
 					   once, and how often */
 	double updated;			/* parameters that this rank updates */
-	double parameters;		/* all of them */
-	bool adamw;
+	bool adamw, recompute;
 };
 
 struct predict_row {

@@ -43,6 +43,7 @@ struct progress {
 	struct sums steady;		/* of this run, without the first of
 					   several */
 	struct straggler *stragglers;	/* [ranks] */
+	double peak, predicted;		/* see progress_set_rates() */
 };
 
 /*
@@ -82,6 +83,13 @@ fail:
 	free(stragglers);
 	free(new);
 	return -1;
+}
+
+void progress_set_rates(struct progress *progress, double peak,
+			double predicted)
+{
+	progress->peak = peak;
+	progress->predicted = predicted;
 }
 
 void progress_close(struct progress *progress)
@@ -250,7 +258,7 @@ static void count_step(struct progress *progress,
 
 static double find_mfu(const struct progress *progress, double seconds)
 {
-	return divide(progress->plan.flops, progress->plan.peak * seconds);
+	return divide(progress->plan.flops, progress->peak * seconds);
 }
 
 static int log_step(struct progress *progress,
@@ -335,13 +343,13 @@ int progress_print_end(struct progress *progress, struct ddp_error *error)
 	append(line, ", exposed %.1f%%, parallel efficiency %.1f%%",
 	       100 * divide(steady->exposed, steady->seconds),
 	       100 - 100 * divide(steady->waited, steady->seconds));
-	if (plan->peak > 0)
+	if (progress->peak > 0)
 		append(line, ", MFU %.1f%%", 100 *
 		       find_mfu(progress, divide(steady->seconds,
 						 (double)steady->steps)));
-	if (plan->predicted > 0)
+	if (progress->predicted > 0)
 		append(line, ", %.2f of the predicted time",
 		       divide(steady->seconds, (double)steady->steps *
-					       plan->predicted));
+					       progress->predicted));
 	return progress_print_line(progress, line, error);
 }

@@ -34,9 +34,6 @@ struct progress_plan {
 	double seconds;			/* that they took */
 	double flops;			/* FLOP of a step, all ranks: see
 					   rates.h */
-	double peak;			/* FLOP/s of all their GPUs together; 0:
-					   unknown, and there is no MFU */
-	double predicted;		/* seconds of a step; 0: unknown */
 };
 
 struct progress_step {
@@ -67,6 +64,13 @@ struct progress_step {
  */
 int progress_open(struct progress **progress, const struct progress_plan *plan,
 		  struct ddp_error *error);
+
+/*
+ * What the GPUs of all ranks do at most together, FLOP/s, and how long a step
+ * should take, seconds; 0 where that is unknown. Before the first step.
+ */
+void progress_set_rates(struct progress *progress, double peak,
+			double predicted);
 
 /* Returns 0, or -1 with error set when the log or stdout cannot be written. */
 int progress_print_step(struct progress *progress,

@@ -6,6 +6,7 @@
 
 #include "layout/error.h"
 #include "option_rows.h"
+#include "rates.h"
 
 enum { FOLDER_MAX = 1000 };	/* bytes of --checkpoint */
 
@@ -252,6 +253,21 @@ static int refuse_large(const struct options *options, uint64_t recalled,
 	return 0;
 }
 
+static int check_gpu(const struct options *options, struct ddp_error *error)
+{
+	if (!options->gpu)
+		return 0;
+	if (!options->plan)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--gpu says for "
+				     "what GPU --plan predicts a step; add "
+				     "--plan, or leave it out");
+	if (rates_find(options->gpu))
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "what --gpu '%s' can "
+			     "do is not known; choose one of %s", options->gpu,
+			     rates_names());
+}
+
 int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 		   struct ddp_error *error)
 {
@@ -260,6 +276,7 @@ int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 	settle_defaults(options, given | recalled);
 	if (check_stage(options, error) < 0 ||
 	    check_folder(options, error) < 0 ||
+	    check_gpu(options, error) < 0 ||
 	    refuse_idle(options, given, error) < 0 ||
 	    settle_types(options, given | recalled, error) < 0)
 		return -1;

@@ -68,6 +68,8 @@ struct options {
 	uint64_t eval_every;		/* 0: never */
 	uint64_t sample;		/* bytes to print at the end; 0: none */
 	bool plan;			/* print it and exit */
+	const char *gpu;		/* whose step to predict then; NULL:
+					   this rank's, if it is known */
 	enum tool_help help;		/* asked for; the rest is not set */
 	bool version;			/* likewise */
 };

@@ -88,12 +88,13 @@ static int create_buckets(struct trainer *trainer, struct ddp_error *error)
 }
 
 /* A GPU has memory enough, and little time. */
-static bool must_recompute(const struct trainer *trainer)
+bool trainer_must_recompute(const struct trainer *trainer)
 {
 	enum recompute choice = trainer->options->recompute;
 
 	if (choice == RECOMPUTE_AUTO)
-		return trainer->device.table == &device_cpu;
+		return trainer->device.table == &device_cpu &&
+		       !trainer->options->gpu;
 	return choice == RECOMPUTE_ON;
 }
 
@@ -107,7 +108,7 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 		trainer->model = gpt_create(&options->shape, trainer->chunk,
 					    trainer->device.table,
 					    options->dtype,
-					    must_recompute(trainer), error);
+					    trainer_must_recompute(trainer), error);
 	return trainer->model ? 0 : -1;
 }
 

@@ -135,6 +135,9 @@ struct trainer *trainer_create(const struct options *options,
 /* Values that the optimizer keeps for each parameter: 0, 1 or 2. */
 int trainer_count_moments(const struct options *options);
 
+/* Whether the backward pass computes what norms and GELUs give again. */
+bool trainer_must_recompute(const struct trainer *trainer);
+
 /* Bytes of the collective's buffer: see trainer->grad. */
 size_t trainer_count_buffer(const struct trainer *trainer);
 

@@ -81,9 +81,13 @@ static void notice_launch(struct ddp_sieve *sieve, const char *line)
 			     name);
 }
 
-/* "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with ..." */
+/*
+ * "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with ..."; and,
+ * where slurmstepd could not start it, "srun: error: task 3 launch failed: ...".
+ */
 static void notice_failure(struct ddp_sieve *sieve, const char *line)
 {
+	static const char launch[] = " launch failed: ";
 	const char *at = strstr(line, ": task");
 	size_t length;
 
@@ -93,8 +97,9 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	at += *at == 's';
 	at += *at == ' ';
 	length = strspn(at, "0123456789,-");
-	if (length > 0 && at[length] == ':' &&
-	    sieve->failed.length < FAILED_MAX)
+	if (length > 0 && sieve->failed.length < FAILED_MAX &&
+	    (at[length] == ':' ||
+	     strncmp(at + length, launch, strlen(launch)) == 0))
 		ddp_text_add(&sieve->failed, "%.*s,", (int)length, at);
 }
 

@@ -2,6 +2,8 @@
 /* Attention. */
 #include "operators.h"
 
+enum { MOST_CONTEXT = 257 };
+
 struct attention_case {
 	int sequences, context, heads, size;	/* size: width / heads */
 };
@@ -17,7 +19,7 @@ static double attend(const struct attention_case *c, const double *qkv,
 		     int row, double *out)
 {
 	int width = c->heads * c->size;
-	double weight[128], sum = 0;
+	double weight[MOST_CONTEXT], sum = 0;
 
 	for (int t = 0; t <= row; t++) {
 		double score = 0;
@@ -86,20 +88,34 @@ static void attention_body(const void *arguments)
 		 4.0 * (double)count * c->context, &o.qkv, &dqkv);
 }
 
+static void run_case(const struct attention_case *c)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "attention: %d sequences of %d, "
+		 "%d heads of %d", c->sequences, c->context, c->heads, c->size);
+	test_case(name, attention_body, c);
+}
+
 void test_attention(void)
 {
 	static const int contexts[] = { 1, 5, 17, 65 };
 
-	for (int i = 0; i < 16; i++) {
-		struct attention_case c = { i / 4 == 3 ? 1 : 3, contexts[i / 4],
-					    i & 1 ? 3 : 1, i & 2 ? 21 : 8 };
-		char name[128];
+	/*
+	 * Heads for tensor cores: a GPU's kernels have tiles of 32, 64 and 128
+	 * rows, so contexts of less, just less, just more, and several.
+	 */
+	static const struct attention_case tiles[] = {
+		{ 2, 1, 2, 16 }, { 3, 33, 3, 16 }, { 1, 31, 2, 32 },
+		{ 1, 130, 2, 32 }, { 2, 63, 1, 64 }, { 2, 128, 2, 64 },
+		{ 1, MOST_CONTEXT, 1, 64 }, { 2, 65, 1, 128 },
+		{ 1, 129, 1, 128 }
+	};
 
-		snprintf(name, sizeof(name), "attention: %d sequences of %d, "
-			 "%d heads of %d", c.sequences, c.context, c.heads,
-			 c.size);
-		test_case(name, attention_body, &c);
-	}
-	test_case("attention: 2 sequences of 128, 2 heads of 64",
-		  attention_body, &(struct attention_case){ 2, 128, 2, 64 });
+	for (int i = 0; i < 16; i++)
+		run_case(&(struct attention_case){
+			i / 4 == 3 ? 1 : 3, contexts[i / 4], i & 1 ? 3 : 1,
+			i & 2 ? 21 : 8 });
+	for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++)
+		run_case(&tiles[i]);
 }

@@ -152,6 +152,52 @@ static void test_fold_sources(void)
 	result(same < FOLD_COUNT / 2, "fold_tree: the order of a sum shows");
 }
 
+/* The vectors of a device's fold begin at any value. */
+struct fold_case {
+	int parts;
+	size_t count, skip, stride;
+};
+
+static void fold_body(const void *arguments)
+{
+	const struct fold_case *c = arguments;
+	size_t bytes = c->count * sizeof(float);
+	float *from = place((c->skip + (size_t)c->parts * c->stride) *
+			    sizeof(*from));
+	float *to = place(bytes + sizeof(*to)), out[FOLD_COUNT];
+
+	for (int i = 0; i < c->parts; i++)
+		copy(from + c->skip + (size_t)i * c->stride, fold_source[i],
+		     bytes);
+	device.table->fold(&device, QUEUE_COMM, to + 1, from + c->skip,
+			   c->parts, c->stride, c->count);
+	if (device.table->check(&device, NULL) < 0)
+		fail("check", "failed:", -1);
+	read_back(out, to + 1, bytes);
+	if (fold_wrong(out, c->parts, (int)c->count) > 0)
+		fail("fold", "is not the tree's: wrong values",
+		     fold_wrong(out, c->parts, (int)c->count));
+}
+
+/* A device that computes on the host has none. */
+static void test_device_fold(void)
+{
+	static const struct fold_case cases[] = {
+		{ 1, 700, 0, 700 }, { 2, 700, 0, 704 }, { 3, 701, 1, 701 },
+		{ 5, 1, 2, 8 }, { 7, 64, 3, 67 }, { 8, 1021, 1, 1024 },
+		{ 33, 500, 1, 500 }, { 300, 129, 1, 129 }
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases) &&
+	     device.table->fold; i++) {
+		char name[128];
+
+		snprintf(name, sizeof(name), "the device's fold of %d vectors "
+			 "of %zu", cases[i].parts, cases[i].count);
+		test_case(name, fold_body, &cases[i]);
+	}
+}
+
 void test_fold(void)
 {
 	static const int numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 33, 300 };
@@ -171,4 +217,5 @@ void test_fold(void)
 	result(out[0] == 2 && isnan(out[1]) && out[2] > 0 && isinf(out[2]) &&
 	       isnan(out[3]), "fold_tree: NaN and infinities stay where they "
 	       "are");
+	test_device_fold();
 }

@@ -72,7 +72,7 @@ void test_embed(void)
 		{ 10, 5, 21, 7, false }, { 15, 5, 21, 300, true },
 		{ 130, 65, 63, 300, false }, { 65, 65, 63, 7, true },
 		{ 5, 17, 21, 7, false }, { 5, 17, 21, 7, true },
-		{ 130, 5, 21, 2, false }
+		{ 130, 5, 21, 2, false }, { 250, 2, 264, 3, false }
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -196,6 +196,11 @@ void test_norm(void)
 	static const int shapes[][2] = {
 		{ 1, 8 }, { 5, 21 }, { 17, 63 }, { 33, 64 }, { 65, 131 }
 	};
+	static const struct norm_case large[] = {
+		{ 3100, 8, true, false, 0 }, { 3101, 3, true, false, 0 },
+		{ 9, 768, true, false, 0 }, { 3, 4104, true, false, 0 },
+		{ 2, 13008, false, false, 0 }
+	};
 
 	for (size_t i = 0; i < 4 * sizeof(shapes) / sizeof(*shapes); i++) {
 		struct norm_case c = { shapes[i / 4][0], shapes[i / 4][1],
@@ -208,6 +213,14 @@ void test_norm(void)
 			 c.width, c.residual ? ", residual" : "",
 			 c.accumulate ? ", accumulate" : "");
 		test_case(name, norm_body, &c);
+	}
+	/* More rows, or longer ones, than a device has at once. */
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++) {
+		char name[128];
+
+		snprintf(name, sizeof(name), "norm: %d rows of %d",
+			 large[i].rows, large[i].width);
+		test_case(name, norm_body, &large[i]);
 	}
 	/* The variance is not the difference of two large numbers. */
 	test_case("norm: a mean of 30 deviations", norm_body,

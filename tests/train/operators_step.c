@@ -153,6 +153,36 @@ static void order_body(const void *arguments)
 	expect("in another", state.norm == sqrt(0x1p53 + 8), state.norm);
 }
 
+/* More blocks than a device has at once; backwards, the sum has other bits. */
+static void many_body(const void *arguments)
+{
+	enum { BLOCKS = 5000 };
+	double *blocks = host_doubles(BLOCKS), sums[2] = { 0 };
+	uint32_t *order = (uint32_t *)host_doubles(BLOCKS);
+	struct step_state state = first_state(1);
+	struct op_step op = { .count = BLOCKS, .beta1 = beta1, .beta2 = beta2 };
+
+	(void)arguments;
+	for (int i = 0; i < BLOCKS; i++) {
+		blocks[i] = exp(10 * uniform());
+		order[i] = (uint32_t)(BLOCKS - 1 - i);
+	}
+	for (int i = 0; i < BLOCKS; i++) {
+		sums[0] += blocks[i];
+		sums[1] += blocks[order[i]];
+	}
+	expect("a sum that shows the order", sums[0] != sums[1], sums[0]);
+	op.blocks = put(blocks, BLOCKS * sizeof(*blocks));
+	op.state = put(&state, sizeof(state));
+	for (int i = 0; i < 2; i++) {
+		if (i == 1)
+			op.order = put(order, BLOCKS * sizeof(*order));
+		device.table->step(&device, &op);
+		read_back(&state, op.state, sizeof(state));
+		expect("norm", state.norm == sqrt(sums[i]), state.norm);
+	}
+}
+
 /* Bytes of a tensor before and after. */
 static bool is_kept(const struct tensor *tensor, const void *before)
 {
@@ -208,6 +238,7 @@ void test_step(void)
 		return;
 	test_case("step: norm, clipping, loss scale", clip_body, NULL);
 	test_case("step: the order of the blocks", order_body, NULL);
+	test_case("step: many blocks", many_body, NULL);
 	test_case("step: overflow", skip_body, NULL);
 	test_case("step: a growing loss scale", grow_body, NULL);
 }

@@ -96,6 +96,76 @@ static void adamw_body(const void *arguments)
 	compare_copy(&rounded, &param);
 }
 
+/* A tensor's values from i on */
+static void *from(const struct tensor *tensor, size_t i)
+{
+	return value_at(tensor->type, tensor->at, i);
+}
+
+/* The same values again, from value `skip` of another tensor on. */
+static struct tensor shift(const struct tensor *tensor, size_t skip)
+{
+	struct tensor other = tensor->type == DEVICE_FP32 ?
+		blank_floats(tensor->count + skip) :
+		blank(tensor->count + skip);
+
+	copy(from(&other, skip), tensor->at,
+	     tensor->count * device_type_bytes(tensor->type));
+	return other;
+}
+
+static void expect_equal(const char *what, const struct tensor *had,
+			 const struct tensor *other, size_t skip)
+{
+	size_t bytes = had->count * device_type_bytes(had->type);
+	char *a = (char *)host_doubles(had->count);
+	char *b = (char *)host_doubles(had->count);
+
+	copy(a, had->at, bytes);
+	copy(b, from(other, skip), bytes);
+	if (memcmp(a, b, bytes) != 0)
+		fail(what, "has other bits in pieces, from value", (double)skip);
+}
+
+/* AdamW and then SGD: param, m, v, grad, copy; tensor n from n * skip on. */
+static void update_values(const struct tensor *of, size_t skip, size_t i,
+			  size_t count, const struct step_state *state)
+{
+	void *param = from(&of[0], i), *copy = from(&of[4], i + 4 * skip);
+	const void *grad = from(&of[3], i + 3 * skip);
+	float *v = from(&of[2], i + 2 * skip);
+
+	device.table->adamw(&device, &(struct op_adamw){
+		count, param, copy, device.type, grad, from(&of[1], i + skip),
+		v, 0.1, 0.9, 0.95, 0.01, 0.1, state });
+	device.table->sgd(&device, &(struct op_sgd){
+		count, param, copy, device.type, grad, v, 0.1, 0.9, 0.1,
+		state });
+}
+
+/* At once, and in pieces that begin at any value of their tensors. */
+static void pieces_body(const void *arguments)
+{
+	size_t count = *(const size_t *)arguments, piece;
+	struct tensor all[] = {
+		draw_floats(count, 0, 1), draw_floats(count, 0, 1),
+		draw_floats(count, 3, 0.1), draw(count, 0, 1), draw(count, 0, 1)
+	}, other[5];
+	const struct step_state *state = put_state(&(struct step_state){
+		.factor = 0.3, .correction1 = 0.19, .correction2 = 0.0975 });
+
+	for (size_t n = 0; n < 5; n++)
+		other[n] = shift(&all[n], n);
+	update_values(all, 0, 0, count, state);
+	for (size_t i = 0; i < count; i += piece) {
+		piece = 1 + (size_t)(uniform() * 20);
+		piece = piece < count - i ? piece : count - i;
+		update_values(other, 1, i, piece, state);
+	}
+	for (size_t n = 0; n < 5; n++)
+		expect_equal("a tensor", &all[n], &other[n], n);
+}
+
 static void sgd_body(const void *arguments)
 {
 	const struct optimiser_case *c = arguments;
@@ -148,10 +218,10 @@ static void test_optimisers(void)
 	}
 }
 
-/* The sum of one block alone, at another place. */
+/* The sum of one block alone, at another place: the second value of a tensor. */
 static double sum_alone(const void *x, size_t count)
 {
-	void *there = place(count_bytes(count));
+	void *there = (char *)place(count_bytes(count + 1)) + count_bytes(1);
 	double *at = place(sizeof(*at)), sum;
 
 	copy(there, x, count_bytes(count));
@@ -224,6 +294,7 @@ void test_updates(void)
 	static const size_t counts[] = { 1, 15, 1003 };
 
 	test_optimisers();
+	test_case("AdamW and SGD in pieces", pieces_body, &counts[2]);
 	test_squares();
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		char name[128];

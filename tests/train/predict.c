@@ -16,7 +16,7 @@ static int print_step(const char *name, int type)
 	const struct predict_run run = {
 		.shape = &shape, .type = (enum device_type)type,
 		.grad_type = (enum device_type)type, .chunk = 32, .chunks = 2,
-		.updated = 124439808, .parameters = 124439808, .adamw = true
+		.updated = 124439808, .adamw = true, .recompute = true
 	};
 	const struct rates *rates = rates_find(name);
 	struct predict_row rows[PREDICT_ROWS];

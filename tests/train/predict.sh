@@ -46,4 +46,20 @@ test_predict()
 		"$(sed -n 's/^all: //p' rows | awk '{ printf "%.5f\n", $1 }')"
 	equal 'fp32 has no tensor cores: 66.9e12' 1.066705e-02 \
 		"$("$program" step H100 0 | sed -n 's/^product up: .* //p')"
+	test_predicted_plan
+}
+
+test_predicted_plan()
+{
+	call timeout 60 "$train" --preset 124M --vocab 50257 --dtype bf16 \
+		--batch 32 --plan --gpu h100
+	# The step above, but that a GPU computes nothing again
+	grep -q '^a step on one H100 should take [0-9.]* ms without' out &&
+		grep -q '^  product up  *12  *5566\.3  ' out &&
+		! grep -q '^  norm again ' out
+	result $? '--plan predicts a step on a GPU that is not there'
+	refuses_each 2 <<-END
+	--gpu says for what GPU --plan predicts a step; add --plan|--data $text --gpu H100
+	what --gpu 'H9' can do is not known; choose one of A100, A100-40GB|--data $text --plan --gpu H9
+	END
 }

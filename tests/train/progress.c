@@ -60,12 +60,10 @@ int main(int argc, char **argv)
 	plan.samples = strtoull(argv[3], NULL, 10);
 	plan.tokens = strtoull(argv[4], NULL, 10);
 	plan.ranks = atoi(argv[5]);
-	if (argc == 9) {
-		plan.flops = atof(argv[6]);
-		plan.peak = atof(argv[7]);
-		plan.predicted = atof(argv[8]);
-	}
+	plan.flops = argc == 9 ? atof(argv[6]) : 0;
 	status = progress_open(&progress, &plan, &error);
+	if (status == 0 && argc == 9)
+		progress_set_rates(progress, atof(argv[7]), atof(argv[8]));
 	while (status == 0 && fgets(line, sizeof(line), stdin))
 		status = obey(progress, line, &error);
 	if (status == 0)

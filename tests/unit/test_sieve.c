@@ -275,8 +275,10 @@ Test(sieve, knows_what_srun_says_of_its_ranks)
 	free(pass(&sieve, "srun: error: n1: task 3: Killed\n", 9));
 	free(pass(&sieve, "srun: error: n1: tasks 0-1,4: Exited with exit code "
 		  "3\nsrun: error: no task 7\n", 9));
+	free(pass(&sieve, "srun: error: task 5 launch failed: Unspecified error"
+		  "\nsrun: error: task 6 launch\n", 9));
 	failed = ddp_text_finish(&sieve.failed);
-	cr_expect_str_eq(failed, "3,0-1,4,");
+	cr_expect_str_eq(failed, "3,0-1,4,5,");
 	free(failed);
 }
 

@@ -12,14 +12,23 @@
  */
 template <int D> struct forward_tile {
 	enum { KEYS = 64, M = D > 64 ? 1 : 2, QUERIES = 64 * M,
-	       THREADS = 128, BLOCKS = 2 };
+	       THREADS = 128, BLOCKS = D > 16 ? 2 : 3 };
 };
 
 /* What a lane has of the softmax of its rows; scores are not yet scaled. */
 template <int M> struct softmax {
 	float top[M][2];		/* the largest score */
-	float sum[M][2];		/* of exp(score - top), of its columns */
+	float sum[M][2];		/* exp(score - top), of its columns */
 };
+
+template <int M> __device__ inline void begin_softmax(softmax<M> &state)
+{
+#pragma unroll
+	for (int i = 0; i < 2 * M; i++) {
+		state.top[i / 2][i % 2] = -INFINITY;
+		state.sum[i / 2][i % 2] = 0;
+	}
+}
 
 /* Over the four lanes that share a row. */
 __device__ inline float quad_max(float x)
@@ -75,7 +84,7 @@ __device__ inline void add_scores(softmax<M> &state, float (&s)[M][N][4],
 template <class T, int D, int M, int N>
 __device__ inline void attend(softmax<M> &state, float (&out)[M][D / 8][4],
 			      const uint32_t (&q)[D / 16][M][4], const T *k,
-			      const T *v, int query, int first, float scale)
+			      const T *v, int query, int first)
 {
 	int lane = threadIdx.x % 32;
 	float s[M][N / 8][4];
@@ -84,7 +93,7 @@ __device__ inline void attend(softmax<M> &state, float (&out)[M][D / 8][4],
 	multiply_held<D, M, N>(s, q, k);
 	if (first + N - 1 > query)
 		hide_later<true>(s, query + lane / 4, first + lane % 4 * 2);
-	add_scores(state, s, out, scale);
+	add_scores(state, s, out, LOG2E / sqrtf((float)D));
 	pack_left<M, N>(p, s, T());
 	multiply_columns<D, M, N>(out, p, v);
 }
@@ -117,9 +126,8 @@ __device__ inline void finish(const op_attention &op,
 }
 
 /*
- * Keys and values have two rooms in shared memory: while one tile is worked
- * on, the next is copied. The queries come by way of the second room, and then
- * stay in registers. Blocks with many keys begin first.
+ * The queries come by way of the keys' second room, and then stay in
+ * registers. Blocks with many keys begin first.
  */
 template <class T, int D>
 __global__ void __launch_bounds__(forward_tile<D>::THREADS,
@@ -127,50 +135,41 @@ __global__ void __launch_bounds__(forward_tile<D>::THREADS,
 attention_kernel(op_attention op)
 {
 	typedef forward_tile<D> tile;
-	constexpr int M = tile::M, N = tile::KEYS, ROOM = 2 * N * ROW<D>;
+	typedef attention_stream<T, D, tile::KEYS, tile::THREADS> stream;
+	constexpr int M = tile::M, KEYS = tile::KEYS;
 	attention_task task = find_task<D>(op.context, op.heads);
 	int first = (int)(gridDim.x - 1 - blockIdx.x) * tile::QUERIES;
 	int own = find_warp() * 16 * M, query = first + own;
 	int end = min(first + tile::QUERIES, op.context);
 	size_t stride = 3 * (size_t)op.width;
 	const T *q = (const T *)op.qkv + task.begin * stride + task.column;
-	const T *k = q + op.width, *v = k + op.width;
-	T *room = (T *)dynamic_shared();
+	T *room = (T *)dynamic_shared(), *second = room + stream::ROOM;
+	stream keys = { room, q + op.width, q + 2 * op.width, stride, stride,
+			op.context };
 	uint32_t left[D / 16][M][4];
 	float out[M][D / 8][4] = {};
 	softmax<M> state;
 
-#pragma unroll
-	for (int i = 0; i < 2 * M; i++) {
-		state.top[i / 2][i % 2] = -INFINITY;
-		state.sum[i / 2][i % 2] = 0;
-	}
-	fetch_rows<D, tile::QUERIES, tile::THREADS>(room + ROOM, q, stride,
-						    first, op.context);
-	auto fetch_keys = [&](int key) {
-		T *to = room + key / N % 2 * ROOM;
-
-		fetch_rows<D, N, tile::THREADS>(to, k, stride, key,
-						op.context);
-		fetch_rows<D, N, tile::THREADS>(to + N * ROW<D>, v, stride,
-						key, op.context);
-		cp_async_commit();
-	};
-	fetch_keys(0);
+	fetch_rows<D, tile::QUERIES, tile::THREADS>(second, q, stride, first,
+						    op.context);
+	keys.fetch(0);
+	cp_async_commit();
+	begin_softmax(state);
 	cp_async_wait<0>();
 	__syncthreads();
-	load_rows<D, M>(left, room + ROOM + own * ROW<D>);
-	for (int key = 0; key < end; key += N) {
-		const T *keys = room + key / N % 2 * ROOM;
+	load_rows<D, M>(left, second + own * ROW<D>);
+	for (int key = 0; key < end; key += KEYS) {
+		const T *k = keys.find_room(key);
 
 		cp_async_wait<0>();
 		__syncthreads();
-		if (key + N < end)
-			fetch_keys(key + N);
+		if (key + KEYS < end) {
+			keys.fetch(key + KEYS);
+			cp_async_commit();
+		}
 		if (key < query + 16 * M)
-			attend<T, D, M, N>(state, out, left, keys,
-					   keys + N * ROW<D>, query, key,
-					   LOG2E / sqrtf((float)D));
+			attend<T, D, M, KEYS>(state, out, left, k,
+					      k + stream::TILE, query, key);
 	}
 	__syncthreads();
 	finish<T, D, M>(op, task, state, out, room + own * ROW<D>, query);

@@ -100,6 +100,33 @@ __device__ inline void fetch_rows(T *tile, const T *from, size_t stride,
 	}
 }
 
+/*
+ * Rows of two tensors of a head, which pass by N at a time, in two rooms of
+ * shared memory: one is filled while the other is worked on.
+ */
+template <class T, int D, int N, int THREADS> struct attention_stream {
+	enum { TILE = N * ROW<D>, ROOM = 2 * TILE };
+
+	T *rooms;			/* two of ROOM values */
+	const T *a, *b;			/* the head's first rows */
+	size_t a_stride, b_stride;
+	int end;			/* of the rows */
+
+	/* The room of rows first .. first + N - 1: of a, and TILE on, of b. */
+	__device__ T *find_room(int first) const
+	{
+		return rooms + first / N % 2 * ROOM;
+	}
+
+	__device__ void fetch(int first) const
+	{
+		T *to = find_room(first);
+
+		fetch_rows<D, N, THREADS>(to, a, a_stride, first, end);
+		fetch_rows<D, N, THREADS>(to + TILE, b, b_stride, first, end);
+	}
+};
+
 /* Values k .. k + 15 of 16 rows of a tile, as the left factor of a product. */
 template <int D, class T>
 __device__ inline void load_left(uint32_t (&a)[4], const T *rows, int k)
@@ -258,8 +285,9 @@ __device__ inline void hide_later(float (&c)[M][N][4], int row, int column)
 }
 
 /*
- * Write a warp's rows of c * factor to memory by way of its own part of shared
- * memory, so that 16 bytes go at once; `first` is the first of the rows.
+ * Write a warp's rows of c * factor to memory by way of a part of shared memory
+ * that only this warp uses, so that 16 bytes go at once; `first` is the first
+ * of the rows.
  */
 template <int D, int M, class T>
 __device__ inline void store_rows(T *own, const float (&c)[M][D / 8][4],
@@ -268,6 +296,7 @@ __device__ inline void store_rows(T *own, const float (&c)[M][D / 8][4],
 {
 	int lane = threadIdx.x % 32;
 
+	__syncwarp();
 #pragma unroll
 	for (int m = 0; m < M; m++)
 #pragma unroll

@@ -23,7 +23,9 @@ enum { THREADS = 128, WARPS = THREADS / 32 };
 /* A warp has 16 M of its block's OWN rows; STEP rows pass by at a time. */
 template <int D> struct backward_tile {
 	enum { M = D > 64 ? 1 : 2, OWN = 16 * M * WARPS, STEP = 32,
-	       OWN_ROOM = 2 * OWN * ROW<D>, ROOM = 2 * STEP * ROW<D> };
+	       OWN_ROOM = 2 * OWN * ROW<D>,
+	       SHARED = OWN_ROOM + 4 * STEP * ROW<D>,
+	       BLOCKS = D > 32 ? 2 : 3 };
 };
 
 /* Of a query: its lse in powers of 2, and its delta. */
@@ -96,23 +98,56 @@ template <class T> struct backward_head {
 	}
 };
 
-template <int M, int N>
-__device__ inline void set_all(float (&c)[M][N], float x)
+/* Begin to copy the block's own rows of two tensors. */
+template <class T, int D>
+__device__ inline void fetch_own(const T *a, const T *b, size_t a_stride,
+				 size_t b_stride, int first, int end)
 {
-#pragma unroll
-	for (int i = 0; i < M * N; i++)
-		c[i / N][i % N] = x;
+	constexpr int OWN = backward_tile<D>::OWN;
+	T *to = (T *)dynamic_shared();
+
+	fetch_rows<D, OWN, THREADS>(to, a, a_stride, first, end);
+	fetch_rows<D, OWN, THREADS>(to + OWN * ROW<D>, b, b_stride, first,
+				    end);
 }
 
-/* Begin to copy the terms of STEP queries, two at a time. */
+/* store_rows() with one factor for all rows */
+template <int D, int M, class T>
+__device__ inline void store_scaled(T *own, const float (&c)[M][D / 8][4],
+				    float scale, T *to, size_t stride,
+				    int first, int end)
+{
+	float factor[M][2];
+
+#pragma unroll
+	for (int i = 0; i < 2 * M; i++)
+		factor[i / 2][i % 2] = scale;
+	store_rows<D, M>(own, c, factor, to, stride, first, end);
+}
+
+/* Begin to copy the terms of STEP queries, two at a time, to their room. */
 template <int STEP>
-__device__ inline void fetch_terms(query_terms *to, const query_terms *from,
+__device__ inline void fetch_terms(query_terms *rooms, const query_terms *from,
 				   int first, int end)
 {
 	int row = (int)threadIdx.x * 2;
 
 	if (row < STEP)
-		cp_async16(to + row, from + first + row, first + row < end);
+		cp_async16(rooms + first / STEP % 2 * STEP + row,
+			   from + first + row, first + row < end);
+}
+
+/* The terms of a lane's rows. */
+template <int M>
+__device__ inline void read_terms(query_terms (&terms)[M][2],
+				  const query_terms *from, int query, int end)
+{
+	int row = query + (int)threadIdx.x % 32 / 4;
+
+#pragma unroll
+	for (int i = 0; i < 2 * M; i++, row += 8)
+		terms[i / 2][i % 2] = row < end ? from[row] :
+						  query_terms{ 0, 0 };
 }
 
 /* A score becomes a probability, and the probability's gradient the score's. */
@@ -159,55 +194,47 @@ __device__ inline void add_queries(float (&dk)[M][D / 8][4],
 }
 
 template <class T, int D>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THREADS, backward_tile<D>::BLOCKS)
 dkv_kernel(op_attention_backward op)
 {
 	typedef backward_tile<D> tile;
+	typedef attention_stream<T, D, tile::STEP, THREADS> stream;
 	constexpr int M = tile::M, OWN = tile::OWN, STEP = tile::STEP;
 	attention_task task = find_task<D>(op.context, op.heads);
 	backward_head<T> head(op, task);
 	int begin = (int)blockIdx.x * OWN, own = find_warp() * 16 * M;
-	T *k = (T *)dynamic_shared(), *v = k + OWN * ROW<D>;
-	T *rooms = k + tile::OWN_ROOM;
-	query_terms *terms = (query_terms *)(rooms + 2 * tile::ROOM);
-	float dk[M][D / 8][4] = {}, dv[M][D / 8][4] = {}, factor[M][2];
+	T *k = (T *)dynamic_shared() + own * ROW<D>, *v = k + OWN * ROW<D>;
+	stream queries = { (T *)dynamic_shared() + tile::OWN_ROOM, head.q,
+			   head.dout, head.stride, (size_t)op.width,
+			   op.context };
+	query_terms *terms = (query_terms *)(queries.rooms + 2 * stream::ROOM);
+	float dk[M][D / 8][4] = {}, dv[M][D / 8][4] = {};
 
-	auto fetch_queries = [&](int query) {
-		int room = query / STEP % 2;
-		T *to = rooms + room * tile::ROOM;
-
-		fetch_rows<D, STEP, THREADS>(to, head.q, head.stride, query,
-					     op.context);
-		fetch_rows<D, STEP, THREADS>(to + STEP * ROW<D>, head.dout,
-					     op.width, query, op.context);
-		fetch_terms<STEP>(terms + room * STEP, head.terms, query,
-				  op.context);
-		cp_async_commit();
-	};
-
-	fetch_rows<D, OWN, THREADS>(k, head.k, head.stride, begin, op.context);
-	fetch_rows<D, OWN, THREADS>(v, head.v, head.stride, begin, op.context);
-	fetch_queries(begin);
+	fetch_own<T, D>(head.k, head.v, head.stride, head.stride, begin,
+			op.context);
+	queries.fetch(begin);
+	fetch_terms<STEP>(terms, head.terms, begin, op.context);
+	cp_async_commit();
 	for (int query = begin; query < op.context; query += STEP) {
-		int room = query / STEP % 2;
-		const T *q = rooms + room * tile::ROOM;
+		const T *q = queries.find_room(query);
+		int next = query + STEP;
 
 		cp_async_wait<0>();
 		__syncthreads();
-		if (query + STEP < op.context)
-			fetch_queries(query + STEP);
-		if (begin + own < query + STEP)
-			add_queries<T, D, M, STEP>(dk, dv, k + own * ROW<D>,
-				v + own * ROW<D>, q, q + STEP * ROW<D>,
-				terms + room * STEP, begin + own, query);
+		if (next < op.context) {
+			queries.fetch(next);
+			fetch_terms<STEP>(terms, head.terms, next, op.context);
+			cp_async_commit();
+		}
+		if (begin + own < next)
+			add_queries<T, D, M, STEP>(dk, dv, k, v, q,
+				q + stream::TILE, terms + query / STEP % 2 *
+				STEP, begin + own, query);
 	}
-	__syncthreads();
-	set_all(factor, 1 / sqrtf((float)D));
-	store_rows<D, M>(k + own * ROW<D>, dk, factor, head.dq + op.width,
-			 head.stride, begin + own, op.context);
-	set_all(factor, 1);
-	store_rows<D, M>(v + own * ROW<D>, dv, factor, head.dq + 2 * op.width,
-			 head.stride, begin + own, op.context);
+	store_scaled<D, M>(k, dk, 1 / sqrtf((float)D), head.dq + op.width,
+			   head.stride, begin + own, op.context);
+	store_scaled<D, M>(v, dv, 1, head.dq + 2 * op.width, head.stride,
+			   begin + own, op.context);
 }
 
 /* What STEP keys add to the gradient of a warp's queries. */
@@ -239,63 +266,49 @@ __device__ inline void add_keys(float (&dq)[M][D / 8][4],
 }
 
 template <class T, int D>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THREADS, backward_tile<D>::BLOCKS)
 dq_kernel(op_attention_backward op)
 {
 	typedef backward_tile<D> tile;
+	typedef attention_stream<T, D, tile::STEP, THREADS> stream;
 	constexpr int M = tile::M, OWN = tile::OWN, STEP = tile::STEP;
 	attention_task task = find_task<D>(op.context, op.heads);
 	backward_head<T> head(op, task);
 	int begin = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
 	int own = find_warp() * 16 * M, query = begin + own;
 	int end = min(begin + OWN, op.context);
-	T *q = (T *)dynamic_shared(), *dout = q + OWN * ROW<D>;
-	T *rooms = q + tile::OWN_ROOM;
-	float dq[M][D / 8][4] = {}, factor[M][2];
+	T *q = (T *)dynamic_shared() + own * ROW<D>;
+	stream keys = { (T *)dynamic_shared() + tile::OWN_ROOM, head.k, head.v,
+			head.stride, head.stride, op.context };
 	uint32_t left[2][D / 16][M][4];		/* q and dout */
+	float dq[M][D / 8][4] = {};
 	query_terms terms[M][2];
 
-	auto fetch_keys = [&](int key) {
-		T *to = rooms + key / STEP % 2 * tile::ROOM;
-
-		fetch_rows<D, STEP, THREADS>(to, head.k, head.stride, key,
-					     op.context);
-		fetch_rows<D, STEP, THREADS>(to + STEP * ROW<D>, head.v,
-					     head.stride, key, op.context);
-		cp_async_commit();
-	};
-
-	fetch_rows<D, OWN, THREADS>(q, head.q, head.stride, begin, op.context);
-	fetch_rows<D, OWN, THREADS>(dout, head.dout, op.width, begin,
-				    op.context);
-	fetch_keys(0);
-#pragma unroll
-	for (int i = 0; i < 2 * M; i++) {
-		int row = query + (int)threadIdx.x % 32 / 4 + 8 * i;
-
-		terms[i / 2][i % 2] = row < op.context ? head.terms[row] :
-							 query_terms{ 0, 0 };
-	}
+	fetch_own<T, D>(head.q, head.dout, head.stride, op.width, begin,
+			op.context);
+	keys.fetch(0);
+	cp_async_commit();
+	read_terms(terms, head.terms, query, op.context);
 	cp_async_wait<0>();
 	__syncthreads();
-	load_rows<D, M>(left[0], q + own * ROW<D>);
-	load_rows<D, M>(left[1], dout + own * ROW<D>);
+	load_rows<D, M>(left[0], q);
+	load_rows<D, M>(left[1], q + OWN * ROW<D>);
 	for (int key = 0; key < end; key += STEP) {
-		const T *k = rooms + key / STEP % 2 * tile::ROOM;
+		const T *k = keys.find_room(key);
 
 		cp_async_wait<0>();
 		__syncthreads();
-		if (key + STEP < end)
-			fetch_keys(key + STEP);
+		if (key + STEP < end) {
+			keys.fetch(key + STEP);
+			cp_async_commit();
+		}
 		if (key < query + 16 * M)
 			add_keys<T, D, M, STEP>(dq, left[0], left[1], k,
-						k + STEP * ROW<D>, terms,
+						k + stream::TILE, terms,
 						query, key);
 	}
-	__syncthreads();
-	set_all(factor, 1 / sqrtf((float)D));
-	store_rows<D, M>(q + own * ROW<D>, dq, factor, head.dq, head.stride,
-			 query, op.context);
+	store_scaled<D, M>(q, dq, 1 / sqrtf((float)D), head.dq, head.stride,
+			   query, op.context);
 }
 
 template <class T, int D>
@@ -308,7 +321,7 @@ static cudaError_t backward(cudaStream_t stream,
 		   op->sequences);
 	dim3 parts((threads + THREADS - 1) / THREADS, op->heads,
 		   op->sequences);
-	size_t shared = (tile::OWN_ROOM + 2 * tile::ROOM) * sizeof(T);
+	size_t shared = tile::SHARED * sizeof(T);
 	size_t terms = 2 * tile::STEP * sizeof(query_terms);
 	cudaError_t error = launch(stream, parts, THREADS, 0,
 				   terms_kernel<T, D>, *op);
