@@ -191,8 +191,8 @@ ranks_trouble()
 		test "$SLURM_PROCID" = 2 && { (sleep 3; kill -STOP $$) & }
 		exec "$@"' sh ddp-train --data $text --context 32 --batch 1 \
 		--steps 100000 --timeout 4
-	test "$status" -ne 0 && grep -q '^ddp-train: .* waited [0-9]* s for $(
-		)NCCL, and then over PMIx: waited [0-9.]* s for rank 2 on n2' err
+	test "$status" -ne 0 && grep -q "^ddp-train: .* waited [0-9]* s for $(
+		)NCCL, and then over PMIx: waited [0-9.]* s for rank 2 on n2" err
 	result $? 'a rank that stops is named'
 }
 
