@@ -37,7 +37,9 @@ make -s -C "$build" obj/tests/cuda_on_cpu/fast/ddp_cuda.so >make.out 2>&1 || {
 	exit 1
 }
 cp "$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" module
-chmod 755 module/* fakes/*
+cp "$build/obj/bin/ddp-train" .
+chmod 755 module/* fakes/* ddp-train
+train=$scratch/ddp-train
 
 # on LAYOUT ARGUMENT...: ddp-train on emulated GPUs
 on()
@@ -51,7 +53,7 @@ on()
 	# shellcheck disable=SC2086 # several arguments
 	call login env FAKE_NCCL_DIR="$scratch/meet" EMU_ORDER="$order" \
 		srun --ddp $on_layout env LD_LIBRARY_PATH="$scratch/fakes" \
-		DDP_MODULE_DIR="$scratch/module" ddp-train --data $text "$@"
+		DDP_MODULE_DIR="$scratch/module" "$train" --data $text "$@"
 }
 
 # ranks_losses LOG
@@ -84,7 +86,7 @@ ranks_trains()
 	shift 2
 	rm -f emu.log cpu.log
 	# shellcheck disable=SC2086 # several arguments
-	call login srun --ddp $one ddp-train --device cpu --data $text \
+	call login srun --ddp $one "$train" --device cpu --data $text \
 		$tiny "$@" --log cpu.log
 	# shellcheck disable=SC2086
 	on "$ranks_layout" $tiny "$@" --log emu.log
@@ -158,15 +160,15 @@ ranks_resume()
 	set -- --context 32 --global-batch 4 --schedule constant --warmup 0
 	rm -rf saved emu.log cpu.log
 	# shellcheck disable=SC2086
-	call login srun --ddp $one ddp-train --device cpu --data $text "$@" \
+	call login srun --ddp $one "$train" --device cpu --data $text "$@" \
 		--steps 18 --log cpu.log
-	call login srun --ddp -N2 -n2 ddp-train --device cpu --data $text "$@" \
+	call login srun --ddp -N2 -n2 "$train" --device cpu --data $text "$@" \
 		--steps 6 --checkpoint saved --log emu.log
 	on "$four" --steps 12 --checkpoint saved --resume --log emu.log
 	grep -q '^resumed from saved/step-6$' out
 	result $? 'four GPUs go on where two CPUs were'
 	# shellcheck disable=SC2086
-	call login srun --ddp $one ddp-train --device cpu --data $text \
+	call login srun --ddp $one "$train" --device cpu --data $text \
 		--steps 18 --checkpoint saved --resume --log emu.log
 	grep -q '^resumed from saved/step-12$' out
 	result $? 'and a CPU goes on where they were'
@@ -189,7 +191,7 @@ ranks_trouble()
 		env LD_LIBRARY_PATH="$scratch/fakes" \
 		DDP_MODULE_DIR="$scratch/module" sh -c '
 		test "$SLURM_PROCID" = 2 && { (sleep 3; kill -STOP $$) & }
-		exec "$@"' sh ddp-train --data $text --context 32 --batch 1 \
+		exec "$@"' sh "$train" --data $text --context 32 --batch 1 \
 		--steps 100000 --timeout 4
 	test "$status" -ne 0 && grep -q "^ddp-train: .* waited [0-9]* s for $(
 		)NCCL, and then over PMIx: waited [0-9.]* s for rank 2 on n2" err
