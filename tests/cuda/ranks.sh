@@ -6,17 +6,6 @@
 # work is that of the emulated streams. The same losses as the CPU's, in each
 # type and for each number of ranks; ranks that are equal bit by bit.
 
-if test -n "$(missing)"; then
-	skip 'ranks of emulated GPUs' "$(missing)"
-	return 0
-elif ! grep -q '^HAVE_PMIX = yes' "$build/config.mak"; then
-	skip 'ranks of emulated GPUs' 'configure found no PMIx'
-	return 0
-fi
-cluster --nodes 2 --gpus 2
-text=/usr/share/common-licenses/GPL-3
-patience=60
-
 # ranks_library FILE SOURCE...: a shared library, by the build's compiler
 ranks_library()
 {
@@ -28,18 +17,39 @@ ranks_library()
 }
 
 # What the cluster's user loads: where the user may read it
-mkdir -m 755 fakes module
-ranks_library fakes/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
-ranks_library fakes/libnccl.so.2 -Wl,-soname,libnccl.so.2 \
-	"$top"/tests/fakes/fake_nccl*.c
-make -s -C "$build" obj/tests/cuda_on_cpu/fast/ddp_cuda.so >make.out 2>&1 || {
-	cat make.out >&2
-	exit 1
+ranks_install()
+{
+	mkdir -m 755 fakes module
+	ranks_library fakes/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+	ranks_library fakes/libnccl.so.2 -Wl,-soname,libnccl.so.2 \
+		"$top"/tests/fakes/fake_nccl*.c
+	built cuda_on_cpu/fast/ddp_cuda.so
+	cp "$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" module
+	cp "$build/obj/bin/ddp-train" .
+	chmod 755 module/* fakes/* ddp-train
+	train=$scratch/ddp-train
 }
-cp "$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" module
-cp "$build/obj/bin/ddp-train" .
-chmod 755 module/* fakes/* ddp-train
-train=$scratch/ddp-train
+
+# ranks_begin: the cluster. This leaves the folder of run, and its traps, for
+# those of tests on clusters.
+ranks_begin()
+{
+	ranks_left=$scratch ranks_counts="$tap_count $tap_failed" level=cuda
+	# shellcheck source=tests/cluster/begin.sh
+	. "$top/tests/cluster/begin.sh"
+	tap_count=${ranks_counts% *} tap_failed=${ranks_counts#* }
+	trap 'stop; rm -rf "$ranks_left"' EXIT
+	ranks_missing=$(missing)
+	test -n "$ranks_missing" || ! grep -q '^HAVE_PMIX = no' \
+		"$build/config.mak" || ranks_missing='configure found no PMIx'
+	if test -n "$ranks_missing"; then
+		skip 'ranks of emulated GPUs' "$ranks_missing"
+		return 1
+	fi
+	install_build
+	cluster --nodes 2 --gpus 2
+	ranks_install
+}
 
 # on LAYOUT ARGUMENT...: ddp-train on emulated GPUs
 on()
@@ -76,6 +86,7 @@ as_cpu()
 	result $? "$1"
 }
 
+text=/usr/share/common-licenses/GPL-3
 one='-N1 -n1 --gres=gpu:1' two='-N2 -n2 --gres=gpu:1' four='-N2 -n4 --gres=gpu:2'
 tiny='--context 32 --global-batch 4 --steps 20 --check-every 1'
 
@@ -198,8 +209,13 @@ ranks_trouble()
 	result $? 'a rank that stops is named'
 }
 
-ranks_types
-ranks_orders
-ranks_repeat
-ranks_resume
-ranks_trouble
+test_ranks()
+{
+	ranks_begin || return 0
+	patience=60
+	ranks_types
+	ranks_orders
+	ranks_repeat
+	ranks_resume
+	ranks_trouble
+}
