@@ -120,7 +120,7 @@ __global__ void not_awaited(float *p)
 	cp_async_wait<0>();
 }
 
-/* The last group is awaited for, the one before it not: one is read too soon. */
+/* Of two groups one is awaited, and both are read. */
 __global__ void awaited_late(float *p)
 {
 	float *s = (float *)dynamic_shared();
@@ -186,9 +186,17 @@ __global__ void endless(float *p, int depth)
 /* ---- in global memory */
 
 __global__ void two_blocks(float *p) { p[threadIdx.x] += (float)blockIdx.x; }
-__global__ void two_threads(float *p) { p[(threadIdx.x + 1) % 64] = p[threadIdx.x]; }
+__global__ void two_threads(float *p)
+{
+	p[(threadIdx.x + 1) % 64] = p[threadIdx.x];
+}
+
 __global__ void out_of_bounds(float *p) { p[0] = p[FLOATS + threadIdx.x]; }
-__global__ void read(float *to, const float *p) { to[threadIdx.x] = p[threadIdx.x]; }
+__global__ void read(float *to, const float *p)
+{
+	to[threadIdx.x] = p[threadIdx.x];
+}
+
 __global__ void write(float *p) { p[threadIdx.x] = (float)threadIdx.x; }
 __global__ void mixed(float *p)
 {

@@ -45,7 +45,7 @@ mistakes()
 	run_endless a fault: a thread writes
 	two_blocks race: two_blocks reads what another thread of the same
 	two_threads race: two_threads .* what another thread of the same
-	run_out_of_bounds out_of_bounds reads out of bounds: byte 4[0-9]* of 4096
+	run_out_of_bounds reads out of bounds: byte 4[0-9]* of 4096
 	raw read reads memory never written: byte [0-9]* of 4096
 	after_free read reads freed memory: byte [0-9]* of freed 4096
 	freed_twice cudaFree of what is freed already

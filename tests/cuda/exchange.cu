@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * exchange NCCL [forget|host|short]: three processes exchange through the fake
- * NCCL in streams of the emulated CUDA. With "forget" an event is left out, with
- * "host" memory is the host's, with "short" a peer sends less than is taken.
+ * NCCL in streams of the emulated CUDA. With "forget" an event is left out,
+ * with "host" memory is the host's, with "short" a peer sends less than is
+ * taken.
  */
 #include <dlfcn.h>
 #include <stdio.h>

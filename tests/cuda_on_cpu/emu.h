@@ -173,9 +173,11 @@ void emu_host_waited(const emu_moment *moment);
 void emu_stream_waited(cudaStream_t stream, const emu_moment *moment);
 void emu_wait_all(void);
 
-/* ---- cudart.cc */
+/* ---- device.cc */
 
 cudaError_t emu_fail(cudaError_t error);	/* for cudaGetLastError */
+cudaError_t emu_driver_error(void);	/* whether a GPU can be used */
+void emu_count_launch(void);
 cudaError_t emu_failure(void);		/* that every call has from now on */
 
 #pragma GCC visibility pop
