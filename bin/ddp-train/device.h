@@ -28,7 +28,7 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 5, DEVICE_ALIGN = 64, DEVICE_EVENTS = 128,
+enum { DEVICE_ABI = 6, DEVICE_ALIGN = 64, DEVICE_EVENTS = 128,
        DEVICE_BLOCK = 4096 };
 
 enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };
@@ -109,7 +109,11 @@ struct op_norm_backward {
 	void *work;
 };
 
-/* y = x weight^T + bias; with pre, that goes there, and y = gelu(pre) */
+/*
+ * y = x weight^T + bias; with pre, that goes there, and y = gelu(pre). Where
+ * y's bits matter again, it is the GELU of the rounded pre; else it may be that
+ * of the sum before.
+ */
 struct op_matmul {
 	int rows, in, out;
 	const void *x;			/* [rows][in] */
@@ -117,6 +121,7 @@ struct op_matmul {
 	const void *bias;		/* [out]; NULL: none */
 	void *pre;			/* [rows][out]; NULL: no GELU */
 	void *y;			/* [rows][out] */
+	bool again;			/* gelu() is to give y from pre */
 };
 
 struct op_matmul_backward {
@@ -334,7 +339,7 @@ struct device_table {
 	void (*matmul_backward)(struct device *,
 				const struct op_matmul_backward *);
 
-	/* y = gelu(pre) again, the bits that matmul gave for this pre. */
+	/* y = gelu(pre): the bits of a matmul with "again". */
 	void (*gelu)(struct device *, const void *pre, void *y, size_t count);
 	void (*attention)(struct device *, const struct op_attention *);
 	void (*attention_backward)(struct device *,

@@ -26,6 +26,34 @@ all_operators()
 		wc -l <err) lines of stderr"
 }
 
+# epilogues VARIABLE...: those of the products, by type; in cublasLt.h's numbers
+epilogues()
+{
+	call env EMU_PRODUCTS=1 "$@" timeout 300 "$operators" \
+		"$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" matmul
+	for type in fp32 bf16 fp16; do
+		echo "$type:" "$(sed -n "s/.* products of $type with$(
+			) epilogue //p" err | tr '\n' ' ')"
+	done | tr -s ' \n' ' '
+}
+
+# 1 none, 4 a bias, 160 and 164 GELU without and with bias, 192 its slope, 512
+# the sums of what multiplies.
+test_epilogues()
+{
+	fused='1 4 160 164 192 512'
+	equal 'epilogues on an H100: in 16 bit' \
+		"fp32: 1 4 bf16: $fused fp16: $fused " \
+		"$(epilogues EMU_CC=9.0)"
+	equal 'on an A100 for a bias alone' 'fp32: 1 4 bf16: 1 4 fp16: 1 4 ' \
+		"$(epilogues EMU_CC=8.0)"
+	equal 'no sums where more of the GPU would work without' \
+		'fp32: 1 4 bf16: 1 4 160 164 192 fp16: 1 4 160 164 192 ' \
+		"$(epilogues EMU_EPILOGUES=idle)"
+	equal 'nowhere where none is offered' 'fp32: 1 bf16: 1 fp16: 1 ' \
+		"$(epilogues EMU_EPILOGUES=no)"
+}
+
 test_operators()
 {
 	if ! test -x "$build/obj/bin/ddp-train"; then
@@ -43,6 +71,7 @@ test_operators()
 		checked EMU_ORDER=1 EMU_CC=8.0 --
 	all_operators 'products without epilogues' checked EMU_EPILOGUES=no \
 		-- matmul special
+	test_epilogues
 	call timeout 20 "$operators" "$build/obj/tests/cuda_on_cpu/fast" none
 	equal 'a theme that there is not' "1 Bail out! there is no theme 'none'" \
 		"$status $(cat out)"

@@ -25,6 +25,7 @@ struct product {
 	int64_t aux_ld;
 	size_t bias_off, workspace;
 	bool another;			/* the algorithm is of another shape */
+	int bias_type;			/* 0: unset */
 };
 
 static cublasLtHandle_t handle;
@@ -111,6 +112,10 @@ static cublasLtMatmulDesc_t make_desc(const struct product *p)
 	cublasLtMatmulDescSetAttribute(desc,
 		CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &p->aux_ld,
 		sizeof(p->aux_ld));
+	if (p->bias_type)
+		cublasLtMatmulDescSetAttribute(desc,
+			CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &p->bias_type,
+			sizeof(p->bias_type));
 	return desc;
 }
 
@@ -173,6 +178,21 @@ static double wanted(const struct product *p, size_t i, size_t j)
 	return sum;
 }
 
+static void read_back(int which)
+{
+	cudaMemcpyAsync(host[which], at(which), ROOM, cudaMemcpyDeviceToHost,
+			stream);
+}
+
+/* But for one rounding */
+static bool near(const struct product *p, float got, double want)
+{
+	double limit = p->out == CUDA_R_32F ? 2e-6 :
+		p->out == CUDA_R_16BF ? 0x1p-8 : 0x1p-11;
+
+	return fabs((double)got - want) <= limit * (1 + fabs(want));
+}
+
 /* The worst error of values of D, of the largest of which a bit is 2^-bits */
 static void test(const struct product *p, const char *what)
 {
@@ -191,6 +211,20 @@ static void test(const struct product *p, const char *what)
 			scale = fmax(scale, fabs(want));
 		}
 	expect(worst <= limit * scale, what);
+}
+
+/* What goes into the GELU is in aux, rounded from the same sum. */
+static void test_aux(const struct product *p)
+{
+	struct product before = *p;
+
+	before.epilogue &= ~(uint32_t)CUBLASLT_EPILOGUE_GELU;
+	read_back(5);
+	for (size_t j = 0; j < N; j++)
+		for (size_t i = 0; i < M; i++)
+			expect(near(p, get(5, p->out, i + j * AUX),
+				    wanted(&before, i, j)),
+			       "what goes into the GELU");
 }
 
 static void test_types(void)
@@ -217,6 +251,38 @@ static void test_types(void)
 	p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
 	p.aux_ld = AUX;
 	test(&p, "a product with bias and GELU");
+	test_aux(&p);
+	p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX;
+	test(&p, "a product with GELU");
+	test_aux(&p);
+}
+
+/* The sums of B's columns, over k */
+static void test_sums(void)
+{
+	static const cudaDataType_t types[] = { CUDA_R_32F, CUDA_R_16BF,
+		CUDA_R_16F };
+	struct product p = { .alpha = 1, .alignment = 256,
+		.epilogue = CUBLASLT_EPILOGUE_BGRADB };
+
+	for (int i = 0; i < 6; i++) {
+		size_t ldb;
+
+		p.in = p.out = types[i % 3];
+		p.transpose_b = i / 3;
+		ldb = p.transpose_b ? N : K;
+		test(&p, "a product with the sums of B's columns");
+		read_back(4);
+		for (size_t j = 0; j < N; j++) {
+			double sum = 0;
+
+			for (size_t k = 0; k < K; k++)
+				sum += (double)get(1, p.in, p.transpose_b ?
+						   j + k * ldb : k + j * ldb);
+			expect(near(&p, get(4, p.out, j), sum),
+			       "the sums of B's columns");
+		}
+	}
 }
 
 static void test_refusals(void)
@@ -234,6 +300,10 @@ static void test_refusals(void)
 	p = good;
 	p.bias_off = 4;
 	expect(multiply(&p) != CUBLAS_STATUS_SUCCESS, "a bias not at 16");
+	p = good;
+	p.epilogue = CUBLASLT_EPILOGUE_BGRADB;
+	p.bias_type = CUDA_R_16F;
+	expect(multiply(&p) != CUBLAS_STATUS_SUCCESS, "sums of another type");
 	p = good;
 	p.ld_more = -1;
 	expect(multiply(&p) != CUBLAS_STATUS_SUCCESS, "short columns");
@@ -261,6 +331,7 @@ int main(void)
 	cudaMalloc((void **)&device, 8 * ROOM);
 	cublasLtCreate(&handle);
 	test_types();
+	test_sums();
 	test_refusals();
 	cudaStreamSynchronize(stream);
 	return wrong;

@@ -6,6 +6,8 @@
  * real one may do anything then.
  *
  *   EMU_EPILOGUES=no   the heuristic offers no epilogue
+ *   EMU_EPILOGUES=idle it does, but with one the GPU is filled by a quarter
+ *   EMU_PRODUCTS=1     at the end, how many products had which epilogue
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +157,29 @@ static cublasStatus_t refuse(const char *why)
 	return INVALID;
 }
 
+/* ---- what was asked for */
+
+static unsigned long counts[3][1024];	/* by type of A, by epilogue */
+
+static void count_product(const struct lt_product *p)
+{
+	int type = p->layout_a.type == CUDA_R_32F ? 0 :
+		p->layout_a.type == CUDA_R_16BF ? 1 : 2;
+
+	counts[type][p->desc.epilogue % 1024]++;
+}
+
+__attribute__((destructor)) static void print_counts(void)
+{
+	static const char *const types[] = { "fp32", "bf16", "fp16" };
+
+	for (int i = 0; i < 3 * 1024 && getenv("EMU_PRODUCTS"); i++)
+		if (counts[i / 1024][i % 1024] > 0)
+			fprintf(stderr, "cuda_on_cpu: %lu products of %s with "
+				"epilogue %d\n", counts[i / 1024][i % 1024],
+				types[i / 1024], i % 1024);
+}
+
 /* ---- algorithms and products */
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
@@ -212,7 +237,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
 	memset(results, 0, sizeof(*results));
 	memcpy(&results->algo, &algorithm, sizeof(algorithm));
 	results->workspaceSize = algorithm.workspace;
-	results->wavesCount = 1;
+	results->wavesCount = epilogues && strcmp(epilogues, "idle") == 0 &&
+		product.desc.epilogue != CUBLASLT_EPILOGUE_DEFAULT ? 0.25f :
+		1;
 	*found = 1;
 	return OK;
 }
@@ -303,6 +330,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
 		return refuse(why);
 	}
 	all.touch = fake->touch;
+	count_product(&all);
 	*p = all;
 	fake->enqueue(stream, "cublasLtMatmul", lt_run, p);
 	return OK;

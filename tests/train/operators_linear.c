@@ -4,7 +4,7 @@
 
 struct matmul_case {
 	int rows, in, out;
-	bool bias, gelu, dx, accumulate;
+	bool bias, gelu, dx, accumulate, again;
 };
 
 struct matmul_operands {
@@ -83,7 +83,7 @@ static void activate(struct matmul_operands *o)
 	fetch(&o->x);
 }
 
-/* gelu gives the bits that matmul gave. */
+/* gelu gives the bits of a matmul that was told so. */
 static void compare_gelu(const struct tensor *pre, const struct tensor *y)
 {
 	struct tensor again = blank(pre->count);
@@ -117,15 +117,16 @@ static void matmul_body(const void *arguments)
 		o.bias = bias;
 	device.table->matmul(&device, &(struct op_matmul){
 		c->rows, c->in, c->out, o.x.at, o.weight.at,
-		c->bias ? bias.at : NULL, c->gelu ? pre.at : NULL, y.at });
+		c->bias ? bias.at : NULL, c->gelu ? pre.at : NULL, y.at,
+		c->again });
 	matmul_reference(&o);
 	compare("y", &y, o.y, FORWARD);
 	if (c->gelu) {
 		compare("pre", &pre, o.pre, FORWARD);
-		compare_gelu(&pre, &y);
-	}
-	if (c->gelu)
+		if (c->again)
+			compare_gelu(&pre, &y);
 		activate(&o);
+	}
 	matmul_backward(c, &o);
 }
 
@@ -133,20 +134,22 @@ void test_matmul(void)
 {
 	static const int shapes[][3] = {
 		{ 1, 8, 21 }, { 5, 21, 7 }, { 17, 63, 300 }, { 65, 8, 3 },
-		{ 300, 21, 8 }
+		{ 300, 21, 8 }, { 33, 24, 136 }
 	};
 
-	for (size_t i = 0; i < 16 * sizeof(shapes) / sizeof(*shapes); i++) {
-		const int *shape = shapes[i / 16];
+	for (size_t i = 0; i < 32 * sizeof(shapes) / sizeof(*shapes); i++) {
+		const int *shape = shapes[i / 32];
 		struct matmul_case c = { shape[0], shape[1], shape[2], i & 1,
-					 i & 2, i & 4, i & 8 };
+					 i & 2, i & 4, i & 8, i & 16 };
 		char name[128];
 
-		if (c.accumulate && device.type != DEVICE_FP32)
+		if ((c.accumulate && device.type != DEVICE_FP32) ||
+		    (c.again && !c.gelu))
 			continue;
 		snprintf(name, sizeof(name), "matmul: %d rows, %d to %d%s%s%s"
-			 "%s", c.rows, c.in, c.out, c.bias ? ", bias" : "",
-			 c.gelu ? ", GELU" : "", c.dx ? ", dx" : "",
+			 "%s%s", c.rows, c.in, c.out, c.bias ? ", bias" : "",
+			 c.gelu ? ", GELU" : "", c.again ? " again" : "",
+			 c.dx ? ", dx" : "",
 			 c.accumulate ? ", accumulate" : "");
 		test_case(name, matmul_body, &c);
 	}

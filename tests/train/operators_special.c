@@ -99,7 +99,7 @@ static void large_gelu(const void *arguments)
 
 	(void)arguments;
 	device.table->matmul(&device, &(struct op_matmul){
-		ROWS, 1, 1, x.at, one.at, NULL, pre.at, y.at });
+		ROWS, 1, 1, x.at, one.at, NULL, pre.at, y.at, false });
 	device.table->matmul_backward(&device, &(struct op_matmul_backward){
 		ROWS, 1, 1, y.at, one.at, pre.at, dy.at, dx.at, dweight.at,
 		NULL, false });
@@ -178,7 +178,7 @@ static void matmul_bad(const void *arguments)
 	x.value[9] = bad;
 	store(&x);
 	device.table->matmul(&device, &(struct op_matmul){
-		3, 8, 5, x.at, weight.at, NULL, pre.at, y.at });
+		3, 8, 5, x.at, weight.at, NULL, pre.at, y.at, false });
 	fetch(&pre);
 	fetch(&y);
 	for (int i = 0; i < 15; i++) {
@@ -266,7 +266,7 @@ static void too_large(const void *arguments)
 
 	(void)arguments;
 	device.table->matmul(&device, &(struct op_matmul){
-		3, 1, 1, x.at, one.at, NULL, NULL, y.at });
+		3, 1, 1, x.at, one.at, NULL, NULL, y.at, false });
 	fetch(&y);
 	expect("300 * 300", y.value[0] == wanted, y.value[0]);
 	expect("-300 * 300", y.value[1] == -wanted, y.value[1]);

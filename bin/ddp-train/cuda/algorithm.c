@@ -5,10 +5,13 @@
  * cuBLASLt's matrices are by columns, ours by rows, and one by rows is the
  * transposed one by columns. So c = a b is asked for as c^T = b^T a^T: its A is
  * our b, its B our a, its m our n. A bias for each of its rows is then one for
- * each of our columns, which is what a layer has.
+ * each of our columns, which is what a layer has; and sums of its B's columns
+ * (BGRADB) are those of the rows of our a.
  *
  * Sums that are split over k may be added up in the workspace in fp32, in a
- * fixed order, but not in the output and not by atomics.
+ * fixed order, but not in the output and not by atomics. With an epilogue they
+ * are not split: it has been seen to add a bias to the rounded sum then, and
+ * what it does with the rest is not said.
  */
 #include <stdlib.h>
 
@@ -53,15 +56,35 @@ static cublasStatus_t set_product(struct plan *plan, int attribute,
 		value, bytes);
 }
 
-/* Where the epilogue reads; until it is run, only the alignment matters. */
-cublasStatus_t algorithm_set_pointer(struct plan *plan, const void *at)
+static bool has_vector(const struct key *key)
 {
-	return set_product(plan, plan->key.epilogue == CUBLASLT_EPILOGUE_BIAS ?
-				 CUBLASLT_MATMUL_DESC_BIAS_POINTER :
-				 CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
-			   &at, sizeof(at));
+	return key->epilogue & (CUBLASLT_EPILOGUE_BIAS |
+				CUBLASLT_EPILOGUE_BGRADB);
 }
 
+/* GELU_AUX and DGELU share what says that there is one. */
+static bool has_matrix(const struct key *key)
+{
+	return key->epilogue & CUBLASLT_EPILOGUE_GELU_AUX &
+	       CUBLASLT_EPILOGUE_DGELU;
+}
+
+cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *vector,
+				      const void *matrix)
+{
+	cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+
+	if (has_vector(&plan->key))
+		status = set_product(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+				     &vector, sizeof(vector));
+	if (has_matrix(&plan->key) && status == CUBLAS_STATUS_SUCCESS)
+		status = set_product(plan,
+				     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+				     &matrix, sizeof(matrix));
+	return status;
+}
+
+/* Of the pointer to the example only the alignment matters. */
 static cublasStatus_t set_epilogue(enum device_type type, struct plan *plan,
 				   const void *example)
 {
@@ -72,16 +95,15 @@ static cublasStatus_t set_epilogue(enum device_type type, struct plan *plan,
 
 	status = set_product(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
 			     sizeof(epilogue));
-	if (status == CUBLAS_STATUS_SUCCESS &&
-	    epilogue == CUBLASLT_EPILOGUE_BIAS)
+	if (status == CUBLAS_STATUS_SUCCESS && has_vector(&plan->key))
 		status = set_product(plan,
 				     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
 				     &value_type, sizeof(value_type));
-	else if (status == CUBLAS_STATUS_SUCCESS)
+	if (status == CUBLAS_STATUS_SUCCESS && has_matrix(&plan->key))
 		status = set_product(plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
 				     &ld, sizeof(ld));
-	return status == CUBLAS_STATUS_SUCCESS ? algorithm_set_pointer(plan, example) :
-						 status;
+	return status == CUBLAS_STATUS_SUCCESS ?
+	       algorithm_set_pointers(plan, example, example) : status;
 }
 
 static cublasStatus_t describe_product(struct plan *plan)
@@ -102,11 +124,12 @@ static cublasStatus_t describe_product(struct plan *plan)
 }
 
 static cublasStatus_t prefer(cublasLtMatmulPreference_t preference,
-			     const struct key *key)
+			     const struct key *key, bool split)
 {
 	const uint64_t workspace = WORKSPACE;
-	const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE |
-				 CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+	const uint32_t schemes = split ?
+				 CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE :
+				 CUBLASLT_REDUCTION_SCHEME_NONE;
 	const uint32_t a = key->align_b, b = key->align_a, c = key->align_c;
 	const struct {
 		int attribute;
@@ -131,8 +154,9 @@ static cublasStatus_t prefer(cublasLtMatmulPreference_t preference,
 	return status;
 }
 
-/* The heuristic's first choice. */
-static cublasStatus_t ask_heuristic(cublasLtHandle_t handle, struct plan *plan)
+/* The heuristic's first choice, of those that split a sum too or not. */
+static cublasStatus_t ask_heuristic(cublasLtHandle_t handle, struct plan *plan,
+				    bool split)
 {
 	cublasLtMatmulHeuristicResult_t result;
 	cublasLtMatmulPreference_t preference;
@@ -142,7 +166,7 @@ static cublasStatus_t ask_heuristic(cublasLtHandle_t handle, struct plan *plan)
 	status = cublasLtMatmulPreferenceCreate(&preference);
 	if (status != CUBLAS_STATUS_SUCCESS)
 		return status;
-	status = prefer(preference, &plan->key);
+	status = prefer(preference, &plan->key, split);
 	if (status == CUBLAS_STATUS_SUCCESS)
 		status = cublasLtMatmulAlgoGetHeuristic(
 			handle, plan->product, plan->a, plan->b,
@@ -153,45 +177,67 @@ static cublasStatus_t ask_heuristic(cublasLtHandle_t handle, struct plan *plan)
 	if (count == 0 || result.state != CUBLAS_STATUS_SUCCESS)
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	plan->algorithm = result.algo;
+	plan->waves = result.wavesCount;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
 /*
- * Whether to ask for it. The slope of GELU in the epilogue pays on Hopper and
- * later, as llm.c has it too; in fp32 it would not have our precision.
+ * Whether to ask for it. GELU and its slope in the epilogue pay on Hopper and
+ * later, as llm.c has it too; in fp32 they would not have our precision. Sums
+ * there have been found slow on an A100.
  */
 static bool wants_epilogue(const struct setting *setting,
 			   const struct key *key)
 {
-	if (key->epilogue == CUBLASLT_EPILOGUE_DGELU)
-		return setting->hopper && setting->type != DEVICE_FP32 &&
-		       key->n % 8 == 0;
-	return key->epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+	if (key->epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
+	    key->epilogue == CUBLASLT_EPILOGUE_BIAS)
+		return key->epilogue == CUBLASLT_EPILOGUE_BIAS;
+	return setting->hopper && setting->type != DEVICE_FP32 &&
+	       (!has_matrix(key) || key->n % 8 == 0);
 }
 
-/* With the epilogue, or where that is not offered without. */
+/*
+ * Whether the epilogue is offered and pays. A product with sums is short and
+ * has a long k: 768 by 768 values are 36 parts for 132 multiprocessors. Where
+ * more of them work on it if it is split, a pass of its own for the sums takes
+ * less than what the others would miss.
+ */
+static bool try_epilogue(const struct setting *setting, struct plan *plan,
+			 float waves)
+{
+	const char *example = (const char *)setting->workspace + ALIGN;
+
+	if (set_epilogue(setting->type, plan, example) !=
+	    CUBLAS_STATUS_SUCCESS ||
+	    ask_heuristic(setting->handle, plan, false) !=
+	    CUBLAS_STATUS_SUCCESS)
+		return false;
+	return plan->key.epilogue != CUBLASLT_EPILOGUE_BGRADB ||
+	       plan->waves >= 1 || plan->waves >= waves;
+}
+
+/* With the epilogue, or without where that is not offered or does not pay. */
 cublasStatus_t algorithm_choose(const struct setting *setting,
 				struct plan *plan)
 {
 	uint32_t none = CUBLASLT_EPILOGUE_DEFAULT;
-	const char *example = (const char *)setting->workspace + ALIGN;
 	cublasStatus_t status = describe_product(plan);
+	cublasLtMatmulAlgo_t plain;
 
 	if (status == CUBLAS_STATUS_SUCCESS)
 		status = describe_matrices(setting->type, plan);
-	if (status != CUBLAS_STATUS_SUCCESS)
+	if (status == CUBLAS_STATUS_SUCCESS)
+		status = ask_heuristic(setting->handle, plan, true);
+	if (status != CUBLAS_STATUS_SUCCESS ||
+	    !wants_epilogue(setting, &plan->key))
 		return status;
-	if (wants_epilogue(setting, &plan->key) &&
-	    set_epilogue(setting->type, plan, example) ==
-	    CUBLAS_STATUS_SUCCESS &&
-	    ask_heuristic(setting->handle, plan) == CUBLAS_STATUS_SUCCESS) {
-		plan->fused = true;
+	plain = plan->algorithm;
+	plan->fused = try_epilogue(setting, plan, plan->waves);
+	if (plan->fused)
 		return CUBLAS_STATUS_SUCCESS;
-	}
-	status = set_product(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &none,
-			     sizeof(none));
-	return status == CUBLAS_STATUS_SUCCESS ?
-	       ask_heuristic(setting->handle, plan) : status;
+	plan->algorithm = plain;
+	return set_product(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &none,
+			   sizeof(none));
 }
 
 void algorithm_destroy(struct plan *plan)

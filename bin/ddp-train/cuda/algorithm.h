@@ -19,7 +19,8 @@ enum {
 struct key {
 	int m, n, k, lda, ldb, ldc;
 	int transpose_a, transpose_b, wide;
-	int epilogue;			/* cuBLASLt's: DEFAULT, BIAS, DGELU */
+	int epilogue;			/* cuBLASLt's: DEFAULT, BIAS, DGELU,
+					   GELU_AUX, GELU_AUX_BIAS, BGRADB */
 	int align_a, align_b, align_c;
 };
 
@@ -29,6 +30,7 @@ struct plan {
 	cublasLtMatmulDesc_t product;
 	cublasLtMatrixLayout_t a, b, c;
 	cublasLtMatmulAlgo_t algorithm;
+	float waves;			/* how often its parts fill the GPU */
 	struct plan *next;
 };
 
@@ -44,8 +46,12 @@ struct setting {
 cublasStatus_t algorithm_choose(const struct setting *setting,
 				struct plan *plan);
 
-/* Where the epilogue of a fused plan reads from now on. */
-cublasStatus_t algorithm_set_pointer(struct plan *plan, const void *at);
+/*
+ * Where the epilogue of a fused plan reads or writes from now on: a bias or the
+ * sums, a slope or pre. What its epilogue lacks is not looked at.
+ */
+cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *vector,
+				      const void *matrix);
 
 /* Also one that was left in part. */
 void algorithm_destroy(struct plan *plan);

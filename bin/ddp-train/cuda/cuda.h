@@ -47,16 +47,23 @@ size_t linear_count_bytes(void);
 
 /*
  * c = a b (+ c, where add) (+ bias in each row) (times gelu'(slope)), all by
- * rows: a [m][k], b [k][n], c [m][n]; a or b may be transposed in memory. a, b,
- * bias and slope are of the device's type, c too or, where wide, fp32. Sums are
- * in fp32. bias and slope go with none of the others, and ldc is n there.
+ * rows: a [m][k], b [k][n], c [m][n]; a or b may be transposed in memory. With
+ * pre, that goes there, and c is its GELU. With sums, those of a's rows go
+ * there; a is transposed in memory then, and lda is m. c is of the device's
+ * type or, where wide, of fp32; all else is of the device's. Sums are in fp32.
+ *
+ * bias and pre go together or alone, sums with add or alone, slope and wide
+ * alone; ldc is n but where nothing else is asked for.
  */
 struct product {
 	bool transpose_a, transpose_b, add, wide;
+	bool again;			/* op_matmul's, with pre */
 	int m, n, k;
 	const void *a, *b;
 	const void *bias;		/* [n]; NULL: none */
 	const void *slope;		/* [m][n]; NULL: none */
+	void *pre;			/* [m][n]; NULL: none */
+	void *sums;			/* [m]; NULL: none */
 	void *c;
 	int lda, ldb, ldc;		/* values from row to row in memory */
 };

@@ -132,6 +132,11 @@ static int find_alignment(const void *at)
 
 static int find_epilogue(const struct product *product)
 {
+	if (product->pre)
+		return product->bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS :
+				       CUBLASLT_EPILOGUE_GELU_AUX;
+	if (product->sums && !product->add)
+		return CUBLASLT_EPILOGUE_BGRADB;
 	return product->bias ? CUBLASLT_EPILOGUE_BIAS :
 	       product->slope ? CUBLASLT_EPILOGUE_DGELU :
 				CUBLASLT_EPILOGUE_DEFAULT;
@@ -154,7 +159,23 @@ static void run_plan(struct device *device, const struct product *product,
  * Where the epilogue adds no bias, c begins with it and the product is added,
  * which rounds once too.
  */
-void linear_multiply(struct device *device, const struct product *product)
+static void run_unfused(struct device *device, const struct product *product,
+			const struct plan *plan, cudaStream_t stream)
+{
+	if (product->bias)
+		cuda_repeat_row(device, product->m, product->n, product->bias,
+				product->c);
+	run_plan(device, product, plan, product->add || product->bias, stream);
+	if (product->slope)
+		cuda_gelu_backward(device, product->slope, product->c,
+				   (size_t)product->m * (size_t)product->n);
+	if (product->sums)
+		cuda_sum_rows(device, product->k, product->m, product->a,
+			      product->add, product->sums);
+}
+
+static struct plan *plan_product(struct device *device,
+				 const struct product *product)
 {
 	const struct key key = {
 		product->m, product->n, product->k, product->lda,
@@ -163,20 +184,42 @@ void linear_multiply(struct device *device, const struct product *product)
 		find_alignment(product->a), find_alignment(product->b),
 		find_alignment(product->c)
 	};
-	cudaStream_t stream = cuda_stream(device, QUEUE_COMPUTE);
-	struct plan *plan = find_plan(device, &key);
 
+	return find_plan(device, &key);
+}
+
+/* The GELU of the rounded pre, which cuda_gelu() gives again. */
+static void multiply_first(struct device *device, const struct product *product)
+{
+	struct product first = *product;
+
+	first.c = product->pre;
+	first.pre = NULL;
+	linear_multiply(device, &first);
+	cuda_gelu(device, product->pre, product->c,
+		  (size_t)product->m * (size_t)product->n);
+}
+
+void linear_multiply(struct device *device, const struct product *product)
+{
+	cudaStream_t stream = cuda_stream(device, QUEUE_COMPUTE);
+	struct plan *plan;
+
+	if (product->pre && product->again) {
+		multiply_first(device, product);
+		return;
+	}
+	plan = plan_product(device, product);
 	if (!plan)
 		return;
-	if (plan->fused)
-		note_status(device, algorithm_set_pointer(
-			plan, product->bias ? product->bias : product->slope));
-	else if (product->bias)
-		cuda_repeat_row(device, product->m, product->n, product->bias,
-				product->c);
-	run_plan(device, product, plan,
-		 product->add || (product->bias && !plan->fused), stream);
-	if (product->slope && !plan->fused)
-		cuda_gelu_backward(device, product->slope, product->c,
-				   (size_t)product->m * (size_t)product->n);
+	if (plan->fused) {
+		note_status(device, algorithm_set_pointers(
+			plan, product->bias ? product->bias : product->sums,
+			product->pre ? product->pre : product->slope));
+		run_plan(device, product, plan, product->add, stream);
+	} else if (product->pre) {
+		multiply_first(device, product);
+	} else {
+		run_unfused(device, product, plan, stream);
+	}
 }

@@ -114,7 +114,7 @@ static void multiply(const struct pass *pass, int layer, enum gpt_part part,
 		.rows = pass->rows, .in = in * pass->gpt->width,
 		.out = out * pass->gpt->width, .x = x,
 		.weight = get_weight(pass, i), .bias = get_weight(pass, i + 1),
-		.pre = pre, .y = y
+		.pre = pre, .y = y, .again = pass->gpt->recompute
 	});
 }
 
