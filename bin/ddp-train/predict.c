@@ -103,10 +103,41 @@ static void add_update(struct table *table)
 		.bytes = run->updated * (grad + state + copy) }, 1);
 }
 
-/* cuBLASLt multiplies by the slope in its epilogue, and reads pre there. */
-static bool has_fused_slope(const struct rates *rates, enum device_type type)
+static bool has_epilogues(const struct table *table)
 {
-	return rates->capability >= 90 && type != DEVICE_FP32;
+	return table->rates->capability >= 90 &&
+	       table->run->type != DEVICE_FP32;
+}
+
+/*
+ * In widths, of a layer: a pass over the product's output, unless the epilogue
+ * sums it up. That is only where the gradient of the weight fills the GPU.
+ */
+static double count_bias_passes(const struct table *table)
+{
+	double weights = table->width * table->width;
+	double filling = has_epilogues(table) ? PREDICT_FILLING : HUGE_VAL;
+
+	return (3 * weights < filling ? 3 : 0) + (weights < filling ? 1 : 0) +
+	       (4 * weights < filling ? 4 + 1 : 0);
+}
+
+/*
+ * GELU reads what goes in and writes what comes out, its slope reads one more.
+ * In an epilogue that is one value that the product writes or reads besides;
+ * what is computed again is not in it.
+ */
+static void add_surroundings(struct table *table)
+{
+	const struct predict_run *run = table->run;
+	double layers = (double)run->shape->layers;
+	bool fused = has_epilogues(table);
+
+	add_passes(table, "GELU", layers,
+		   4 * (run->recompute ? 4 : fused ? 1 : 2));
+	add_passes(table, "slope of the GELU", layers, 4 * (fused ? 1 : 3));
+	add_passes(table, "gradients of biases", layers,
+		   count_bias_passes(table));
 }
 
 int predict_step(const struct rates *rates, const struct predict_run *run,
@@ -129,10 +160,7 @@ int predict_step(const struct rates *rates, const struct predict_run *run,
 	add_product(&table, "product out", 1, 1);
 	add_product(&table, "product up", 1, 4);
 	add_product(&table, "product down", 4, 1);
-	add_passes(&table, "GELU", layers, 4 * (run->recompute ? 4 : 2));
-	add_passes(&table, "slope of the GELU", layers,
-		   4 * (has_fused_slope(rates, run->type) ? 1 : 3));
-	add_passes(&table, "gradients of biases", layers, 3 + 1 + 4 + 1);
+	add_surroundings(&table);
 	add_attention(&table);
 	add_classifier(&table);
 	add_update(&table);

@@ -16,6 +16,9 @@
 #define PREDICT_MATMUL 0.65
 #define PREDICT_MEMORY 0.80
 
+/* Values of a product that fill an H100: 128 x 128 a multiprocessor */
+#define PREDICT_FILLING (132 * 128 * 128)
+
 /*
  * mma.sync, which attention is written in, has only a part of the tensor cores
  * of compute capability 9.0 and later.
