@@ -119,6 +119,7 @@ ranks_types()
 		ranks_trains "$layout" 2e-3 --dtype bf16
 		ranks_trains "$layout" 5e-4 --dtype fp16
 	done
+	ranks_trains "$one" 2e-3 --dtype bf16 --recompute on
 }
 
 # Streams in other orders than that of the calls: an event that is missing shows
