@@ -22,6 +22,10 @@ test_predict()
 	h100:H100
 	NVIDIA GeForce GTX 1080:unknown
 	A10:unknown
+	NVIDIA GH200 480GB:unknown
+	NVIDIA GB200:unknown
+	NVIDIA GeForce RTX 4090 Laptop GPU:unknown
+	NVIDIA H100 80GB HBM3 MIG 1g.10gb:unknown
 	END
 	# GPT-2's 124,439,808 parameters but 1024 x 768 positions, 6 each; and
 	# 6 x 12 x 1024 x 768
