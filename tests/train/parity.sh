@@ -3,14 +3,6 @@
 # shellcheck disable=SC2154 # see run
 # The GPT against PyTorch, by parity.py and the program parity.
 
-has_torch()
-{
-	"$python" -c 'import importlib.util, sys
-for name in "numpy", "torch":
-    if not importlib.util.find_spec(name):
-        sys.exit(1)' 2>/dev/null
-}
-
 test_parity()
 {
 	test_shapes
