@@ -4,9 +4,10 @@
  * device of a module such as ddp_cuda.so, or of "cpu" (the default), for
  * parity.py, which wrote INPUT: an int32 header, tensors (name, count, values),
  * then tokens and targets of all batches. OUTPUT: the parameters that a run
- * would begin with; the logits of the first batch; its loss alone; its gradient,
- * at once and accumulated from two parts; losses of as many of the trainer's
- * own steps as there are batches, by AdamW and by SGD; float64 throughout.
+ * would begin with; the logits of the first batch; its loss alone; its
+ * gradient, at once and accumulated from two parts; losses of as many of the
+ * trainer's own steps as there are batches, by AdamW and by SGD; float64
+ * throughout.
  */
 #include <stdlib.h>
 #include <string.h>
