@@ -12,8 +12,8 @@ MUTATIONS' ways; the comparison must then fail.  Exit status: 0 all are equal,
 3 some differ.
 
 In fp32 the limits are LOGITS and so on.  In bf16 the program may err by twice
-what PyTorch's bfloat16 does, in fp16 by an eighth of that, as has three more
-bits, and as not every PyTorch can compute in it: see operators.h.  Losses are
+what PyTorch's bfloat16 does, in fp16 by an eighth of that: it has three more
+bits, and not every PyTorch computes in it; see operators.h.  Losses are
 single numbers, of which one is right by chance: PyTorch's error is then the
 worst of those of all batches.  The parameters at the start are numbers of both
 types, so only what is computed errs.
