@@ -6,10 +6,10 @@ parity.py [--module FILE] [--type TYPE] [--steps N] PROGRAM SHAPE[,MUTATION]...
 
 PROGRAM is the build of parity.c, which computes on the CPU or on the device of
 a module such as ddp_cuda.so, in TYPE: fp32, bf16 or fp16.  SHAPE is a key of
-SHAPES.  One line for each comparison; the worst difference of PyTorch's own
-float32 or bfloat16 stands beside it.  MUTATION breaks the reference in one of
-MUTATIONS' ways; the comparison must then fail.  Exit status: 0 all are equal,
-3 some differ.
+SHAPES; N is 6 to 50.  One line for each comparison; the worst difference of
+PyTorch's own float32 or bfloat16 stands beside it.  MUTATION breaks the
+reference in one of MUTATIONS' ways; the comparison must then fail.  Exit
+status: 0 all are equal, 3 some differ.
 
 In fp32 the limits are LOGITS and so on.  In bf16 the program may err by twice
 what PyTorch's bfloat16 does, in fp16 by an eighth of that: it has three more
