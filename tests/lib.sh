@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
-# shellcheck disable=SC2154,SC2034 # $scratch and $status are the caller's
+# shellcheck disable=SC2154,SC2034 # the caller has scratch, status and python
 # For tests in sh, which print TAP. The caller sets scratch to a directory,
 # sources this file, and calls plan last.
 
@@ -54,6 +54,15 @@ call()
 	: >"$scratch/why"
 	"$@" >"$scratch/out" 2>"$scratch/err" </dev/null
 	status=$?
+}
+
+# has_torch: whether $python has it
+has_torch()
+{
+	"$python" -c 'import importlib.util, sys
+for name in "numpy", "torch":
+    if not importlib.util.find_spec(name):
+        sys.exit(1)' 2>/dev/null
 }
 
 # plan: the number of tests; exits with 1 if one of them failed

@@ -99,6 +99,7 @@ obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
 	$(call quiet,LD) $(link) $(TRAIN_LIBS) $(LIBS)
 obj/tests/train/operators: $(patsubst $(srcdir)/%.c,obj/%.o, \
 	$(wildcard $(srcdir)/tests/train/operators_*.c))
+obj/tests/train/parity: obj/tests/train/parity_test.o
 obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
 		obj/tests/bench/%: obj/tests/bench/%.o $(TRAIN_PARTS) \
 		$(TRAIN_LIB)

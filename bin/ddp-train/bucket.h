@@ -25,7 +25,7 @@ struct collective;
  * own, trainer.h, then those of the collective.
  */
 enum { BUCKET_EVENTS = 24, STEP_EVENTS = BUCKET_EVENTS,
-       COLLECTIVE_EVENTS = STEP_EVENTS + 16 };
+       COLLECTIVE_EVENTS = STEP_EVENTS + 24 };
 
 enum { BUCKET_FIRST_BYTES = 1 << 20 };
 

@@ -24,10 +24,18 @@ static bool find(void *library, const char *name, void *function)
 	return *(void **)function != NULL;
 }
 
-/* Returns 0, or -1 with error set. The library stays. */
+enum { NO_DEVICE = 100 };	/* cuInit: there is a driver and no GPU */
+
+/* Stays. */
+static void *open_library(void)
+{
+	return dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Returns 0, or -1 with error set. */
 static int look_up(struct driver *driver, struct ddp_error *error)
 {
-	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *library = open_library();
 	const struct { const char *name; void *function; } rows[] = {
 		{ "cuInit", &driver->init },
 		{ "cuDeviceGetCount", &driver->count_devices },
@@ -55,7 +63,7 @@ int driver_count_gpus(struct ddp_error *why)
 	int count = 0, result;
 
 	if (look_up(&driver, why) < 0)
-		return 0;
+		return open_library() ? -1 : 0;
 	result = driver.init(0);
 	if (result == 0)
 		result = driver.count_devices(&count);
@@ -63,6 +71,9 @@ int driver_count_gpus(struct ddp_error *why)
 		return count;
 	if (result != 0 && (driver.get_error(result, &text) != 0 || !text))
 		text = "unknown error";
+	if (result != 0 && result != NO_DEVICE)
+		return ddp_error_set(why, DDP_ERROR_CUDA, "the CUDA driver "
+				     "cannot be used (%s)", text);
 	ddp_error_set(why, DDP_ERROR_CUDA, "there is no GPU (%s)", text ? text :
 		      "the CUDA driver sees none");
 	return 0;

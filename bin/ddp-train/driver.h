@@ -12,8 +12,8 @@
 struct ddp_error;
 
 /*
- * How many GPUs this process sees. 0 if there is no driver or no GPU, with why
- * (unless NULL) set to the reason.
+ * How many GPUs this process sees. 0 if there is no driver or no GPU, -1 if the
+ * driver cannot be used, with why (unless NULL) set to the reason.
  */
 int driver_count_gpus(struct ddp_error *why);
 

@@ -29,7 +29,7 @@ static int draw_token(const float *logits, int count, double u)
 	return count - 1;
 }
 
-/* The token after the `length` ones in trainer->read; or -1 with error set. */
+/* The token after `length` of trainer->read_tokens; or -1 with error set. */
 static int generate_token(struct trainer *trainer, uint64_t length,
 			  uint64_t index, struct ddp_error *error)
 {
@@ -44,7 +44,7 @@ static int generate_token(struct trainer *trainer, uint64_t length,
 
 	/* Attention is masked: what follows the last token has no effect. */
 	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens,
-			    trainer->read, context * sizeof(int32_t));
+			    trainer->read_tokens, context * sizeof(int32_t));
 	model->logits(model, device, trainer->param, &batch, trainer->logits);
 	device_fetch(device, row, (char *)trainer->logits +
 		     (length - 1) * vocab * bytes, vocab * bytes);
@@ -59,7 +59,7 @@ int trainer_print_sample(struct trainer *trainer, uint64_t count,
 			 struct ddp_error *error)
 {
 	uint64_t context = trainer->model->shape.context, length = 1;
-	int32_t *text = trainer->read;
+	int32_t *text = trainer->read_tokens;
 	int byte = 0;
 
 	text[0] = '\n';

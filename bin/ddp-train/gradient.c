@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The gradient of a step, chunk by chunk, and the loss of held-out data. */
+#define _GNU_SOURCE
+#include <sched.h>
+
 #include "collective.h"
 #include "ddp.h"
 #include "fold.h"
@@ -58,11 +61,7 @@ static void load_batch(struct trainer *trainer, int count, struct batch *batch)
 	size_t context = trainer->model->shape.context;
 	size_t part = (size_t)trainer->chunk * context;
 	size_t rows = (size_t)count * context;
-	int32_t *targets = trainer->read + part, *order = targets + part;
-	const struct { int32_t *to; const int32_t *from; } copies[] = {
-		{ trainer->tokens, trainer->read },
-		{ trainer->targets, targets }, { trainer->rows, order }
-	};
+	int32_t *tokens = trainer->read_tokens, *order = tokens + 2 * part;
 
 	*batch = (struct batch){
 		.sequences = count, .samples = trainer->samples,
@@ -73,15 +72,14 @@ static void load_batch(struct trainer *trainer, int count, struct batch *batch)
 		return;
 	for (int i = 0; i < count; i++) {
 		uint64_t first = trainer->samples[i] * context;
-		int32_t *tokens = trainer->read + (size_t)i * context;
+		int32_t *to = tokens + (size_t)i * context;
 
-		data_read(trainer->data, first, context, tokens);
-		data_read(trainer->data, first + 1, context, tokens + part);
+		data_read(trainer->data, first, context, to);
+		data_read(trainer->data, first + 1, context, to + part);
 	}
-	order_by_token((int)rows, trainer->read, order, order + part);
-	for (int i = 0; i < 3; i++)
-		device->table->copy(device, QUEUE_COMPUTE, copies[i].to,
-				    copies[i].from, rows * sizeof(int32_t));
+	order_by_token((int)rows, tokens, order, order + part);
+	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens, tokens,
+			    3 * part * sizeof(int32_t));
 }
 
 static void load_chunk(struct trainer *trainer, uint64_t step, int order,
@@ -236,19 +234,36 @@ static int await_event(struct trainer *trainer, int event)
 	struct device *device = &trainer->device;
 	int come;
 
-	while ((come = device->table->query(device, event)) == 0)
+	while ((come = device->table->query(device, event)) == 0) {
 		collective->table->poll(collective);
+		sched_yield();	/* the core may be NCCL's as well */
+	}
 	return come;
 }
 
-void trainer_fetch(struct trainer *trainer, void *to, const void *from,
+int trainer_fetch(struct trainer *trainer, void *to, const void *from,
 		   size_t bytes)
 {
 	struct device *device = &trainer->device;
 
 	device->table->record(device, 0, QUEUE_COMPUTE);
-	await_event(trainer, 0);
+	if (await_event(trainer, 0) < 0)
+		return -1;
 	device_fetch(device, to, from, bytes);
+	return device->table->query(device, 0) < 0 ? -1 : 0;
+}
+
+/*
+ * What a device is asked for waits in a queue that has an end, where CUDA then
+ * blocks without a deadline. So no step is asked for before other ranks have
+ * come in the one before: its update still keeps the device busy.
+ */
+static void await_ranks(struct trainer *trainer)
+{
+	if (trainer->collective->size > 1 && trainer->step > trainer->read)
+		await_event(trainer, trainer_find_event(
+			trainer->step, trainer->buckets.sharded ?
+				       GATHERS_ENDED : STEP_REDUCED));
 }
 
 void trainer_take_step(struct trainer *trainer, uint64_t step)
@@ -256,6 +271,8 @@ void trainer_take_step(struct trainer *trainer, uint64_t step)
 	struct device *device = &trainer->device;
 	const struct device_table *table = device->table;
 
+	await_ranks(trainer);
+	trainer->apart[step % STEP_SETS] = trainer->step == trainer->read;
 	trainer->step = step;
 	compute_gradient(trainer, step);
 	trainer_finish_gradient(trainer);
@@ -278,9 +295,22 @@ static double measure(struct trainer *trainer, uint64_t step,
 				      trainer_find_event(step, to));
 }
 
+/* From the end of the step before, which another set of events has. */
+static double measure_whole(struct trainer *trainer, uint64_t step)
+{
+	struct device *device = &trainer->device;
+
+	if (trainer->apart[step % STEP_SETS])
+		return measure(trainer, step, STEP_BEGUN, STEP_ENDED);
+	return device->table->elapsed(device,
+				      trainer_find_event(step - 1, STEP_ENDED),
+				      trainer_find_event(step, STEP_ENDED));
+}
+
 static void measure_step(struct trainer *trainer, uint64_t step,
 			 struct share *share)
 {
+	share->seconds = measure_whole(trainer, step);
 	share->busy = measure(trainer, step, STEP_BEGUN, STEP_COMPUTED);
 	share->exposed = measure(trainer, step, STEP_COMPUTED, STEP_REDUCED);
 	if (trainer->buckets.sharded)
@@ -298,6 +328,7 @@ int trainer_read_step(struct trainer *trainer, uint64_t step,
 
 	if (await_event(trainer, trainer_find_event(step, STEP_ENDED)) < 0)
 		return device->table->check(device, error);
+	trainer->read = step;
 	measure_step(trainer, step, share);
 	share->loss = fold_doubles(find_losses(trainer, step),
 				   trainer->chunks);

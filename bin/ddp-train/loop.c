@@ -8,7 +8,6 @@
 #include "checkpoint/save.h"
 #include "ddp.h"
 #include "fold.h"
-#include "layout/clock.h"
 #include "layout/error.h"
 #include "progress.h"
 #include "run.h"
@@ -41,7 +40,10 @@ static int compare_parameters(struct run *run, uint64_t step,
 {
 	const struct share *shares = run->trainer->shares;
 	struct share mine = { .hash = trainer_hash_parameters(run->trainer) };
+	struct device *device = &run->trainer->device;
 
+	if (device->table->check(device, error) < 0)
+		give_up(run, error);
 	data_check_size(&run->data);
 	agree(run, &mine);
 	for (int rank = 1; rank < run->collective.size; rank++)
@@ -145,21 +147,14 @@ static void sum_up(const struct run *run, struct progress_step *step)
 /* A step whose results have not been read, and the steps before it. */
 struct steps {
 	struct share shares[2];		/* of step n: [n % 2], mine */
-	double seconds[2];		/* likewise: what it took */
-	double begun;			/* when the next one did */
 	uint64_t read;			/* how many have been */
 	uint64_t bad;			/* of these, how many in a row were */
 };
 
 static void start_step(struct run *run, struct steps *steps, uint64_t number)
 {
-	double now;
-
 	steps->shares[number % 2] = (struct share){ 0 };
 	trainer_take_step(run->trainer, number);
-	now = ddp_clock_seconds();
-	steps->seconds[number % 2] = now - steps->begun;
-	steps->begun = now;
 	ddp_heartbeat();
 }
 
@@ -170,13 +165,13 @@ static int finish_step(struct run *run, struct steps *steps, uint64_t number,
 	const struct options *options = &run->options;
 	struct share *share = &steps->shares[number % 2];
 	struct progress_step step = {
-		.step = number, .lr = trainer_find_lr(options, number),
-		.seconds = steps->seconds[number % 2]
+		.step = number, .lr = trainer_find_lr(options, number)
 	};
 	bool overflow = false;
 
 	if (trainer_read_step(run->trainer, number, share, error) < 0)
 		give_up(run, error);
+	step.seconds = share->seconds;
 	saver_tell(run->saver, share);
 	agree(run, share);
 	sum_up(run, &step);
@@ -265,7 +260,6 @@ static int run_steps(struct run *run, struct steps *steps,
 	uint64_t number = steps->read;
 
 	steps->bad = checkpoint_find_bad_steps(&run->options);
-	steps->begun = ddp_clock_seconds();
 	while (number < run->options.steps && !run->stopped) {
 		start_step(run, steps, ++number);
 		if (steps->read + 1 < number &&
@@ -276,7 +270,6 @@ static int run_steps(struct run *run, struct steps *steps,
 		if (finish_step(run, steps, ++steps->read, error) < 0 ||
 		    look_at_state(run, number, steps->bad, error) < 0)
 			return -1;
-		steps->begun = ddp_clock_seconds();
 	}
 	return 0;
 }

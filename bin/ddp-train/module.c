@@ -40,12 +40,14 @@ int module_choose_device(struct options *options, struct ddp_error *error)
 {
 	enum compute asked = options->device;
 	struct ddp_error why;
+	int gpus;
 
 	if (asked != COMPUTE_AUTO && check_backend(options, error) < 0)
 		return -1;
 	if (asked == COMPUTE_CPU)
 		return 0;
-	if (driver_count_gpus(&why) > 0) {
+	gpus = driver_count_gpus(&why);
+	if (gpus > 0) {
 		options->device = COMPUTE_CUDA;
 		return check_backend(options, error);
 	}
@@ -54,6 +56,10 @@ int module_choose_device(struct options *options, struct ddp_error *error)
 				     "%s; ask for one by srun --gres=gpu:1, or "
 				     "use --device cpu", why.text);
 	options->device = COMPUTE_CPU;
+	if (gpus < 0)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "%s; repair it, or "
+				     "train without GPUs by --device cpu",
+				     why.text);
 	if (options->backend == BACKEND_NCCL)
 		return ddp_error_set(error, DDP_ERROR_CUDA, "--backend nccl "
 				     "needs a GPU: %s; use --backend mpi",
@@ -87,8 +93,10 @@ static const struct device_table *load(const char *path,
 
 	if (!module) {
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "the module for GPUs "
-			      "cannot be loaded: %s; install it again, or use "
-			      "--device cpu", dlerror());
+			      "cannot be loaded: %s; see that the libraries "
+			      "of its CUDA Toolkit are on this node and in "
+			      "LD_LIBRARY_PATH, or use --device cpu",
+			      dlerror());
 		return NULL;
 	}
 	table = dlsym(module, symbol);

@@ -87,8 +87,10 @@ static void print_all_memory(const struct trainer *trainer)
 	double snapshot = (double)trainer_count_snapshot(trainer);
 	double own = (double)trainer->device.table->own_bytes(options->dtype);
 	double all = (double)trainer_count_own(trainer);
+	bool on_gpu = options->device == COMPUTE_CUDA;
 
-	printf("memory of a rank:\n");
+	printf("memory of a rank%s:\n", options->gpu && !on_gpu ? ", if it "
+	       "computed on this node's CPUs" : "");
 	print_buffer(trainer, "gradients", grad);
 	print_buffer(trainer, "parameters", param);
 	if (sums > 0)
@@ -103,9 +105,14 @@ static void print_all_memory(const struct trainer *trainer)
 	if (snapshot > 0)
 		print_memory("copy for a checkpoint", snapshot);
 	if (own > 0)
-		print_memory("fp32 copies in matrix products", own);
+		print_memory(on_gpu ? "workspace of matrix products" :
+				      "fp32 copies in matrix products", own);
 	print_memory("activations and workspace", all - master - moments -
 		     scratch - partial - snapshot - own);
+	if (on_gpu)
+		print_memory("on the GPU, but CUDA's and NCCL's own",
+			     (double)trainer_count_buffer(trainer) + own +
+			     (double)trainer->bytes[SPACE_DEVICE]);
 	print_sums(trainer, (double)trainer_count_buffer(trainer) + all);
 }
 

@@ -48,6 +48,17 @@ static void add_product(struct table *table, const char *name, double in,
 	}, PREDICT_MATMUL);
 }
 
+double predict_attention_share(const struct rates *rates,
+			       const struct predict_run *run)
+{
+	uint64_t head = run->shape->width / run->shape->heads;
+	bool quick = head == 16 || head == 32 || head == 64 || head == 128;
+
+	if (run->type == DEVICE_FP32 || !quick)
+		return 0.05 * rates->single / rates_flops(rates, run->type);
+	return rates->capability < 90 ? 0.40 : 0.28;
+}
+
 /* Half of all pairs; five products backward where two are forward, and the
    scores once more, as no atomics are used. */
 static void add_attention(struct table *table)
@@ -57,7 +68,7 @@ static void add_attention(struct table *table)
 	double flops = 4 * pairs * table->width;
 	double times = (double)run->shape->layers * run->chunks;
 	double value = table->tokens * table->width * table->size;
-	double share = predict_attention_share(table->rates);
+	double share = predict_attention_share(table->rates, run);
 
 	add_row(table, (struct predict_row){
 		.name = "attention", .times = times, .flops = flops,

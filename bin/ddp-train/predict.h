@@ -19,15 +19,6 @@
 /* Values of a product that fill an H100: 128 x 128 a multiprocessor */
 #define PREDICT_FILLING (132 * 128 * 128)
 
-/*
- * mma.sync, which attention is written in, has only a part of the tensor cores
- * of compute capability 9.0 and later.
- */
-static inline double predict_attention_share(const struct rates *rates)
-{
-	return rates->capability < 90 ? 0.40 : 0.28;
-}
-
 struct predict_run {
 	const struct model_shape *shape;	/* of a GPT, complete */
 	enum device_type type, grad_type;
@@ -48,6 +39,14 @@ enum { PREDICT_ROWS = 20 };
 /* Fill rows[PREDICT_ROWS]; returns how many. */
 int predict_step(const struct rates *rates, const struct predict_run *run,
 		 struct predict_row *rows);
+
+/*
+ * The share of attention. Without tensor cores, in fp32 or for heads of widths
+ * that the quick kernels lack, it is much less; and mma.sync, in which these
+ * are written, has only a part of the tensor cores of capability 9.0 and later.
+ */
+double predict_attention_share(const struct rates *rates,
+			       const struct predict_run *run);
 
 /* Seconds of a step. */
 double predict_seconds(const struct rates *rates,

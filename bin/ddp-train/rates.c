@@ -6,7 +6,7 @@
 
 #include "rates.h"
 
-/* Of several that match, the first counts. */
+/* A laptop's GPU, or a part of one (MIG), has another model, and is unknown. */
 static const struct rates table[] = {
 	{ "A100", "A100-SXM4-80GB", 312e12, 19.5e12, 2.039e12, 80 },
 	{ "A100-40GB", "A100-SXM4-40GB", 312e12, 19.5e12, 1.555e12, 80 },
@@ -23,11 +23,20 @@ static const struct rates table[] = {
 
 enum { COUNT = sizeof(table) / sizeof(*table) };
 
+static const char *skip_word(const char *name, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(name, word, length) == 0 ? name + length : name;
+}
+
 const struct rates *rates_find(const char *name)
 {
+	const char *model = skip_word(skip_word(name, "NVIDIA "), "GeForce ");
+
 	for (int i = 0; i < COUNT; i++)
 		if (strcasecmp(name, table[i].name) == 0 ||
-		    strstr(name, table[i].part))
+		    strcmp(model, table[i].model) == 0)
 			return &table[i];
 	return NULL;
 }

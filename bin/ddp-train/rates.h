@@ -13,7 +13,8 @@
 
 struct rates {
 	const char *name;		/* as users say it: "H100" */
-	const char *part;		/* of the name that the driver gives */
+	const char *model;		/* the driver's name without "NVIDIA "
+					   and "GeForce " */
 	double half, single;		/* FLOP/s: 16 bit with fp32 sums on
 					   tensor cores; fp32 without them */
 	double bandwidth;		/* of its memory, bytes/s */

@@ -188,8 +188,8 @@ static void lay_out(struct trainer *trainer)
 	const struct options *options = trainer->options;
 	struct model *model = trainer->model;
 	size_t ranks = (size_t)trainer->collective->size;
-	size_t tokens = (size_t)trainer->chunk * model->shape.context *
-			sizeof(int32_t);
+	size_t part = (size_t)trainer->chunk * model->shape.context;
+	size_t tokens = part * sizeof(int32_t);
 	size_t losses = (size_t)trainer->chunks * sizeof(double);
 	size_t blocks = model->param_count / DEVICE_BLOCK + 1;
 
@@ -198,9 +198,11 @@ static void lay_out(struct trainer *trainer)
 		model->memory[space] = take(trainer, space,
 					    model->bytes[space]);
 	}
-	trainer->tokens = take(trainer, SPACE_DEVICE, tokens);
-	trainer->targets = take(trainer, SPACE_DEVICE, tokens);
-	trainer->rows = take(trainer, SPACE_DEVICE, tokens);
+	trainer->tokens = take(trainer, SPACE_DEVICE, 3 * tokens);
+	if (trainer->tokens) {
+		trainer->targets = trainer->tokens + part;
+		trainer->rows = trainer->targets + part;
+	}
 	trainer->losses = take(trainer, SPACE_DEVICE, losses);
 	if (trainer->buckets.sharded)
 		trainer->order = take(trainer, SPACE_DEVICE,
@@ -215,7 +217,7 @@ static void lay_out(struct trainer *trainer)
 				       model->shape.vocab *
 				       device_type_bytes(options->dtype));
 	lay_out_parameters(trainer);
-	trainer->read = take(trainer, SPACE_STAGING, 4 * tokens);
+	trainer->read_tokens = take(trainer, SPACE_STAGING, 4 * tokens);
 	trainer->host_losses = take(trainer, SPACE_STAGING, 2 * losses);
 	trainer->host_state = take(trainer, SPACE_STAGING,
 				   2 * sizeof(*trainer->host_state));

@@ -26,6 +26,9 @@ struct model;
 /* What a rank knows of its step; gathered from all. Times are the device's. */
 struct share {
 	double loss;			/* its part of the mean */
+	double seconds;			/* from the end of the step before, or
+					   where that was waited for from its
+					   own begin, to its end */
 	double busy;			/* seconds to the backward pass's end */
 	double exposed;			/* seconds from there to the last
 					   gradient reduced, and of waiting for
@@ -41,8 +44,9 @@ struct share {
 enum { MAX_LEVELS = 32, PIECE = 1 << 18 };
 
 /*
- * The events of a step, in the compute queue. Two steps are under way at once:
- * each has a set of its own, from trainer_find_event(step, 0) on.
+ * The events of a step, in the compute queue. Two steps are under way at once,
+ * and begin where the one before ended: each of the three has a set of its own,
+ * from trainer_find_event(step, 0) on.
  */
 enum step_event {
 	STEP_BEGUN, STEP_COMPUTED,	/* its last gradient */
@@ -52,10 +56,11 @@ enum step_event {
 	STEP_ENDED,			/* its results are in host memory */
 	STEP_SET
 };
+enum { STEP_SETS = 3 };
 
 static inline int trainer_find_event(uint64_t step, enum step_event event)
 {
-	return STEP_EVENTS + (int)(step % 2) * STEP_SET + (int)event;
+	return STEP_EVENTS + (int)(step % STEP_SETS) * STEP_SET + (int)event;
 }
 
 struct trainer {
@@ -75,7 +80,9 @@ struct trainer {
 	/* Of the last chunk of a step. */
 	size_t summed;			/* values of the gradient that already
 					   have the sum of all chunks */
-	uint64_t step;			/* that is taken, for its events */
+	uint64_t step, read;		/* the last one that was taken and read;
+					   0: none */
+	bool apart[STEP_SETS];		/* step n: all before were read first */
 
 	/*
 	 * Device memory. The gradient that ranks exchange, of --grad-dtype, is
@@ -98,8 +105,8 @@ struct trainer {
 	float *levels[MAX_LEVELS];
 	int level_count;		/* levels above 0 */
 	float *m, *v;			/* AdamW's moments, or v alone; NULL */
-	int32_t *tokens, *targets;	/* [chunk][context] */
-	int32_t *rows;			/* likewise: by token */
+	int32_t *tokens, *targets;	/* [chunk][context], one after the */
+	int32_t *rows;			/* other; likewise: by token */
 	double *losses;			/* [chunks] */
 	double *blocks;			/* sums of squares; with --zero 1 those
 					   of rank after rank */
@@ -111,7 +118,7 @@ struct trainer {
 	void *logits;			/* [context][vocab], for --sample */
 
 	/* Host memory. A step's results wait there while the next runs. */
-	int32_t *read;			/* [4][chunk][context]: tokens, targets,
+	int32_t *read_tokens;		/* [4][chunk][context]: tokens, targets,
 					   rows, and room to sort these */
 	double *host_losses;		/* [2][chunks] */
 	struct step_state *host_state;	/* [2]: of step n [n % 2] */
@@ -175,9 +182,10 @@ int trainer_read_step(struct trainer *trainer, uint64_t step,
 
 /*
  * Copy bytes of the device's memory to the host, once all that was asked for
- * before is done. Meanwhile the collective sees to its deadline.
+ * before is done. Meanwhile the collective sees to its deadline. Returns 0; or
+ * -1 if work of the device has failed, as its check() tells.
  */
-void trainer_fetch(struct trainer *trainer, void *to, const void *from,
+int trainer_fetch(struct trainer *trainer, void *to, const void *from,
 		   size_t bytes);
 
 /* Record an event of the step that is taken. */

@@ -107,8 +107,9 @@ static int compare_piece(struct trainer *trainer, size_t begin, size_t count,
 	float other = trainer->collective->size > 1 ? 64 : 0;
 	char *piece = (char *)trainer->piece;
 
-	trainer_fetch(trainer, piece, (char *)trainer->grad + begin * bytes,
-		      count * bytes);
+	if (trainer_fetch(trainer, piece, (char *)trainer->grad +
+			  begin * bytes, count * bytes) < 0)
+		return trainer->device.table->check(&trainer->device, error);
 	for (size_t i = 0; i < count; i++) {
 		float want = make_number(begin + i) + other, had;
 

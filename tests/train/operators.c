@@ -7,8 +7,7 @@
  * such as ddp_cuda.so, or "cpu" (the default); only these themes of the list
  * below; --apart: each tensor is an allocation of its own.
  */
-#include <dlfcn.h>
-
+#include "load_table.h"
 #include "operators.h"
 
 static void test_spaces(void)
@@ -220,23 +219,9 @@ static bool has_theme(const char *name)
 	return false;
 }
 
-static const struct device_table *load_table(const char *module)
-{
-	const struct device_table *table = &device_cpu;
-
-	if (strcmp(module, "cpu") != 0) {
-		void *library = dlopen(module, RTLD_NOW | RTLD_LOCAL);
-
-		table = library ? dlsym(library, "ddp_device_table") : NULL;
-	}
-	if (table && table->abi == DEVICE_ABI)
-		return table;
-	printf("Bail out! %s\n", table ? "another ABI" : dlerror());
-	return NULL;
-}
-
 int main(int argc, char **argv)
 {
+	const char *why;
 	char **names;
 
 	apart = argc > 1 && strcmp(argv[1], "--apart") == 0;
@@ -246,9 +231,11 @@ int main(int argc, char **argv)
 	for (char **name = names; *name; name++)
 		if (!has_theme(*name))
 			return 1;
-	device.table = load_table(argc > 1 ? argv[1] : "cpu");
-	if (!device.table)
+	device.table = load_table(argc > 1 ? argv[1] : "cpu", &why);
+	if (!device.table) {
+		printf("Bail out! %s\n", why);
 		return 1;
+	}
 	for (int type = DEVICE_FP32; type <= DEVICE_FP16; type++) {
 		if (open_device(type) < 0)
 			return 1;

@@ -2,13 +2,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hold a GPT of ddp-train against PyTorch's modules in float64.
 
-parity.py PROGRAM SHAPE[,MUTATION]...
+parity.py [--module FILE] [--type TYPE] [--steps N] PROGRAM SHAPE[,MUTATION]...
 
-PROGRAM is the build of parity.c, SHAPE a key of SHAPES.  One line for each
-comparison; the worst difference of PyTorch's own float32 stands beside it.
-MUTATION breaks the reference in one of MUTATIONS' ways; the comparison must
-then fail.  Exit status: 0 all are equal, 3 some differ.
+PROGRAM is the build of parity.c, which computes on the CPU or on the device of
+a module such as ddp_cuda.so, in TYPE: fp32, bf16 or fp16.  SHAPE is a key of
+SHAPES; N is 6 to 50.  One line for each comparison; the worst difference of
+PyTorch's own float32 or bfloat16 stands beside it.  MUTATION breaks the
+reference in one of MUTATIONS' ways; the comparison must then fail.  Exit
+status: 0 all are equal, 3 some differ.
+
+In fp32 the limits are LOGITS and so on.  In bf16 the program may err by twice
+what PyTorch's bfloat16 does, in fp16 by an eighth of that: it has three more
+bits, and not every PyTorch computes in it; see operators.h.  Losses are
+single numbers, of which one is right by chance: PyTorch's error is then the
+worst of those of all batches.  The parameters at the start are numbers of both
+types, so only what is computed errs.
 """
+import argparse
 import math
 import struct
 import subprocess
@@ -32,6 +42,7 @@ ADAMW = {"lr": 1e-3, "min_lr": 2e-4, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
 SGD = {"lr": 1e-2, "min_lr": 2e-3, "beta1": 0, "beta2": 0, "eps": 0,
        "momentum": 0.9, "decay": 0.1, "clip": 2.5}
 LOGITS, GRADIENT, LOSS, INITIAL = 1e-5, 1e-5, 1e-6, 1e-6
+UNITS = {"bf16": 1, "fp16": 1 / 8}      # of rounding, in that of bf16
 TRAINING = ("decay", "clip", "schedule", "skip")
 MUTATIONS = ("erf", "bias", "scale") + TRAINING
 
@@ -88,8 +99,10 @@ class Gpt(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
     def loss(self, tokens, targets):
-        return functional.cross_entropy(self(tokens).flatten(0, 1),
-                                        targets.flatten())
+        logits = self(tokens).flatten(0, 1)
+        if logits.dtype == torch.bfloat16:      # as autocast has it
+            logits = logits.float()
+        return functional.cross_entropy(logits, targets.flatten())
 
 
 def perturb(net, generator):
@@ -99,6 +112,13 @@ def perturb(net, generator):
             tensor.normal_(0, 0.2, generator=generator)
             if "ln_" in name and name.endswith("weight"):
                 tensor += 1
+
+
+def round_both(net):
+    """To numbers that both 16-bit types have."""
+    with torch.no_grad():
+        for tensor in net.parameters():
+            tensor.copy_(tensor.bfloat16().half())
 
 
 def mix(x):
@@ -139,7 +159,7 @@ def write_input(path, shape, net, tokens, targets):
     state = net.state_dict()
     with open(path, "wb") as file:
         file.write(struct.pack(
-            "10i16f", *shape, STEPS, len(state), WARMUP, SKIPPED,
+            "10i16f", *shape, len(tokens), len(state), WARMUP, SKIPPED,
             *ADAMW.values(), *SGD.values()))
         for name, tensor in state.items():
             file.write(struct.pack("32si", name.encode(), tensor.numel()))
@@ -166,33 +186,51 @@ def create_optimizer(net, settings, mutation=None):
     return torch.optim.SGD(groups, settings["lr"], settings["momentum"])
 
 
-def create_schedule(optimizer, settings, mutation=None):
+def create_schedule(optimizer, settings, mutation=None, steps=None):
+    steps = steps or STEPS
     warmup = WARMUP + (mutation == "schedule")
     return lr_scheduler.SequentialLR(optimizer, [
         lr_scheduler.LinearLR(optimizer, 1 / warmup, 1, warmup - 1),
-        lr_scheduler.CosineAnnealingLR(optimizer, STEPS - warmup - 1,
+        lr_scheduler.CosineAnnealingLR(optimizer, steps - warmup - 1,
                                        settings["min_lr"])], [warmup])
+
+
+def create_net(shape, state, kind, mutation=None):
+    net = Gpt(shape, mutation)
+    net.load_state_dict(state)
+    return net.to(kind)
+
+
+def compute_gradient(net, master, batch):
+    """To the master's; net is its copy in bfloat16, or the same."""
+    master.zero_grad()
+    if net is not master:
+        net.zero_grad()
+        net.load_state_dict(master.state_dict())
+    loss = net.loss(*batch)
+    loss.backward()
+    if net is not master:
+        for one, other in zip(net.parameters(), master.parameters()):
+            other.grad = one.grad.float()
+    return loss
 
 
 def train(shape, state, batches, kind, mutation, settings):
     """The losses of a step for each of the batches."""
     settings = rounded(settings)
-    net = Gpt(shape, mutation)
-    net.load_state_dict(state)
-    net.to(kind)
-    optimizer = create_optimizer(net, settings, mutation)
-    schedule = create_schedule(optimizer, settings, mutation)
+    net = master = create_net(shape, state, kind, mutation)
+    if kind == torch.bfloat16:
+        master = create_net(shape, state, torch.float32)
+    optimizer = create_optimizer(master, settings, mutation)
+    schedule = create_schedule(optimizer, settings, mutation, len(batches))
     losses = []
-    for step, (tokens, targets) in enumerate(batches, 1):
-        optimizer.zero_grad()
-        loss = net.loss(tokens, targets)
-        loss.backward()
+    for step, batch in enumerate(batches, 1):
+        losses.append(compute_gradient(net, master, batch).item())
         if mutation != "clip":
-            nn.utils.clip_grad_norm_(net.parameters(), settings["clip"])
+            nn.utils.clip_grad_norm_(master.parameters(), settings["clip"])
         if step != SKIPPED or mutation == "skip":
             optimizer.step()
         schedule.step()
-        losses.append(loss.item())
     return torch.tensor(losses, dtype=torch.float64)
 
 
@@ -205,9 +243,7 @@ def ways(mutation):
 
 def reference(shape, state, batches, kind, mutation=None):
     """What the program writes: names and float64 tensors, in its order."""
-    net = Gpt(shape, mutation)
-    net.load_state_dict(state)
-    net.to(kind)
+    net = create_net(shape, state, kind, mutation)
     logits = net(batches[0][0]).detach()
     loss = net.loss(*batches[0])
     loss.backward()
@@ -224,15 +260,33 @@ def reference(shape, state, batches, kind, mutation=None):
 
 
 def difference(name, found, wanted):
-    """Its size, and the most it may be."""
     apart = found - wanted
     if name == "logits":
-        return (apart.abs().max() / wanted.abs().max()).item(), LOGITS
+        return (apart.abs().max() / wanted.abs().max()).item()
     if "gradient" in name or "initial" in name:
-        size = wanted.norm().item() or 1
-        return apart.norm().item() / size, (
-            GRADIENT if "gradient" in name else INITIAL)
-    return (apart / wanted).abs().max().item(), LOSS
+        return apart.norm().item() / (wanted.norm().item() or 1)
+    return (apart / wanted).abs().max().item()
+
+
+def measure_losses(shape, state, batches):
+    """By how much PyTorch's losses in bfloat16 err, at most."""
+    one, other = (create_net(shape, state, kind)
+                  for kind in (torch.bfloat16, torch.float64))
+    with torch.no_grad():
+        return max(difference("loss", one.loss(*batch), other.loss(*batch))
+                   for batch in batches)
+
+
+def limit(name, kind, noise, losses):
+    """The most that a difference may be, where PyTorch's are `noise`."""
+    if "initial" in name:
+        return INITIAL
+    if kind in UNITS:
+        least = losses if "loss" in name else 0
+        return 2 * UNITS[kind] * max(noise, least)
+    if "gradient" in name:
+        return GRADIENT
+    return LOGITS if name == "logits" else LOSS
 
 
 def read_output(path, wanted, whole):
@@ -249,49 +303,67 @@ def read_output(path, wanted, whole):
             in zip(values.split(counts + [rest]), wanted)]
 
 
-def compare(case, wanted, single, mutation):
+def compare(label, outputs, kind, losses, whole):
     """Whether the program's output is the one that is wanted."""
+    wanted, peer = outputs
     same = True
-    for i, found in enumerate(read_output("output", wanted, not mutation)):
-        name = wanted[i][0]
-        size, most = difference(name, found, wanted[i][1])
+    for i, found in enumerate(read_output("output", wanted, whole)):
+        name, values = wanted[i]
+        size = difference(name, found, values)
+        noise = difference(name, peer[i][1], values) if peer else 0
+        most = limit(name, kind, noise, losses)
         text = "same" if size <= most else "differs"
-        line = "%s %s: %s by %.2g, at most %g" % (case, text, name, size,
-                                                  most)
-        if single:
-            line += " (PyTorch in float32: %.2g)" % difference(
-                name, single[i][1], wanted[i][1])[0]
+        line = "%s %s: %s by %.2g, at most %.3g" % (label, text, name, size,
+                                                    most)
+        if peer:
+            line += " (PyTorch in %s: %.2g)" % (
+                "bfloat16" if kind in UNITS else "float32", noise)
         print(line)
         same &= size <= most
     return same
 
 
-def hold(program, case):
+def hold(arguments, case):
     which, _, mutation = case.partition(",")
     if mutation not in ("", *MUTATIONS):
         sys.exit("mutations: " + " ".join(MUTATIONS))
-    shape = SHAPES[which]
+    shape, kind = SHAPES[which], arguments.type
     context, vocab, sequences = shape[3:]
     generator = torch.Generator().manual_seed(1)
     net = Gpt(shape)
     perturb(net, generator)
+    if kind in UNITS:
+        round_both(net)
     tokens, targets = (torch.randint(vocab, (STEPS, sequences, context),
                                      generator=generator) for _ in "xy")
-    write_input("input", shape, net, tokens, targets)
-    subprocess.run([program, "input", "output"], check=True)
+    steps = arguments.steps
+    write_input("input", shape, net, tokens[:steps], targets[:steps])
+    subprocess.run([arguments.program, "input", "output", arguments.module,
+                    kind], check=True)
     state, batches = net.state_dict(), list(zip(tokens, targets))
-    wanted = reference(shape, state, batches, torch.float64, mutation)
-    single = None if mutation else reference(shape, state, batches,
-                                             torch.float32)
-    return compare(case, wanted, single, mutation)
+    losses = measure_losses(shape, state, batches) if kind in UNITS else 0
+    wanted = reference(shape, state, batches[:steps], torch.float64, mutation)
+    peer = None
+    if kind in UNITS or not mutation:
+        peer = reference(shape, state, batches[:steps], torch.bfloat16 if
+                         kind in UNITS else torch.float32, mutation)
+    return compare(case, (wanted, peer), kind, losses, not mutation)
 
 
-def main(program, *cases):
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--module", default="cpu")
+    parser.add_argument("--type", default="fp32", choices=["fp32", *UNITS])
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("program")
+    parser.add_argument("case", nargs="+")
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     # SequentialLR itself causes PyTorch's warning.
     warnings.filterwarnings("ignore", module="torch.optim.lr_scheduler")
-    sys.exit(0 if all([hold(program, case) for case in cases]) else 3)
+    sys.exit(0 if all([hold(arguments, case) for case in arguments.case])
+             else 3)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

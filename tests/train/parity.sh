@@ -3,14 +3,6 @@
 # shellcheck disable=SC2154 # see run
 # The GPT against PyTorch, by parity.py and the program parity.
 
-has_torch()
-{
-	"$python" -c 'import importlib.util, sys
-for name in "numpy", "torch":
-    if not importlib.util.find_spec(name):
-        sys.exit(1)' 2>/dev/null
-}
-
 test_parity()
 {
 	test_shapes
@@ -42,6 +34,14 @@ test_parity()
 		result $? "parity sees a mutation: $mutation"
 	done <mutations
 	equal 'and fails then' 3 "$status"
+	for type in bf16 fp16; do
+		call timeout 200 "$python" "$here/parity.py" --type $type \
+			"$program" tiny
+		grep '^tiny differs' out >why
+		test "$status" -eq 0 && test ! -s why &&
+			grep -q '^tiny same: losses by sgd ' out
+		result $? "parity with PyTorch in $type"
+	done
 }
 
 # Tensors of 2^31 numbers and more are refused, and the message names the option

@@ -82,6 +82,9 @@ static int check_queues(struct device *device, struct ddp_error *error)
 {
 	struct cuda *cuda = cuda_state(device);
 
+	/* What a peer that is gone was to send would be waited for. */
+	if (cuda->error != cudaSuccess)
+		return cuda_explain(cuda, error);
 	for (int i = 0; i < QUEUES; i++)
 		cuda_check(device, cudaStreamSynchronize(cuda->streams[i]),
 			   "the work of a step");

@@ -5,8 +5,8 @@
  * cuda.c has its queues and events, memory.c its memory, product.c the matrix
  * products by cuBLASLt, algorithm.c what is asked of that, linear.c the layer.
  * The .cu files are the other operators: the kernels of one and their launches
- * each. gpu.h is all that they need of CUDA; README says what bounds each on a
- * GPU.
+ * each. gpu.h is all that they need of CUDA; README.md says what bounds each on
+ * a GPU.
  *
  * Here: what is behind a device, and the operators by file; contracts are in
  * device.h. Nothing in a step allocates, uses the default stream, or waits for

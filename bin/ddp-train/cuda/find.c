@@ -73,7 +73,8 @@ static int choose_gpu(int count, int *gpu, struct ddp_error *error)
 	long number;
 
 	*gpu = 0;
-	if (count == 1 || !value)
+	/* Slurm has given a rank its own: then all that it sees are. */
+	if (count == 1 || !value || getenv("SLURM_GPUS_PER_TASK"))
 		return 0;
 	errno = 0;
 	number = strtol(value, &end, 10);

@@ -22,7 +22,8 @@ static int refuse_device(const struct cuda *cuda, size_t bytes, size_t left,
 {
 	ddp_error_set(error, DDP_ERROR_CUDA, "%s has %zu MiB of memory free, "
 		      "and this rank needs %zu MiB: choose a smaller --batch, "
-		      "or --zero 1 with several ranks", cuda->name,
+		      "--recompute on, or --zero 1 with several ranks",
+		      cuda->name,
 		      left >> 20, count_mib(bytes));
 	return ddp_error_set_native(error, cudaErrorMemoryAllocation);
 }

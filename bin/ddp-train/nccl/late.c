@@ -33,15 +33,33 @@ static void let_lower_ranks_speak(const struct nccl *nccl)
 	nanosleep(&time, NULL);
 }
 
-_Noreturn void nccl_fail(struct nccl *nccl, const struct ddp_error *error)
+static _Noreturn void fail_now(struct nccl *nccl, const struct ddp_error *error)
 {
 	ncclComm_t comms[] = { nccl->buckets, nccl->agreed };
 
-	let_lower_ranks_speak(nccl);
 	for (int i = 0; i < 2 && nccl->library; i++)
 		ddp_destroy_quietly(nccl->library, comms[i],
 				    ddp_clock_ms() + DDP_NCCL_ABORT_MS / 2);
 	ddp_abort(nccl->job, 1, "%s", error->text);
+}
+
+/* This rank's GPU has failed: that is why, and NCCL only says that it has. */
+static void look_at_device(struct nccl *nccl)
+{
+	struct device *device = nccl->device;
+	struct ddp_error error = { 0 };
+
+	if (device->table->query(device, AGREE_EVENT) < 0 &&
+	    device->table->check(device, &error) < 0)
+		fail_now(nccl, &error);
+}
+
+_Noreturn void nccl_fail(struct nccl *nccl, const struct ddp_error *error)
+{
+	if (nccl->device)
+		look_at_device(nccl);
+	let_lower_ranks_speak(nccl);
+	fail_now(nccl, error);
 }
 
 /*

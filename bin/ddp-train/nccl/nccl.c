@@ -117,6 +117,32 @@ static int look_up(struct nccl *nccl, struct ddp_error *error)
 	return ddp_nccl_find_calls(nccl->library, &nccl->calls, error);
 }
 
+/* One rank's communicator was not made, so the others' are of no use. */
+static void abandon(struct nccl *nccl)
+{
+	ddp_nccl_abort(nccl->buckets, NULL);
+	ddp_nccl_abort(nccl->agreed, NULL);
+	nccl->buckets = nccl->agreed = NULL;
+}
+
+/*
+ * NCCL's own failure is known to its rank alone: before the ranks exchange
+ * anything else, all hear of it.
+ */
+static int connect_ranks(struct nccl *nccl, struct ddp_error *error)
+{
+	ncclComm_t *const comms[] = { &nccl->buckets, &nccl->agreed };
+	struct ddp_error mine = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		create_comm(nccl, comms[i], &mine);
+		if (world_share_errors(nccl->collective, &mine, error) < 0)
+			return -1;
+	}
+	look_up(nccl, &mine);
+	return world_share_errors(nccl->collective, &mine, error);
+}
+
 static void disconnect(struct nccl *nccl)
 {
 	int32_t timeout = find_timeout(nccl->collective);
@@ -142,11 +168,8 @@ static void *allocate_buffer(struct collective *collective,
 	allocate(nccl, plan, &mine);
 	if (world_share_errors(collective, &mine, error) < 0)
 		return NULL;
-	if (create_comm(nccl, &nccl->buckets, &mine) == 0 &&
-	    create_comm(nccl, &nccl->agreed, &mine) == 0)
-		look_up(nccl, &mine);
-	if (world_share_errors(collective, &mine, error) < 0) {
-		disconnect(nccl);
+	if (connect_ranks(nccl, error) < 0) {
+		abandon(nccl);
 		return NULL;
 	}
 	nccl->connected = true;
