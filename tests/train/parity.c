@@ -160,7 +160,24 @@ static void put_accumulated(struct test *test)
 	put_device_tensors(test, DEVICE_FP32, sum, 1 / test->loss_scale);
 }
 
-/* What is kept for the backward pass, or computed again, has the same bits. */
+/*
+ * What is kept for the backward pass, or computed again, has the same bits. But
+ * in 16 bit a GPU may take a GELU of what is rounded only where it is kept:
+ * then all that follows has other roundings, of 2^-9 each in bf16, 2^-12 in
+ * fp16, which gradients have about four of.
+ */
+static bool agrees(struct test *test, const void *kept, const void *again)
+{
+	size_t count = test->model->param_count;
+	enum device_type type = test->device.type;
+
+	if (are_same(test, kept, again, count))
+		return true;
+	return type != DEVICE_FP32 && test->device.table != &device_cpu &&
+	       measure_difference(test, kept, again, count) <=
+	       (type == DEVICE_BF16 ? 0x1p-5 : 0x1p-8);
+}
+
 static void check_recompute(struct test *test)
 {
 	struct batch batch = load(test, 0, test->header.sequences);
@@ -171,7 +188,7 @@ static void check_recompute(struct test *test)
 	backward.progress = NULL;
 	model->gradient(model, &test->device, test->param, &batch, &backward,
 			test->other, test->loss);
-	if (!are_same(test, test->grad, test->other, model->param_count))
+	if (!agrees(test, test->grad, test->other))
 		die("the gradient", "is another one with --recompute");
 	free(model);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The device and the model of parity.c, its input and its output. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,25 @@ static void fetch_values(struct test *test, enum device_type type,
 {
 	fetch(test, test->more, from, count * device_type_bytes(type));
 	half_widen(type, test->more, test->values, count);
+}
+
+double measure_difference(struct test *test, const void *one,
+			  const void *other, size_t count)
+{
+	enum device_type type = test->device.type;
+	double square = 0, norm = 0;
+
+	fetch_values(test, type, one, count);
+	fetch(test, test->more, other, count * device_type_bytes(type));
+	for (size_t i = 0; i < count; i++) {
+		double wanted = (double)test->values[i];
+		float value;
+
+		half_widen(type, value_at(type, test->more, i), &value, 1);
+		square += pow((double)value - wanted, 2);
+		norm += wanted * wanted;
+	}
+	return sqrt(square / norm);
 }
 
 void put_values(struct test *test, enum device_type type, const void *from,

@@ -69,6 +69,10 @@ void fetch(struct test *test, void *to, const void *from, size_t bytes);
 bool are_same(struct test *test, const void *one, const void *other,
 	      size_t count);
 
+/* How far such values are apart: the L2 norm of the difference, by the one's. */
+double measure_difference(struct test *test, const void *one,
+			  const void *other, size_t count);
+
 /* Write to the output: float64. */
 void put_double(struct test *test, double value);
 
