@@ -77,6 +77,10 @@ static const struct tool_option rows[OPTIONS] = {
 	  .words = TOOL_WORDS("fp32", "bf16", "fp16"),
 	  .help = "of gradients between ranks: fp32 or as --dtype,\n"
 		  "which is the default without --deterministic" },
+	[OPT_ROUNDING] = { "rounding", TOOL_CHOICE, AT(rounding), .rare = true,
+	  .words = TOOL_WORDS("nearest", "stochastic"), .mark = MAY_CHANGE,
+	  .help = "of parameters to bf16: stochastic is up or down by\n"
+		  "chance, as near as they are (default: nearest)" },
 	[OPT_DETERMINISTIC] = { "deterministic", TOOL_FLAG, AT(deterministic),
 	  .rare = true,
 	  .help = "for study: the same bits on any number of ranks" },

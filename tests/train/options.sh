@@ -59,6 +59,7 @@ test_options()
 	--model 'mlp' is not one of toy, gpt|--model mlp
 	--dtype 'fp64' is not one of fp32, bf16, fp16|--dtype fp64
 	--grad-dtype 'half' is not one of|--grad-dtype half
+	--rounding 'up' is not one of nearest, stochastic|--rounding up
 	--model ''|--model=
 	--model 'toyg'|--model toyg
 	--model 'to'|--model to
@@ -172,6 +173,8 @@ test_options_together()
 	--grad-dtype bf16 is neither fp32 nor --dtype fp32|--grad-dtype bf16
 	leave it out, or use --dtype fp16|--grad-dtype fp16 --dtype bf16
 	--grad-dtype bf16 does not go with --deterministic|--deterministic --dtype bf16 --grad-dtype bf16
+	--rounding stochastic rounds parameters to bf16, not to fp32; leave it out, or use --dtype bf16|--rounding stochastic
+	--rounding stochastic rounds parameters to bf16, not to fp16|--rounding stochastic --dtype fp16
 	--heads 5 does not divide --width 64|--data $text --heads 5
 	--global-batch 23|--batch 16 --global-batch 23
 	use --global-batch 16|--batch 16 --global-batch 23
@@ -299,6 +302,7 @@ test_options_of_ranks()
 	--bucket-mib 0.25|--bucket-mib 25||--bucket-mib 0.25
 	--overlap off|--overlap on||--overlap off
 	--dtype bf16|--dtype fp32||--dtype bf16
+	--rounding stochastic|--rounding nearest|--dtype bf16|--dtype bf16 --rounding stochastic
 	--grad-dtype fp32|--grad-dtype bf16|--dtype bf16|--dtype bf16 --grad-dtype fp32
 	--data of $size bytes, checksum $sum|--data -||--data $text
 	--data of $size bytes, checksum $other|--data of $size bytes, checksum $sum|--data $text|--data other

@@ -255,6 +255,7 @@ const struct device_table ddp_device_table = {
 	.step = cuda_step,
 	.adamw = cuda_adamw,
 	.sgd = cuda_sgd,
+	.round = cuda_round,
 	.fold = cuda_fold,
 	.add = cuda_add,
 	.zero = cuda_zero,
