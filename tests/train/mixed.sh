@@ -75,12 +75,12 @@ test_mixed_ranks()
 	done
 }
 
-# Rounding by chance has the same bits however the work is divided; another seed
-# or rounding to nearest has others.
+# Rounding by chance has the same bits however the work is divided, and others
+# than to nearest.
 test_rounding()
 {
-	exact="--data $text --dtype bf16 --deterministic --steps 10"
-	exact="$exact --rounding stochastic --check-every 1"
+	rounded_run="--data $text --dtype bf16 --deterministic --steps 10"
+	rounded_run="$rounded_run --rounding stochastic --check-every 1"
 	rounded 1 wanted
 	rounded 1 again
 	equal 'a second run has the same bits' 0 "$(cmp wanted again; echo $?)"
@@ -107,7 +107,7 @@ rounded()
 	rounded_n=$1 rounded_file=$2
 	shift 2
 	# shellcheck disable=SC2086 # several arguments
-	ranks "$rounded_n" "$train" $exact "$@" --log rounded.log
+	ranks "$rounded_n" "$train" $rounded_run "$@" --log rounded.log
 	losses rounded.log >"$rounded_file"
 	equal "$rounded_n ranks train 10 steps, rounded by chance: $*" '0 10' \
 		"$status $(wc -l <"$rounded_file")"
