@@ -289,7 +289,9 @@ struct device_table {
 	/*
 	 * Of this type from now on. bytes[SPACES] of memory in each space,
 	 * beginning at arena[space] and zeroed; threads, at least 1, for
-	 * libraries that use several. Returns 0, or -1 with error set and
+	 * libraries that use several. With tf32, which is set before, matrix
+	 * products of fp32 may round what they multiply to TF32, where the
+	 * device is quicker so: 10 bits of fraction. Returns 0, or -1 with error set and
 	 * nothing to free.
 	 */
 	int (*open)(struct device *device, enum device_type type,
@@ -393,6 +395,7 @@ struct device {
 	const struct device_table *table;
 	void *state;			/* the table's own */
 	enum device_type type;		/* set by open() */
+	bool tf32;			/* set before it */
 	char *arena[SPACES];
 };
 

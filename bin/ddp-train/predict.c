@@ -13,10 +13,22 @@ struct table {
 	int count;
 };
 
-static void add_row(struct table *table, struct predict_row row, double share)
+/* FLOP/s; the attention of fp32 is no product of tensor cores. */
+static double product_rate(const struct table *table)
 {
-	double peak = rates_flops(table->rates, table->run->type);
-	double flops = row.flops / (peak * share);
+	return PREDICT_MATMUL * rates_flops(table->rates, table->run->type,
+					    table->run->tf32);
+}
+
+static double attention_rate(const struct table *table)
+{
+	return PREDICT_ATTENTION * rates_flops(table->rates, table->run->type,
+					       false);
+}
+
+static void add_row(struct table *table, struct predict_row row, double rate)
+{
+	double flops = row.flops / rate;
 	double bytes = row.bytes / (table->rates->bandwidth * PREDICT_MEMORY);
 
 	row.seconds = fmax(flops, bytes);
@@ -45,7 +57,7 @@ static void add_product(struct table *table, const char *name, double in,
 		.name = name, .times = layers * table->run->chunks,
 		.flops = 6 * m * n * k,
 		.bytes = 3 * (m * k + k * n + m * n) * table->size
-	}, PREDICT_MATMUL);
+	}, product_rate(table));
 }
 
 /* Half of all pairs; five products backward where two are forward, and the
@@ -60,11 +72,11 @@ static void add_attention(struct table *table)
 
 	add_row(table, (struct predict_row){
 		.name = "attention", .times = times, .flops = flops,
-		.bytes = 4 * value }, PREDICT_ATTENTION);
+		.bytes = 4 * value }, attention_rate(table));
 	add_row(table, (struct predict_row){
 		.name = "attention backward", .times = times,
 		.flops = 3.5 * flops, .bytes = 11 * value },
-		PREDICT_ATTENTION);
+		attention_rate(table));
 }
 
 static void add_classifier(struct table *table)
@@ -76,7 +88,7 @@ static void add_classifier(struct table *table)
 	add_row(table, (struct predict_row){
 		.name = "classifier", .times = chunks, .flops = 6 * m * n * k,
 		.bytes = 3 * (m * k + k * n + m * n) * table->size
-	}, PREDICT_MATMUL);
+	}, product_rate(table));
 	add_row(table, (struct predict_row){
 		.name = "cross entropy", .times = chunks,
 		.bytes = 3 * m * n * table->size }, 1);

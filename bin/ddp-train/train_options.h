@@ -42,6 +42,7 @@ struct options {
 	enum device_type grad_dtype;	/* what ranks exchange: the same, or
 					   fp32 */
 	enum rounding_kind rounding;	/* of the parameters to dtype; bf16 */
+	bool tf32;			/* fp32 and cuda */
 
 	enum optimizer_kind optimizer;
 	double lr, min_lr;		/* above 0; 0 .. lr */

@@ -46,6 +46,11 @@ test_predict()
 		"$(sed -n 's/^all: //p' rows | awk '{ printf "%.5f\n", $1 }')"
 	equal 'fp32 has no tensor cores: 66.9e12' 1.066705e-02 \
 		"$("$program" step H100 0 | sed -n 's/^product up: .* //p')"
+	# Half of 989.4e12, and 32768 x 1024 / 2 pairs, four times 768 FLOP each
+	equal 'but TF32 has' '1.442542e-03 2.201136e-03' \
+		"$("$program" step H100 tf32 |
+		sed -n 's/^product up: .* //p; s/^attention: .* //p' |
+		sort | tr '\n' ' ' | sed 's/ $//')"
 	test_predicted_plan
 }
 

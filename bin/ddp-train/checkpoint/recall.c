@@ -103,7 +103,8 @@ int checkpoint_recall(struct options *options, uint64_t given,
 	if (given >> OPT_DTYPE & 1 &&
 	    has_changed(options, now, OPT_DTYPE, had, has))
 		given |= UINT64_C(1) << OPT_GRAD_DTYPE |
-			 UINT64_C(1) << OPT_ROUNDING;
+			 UINT64_C(1) << OPT_ROUNDING |
+			 UINT64_C(1) << OPT_TF32;
 	if (tool_options_recall(&train_options, manifest->option_text,
 				given | not_recalled, options, recalled,
 				error) < 0)
