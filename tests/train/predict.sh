@@ -32,7 +32,7 @@ test_predict()
 	equal 'a product that its FLOP limit' \
 		'24 463856467968 7.212708e-04' \
 		"$(sed -n 's/^product up: //p' rows | cut -d ' ' -f 1,2,4)"
-	# Read and written: 32768 x 50257 values of 2 bytes, three times, by
+	# 32768 x 50257 logits of 4 bytes, and gradients of 2 bytes, by
 	# 0.8 x 3.35e12 a second
 	equal 'an operator that memory limits' \
 		'2 0 9880928256 3.686914e-03' \
@@ -46,8 +46,9 @@ test_predict()
 		"$(sed -n 's/^all: //p' rows | awk '{ printf "%.5f\n", $1 }')"
 	equal 'fp32 has no tensor cores: 66.9e12' 1.066705e-02 \
 		"$("$program" step H100 0 | sed -n 's/^product up: .* //p')"
-	# Half of 989.4e12, and 32768 x 1024 / 2 pairs, four times 768 FLOP each
-	equal 'but TF32 has' '1.442542e-03 2.201136e-03' \
+	# Half of 989.4e12; and 32768 x 1024 / 2 pairs of 4 x 768 FLOP, which stay at
+	# 0.28 x 66.9e12
+	equal 'but TF32 has' '1.442542e-03 2.751420e-03' \
 		"$("$program" step H100 tf32 |
 		sed -n 's/^product up: .* //p; s/^attention: .* //p' |
 		sort | tr '\n' ' ' | sed 's/ $//')"
