@@ -291,8 +291,8 @@ struct device_table {
 	 * beginning at arena[space] and zeroed; threads, at least 1, for
 	 * libraries that use several. With tf32, which is set before, matrix
 	 * products of fp32 may round what they multiply to TF32, where the
-	 * device is quicker so: 10 bits of fraction. Returns 0, or -1 with error set and
-	 * nothing to free.
+	 * device is quicker so: 10 bits of fraction. Returns 0, or -1 with
+	 * error set and nothing to free.
 	 */
 	int (*open)(struct device *device, enum device_type type,
 		    const size_t *bytes, int threads, struct ddp_error *error);

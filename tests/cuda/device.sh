@@ -67,6 +67,7 @@ test_tf32()
 	done
 	ranks_losses tf32.off >off.losses
 	ranks_losses tf32.on >on.losses
+	# shellcheck disable=SC2016 # awk's own variables
 	check 'losses by TF32 are near, and others' awk '
 		NR == FNR { off[NR] = $1; next }
 		{ n++; d = $1 / off[FNR] - 1; d = d < 0 ? -d : d }
