@@ -15,6 +15,7 @@ enum compute { COMPUTE_AUTO, COMPUTE_CPU, COMPUTE_CUDA };
 enum backend { BACKEND_AUTO, BACKEND_SELF, BACKEND_MPI, BACKEND_NCCL };
 enum model_kind { MODEL_TOY, MODEL_GPT };
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
+enum rounding_kind { ROUNDING_NEAREST, ROUNDING_STOCHASTIC };
 enum recompute { RECOMPUTE_AUTO, RECOMPUTE_ON, RECOMPUTE_OFF };
 enum schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 
@@ -40,6 +41,8 @@ struct options {
 	enum device_type dtype;		/* what operators compute with */
 	enum device_type grad_dtype;	/* what ranks exchange: the same, or
 					   fp32 */
+	enum rounding_kind rounding;	/* of the parameters to dtype; bf16 */
+	bool tf32;			/* fp32 and cuda */
 
 	enum optimizer_kind optimizer;
 	double lr, min_lr;		/* above 0; 0 .. lr */

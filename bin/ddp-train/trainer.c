@@ -252,6 +252,7 @@ static int create_memory(struct trainer *trainer, struct ddp_error *error)
 	lay_out(trainer);
 	if (trainer->options->plan)
 		return 0;
+	device->tf32 = trainer->options->tf32;
 	if (device->table->open(device, trainer->options->dtype, trainer->bytes,
 				threads, error) < 0)
 		return -1;
