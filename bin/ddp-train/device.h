@@ -28,7 +28,7 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 5, DEVICE_ALIGN = 64, DEVICE_EVENTS = 128,
+enum { DEVICE_ABI = 6, DEVICE_ALIGN = 64, DEVICE_EVENTS = 128,
        DEVICE_BLOCK = 4096 };
 
 enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };
@@ -370,6 +370,8 @@ struct device {
 	void *state;			/* the table's own */
 	enum device_type type;		/* set by open() */
 	char *arena[SPACES];
+	bool share_gpu;			/* set before open(): ranks beyond the
+					   last GPU begin again with the first */
 };
 
 /* Copy bytes to host memory, now; the next check() reports a failure. */
