@@ -132,7 +132,7 @@ EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
 # With little memory, the classifier of a small case has several blocks too.
 EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas \
 	-DCLASSIFIER_BYTES=131072
-EMU_CHECK = -O1 -fsanitize=thread,alignment
+EMU_CHECK = -O1 -fsanitize=thread,alignment -fno-threadsafe-statics
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
 	$(call quiet,CXX) $(EMU_CXX) -O2 $<
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.c config.mak
@@ -157,19 +157,19 @@ obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
 	$(EMU_LINK) -shared -Wl,--version-script=$(EMU_MAP) -Wl,-z,defs \
 		-Wl,-z,nodelete -ldl -lm -pthread
 
-# cuda.c, find.c and memory.c over a fake runtime
-obj/tests/cuda/refusals.o obj/tests/cuda/machine.o: PART_CFLAGS = \
-	-I$(TRAIN_DIR) $(CUDA_CFLAGS:-I%=-isystem %)
+# Programs of tests/cuda: kernels in the program itself, or parts of the device
+obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.c config.mak
+	$(call quiet,CC) $(CC) -std=c11 $(EMU_CFLAGS) -O2 $<
+obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak
+	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
+obj/tests/cuda/bugs obj/tests/cuda/right \
+obj/tests/cuda/exchange obj/tests/cuda/products: obj/tests/cuda/%: \
+		obj/tests/cuda/%.o $(EMU_OBJ)
+	$(EMU_LINK) -ldl -lm -pthread
 obj/tests/cuda/refusals: obj/tests/cuda/refusals.o obj/tests/cuda/machine.o \
 		obj/lib/libddp_layout.a \
 		$(addprefix obj/tests/cuda_on_cpu/fast/,cuda.o find.o memory.o)
 	$(call quiet,LD) $(link) -pthread
-
-# One mistake a kernel, and the programs that make them
-obj/tests/cuda/%.o: $(srcdir)/tests/cuda/%.cu config.mak
-	$(call quiet,CXX) $(EMU_CXX) $(EMU_CHECK) -x c++ $<
-obj/tests/cuda/bugs: obj/tests/cuda/bugs.o $(EMU_OBJ)
-	$(EMU_LINK) -ldl -lm -pthread
 
 # A fuzz target is a source file of tests/fuzz. Here is what it is compiled with
 # and which objects it needs besides the core's.

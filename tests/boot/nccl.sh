@@ -34,7 +34,7 @@ fake()
 {
 	compile -Wno-missing-prototypes -fPIC -shared "$@" || exit 1
 }
-set -- "$top/tests/fakes/fake_nccl.c" "$top/tests/fakes/fake_nccl_data.c"
+set -- "$top/tests/fakes/fake_nccl"*.c
 fake "$@" -Wl,-soname,libnccl.so.2 -o "$fakes/libnccl.so.2"
 fake "$@" -Wl,-soname,libnccl.so.2 -DFAKE_OLD -o "$old/libnccl.so.2"
 fake "$@" -o inside.so

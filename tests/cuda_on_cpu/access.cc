@@ -141,18 +141,19 @@ static const char *name_of(const char *who)
 static void report_race(uint64_t stamp, bool wrote, emu_kind kind, uintptr_t a,
 			const void *pc, const char *who)
 {
+	const char *other = wrote ? "writes" : "reads";
 	uint64_t begin, end;
 	uint32_t op = thread_of(stamp) == A_SET ? sets[stamp >> 12][0] :
 		emu_op_at(stamp >> 12, &begin, &end);
 
 	if (op == emu_op)
 		emu_report(pc, "race: %s %s what another thread of the same "
-			   "launch %s: %s", name_of(who), verb(kind), wrote ? "writes" :
-			   "reads", emu_describe(a));
+			   "launch %s: %s", name_of(who), verb(kind), other,
+			   emu_describe(a));
 	else
 		emu_report(pc, "race: %s %s what %s %s, and no event or order "
-			   "of a stream is between: %s", name_of(who), verb(kind),
-			   emu_op_name(op), wrote ? "writes" : "reads",
+			   "of a stream is between: %s", name_of(who),
+			   verb(kind), emu_op_name(op), other,
 			   emu_describe(a));
 }
 
@@ -241,7 +242,7 @@ std::vector<emu_arrays> &emu_shared_arrays(void)
 {
 	static std::vector<emu_arrays> list;
 
-	return list;			/* before constructors of kernel files */
+	return list;		/* made before kernel files' constructors */
 }
 
 extern "C" void emu_static_shared(char *begin, char *end)

@@ -7,7 +7,6 @@
  *
  *   EMU_EPILOGUES=no   the heuristic offers no epilogue
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,222 +20,14 @@
 
 enum { WORKSPACE = 64 << 10, ALGORITHM = 0x616c676f };
 
-struct preference {
-	uint64_t workspace, implementations;
-	uint32_t alignment[4], schemes, search;
-	float waves;
-};
-
 /* What the opaque algorithm holds: for which problem it is. */
 struct algorithm {
 	uint32_t magic, alignment[4], workspace;
 	uint64_t problem;
 };
 
-_Static_assert(sizeof(struct lt_desc) <= sizeof(cublasLtMatmulDescOpaque_t) &&
-	       sizeof(struct lt_layout) <=
-	       sizeof(cublasLtMatrixLayoutOpaque_t) &&
-	       sizeof(struct preference) <=
-	       sizeof(cublasLtMatmulPreferenceOpaque_t) &&
-	       sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t),
+_Static_assert(sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t),
 	       "what is opaque has room");
-
-/* ---- attributes */
-
-struct attribute {
-	int name;
-	size_t offset, size;
-};
-
-#define DESC(name, member) { CUBLASLT_MATMUL_DESC_##name, \
-	offsetof(struct lt_desc, member), sizeof(((struct lt_desc *)0)->member) }
-static const struct attribute of_desc[] = {
-	DESC(COMPUTE_TYPE, compute), DESC(SCALE_TYPE, scale),
-	DESC(POINTER_MODE, pointer_mode), DESC(TRANSA, transpose_a),
-	DESC(TRANSB, transpose_b), DESC(EPILOGUE, epilogue),
-	DESC(BIAS_POINTER, bias), DESC(BIAS_DATA_TYPE, bias_type),
-	DESC(EPILOGUE_AUX_POINTER, aux), DESC(EPILOGUE_AUX_LD, aux_ld),
-	DESC(EPILOGUE_AUX_DATA_TYPE, aux_type), { -1, 0, 0 }
-};
-
-#define LAYOUT(name, member) { CUBLASLT_MATRIX_LAYOUT_##name, \
-	offsetof(struct lt_layout, member), \
-	sizeof(((struct lt_layout *)0)->member) }
-static const struct attribute of_layout[] = {
-	LAYOUT(TYPE, type), LAYOUT(ORDER, order), LAYOUT(ROWS, rows),
-	LAYOUT(COLS, cols), LAYOUT(LD, ld), LAYOUT(BATCH_COUNT, batch),
-	{ -1, 0, 0 }
-};
-
-#define PREF(name, member) { CUBLASLT_MATMUL_PREF_##name, \
-	offsetof(struct preference, member), \
-	sizeof(((struct preference *)0)->member) }
-static const struct attribute of_preference[] = {
-	PREF(SEARCH_MODE, search), PREF(MAX_WORKSPACE_BYTES, workspace),
-	PREF(REDUCTION_SCHEME_MASK, schemes),
-	PREF(MIN_ALIGNMENT_A_BYTES, alignment[0]),
-	PREF(MIN_ALIGNMENT_B_BYTES, alignment[1]),
-	PREF(MIN_ALIGNMENT_C_BYTES, alignment[2]),
-	PREF(MIN_ALIGNMENT_D_BYTES, alignment[3]),
-	PREF(MAX_WAVES_COUNT, waves), PREF(IMPL_MASK, implementations),
-	{ -1, 0, 0 }
-};
-
-static const struct attribute *find(const struct attribute *list, int name)
-{
-	while (list->name >= 0 && list->name != name)
-		list++;
-	return list->name >= 0 ? list : NULL;
-}
-
-static cublasStatus_t set(void *object, const struct attribute *list, int name,
-			  const void *value, size_t size)
-{
-	const struct attribute *a = find(list, name);
-
-	if (!a)
-		return UNSUPPORTED;
-	if (!value || size != a->size)
-		return INVALID;
-	memcpy((char *)object + a->offset, value, size);
-	return OK;
-}
-
-static cublasStatus_t get(const void *object, const struct attribute *list,
-			  int name, void *value, size_t size, size_t *written)
-{
-	const struct attribute *a = find(list, name);
-
-	if (!a)
-		return UNSUPPORTED;
-	if (written)
-		*written = a->size;
-	if (!value || size < a->size)
-		return INVALID;
-	memcpy(value, (const char *)object + a->offset, a->size);
-	return OK;
-}
-
-/* ---- descriptors */
-
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc,
-		size_t size, cublasComputeType_t compute, cudaDataType_t scale)
-{
-	struct lt_desc made = {
-		.compute = compute, .scale = scale,
-		.bias_type = (cudaDataType_t)-1,
-		.aux_type = (cudaDataType_t)-1,
-		.epilogue = CUBLASLT_EPILOGUE_DEFAULT,
-	};
-
-	if (size < sizeof(made))
-		return CUBLAS_STATUS_ALLOC_FAILED;
-	memcpy(desc, &made, sizeof(made));
-	return OK;
-}
-
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc,
-		cublasComputeType_t compute, cudaDataType_t scale)
-{
-	*desc = calloc(1, sizeof(**desc));
-	return cublasLtMatmulDescInit_internal(*desc, sizeof(**desc), compute,
-					       scale);
-}
-
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
-{
-	free(desc);
-	return OK;
-}
-
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
-		cublasLtMatmulDescAttributes_t name, const void *value,
-		size_t size)
-{
-	return set(desc, of_desc, name, value, size);
-}
-
-cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t desc,
-		cublasLtMatmulDescAttributes_t name, void *value, size_t size,
-		size_t *written)
-{
-	return get(desc, of_desc, name, value, size, written);
-}
-
-cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout,
-		size_t size, cudaDataType type, uint64_t rows, uint64_t cols,
-		int64_t ld)
-{
-	struct lt_layout made = { .type = type,
-		.order = CUBLASLT_ORDER_COL, .batch = 1, .rows = rows,
-		.cols = cols, .ld = ld };
-
-	if (size < sizeof(made))
-		return CUBLAS_STATUS_ALLOC_FAILED;
-	memcpy(layout, &made, sizeof(made));
-	return OK;
-}
-
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
-		cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
-{
-	*layout = calloc(1, sizeof(**layout));
-	return cublasLtMatrixLayoutInit_internal(*layout, sizeof(**layout),
-						 type, rows, cols, ld);
-}
-
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
-{
-	free(layout);
-	return OK;
-}
-
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
-		cublasLtMatrixLayoutAttribute_t name, const void *value,
-		size_t size)
-{
-	return set(layout, of_layout, name, value, size);
-}
-
-cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
-		cublasLtMatrixLayoutAttribute_t name, void *value, size_t size,
-		size_t *written)
-{
-	return get(layout, of_layout, name, value, size, written);
-}
-
-cublasStatus_t cublasLtMatmulPreferenceInit_internal(
-		cublasLtMatmulPreference_t preference, size_t size)
-{
-	struct preference made = { .implementations = UINT64_MAX,
-		.alignment = { 256, 256, 256, 256 },
-		.schemes = CUBLASLT_REDUCTION_SCHEME_MASK };
-
-	if (size < sizeof(made))
-		return CUBLAS_STATUS_ALLOC_FAILED;
-	memcpy(preference, &made, sizeof(made));
-	return OK;
-}
-
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p)
-{
-	*p = calloc(1, sizeof(**p));
-	return cublasLtMatmulPreferenceInit_internal(*p, sizeof(**p));
-}
-
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
-{
-	free(p);
-	return OK;
-}
-
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
-		cublasLtMatmulPreference_t p,
-		cublasLtMatmulPreferenceAttributes_t name, const void *value,
-		size_t size)
-{
-	return set(p, of_preference, name, value, size);
-}
 
 /* ---- what is refused */
 
@@ -402,7 +193,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
 		int want, cublasLtMatmulHeuristicResult_t *results, int *found)
 {
 	struct lt_product product = collect(desc, a, b, c, d);
-	const struct preference *preference = (void *)p;
+	const struct lt_preference *preference = (void *)p;
 	struct algorithm algorithm = { .magic = ALGORITHM };
 	const char *epilogues = getenv("EMU_EPILOGUES");
 
@@ -461,6 +252,28 @@ static const char *check_algorithm(const struct lt_product *p,
 	return NULL;
 }
 
+/* Why this call is refused; NULL: it is not, and p is ready to run. */
+static const char *check_call(struct lt_product *p,
+			      const cublasLtMatmulAlgo_t *algo)
+{
+	const uint32_t biases = CUBLASLT_EPILOGUE_BIAS | 16 |
+		CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB;
+	const char *why = check(p);
+	struct algorithm algorithm = { .workspace = 0 };
+
+	if (!why && ((p->desc.epilogue & 128 && !p->desc.aux) ||
+		     (p->desc.epilogue & biases && !p->desc.bias)))
+		why = "the epilogue's pointer is missing";
+	if (!why && p->c == p->d && p->layout_c.ld != p->layout_d.ld)
+		why = "C and D are at one place with two leading dimensions";
+	if (!why && algo) {
+		memcpy(&algorithm, algo, sizeof(algorithm));
+		why = check_algorithm(p, &algorithm);
+	}
+	p->workspace_bytes = algorithm.workspace;
+	return why;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
 		cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
 		cublasLtMatrixLayout_t layout_a, const void *b,
@@ -470,40 +283,27 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
 		const cublasLtMatmulAlgo_t *algo, void *workspace,
 		size_t workspace_bytes, cudaStream_t stream)
 {
+	struct lt_product all = collect(desc, layout_a, layout_b, layout_c,
+					layout_d), *p = malloc(sizeof(*p));
 	struct fake_stream *fake = fake_stream_of(stream);
-	struct lt_product *p = malloc(sizeof(*p)), all = collect(desc,
-		layout_a, layout_b, layout_c, layout_d);
-	struct algorithm algorithm;
-	const char *why;
+	const char *why = "it is not asked for in a stream";
 
-	*p = all;
-	p->a = a;
-	p->b = b;
-	p->c = c;
-	p->d = d;
-	p->alpha = *(const float *)alpha;
-	p->beta = *(const float *)beta;
-	p->workspace = workspace;
-	p->workspace_bytes = workspace_bytes;
-	why = !handle || !fake ? "it is not asked for in a stream" : check(p);
-	if (!why && ((p->desc.epilogue & 128 && !p->desc.aux) ||
-		     (p->desc.epilogue & (CUBLASLT_EPILOGUE_BIAS | 16 | 256 |
-					  512) && !p->desc.bias)))
-		why = "the epilogue's pointer is missing";
-	if (!why && c == d && p->layout_c.ld != p->layout_d.ld)
-		why = "C and D are at one place with two leading dimensions";
-	if (!why && algo) {
-		memcpy(&algorithm, algo, sizeof(algorithm));
-		why = check_algorithm(p, &algorithm);
-		p->workspace_bytes = algorithm.workspace;
-	} else {
-		p->workspace_bytes = 0;
-	}
+	all.a = a;
+	all.b = b;
+	all.c = c;
+	all.d = d;
+	all.alpha = *(const float *)alpha;
+	all.beta = *(const float *)beta;
+	all.workspace = workspace;
+	all.workspace_bytes = workspace_bytes;
+	if (handle && fake)
+		why = check_call(&all, algo);
 	if (why) {
 		free(p);
 		return refuse(why);
 	}
-	p->touch = fake->touch;
+	all.touch = fake->touch;
+	*p = all;
 	fake->enqueue(stream, "cublasLtMatmul", lt_run, p);
 	return OK;
 }

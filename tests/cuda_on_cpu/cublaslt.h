@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fake cuBLASLt from inside: cublaslt.c has its functions and refuses what
- * NVIDIA's documentation does not list, cublaslt_run.c computes. Matrices are
+ * The fake cuBLASLt from inside: cublaslt_desc.c has what describes a
+ * product, cublaslt.c refuses what NVIDIA's documentation does not list, and
+ * cublaslt_run.c computes. Matrices are
  * by columns.
  */
 #ifndef CUDA_ON_CPU_CUBLASLT_H
@@ -24,6 +25,12 @@ struct lt_layout {
 	int32_t order, batch;
 	uint64_t rows, cols;
 	int64_t ld;
+};
+
+struct lt_preference {
+	uint64_t workspace, implementations;
+	uint32_t alignment[4], schemes, search;
+	float waves;
 };
 
 struct lt_product {

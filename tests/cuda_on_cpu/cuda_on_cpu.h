@@ -36,6 +36,8 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
+/* So that what calls the engine is the kernel's own line */
+#define EMU_INLINE static __forceinline__
 
 /* All arrays in one section, so that the engine knows where they are. */
 #define __shared__ \
@@ -101,11 +103,11 @@ struct emu_shared_section {
 /* ---- barriers and fences: compilers copy calls, so each has its line */
 
 #define __syncthreads() emu_syncthreads(__LINE__)
-static __forceinline__ void __syncwarp(unsigned mask = ~0u) { emu_syncwarp(mask); }
-static __forceinline__ void __threadfence(void) { }
-static __forceinline__ void __threadfence_block(void) { }
+EMU_INLINE void __syncwarp(unsigned mask = ~0u) { emu_syncwarp(mask); }
+EMU_INLINE void __threadfence(void) { }
+EMU_INLINE void __threadfence_block(void) { }
 
-static __forceinline__ int emu_lane_id(void)
+EMU_INLINE int emu_lane_id(void)
 {
 	return (int)((threadIdx.x + blockDim.x *
 		      (threadIdx.y + blockDim.y * threadIdx.z)) & 31);
@@ -113,7 +115,7 @@ static __forceinline__ int emu_lane_id(void)
 
 /* ---- shuffles and votes */
 
-template <class T> static __forceinline__ T emu_take(unsigned mask, T v, int source)
+template <class T> EMU_INLINE T emu_take(unsigned mask, T v, int source)
 {
 	static_assert(sizeof(T) <= 8, "a shuffle moves 8 bytes at most");
 	emu_lane lane = {};
@@ -126,7 +128,7 @@ template <class T> static __forceinline__ T emu_take(unsigned mask, T v, int sou
 }
 
 template <class T>
-static __forceinline__ T __shfl_xor_sync(unsigned mask, T v, int x, int width = 32)
+EMU_INLINE T __shfl_xor_sync(unsigned mask, T v, int x, int width = 32)
 {
 	int id = emu_lane_id(), from = id ^ x;
 
@@ -134,7 +136,8 @@ static __forceinline__ T __shfl_xor_sync(unsigned mask, T v, int x, int width = 
 }
 
 template <class T>
-static __forceinline__ T __shfl_down_sync(unsigned mask, T v, unsigned d, int width = 32)
+EMU_INLINE T __shfl_down_sync(unsigned mask, T v, unsigned d,
+			      int width = 32)
 {
 	int id = emu_lane_id(), from = id + (int)d;
 
@@ -142,7 +145,7 @@ static __forceinline__ T __shfl_down_sync(unsigned mask, T v, unsigned d, int wi
 }
 
 template <class T>
-static __forceinline__ T __shfl_up_sync(unsigned mask, T v, unsigned d, int width = 32)
+EMU_INLINE T __shfl_up_sync(unsigned mask, T v, unsigned d, int width = 32)
 {
 	int id = emu_lane_id(), from = id - (int)d;
 
@@ -150,13 +153,13 @@ static __forceinline__ T __shfl_up_sync(unsigned mask, T v, unsigned d, int widt
 }
 
 template <class T>
-static __forceinline__ T __shfl_sync(unsigned mask, T v, int source, int width = 32)
+EMU_INLINE T __shfl_sync(unsigned mask, T v, int source, int width = 32)
 {
 	return emu_take(mask, v, emu_lane_id() / width * width +
 			(source & (width - 1)));
 }
 
-static __forceinline__ unsigned __ballot_sync(unsigned mask, int p)
+EMU_INLINE unsigned __ballot_sync(unsigned mask, int p)
 {
 	emu_lane lane = {};
 
@@ -165,12 +168,12 @@ static __forceinline__ unsigned __ballot_sync(unsigned mask, int p)
 	return (unsigned)lane.result;
 }
 
-static __forceinline__ int __any_sync(unsigned mask, int p)
+EMU_INLINE int __any_sync(unsigned mask, int p)
 {
 	return __ballot_sync(mask, p) != 0;
 }
 
-static __forceinline__ int __all_sync(unsigned mask, int p)
+EMU_INLINE int __all_sync(unsigned mask, int p)
 {
 	return __ballot_sync(mask, p) == mask;
 }
@@ -188,45 +191,45 @@ static T emu_update(T *p, F f)
 	return old;
 }
 
-template <class T> static __forceinline__ T atomicAdd(T *p, T v)
+template <class T> EMU_INLINE T atomicAdd(T *p, T v)
 {
 	return emu_update(p, [v](T old) { return (T)(old + v); });
 }
 
-template <class T> static __forceinline__ T atomicMax(T *p, T v)
+template <class T> EMU_INLINE T atomicMax(T *p, T v)
 {
 	return emu_update(p, [v](T old) { return old < v ? v : old; });
 }
 
-template <class T> static __forceinline__ T atomicMin(T *p, T v)
+template <class T> EMU_INLINE T atomicMin(T *p, T v)
 {
 	return emu_update(p, [v](T old) { return v < old ? v : old; });
 }
 
-template <class T> static __forceinline__ T atomicOr(T *p, T v)
+template <class T> EMU_INLINE T atomicOr(T *p, T v)
 {
 	return emu_update(p, [v](T old) { return old | v; });
 }
 
-template <class T> static __forceinline__ T atomicExch(T *p, T v)
+template <class T> EMU_INLINE T atomicExch(T *p, T v)
 {
 	return emu_update(p, [v](T) { return v; });
 }
 
-template <class T> static __forceinline__ T atomicCAS(T *p, T want, T v)
+template <class T> EMU_INLINE T atomicCAS(T *p, T want, T v)
 {
 	return emu_update(p, [=](T old) { return old == want ? v : old; });
 }
 
 /* ---- the twins of what gpu.h has as assembly */
 
-static __forceinline__ void *dynamic_shared(void)
+EMU_INLINE void *dynamic_shared(void)
 {
 	return emu_dynamic_shared();
 }
 
-static __forceinline__ void emu_multiply(float (&d)[4], const uint32_t (&a)[4],
-				const uint32_t (&b)[2], int fp16)
+EMU_INLINE void emu_multiply(float (&d)[4], const uint32_t (&a)[4],
+			     const uint32_t (&b)[2], int fp16)
 {
 	emu_lane lane = {};
 
@@ -236,19 +239,19 @@ static __forceinline__ void emu_multiply(float (&d)[4], const uint32_t (&a)[4],
 	emu_warp(~0u, &lane, emu_mma, fp16);
 }
 
-static __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4],
-		       const uint32_t (&b)[2], __nv_bfloat16)
+EMU_INLINE void mma(float (&d)[4], const uint32_t (&a)[4],
+		    const uint32_t (&b)[2], __nv_bfloat16)
 {
 	emu_multiply(d, a, b, 0);
 }
 
-static __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4],
-		       const uint32_t (&b)[2], __half)
+EMU_INLINE void mma(float (&d)[4], const uint32_t (&a)[4],
+		    const uint32_t (&b)[2], __half)
 {
 	emu_multiply(d, a, b, 1);
 }
 
-static __forceinline__ void emu_load(uint32_t (&r)[4], const void *row, int transpose)
+EMU_INLINE void emu_load(uint32_t (&r)[4], const void *row, int transpose)
 {
 	emu_lane lane = {};
 
@@ -258,27 +261,27 @@ static __forceinline__ void emu_load(uint32_t (&r)[4], const void *row, int tran
 	emu_warp(~0u, &lane, emu_ldmatrix, transpose);
 }
 
-static __forceinline__ void ldmatrix4(uint32_t (&r)[4], const void *row)
+EMU_INLINE void ldmatrix4(uint32_t (&r)[4], const void *row)
 {
 	emu_load(r, row, 0);
 }
 
-static __forceinline__ void ldmatrix4_trans(uint32_t (&r)[4], const void *row)
+EMU_INLINE void ldmatrix4_trans(uint32_t (&r)[4], const void *row)
 {
 	emu_load(r, row, 1);
 }
 
-static __forceinline__ void cp_async16(void *to, const void *from, bool live)
+EMU_INLINE void cp_async16(void *to, const void *from, bool live)
 {
 	emu_cp_async(to, from, 16, live);
 }
 
-static __forceinline__ void cp_async_commit(void)
+EMU_INLINE void cp_async_commit(void)
 {
 	emu_cp_commit();
 }
 
-template <int LEFT> static __forceinline__ void cp_async_wait(void)
+template <int LEFT> EMU_INLINE void cp_async_wait(void)
 {
 	emu_cp_wait(LEFT);
 }
@@ -302,9 +305,9 @@ template <class... P> struct emu_call {
 };
 
 template <class... P, class... A>
-static __forceinline__ cudaError_t emu_launch_kernel(const cudaLaunchConfig_t *config,
-					    void (*kernel)(P...),
-					    const A &...arguments)
+EMU_INLINE cudaError_t emu_launch_kernel(const cudaLaunchConfig_t *config,
+					 void (*kernel)(P...),
+					 const A &...arguments)
 {
 	typedef emu_call<P...> call;
 

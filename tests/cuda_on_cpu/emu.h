@@ -155,6 +155,7 @@ uint32_t emu_op_at(uint64_t time, uint64_t *begin, uint64_t *end);
 uint64_t emu_op_time(void);		/* when the one that runs began */
 bool emu_op_before(uint32_t earlier, uint32_t later);
 const char *emu_op_name(uint32_t op);
+const void *emu_op_kind(uint32_t op);	/* equal for those of one kind */
 
 CUstream_st *emu_stream(cudaStream_t stream);	/* also of NULL */
 CUstream_st *emu_open_stream(void);
@@ -172,9 +173,11 @@ void emu_host_waited(const emu_moment *moment);
 void emu_stream_waited(cudaStream_t stream, const emu_moment *moment);
 void emu_wait_all(void);
 
-/* ---- cudart.cc */
+/* ---- device.cc */
 
 cudaError_t emu_fail(cudaError_t error);	/* for cudaGetLastError */
+cudaError_t emu_driver_error(void);	/* whether a GPU can be used */
+void emu_count_launch(void);
 cudaError_t emu_failure(void);		/* that every call has from now on */
 
 #pragma GCC visibility pop

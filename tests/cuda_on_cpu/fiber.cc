@@ -354,7 +354,7 @@ static void prepare_threads(dim3 block)
 		std::swap(order[i], order[emu_random() % (unsigned)(i + 1)]);
 }
 
-/* All blocks, each by a step that has no divisor in common with their number. */
+/* All blocks, by a step that has no divisor in common with their number. */
 static void run_blocks(dim3 grid)
 {
 	uint64_t count = (uint64_t)grid.x * grid.y * grid.z, step = 1, at = 0;

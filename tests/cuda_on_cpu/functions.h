@@ -59,7 +59,10 @@ template <class To, class From> static inline To emu_bits(From from)
 	return to;
 }
 
-static inline unsigned __float_as_uint(float x) { return emu_bits<unsigned>(x); }
+static inline unsigned __float_as_uint(float x)
+{
+	return emu_bits<unsigned>(x);
+}
 static inline int __float_as_int(float x) { return emu_bits<int>(x); }
 static inline float __uint_as_float(unsigned x) { return emu_bits<float>(x); }
 static inline float __int_as_float(int x) { return emu_bits<float>(x); }

@@ -126,6 +126,26 @@ static cudaError_t take(void **p, size_t bytes, bool pinned)
 	return cudaSuccess;
 }
 
+/* Large ones give their pages back, and those of their shadow. */
+static void drop_pages(char *begin, char *end)
+{
+	begin = (char *)(((uintptr_t)begin + huge - 1) / huge * huge);
+	end = (char *)((uintptr_t)end / huge * huge);
+	if (begin < end)
+		madvise(begin, (size_t)(end - begin), MADV_DONTNEED);
+}
+
+static void drop(const emu_memory *m)
+{
+	size_t at = m->at - (uintptr_t)emu_space;
+
+	drop_pages((char *)m->at, (char *)m->at + m->bytes);
+	drop_pages((char *)emu_writes + at * 4,
+		   (char *)emu_writes + (at + m->bytes) * 4);
+	drop_pages((char *)emu_reads + at * 4,
+		   (char *)emu_reads + (at + m->bytes) * 4);
+}
+
 static cudaError_t give(void *p, bool pinned, const void *pc)
 {
 	emu_memory *m;
@@ -143,6 +163,7 @@ static cudaError_t give(void *p, bool pinned, const void *pc)
 		return emu_fail(cudaErrorInvalidValue);
 	}
 	m->freed = true;
+	drop(m);
 	device_bytes -= pinned ? 0 : m->bytes;
 	return cudaSuccess;
 }

@@ -99,11 +99,12 @@ const char *emu_kernel_name(const void *kernel)
 
 /* ---- reports */
 
-static bool is_new(const void *pc, const char *format, const char *text)
+/* Once a place in the code, or where none is known, once a kind of operation */
+static bool is_new(const void *pc, const char *format)
 {
-	static std::set<std::pair<const void *, std::string>> seen;
+	static std::set<std::pair<const void *, const void *>> seen;
 
-	return seen.insert({ pc, pc ? format : text }).second;
+	return seen.insert({ pc ? pc : emu_op_kind(emu_op), format }).second;
 }
 
 static void print_place(void)
@@ -128,7 +129,7 @@ void emu_report(const void *pc, const char *format, ...)
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	if (!is_new(pc, format, text) || lines >= MOST_LINES)
+	if (!is_new(pc, format) || lines >= MOST_LINES)
 		return;
 	lines++;
 	emu_locate(pc, line, function, sizeof(line));

@@ -105,6 +105,11 @@ bool emu_op_before(uint32_t earlier, uint32_t later)
 	return !o || o->before.clock[p->stream] >= p->index;
 }
 
+const void *emu_op_kind(uint32_t op)
+{
+	return history[op].kernel ? history[op].kernel : history[op].name;
+}
+
 const char *emu_op_name(uint32_t op)
 {
 	static std::string texts[4];

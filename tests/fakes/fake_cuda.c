@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fake libcuda.so.1, for tests on machines without a GPU. It is not a driver:
- * its memory is the host's and its streams do nothing. A thread that has chosen
+ * its memory is the host's and its streams do nothing; those of the emulated
+ * CUDA are asked for what they do (fake_stream.h). A thread that has chosen
  * no GPU has that of its local rank, as if it had been the only one visible.
  *
  *   FAKE_GPUS=N             how many there are [4]; with 0 cuInit fails
@@ -21,8 +22,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "fake_stream.h"
+
 enum { OUT_OF_MEMORY = 2, NO_DEVICE = 100, NOT_READY = 600,
-	ILLEGAL_ADDRESS = 700, NOT_SUPPORTED = 801 };
+	ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719, NOT_SUPPORTED = 801 };
 
 static int current = -1;	/* what cuCtxSetCurrent chose */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -161,7 +164,9 @@ int cuMemcpyDtoH_v2(void *to, uintptr_t from, size_t size)
 
 int cuStreamCreate(void **stream, unsigned int flags)
 {
-	*stream = &current;
+	static struct fake_stream nothing;
+
+	*stream = &nothing;
 	return flags == 1 ? 0 : 1;
 }
 
@@ -179,15 +184,23 @@ static long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static int query_emulated(void *stream)
+{
+	int done = fake_stream_of(stream)->query(stream);
+
+	return done < 0 ? LAUNCH_FAILED : done ? 0 : NOT_READY;
+}
+
 int cuStreamQuery(void *stream)
 {
 	const char *busy = variable("FAKE_CUDA_STREAM", "");
 	static long first, looks;
 	int result;
 
-	(void)stream;
 	if (strcmp(busy, "error") == 0)
 		return ILLEGAL_ADDRESS;
+	if (fake_stream_of(stream))
+		return query_emulated(stream);
 	pthread_mutex_lock(&lock);
 	if (*busy == '\0')
 		result = looks++ % 2 ? 0 : NOT_READY;

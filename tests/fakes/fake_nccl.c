@@ -2,7 +2,7 @@
 /*
  * A fake libnccl.so.2, for tests on machines without a GPU. Its communicators
  * meet as NCCL's do, and check who meets; fake_nccl_data.c moves data in them,
- * between ranks of one machine.
+ * between ranks of one machine, in streams of the emulated CUDA too.
  *
  * A unique id names a folder below $FAKE_NCCL_DIR, which all ranks share.
  * Each rank of a communicator leaves a file there, once; when all are there,
@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "fake_nccl.h"
+#include "fake_stream.h"
 
 /* As nccl.h of 2.18 has it, and the first member of all later ones. */
 typedef struct {
@@ -82,6 +83,24 @@ static int fail(int result, const char *text)
 {
 	snprintf(last, sizeof(last), "fake: %.200s", text);
 	return result;
+}
+
+int fake_fail(const char *text)
+{
+	return fail(ARGUMENT, text);
+}
+
+int fake_depth(void)
+{
+	return depth;
+}
+
+void fake_differ(struct ncclComm *comm, const char *what)
+{
+	if (comm->state == SUCCESS)
+		fprintf(stderr, "fake NCCL: rank %d of %d: others are not "
+			"where it is: %s\n", comm->rank, comm->size, what);
+	comm->state = fail(INTERNAL, what);
 }
 
 /* Who this process is, and so who made an id. */
@@ -334,6 +353,16 @@ static void check(const struct ncclComm *comm, const char *call)
 	abort();
 }
 
+/* Whether moves are left, which only a look at their stream makes go on. */
+static int is_busy(struct ncclComm *comm)
+{
+	struct fake_stream *fake = fake_stream_of(comm->stream);
+
+	if (comm->pending > 0 && fake)
+		fake->query(comm->stream);
+	return comm->pending > 0;
+}
+
 /* The state of one that all ranks have met in. */
 static int state_met(struct ncclComm *comm)
 {
@@ -344,7 +373,8 @@ static int state_met(struct ncclComm *comm)
 		return PROGRESS;
 	}
 	if (comm->finalized != 0)
-		return is("FAKE_NCCL_FINALIZE", "never") ? PROGRESS : SUCCESS;
+		return is("FAKE_NCCL_FINALIZE", "never") || is_busy(comm) ?
+			PROGRESS : SUCCESS;
 	if (*want("FAKE_NCCL_ASYNC") != '\0' &&
 	    age >= atol(want("FAKE_NCCL_ASYNC")))
 		return fail(REMOTE, "a peer is gone");
@@ -354,7 +384,9 @@ static int state_met(struct ncclComm *comm)
 int ncclCommGetAsyncError(struct ncclComm *comm, int *result)
 {
 	check(comm, "ncclCommGetAsyncError");
-	if (is("FAKE_NCCL_INIT", "never"))
+	if (comm->state != SUCCESS)
+		*result = comm->state;
+	else if (is("FAKE_NCCL_INIT", "never"))
 		*result = PROGRESS;
 	else if (is("FAKE_NCCL_INIT", "async"))
 		*result = fail(INTERNAL, "asked to fail later");
@@ -378,8 +410,10 @@ static int end(struct ncclComm *comm, const char *what)
 	check(comm, what);
 	say(what, comm);
 	comm->magic = 0;
-	fake_unmap(comm);
 	free(comm->ids);
+	if (comm->pending > 0)
+		return SUCCESS;	/* a stream still knows it */
+	fake_unmap(comm);
 	free(comm);
 	return SUCCESS;
 }
@@ -426,7 +460,7 @@ int ncclGroupEnd(void)
 	if (depth == 0)
 		return fail(USAGE, "not in a group");
 	depth--;
-	return fake_end_group();
+	return depth > 0 ? SUCCESS : fake_end_group();
 }
 
 const char *ncclGetErrorString(int result)

@@ -1,211 +1,192 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake libnccl.so.2: the calls that move data, which fake_nccl.c tells of.
- * Data goes through a file of the communicator: floats and ints of up to 4 MiB,
- * which are summed, between up to 8 ranks.
+ * A fake libnccl.so.2: the calls that move data, which fake_nccl.c tells of. A
+ * call, or all of a group, is a job that never waits: it goes on as far as the
+ * other ranks are, and is called again. In a stream of the emulated CUDA that
+ * is the stream's work (fake_stream.h); else it is done before the call
+ * returns. The jobs of a communicator keep their order, whatever their streams.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "fake_nccl.h"
+#include "fake_stream.h"
 
-enum { INT32 = 2, FLOAT = 7, RANKS = 8 };
+enum { MOVES = 256 };
 
-#define ROOM ((size_t)16 << 20)
-
-struct shared {
-	atomic_int came, turn;			/* a barrier */
-	atomic_int full[RANKS];			/* ncclSend's: for rank N-1 */
-	char data[RANKS][ROOM];
+struct job {
+	int count;
+	struct move move[MOVES];
 };
 
-/* What ncclGroupEnd is to receive. */
-static struct {
-	struct ncclComm *comm;
-	void *to;
-	size_t size;
-	int peer;
-} pending;
+static _Thread_local struct job *group;	/* what ncclGroupEnd will start */
+static _Thread_local void *group_stream;
 
-/* Map the communicator's file, unless that has been done. */
-static int map(struct ncclComm *comm)
+static int run(void *argument)
 {
-	char path[PATH_MAX];
-	void *memory;
-	int file;
+	struct job *job = argument;
+	int left, moved;
 
-	if (comm->shared)
-		return SUCCESS;
-	fake_format_path(path, &comm->ids[0], "data");
-	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (file < 0 || comm->size > RANKS ||
-	    ftruncate(file, sizeof(struct shared)) < 0)
-		return ARGUMENT;
-	memory = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED, file, 0);
-	close(file);
-	if (memory == MAP_FAILED)
-		return SYSTEM;
-	comm->shared = memory;
-	return SUCCESS;
+	do {
+		left = moved = 0;
+		for (int i = 0; i < job->count; i++) {
+			struct move *move = &job->move[i];
+
+			if (move->done)
+				continue;
+			move->done = fake_move(move);
+			move->comm->pending -= move->done;
+			moved += move->done;
+			left += !move->done;
+		}
+	} while (left > 0 && moved > 0);
+	if (left > 0)
+		return 0;
+	free(job);
+	return 1;
 }
 
-void fake_unmap(struct ncclComm *comm)
+static int start(struct job *job, void *stream)
 {
-	if (comm->shared)
-		munmap(comm->shared, sizeof(struct shared));
-}
+	struct fake_stream *fake = fake_stream_of(stream);
 
-static void barrier(struct ncclComm *comm)
-{
-	struct shared *shared = comm->shared;
-	int turn = shared->turn;
-
-	if (++shared->came == comm->size) {
-		shared->came = 0;
-		shared->turn++;
-	} else {
-		while (shared->turn == turn)
+	if (fake)
+		fake->enqueue(stream, fake_name(job->move[0].kind), run, job);
+	else
+		while (!run(job))
 			sched_yield();
-	}
-}
-
-static void publish(struct ncclComm *comm, const void *send, size_t size)
-{
-	memcpy(comm->shared->data[comm->rank], send, size);
-	barrier(comm);
-}
-
-static int done(struct ncclComm *comm, void *result, size_t size)
-{
-	const char *wrong = getenv("FAKE_NCCL_WRONG");
-
-	barrier(comm);
-	if (wrong && size > 4 && atoi(wrong) == comm->rank)
-		*(char *)result ^= 1;
-	comm->calls++;
 	return PROGRESS;
 }
 
-static int sum(struct ncclComm *comm, void *to, size_t at, size_t count,
-	       int type)
+/* What a move is to have: memory of the device, in an emulated stream. */
+static int check(const struct move *move, void *stream)
 {
-	for (size_t i = 0; i < count; i++) {
-		float real = 0;
-		int whole = 0;
+	struct fake_stream *fake = fake_stream_of(stream);
+	size_t bytes = move->count * fake_size(move->type);
+	size_t all = bytes * (size_t)move->comm->size;
+	int sends = move->kind != RECEIVE && (move->kind != BROADCAST ||
+		move->peer == move->comm->rank);
+	int receives = move->kind != SEND && (move->kind != REDUCE ||
+		move->peer == move->comm->rank);
 
-		for (int rank = 0; rank < comm->size; rank++) {
-			const char *from = comm->shared->data[rank];
-
-			real += ((const float *)(const void *)from)[at + i];
-			whole += ((const int *)(const void *)from)[at + i];
-		}
-		if (type == FLOAT)
-			((float *)to)[i] = real;
-		else
-			((int *)to)[i] = whole;
-	}
-	return done(comm, to, count * 4);
+	if (fake_map(move->comm) != SUCCESS || move->peer < 0 ||
+	    move->peer >= move->comm->size)
+		return ARGUMENT;
+	if (!fake)
+		return SUCCESS;
+	if (sends && fake->touch(move->send,
+			move->kind == REDUCE_SCATTER ? all : bytes,
+			FAKE_STREAM_LOOK, NULL) != 0)
+		return ARGUMENT;
+	if (receives && fake->touch(move->receive,
+			move->kind == ALL_GATHER ? all : bytes,
+			FAKE_STREAM_LOOK, NULL) != 0)
+		return ARGUMENT;
+	return SUCCESS;
 }
 
-static int usable(struct ncclComm *comm, size_t bytes, int type, int op)
+/* Into the open group, or as a group of its own. */
+static int submit(struct move move, void *stream)
 {
-	return bytes <= ROOM && op == 0 && (type == FLOAT || type == INT32) &&
-		map(comm) == SUCCESS;
+	unsigned int *tickets = move.kind == SEND ?
+		&move.comm->sends[move.peer & (RANKS - 1)] :
+		move.kind == RECEIVE ?
+		&move.comm->receives[move.peer & (RANKS - 1)] :
+		&move.comm->collectives;
+
+	if (move.type < 0 || move.type >= TYPES ||
+	    check(&move, stream) != SUCCESS)
+		return fake_fail("memory of the device, a type or a rank");
+	if (!group) {
+		group = calloc(1, sizeof(*group));
+		group_stream = stream;
+	}
+	if (group->count == MOVES || group_stream != stream)
+		return fake_fail("a group of many moves or streams");
+	move.ticket = (*tickets)++;
+	move.comm->pending++;
+	move.comm->stream = stream;
+	move.stream = fake_stream_of(stream);
+	group->move[group->count++] = move;
+	if (fake_depth() > 0)
+		return SUCCESS;
+	move.comm->calls++;
+	return fake_end_group();
+}
+
+int fake_end_group(void)
+{
+	struct job *job = group;
+
+	if (!job)
+		return SUCCESS;
+	group = NULL;
+	return start(job, group_stream);
+}
+
+static int can_sum(int type, int op)
+{
+	return op == 0 && (type == FP32 || type == BF16 || type == FP16 ||
+			   type == INT32);
 }
 
 int ncclAllReduce(const void *send, void *receive, size_t count, int type,
 		  int op, struct ncclComm *comm, void *stream)
 {
-	(void)stream;
-	if (!usable(comm, count * 4, type, op))
-		return ARGUMENT;
-	publish(comm, send, count * 4);
-	return sum(comm, receive, 0, count, type);
+	if (!can_sum(type, op))
+		return fake_fail("a sum that the fake lacks");
+	return submit((struct move){ .kind = ALL_REDUCE, .comm = comm,
+		      .send = send, .receive = receive, .count = count,
+		      .type = type }, stream);
 }
 
 int ncclReduceScatter(const void *send, void *receive, size_t count, int type,
 		      int op, struct ncclComm *comm, void *stream)
 {
-	size_t all = count * (size_t)comm->size;
+	if (!can_sum(type, op))
+		return fake_fail("a sum that the fake lacks");
+	return submit((struct move){ .kind = REDUCE_SCATTER, .comm = comm,
+		      .send = send, .receive = receive, .count = count,
+		      .type = type }, stream);
+}
 
-	(void)stream;
-	if (!usable(comm, all * 4, type, op))
-		return ARGUMENT;
-	publish(comm, send, all * 4);
-	return sum(comm, receive, (size_t)comm->rank * count, count, type);
+int ncclReduce(const void *send, void *receive, size_t count, int type, int op,
+	       int root, struct ncclComm *comm, void *stream)
+{
+	if (!can_sum(type, op))
+		return fake_fail("a sum that the fake lacks");
+	return submit((struct move){ .kind = REDUCE, .comm = comm,
+		      .send = send, .receive = receive, .count = count,
+		      .type = type, .peer = root }, stream);
 }
 
 int ncclAllGather(const void *send, void *receive, size_t count, int type,
 		  struct ncclComm *comm, void *stream)
 {
-	size_t size = count * 4;
-
-	(void)stream;
-	if (!usable(comm, size, type, 0))
-		return ARGUMENT;
-	publish(comm, send, size);
-	for (int rank = 0; rank < comm->size; rank++)
-		memcpy((char *)receive + (size_t)rank * size,
-		       comm->shared->data[rank], size);
-	return done(comm, receive, size);
+	return submit((struct move){ .kind = ALL_GATHER, .comm = comm,
+		      .send = send, .receive = receive, .count = count,
+		      .type = type }, stream);
 }
 
 int ncclBroadcast(const void *send, void *receive, size_t count, int type,
 		  int root, struct ncclComm *comm, void *stream)
 {
-	(void)stream;
-	if (!usable(comm, count * 4, type, 0))
-		return ARGUMENT;
-	publish(comm, send, count * 4);
-	memcpy(receive, comm->shared->data[root], count * 4);
-	return done(comm, receive, count * 4);
+	return submit((struct move){ .kind = BROADCAST, .comm = comm,
+		      .send = send, .receive = receive, .count = count,
+		      .type = type, .peer = root }, stream);
 }
 
 int ncclSend(const void *send, size_t count, int type, int peer,
 	     struct ncclComm *comm, void *stream)
 {
-	struct shared *shared;
-
-	(void)stream;
-	if (type != 1 || count > ROOM || map(comm) != SUCCESS)
-		return ARGUMENT;
-	shared = comm->shared;
-	while (shared->full[comm->rank])
-		sched_yield();
-	memcpy(shared->data[comm->rank], send, count);
-	shared->full[comm->rank] = peer + 1;
-	return SUCCESS;
+	return submit((struct move){ .kind = SEND, .comm = comm, .send = send,
+		      .count = count, .type = type, .peer = peer }, stream);
 }
 
 int ncclRecv(void *receive, size_t count, int type, int peer,
 	     struct ncclComm *comm, void *stream)
 {
-	(void)stream;
-	pending.comm = comm;
-	pending.to = receive;
-	pending.size = count;
-	pending.peer = peer;
-	return type == 1 ? map(comm) : ARGUMENT;
-}
-
-int fake_end_group(void)
-{
-	struct ncclComm *comm = pending.comm;
-
-	if (!comm)
-		return SUCCESS;
-	while (comm->shared->full[pending.peer] != comm->rank + 1)
-		sched_yield();
-	memcpy(pending.to, comm->shared->data[pending.peer], pending.size);
-	comm->shared->full[pending.peer] = 0;
-	comm->calls++;
-	pending.comm = NULL;
-	return PROGRESS;
+	return submit((struct move){ .kind = RECEIVE, .comm = comm,
+		      .receive = receive, .count = count, .type = type,
+		      .peer = peer }, stream);
 }

@@ -5,15 +5,6 @@
 # a fake module that is the CPU under another name. What kernels and queues do
 # is for tests/cuda.
 
-# with FOLDER COMMAND...: which finds its drivers and NCCL in that folder
-cat >with <<'END_OF_WITH'
-#!/bin/sh
-export LD_LIBRARY_PATH="$1" FAKE_CUDA_GPU="gpu${OMPI_COMM_WORLD_RANK-0}"
-shift
-exec "$@"
-END_OF_WITH
-chmod 755 with
-
 # a_library FILE ARGUMENT...: compiled into a shared library
 a_library()
 {
@@ -28,22 +19,30 @@ a_library()
 # What the tests below share: folders with libraries, and the fake module
 build_fakes()
 {
-	test ! -d fakes || return 0
-	a_library fakes/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
-	a_library fakes/libnccl.so.2 -Wl,-soname,libnccl.so.2 \
-		"$top/tests/fakes/fake_nccl.c" \
-		"$top/tests/fakes/fake_nccl_data.c"
-	mkdir -p driver none broken
-	cp fakes/libcuda.so.1 driver
-	echo 'int other;' >other.c
-	a_library other/libcuda.so.1 other.c
-	a_library without/ddp_cuda.so other.c
-	cat >old.c <<-END
+	fakes=$scratch/device
+	test ! -d "$fakes" || return 0
+	mkdir "$fakes" "$fakes/driver" "$fakes/none" "$fakes/broken"
+	a_library "$fakes/all/libcuda.so.1" "$top/tests/fakes/fake_cuda.c"
+	a_library "$fakes/all/libnccl.so.2" -Wl,-soname,libnccl.so.2 \
+		"$top"/tests/fakes/fake_nccl*.c
+	cp "$fakes/all/libcuda.so.1" "$fakes/driver"
+	echo 'int other;' >"$fakes/other.c"
+	a_library "$fakes/other/libcuda.so.1" "$fakes/other.c"
+	a_library "$fakes/without/ddp_cuda.so" "$fakes/other.c"
+	cat >"$fakes/old.c" <<-END
 	#include "device.h"
 	const struct device_table ddp_device_table = { .abi = 4 };
 	END
-	a_library old/ddp_cuda.so old.c
-	echo 'no library' >broken/ddp_cuda.so
+	a_library "$fakes/old/ddp_cuda.so" "$fakes/old.c"
+	echo 'no library' >"$fakes/broken/ddp_cuda.so"
+	# with FOLDER COMMAND...: which finds its driver and NCCL there
+	cat >"$fakes/with" <<-'END'
+	#!/bin/sh
+	export LD_LIBRARY_PATH="$1" FAKE_CUDA_GPU="gpu${OMPI_COMM_WORLD_RANK-0}"
+	shift
+	exec "$@"
+	END
+	chmod 755 "$fakes/with"
 	make -s -C "$build" obj/tests/train/host/ddp_cuda.so >make.out 2>&1 || {
 		cat make.out >&2
 		exit 1
@@ -73,16 +72,16 @@ test_device()
 	while IFS='|' read -r want words variables folder arguments; do
 		# shellcheck disable=SC2086 # several words in one field
 		refuses "$words: $variables $arguments" "$want" "$words" \
-			env $variables ./with "$scratch/$folder" \
+			env $variables "$fakes/with" "$fakes/$folder" \
 			"$train" $arguments
 	done <<-END
 	1|there is no GPU (no CUDA-capable device is detected); ask for one|FAKE_GPUS=0|driver|--device cuda
 	1|libcuda.so.1 has no cuInit: it is not that of a CUDA driver|A=|other|--device cuda
 	1|/slurm-ddp/ddp_cuda.so: No such file or directory; install|A=|driver|
 	1|for it, /none/ddp_cuda.so: No such file or directory; install|DDP_MODULE_DIR=/none|driver|--device cuda
-	1|cannot be loaded: $scratch/broken/ddp_cuda.so: |DDP_MODULE_DIR=$scratch/broken|driver|
-	1|$scratch/without/ddp_cuda.so is no module of ddp-train: it has no ddp_device_table|DDP_MODULE_DIR=$scratch/without|driver|
-	1|the part '$scratch/old/ddp_cuda.so' was built for version 4 of|DDP_MODULE_DIR=$scratch/old|driver|
+	1|cannot be loaded: $fakes/broken/ddp_cuda.so: |DDP_MODULE_DIR=$fakes/broken|driver|
+	1|$fakes/without/ddp_cuda.so is no module of ddp-train: it has no ddp_device_table|DDP_MODULE_DIR=$fakes/without|driver|
+	1|the part '$fakes/old/ddp_cuda.so' was built for version 4 of|DDP_MODULE_DIR=$fakes/old|driver|
 	2|--backend mpi sums gradients in the host's memory|A=|none|--device cuda --backend mpi
 	2|--backend nccl sums gradients in the memory of GPUs|A=|driver|--device cpu --backend nccl
 	2|--backend mpi sums gradients in the host's memory|A=|driver|--backend mpi
@@ -91,15 +90,15 @@ test_device()
 	END
 	for arguments in '--device cpu' '--steps 2'; do
 		# shellcheck disable=SC2086 # several words
-		call timeout 60 env FAKE_GPUS=0 DDP_MODULE_DIR=/none ./with \
-			"$scratch/driver" "$train" --steps 2 $arguments
+		call timeout 60 env FAKE_GPUS=0 DDP_MODULE_DIR=/none "$fakes/with" \
+			"$fakes/driver" "$train" --steps 2 $arguments
 		test "$status" -eq 0 && ! grep -q 'device cuda' out
 		result $? "without a GPU the CPU trains: $arguments"
 	done
-	call timeout 60 env DDP_MODULE_DIR=/none ./with "$scratch/driver" \
+	call timeout 60 env DDP_MODULE_DIR=/none "$fakes/with" "$fakes/driver" \
 		"$train" --steps 2 --device cpu
 	equal 'with one it does so where that is asked' 0 "$status"
-	call timeout 60 env DDP_MODULE_DIR="$host" ./with "$scratch/driver" \
+	call timeout 60 env DDP_MODULE_DIR="$host" "$fakes/with" "$fakes/driver" \
 		"$train" --steps 2
 	test "$status" -eq 0 &&
 		grep -q '^backend self, device cuda (Fake), model toy ' out
@@ -115,7 +114,7 @@ gpus()
 	mkdir meet
 	: >meet/log
 	ranks "$gpus_n" env FAKE_NCCL_DIR="$scratch/meet" DDP_MODULE_DIR="$host" \
-		"$scratch/with" "$scratch/fakes" "$@"
+		"$fakes/with" "$fakes/all" "$@"
 }
 
 # gpus_lose N ARGUMENTS...: as one rank on the CPU does with the same batch
@@ -209,10 +208,10 @@ test_nccl_trouble()
 	gpus 2 "$top/tests/by_rank" "$train" --timeout 3 // --bogus
 	grep -q '^ddp-train: rank 1 on [^ ]*: --bogus is not an option' err
 	result $? "a rank's bad option is told to all"
-	gpus 2 sh -c 'test "$OMPI_COMM_WORLD_RANK" = 0 || FAKE_DEVICE=stop
+	gpus 2 sh -c 'test "$OMPI_COMM_WORLD_RANK" = 0 || FAKE_DEVICE=hang
 		FAKE_DEVICE=${FAKE_DEVICE-agree} exec "$0" "$@"' "$train" \
 		--timeout 3 --steps 400
-	grep -q '^ddp-train: .*waited 3 s for NCCL, and then over PMIx: $(
-		)waited [0-9.]* s for rank 1 on ' err
-	result $? 'a rank that has stopped is named'
+	grep -q "^ddp-train: .*waited 3 s for NCCL, and then over PMIx: $(
+		)waited [0-9.]* s for rank 1 on " err
+	result $? 'a rank that hangs is named'
 }

@@ -3,8 +3,9 @@
  * All operators of a device, in each type: forward against plain loops in fp64,
  * backward against central differences of these. Prints TAP.
  *
- * operators [MODULE [THEME...]]: of the device that a module has, such as
- * ddp_cuda.so, or "cpu" (the default); only these themes of the list below.
+ * operators [--apart] [MODULE [THEME...]]: of the device that a module has,
+ * such as ddp_cuda.so, or "cpu" (the default); only these themes of the list
+ * below; --apart: each tensor is an allocation of its own.
  */
 #include <dlfcn.h>
 
@@ -236,8 +237,14 @@ static const struct device_table *load_table(const char *module)
 
 int main(int argc, char **argv)
 {
-	for (int i = 2; i < argc; i++)
-		if (!has_theme(argv[i]))
+	char **names;
+
+	apart = argc > 1 && strcmp(argv[1], "--apart") == 0;
+	argc -= apart;
+	argv += apart;
+	names = argv + (argc > 1 ? 2 : 1);
+	for (char **name = names; *name; name++)
+		if (!has_theme(*name))
 			return 1;
 	device.table = load_table(argc > 1 ? argv[1] : "cpu");
 	if (!device.table)
@@ -246,7 +253,7 @@ int main(int argc, char **argv)
 		if (open_device(type) < 0)
 			return 1;
 		for (size_t i = 0; i < sizeof(themes) / sizeof(*themes); i++)
-			if (is_chosen(&themes[i], argv + (argc > 1 ? 2 : 1)) &&
+			if (is_chosen(&themes[i], names) &&
 			    (type == DEVICE_FP32 || !themes[i].once))
 				themes[i].run();
 		device.table->close(&device);

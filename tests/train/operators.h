@@ -58,6 +58,9 @@ typedef double objective(const void *operands);
 
 extern struct device device;
 
+/* Each tensor is an allocation of its own, without guards. */
+extern bool apart;
+
 /* The largest relative L2 distance in 16 bit, in 2^-8 for bf16. */
 extern double rounding;
 

@@ -39,13 +39,20 @@ __device__ inline void keep_row(float *row, const T *from, int size)
 	__syncwarp();
 }
 
-template <class T>
+/* N values of `other` are read at once. */
+template <int N, class T>
 __device__ inline float multiply(const float *row, const T *other, int size)
 {
 	float sum = 0;
 
-	for (int i = 0; i < size; i++)
-		sum += row[i] * widen(other[i]);
+#pragma unroll 2
+	for (int i = 0; i < size; i += N) {
+		pack<T, N> values = load_pack<N>(other + i);
+
+#pragma unroll
+		for (int j = 0; j < N; j++)
+			sum += row[i + j] * widen(values.at[j]);
+	}
 	return sum;
 }
 
@@ -95,7 +102,7 @@ __device__ inline float add_score(plain_softmax *state, float score,
 	return p;
 }
 
-template <class T>
+template <class T, int N>
 __global__ void __launch_bounds__(32 * WARPS, 4)
 plain_kernel(op_attention op)
 {
@@ -115,7 +122,7 @@ plain_kernel(op_attention op)
 	for (int key = 0; key <= task.row; key += 32) {
 		bool live = key + lane <= task.row;
 		float score = !live ? -INFINITY :
-			multiply(row, k + (key + lane) * stride, task.size) /
+			multiply<N>(row, k + (key + lane) * stride, task.size) /
 			sqrtf((float)task.size);
 		float factor, p = add_score(&state, score, &factor);
 
@@ -192,7 +199,7 @@ plain_delta_kernel(op_attention_backward op)
 			sum;
 }
 
-template <class T>
+template <class T, int N>
 __global__ void __launch_bounds__(32 * WARPS, 4)
 plain_dq_kernel(op_attention_backward op)
 {
@@ -214,8 +221,8 @@ plain_dq_kernel(op_attention_backward op)
 
 		if (key + lane <= task.row)
 			pair = find_gradient(head, task.row,
-				multiply(q, head.k + at, task.size),
-				multiply(dout, head.v + at, task.size));
+				multiply<N>(q, head.k + at, task.size),
+				multiply<N>(dout, head.v + at, task.size));
 		add_rows(dq, pair.ds, min(32, task.row + 1 - key),
 			 head.k + key * head.stride, head.stride, task.size);
 	}
@@ -223,7 +230,7 @@ plain_dq_kernel(op_attention_backward op)
 		  task.column, dq, head.scale, task.size);
 }
 
-template <class T>
+template <class T, int N>
 __global__ void __launch_bounds__(32 * WARPS, 4)
 plain_dkv_kernel(op_attention_backward op)
 {
@@ -245,10 +252,10 @@ plain_dkv_kernel(op_attention_backward op)
 
 		if (lane < rows)
 			pair = find_gradient(head, mine,
-				multiply(k, head.q + mine * head.stride,
-					 task.size),
-				multiply(v, head.dout + mine * head.width,
-					 task.size));
+				multiply<N>(k, head.q + mine * head.stride,
+					    task.size),
+				multiply<N>(v, head.dout + mine * head.width,
+					    task.size));
 		add_rows(dk, pair.ds, rows, head.q + query * head.stride,
 			 head.stride, task.size);
 		add_rows(dv, pair.p, rows, head.dout + query * head.width,
@@ -268,15 +275,51 @@ static unsigned count_blocks(int sequences, int context, int heads)
 	return (unsigned)((rows + WARPS - 1) / WARPS);
 }
 
+/* Whether 16 bytes of a row can be read at once. */
+template <class T> static bool is_wide(int heads, int width)
+{
+	return width / heads * sizeof(T) % 16 == 0;
+}
+
+template <class T>
+static cudaError_t forward(cudaStream_t stream, const op_attention *op)
+{
+	auto kernel = is_wide<T>(op->heads, op->width) ?
+		      plain_kernel<T, 16 / sizeof(T)> : plain_kernel<T, 1>;
+
+	return launch(stream,
+		      count_blocks(op->sequences, op->context, op->heads),
+		      32 * WARPS, WARPS * PLAIN_SIZE * sizeof(float), kernel,
+		      *op);
+}
+
+template <class T>
+static cudaError_t backward(cudaStream_t stream,
+			    const op_attention_backward *op)
+{
+	bool wide = is_wide<T>(op->heads, op->width);
+	auto dq = wide ? plain_dq_kernel<T, 16 / sizeof(T)> :
+			 plain_dq_kernel<T, 1>;
+	auto dkv = wide ? plain_dkv_kernel<T, 16 / sizeof(T)> :
+			  plain_dkv_kernel<T, 1>;
+	unsigned blocks = count_blocks(op->sequences, op->context, op->heads);
+	size_t shared = 2 * WARPS * PLAIN_SIZE * sizeof(float);
+	cudaError_t error = launch(stream, blocks, 32 * WARPS, 0,
+				   plain_delta_kernel<T>, *op);
+
+	if (!error)
+		error = launch(stream, blocks, 32 * WARPS, shared, dq, *op);
+	if (!error)
+		error = launch(stream, blocks, 32 * WARPS, shared, dkv, *op);
+	return error;
+}
+
 cudaError_t attention_plain(cudaStream_t stream, enum device_type type,
 			    const struct op_attention *op)
 {
-	unsigned blocks = count_blocks(op->sequences, op->context, op->heads);
-	size_t shared = WARPS * PLAIN_SIZE * sizeof(float);
 	cudaError_t error = cudaErrorInvalidValue;
 
-	FOR_TYPE(type, error = launch(stream, blocks, 32 * WARPS, shared,
-				      plain_kernel<T>, *op));
+	FOR_TYPE(type, error = forward<T>(stream, op));
 	return error;
 }
 
@@ -284,19 +327,8 @@ cudaError_t attention_backward_plain(cudaStream_t stream,
 				     enum device_type type,
 				     const struct op_attention_backward *op)
 {
-	unsigned blocks = count_blocks(op->sequences, op->context, op->heads);
-	size_t shared = 2 * WARPS * PLAIN_SIZE * sizeof(float);
 	cudaError_t error = cudaErrorInvalidValue;
 
-	FOR_TYPE(type, error = launch(stream, blocks, 32 * WARPS, 0,
-				      plain_delta_kernel<T>, *op));
-	if (error)
-		return error;
-	FOR_TYPE(type, error = launch(stream, blocks, 32 * WARPS, shared,
-				      plain_dq_kernel<T>, *op));
-	if (error)
-		return error;
-	FOR_TYPE(type, error = launch(stream, blocks, 32 * WARPS, shared,
-				      plain_dkv_kernel<T>, *op));
+	FOR_TYPE(type, error = backward<T>(stream, op));
 	return error;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CUDA device: a module, ddp_cuda.so, that ddp-train loads where a rank has
- * a GPU, so that one package trains with and without. cuda.c has its
- * queues and events, memory.c its memory, product.c the matrix products by
- * cuBLASLt, linear.c the layer of these; the .cu files
- * are the other operators: the kernels of one operator and their launches each.
- * gpu.h is all that they need of CUDA; README says what bounds each on a GPU.
+ * a GPU, so that one package trains with and without. find.c chooses the GPU;
+ * cuda.c has its queues and events, memory.c its memory, product.c the matrix
+ * products by cuBLASLt, algorithm.c what is asked of that, linear.c the layer.
+ * The .cu files are the other operators: the kernels of one and their launches
+ * each. gpu.h is all that they need of CUDA; README says what bounds each on a
+ * GPU.
  *
  * Here: what is behind a device, and the operators by file; contracts are in
  * device.h. Nothing in a step allocates, uses the default stream, or waits for
@@ -45,16 +46,17 @@ struct linear *cuda_linear(const struct device *device);
 size_t linear_count_bytes(void);
 
 /*
- * c = a b (+ c, where add) (+ bias in each row), all by rows: a [m][k],
- * b [k][n], c [m][n]; a or b may be transposed in memory. a, b and bias are of
- * the device's type, c too or, where wide, fp32. Sums are in fp32.
+ * c = a b (+ c, where add) (+ bias in each row) (times gelu'(slope)), all by
+ * rows: a [m][k], b [k][n], c [m][n]; a or b may be transposed in memory. a, b,
+ * bias and slope are of the device's type, c too or, where wide, fp32. Sums are
+ * in fp32. bias and slope go with none of the others, and ldc is n there.
  */
 struct product {
 	bool transpose_a, transpose_b, add, wide;
 	int m, n, k;
 	const void *a, *b;
-	const void *bias;		/* [n], with ldc n; NULL: none, and so
-					   where add or wide */
+	const void *bias;		/* [n]; NULL: none */
+	const void *slope;		/* [m][n]; NULL: none */
 	void *c;
 	int lda, ldb, ldc;		/* values from row to row in memory */
 };

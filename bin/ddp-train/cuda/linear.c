@@ -21,10 +21,8 @@ void cuda_matmul_backward(struct device *device,
 		linear_multiply(device, &(struct product){
 			.m = op->rows, .n = op->in, .k = op->out,
 			.a = op->dy, .lda = op->out, .b = op->weight,
-			.ldb = op->in, .c = op->dx, .ldc = op->in });
-	if (op->dx && op->x_pre)
-		cuda_gelu_backward(device, op->x_pre, op->dx,
-				   (size_t)op->rows * (size_t)op->in);
+			.ldb = op->in, .slope = op->x_pre, .c = op->dx,
+			.ldc = op->in });
 	linear_multiply(device, &(struct product){
 		.transpose_a = true, .add = op->accumulate, .m = op->out,
 		.n = op->in, .k = op->rows, .a = op->dy, .lda = op->out,

@@ -90,7 +90,7 @@ __device__ static void fetch_sums(const struct op_step &op, size_t begin,
  * One block. Its first thread adds what the warps behind its own fetch
  * meanwhile: the order leaves nothing else to do at once.
  */
-__global__ __launch_bounds__(1024) void step_kernel(struct op_step op)
+__global__ __launch_bounds__(1024, 1) void step_kernel(struct op_step op)
 {
 	double *tiles = (double *)dynamic_shared(), sum = 0;
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What cuBLASLt is told of a product, and which algorithm it then chooses. */
+#ifndef DDP_TRAIN_CUDA_ALGORITHM_H
+#define DDP_TRAIN_CUDA_ALGORITHM_H
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+#include <cublasLt.h>
+#pragma GCC diagnostic pop
+
+#include "device.h"
+
+enum {
+	WORKSPACE = 32 << 20,	/* what cuBLASLt's fastest ask for on Hopper */
+	ALIGN = 16		/* of pointers: the most that is told */
+};
+
+/* What a plan depends on; no padding, so that memcmp() compares. */
+struct key {
+	int m, n, k, lda, ldb, ldc;
+	int transpose_a, transpose_b, wide;
+	int epilogue;			/* cuBLASLt's: DEFAULT, BIAS, DGELU */
+	int align_a, align_b, align_c;
+};
+
+struct plan {
+	struct key key;
+	bool fused;			/* its kernel does that too */
+	cublasLtMatmulDesc_t product;
+	cublasLtMatrixLayout_t a, b, c;
+	cublasLtMatmulAlgo_t algorithm;
+	struct plan *next;
+};
+
+/* What a plan is made for. */
+struct setting {
+	cublasLtHandle_t handle;
+	const void *workspace;
+	enum device_type type;
+	bool hopper;			/* or later */
+};
+
+/* Fill a plan that has its key, and else zeros; it may be left in part. */
+cublasStatus_t algorithm_choose(const struct setting *setting,
+				struct plan *plan);
+
+/* Where the epilogue of a fused plan reads from now on. */
+cublasStatus_t algorithm_set_pointer(struct plan *plan, const void *at);
+
+/* Also one that was left in part. */
+void algorithm_destroy(struct plan *plan);
+
+#endif

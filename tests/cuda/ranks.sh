@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2154,SC2317 # variables of run, which sources this
+# Whole runs of ddp-train on emulated GPUs, a GPU a rank: srun --ddp on two
+# nodes, the module over the emulated CUDA, a fake driver and a fake NCCL whose
+# work is that of the emulated streams. The same losses as the CPU's, in each
+# type and for each number of ranks; ranks that are equal bit by bit.
+
+# ranks_library FILE SOURCE...: a shared library, by the build's compiler
+ranks_library()
+{
+	ranks_library_to=$1
+	shift
+	"$(sed -n 's/^CC = //p' "$build/config.mak")" -O2 -g -fPIC -shared \
+		-pthread -I"$top/tests/fakes" -o "$ranks_library_to" "$@" ||
+		exit 1
+}
+
+# What the cluster's user loads: where the user may read it
+ranks_install()
+{
+	mkdir -m 755 fakes module
+	ranks_library fakes/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+	ranks_library fakes/libnccl.so.2 -Wl,-soname,libnccl.so.2 \
+		"$top"/tests/fakes/fake_nccl*.c
+	built cuda_on_cpu/fast/ddp_cuda.so
+	cp "$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" module
+	cp "$build/obj/bin/ddp-train" .
+	chmod 755 module/* fakes/* ddp-train
+	train=$scratch/ddp-train
+}
+
+# ranks_begin: the cluster. This leaves the folder of run, and its traps, for
+# those of tests on clusters.
+ranks_begin()
+{
+	ranks_left=$scratch ranks_counts="$tap_count $tap_failed" level=cuda
+	# shellcheck source=tests/cluster/begin.sh
+	. "$top/tests/cluster/begin.sh"
+	tap_count=${ranks_counts% *} tap_failed=${ranks_counts#* }
+	trap 'stop; rm -rf "$ranks_left"' EXIT
+	ranks_missing=$(missing)
+	test -n "$ranks_missing" || ! grep -q '^HAVE_PMIX = no' \
+		"$build/config.mak" || ranks_missing='configure found no PMIx'
+	if test -n "$ranks_missing"; then
+		skip 'ranks of emulated GPUs' "$ranks_missing"
+		return 1
+	fi
+	install_build
+	cluster --nodes 2 --gpus 2
+	ranks_install
+}
+
+# on LAYOUT ARGUMENT...: ddp-train on emulated GPUs
+on()
+{
+	on_layout=$1
+	shift
+	rm -rf meet
+	mkdir -m 777 meet
+	: >meet/log
+	chmod 666 meet/log
+	# shellcheck disable=SC2086 # several arguments
+	call login env FAKE_NCCL_DIR="$scratch/meet" EMU_ORDER="$order" \
+		srun --ddp $on_layout env LD_LIBRARY_PATH="$scratch/fakes" \
+		DDP_MODULE_DIR="$scratch/module" "$train" --data $text "$@"
+}
+
+# ranks_losses LOG
+ranks_losses()
+{
+	sed -n 's/.*"loss":\([^,]*\),.*/\1/p' "$1"
+}
+
+# as_cpu NAME COUNT TOLERANCE: emu.log and cpu.log have COUNT losses that are
+# close
+as_cpu()
+{
+	ranks_losses cpu.log >cpu.losses
+	ranks_losses emu.log | paste cpu.losses - | awk -v most="$3" -v n="$2" '
+		NF != 2 { bad = 1 }
+		{ d = ($1 - $2) / $1; d = d < 0 ? -d : d }
+		d > worst { worst = d }
+		END { print "worst relative difference " worst " of " NR
+			exit bad || worst > most || NR != n }' >why
+	result $? "$1"
+}
+
+text=/usr/share/common-licenses/GPL-3
+one='-N1 -n1 --gres=gpu:1' two='-N2 -n2 --gres=gpu:1' four='-N2 -n4 --gres=gpu:2'
+tiny='--context 32 --global-batch 4 --steps 20 --check-every 1'
+
+# ranks_trains LAYOUT TOLERANCE ARGUMENT...: as one rank on the CPU does
+ranks_trains()
+{
+	ranks_layout=$1 ranks_tolerance=$2
+	shift 2
+	rm -f emu.log cpu.log
+	# shellcheck disable=SC2086 # several arguments
+	call login srun --ddp $one "$train" --device cpu --data $text \
+		$tiny "$@" --log cpu.log
+	# shellcheck disable=SC2086
+	on "$ranks_layout" $tiny "$@" --log emu.log
+	test "$status" -eq 0 && ! grep -q '^cuda_on_cpu' err &&
+		grep -q '^backend [a-z]*, device cuda (' out
+	result $? "emulated GPUs train: $ranks_layout $*"
+	as_cpu "and lose as a CPU does" 20 "$ranks_tolerance"
+}
+
+# Two types' losses differ where sums are rounded, which each device does in its
+# own order: to 2^-8 of a value of bf16, 2^-11 of fp16, 2^-24 of fp32, of which
+# a loss has the mean over many. After 20 steps it is some times as much.
+ranks_types()
+{
+	order=eager
+	for layout in "$one" "$two" "$four"; do
+		ranks_trains "$layout" 2e-6 --dtype fp32
+		ranks_trains "$layout" 2e-3 --dtype bf16
+		ranks_trains "$layout" 5e-4 --dtype fp16
+	done
+}
+
+# Streams in other orders than that of the calls: an event that is missing shows
+ranks_orders()
+{
+	for order in lazy 1 2; do
+		ranks_trains "$four" 2e-6 --dtype fp32 --zero 1 \
+			--bucket-mib 0.1
+		ranks_trains "$two" 2e-3 --dtype bf16 --bucket-mib 0.05
+	done
+	order=eager
+}
+
+# ranks_bits LAYOUT ARGUMENT...: what a log has but times
+ranks_bits()
+{
+	rm -f log
+	on "$@" --log log
+	test "$status" -eq 0 || cat err
+	sed 's/"seconds".*//' log
+}
+
+# Repeated runs have the same bits; --deterministic ones those of any layout.
+ranks_repeat()
+{
+	# shellcheck disable=SC2086 # several arguments
+	set -- $tiny --dtype bf16 --zero 1
+	ranks_bits "$four" "$@" >first.bits
+	order=lazy ranks_bits "$four" "$@" >second.bits
+	test "$(wc -l <first.bits)" -eq 20 &&
+		diff first.bits second.bits >why
+	result $? 'a run again, in another order: the same bits'
+	# shellcheck disable=SC2086
+	set -- $tiny --deterministic --bucket-mib 0.1
+	ranks_bits "$one" "$@" >one.bits
+	for layout in "$two" "$four" "$four --distribution=cyclic"; do
+		for zero in 0 1; do
+			ranks_bits "$layout" "$@" --zero $zero >many.bits
+			test "$(wc -l <one.bits)" -eq 20 &&
+				diff one.bits many.bits >why
+			result $? "--deterministic --zero $zero has the bits$(
+				) of one rank on $layout"
+		done
+	done
+}
+
+# A checkpoint of CPUs goes on with GPUs, and theirs on CPUs.
+ranks_resume()
+{
+	# shellcheck disable=SC2086 # several arguments
+	set -- --context 32 --global-batch 4 --schedule constant --warmup 0
+	rm -rf saved emu.log cpu.log
+	# shellcheck disable=SC2086
+	call login srun --ddp $one "$train" --device cpu --data $text "$@" \
+		--steps 18 --log cpu.log
+	call login srun --ddp -N2 -n2 "$train" --device cpu --data $text "$@" \
+		--steps 6 --checkpoint saved --log emu.log
+	on "$four" --steps 12 --checkpoint saved --resume --log emu.log
+	grep -q '^resumed from saved/step-6$' out
+	result $? 'four GPUs go on where two CPUs were'
+	# shellcheck disable=SC2086
+	call login srun --ddp $one "$train" --device cpu --data $text \
+		--steps 18 --checkpoint saved --resume --log emu.log
+	grep -q '^resumed from saved/step-12$' out
+	result $? 'and a CPU goes on where they were'
+	as_cpu 'CPUs, GPUs and a CPU in turn lose as one CPU' 18 2e-6
+}
+
+# A rank that stops is named, and one that dies ends all.
+ranks_trouble()
+{
+	on "$four" --steps 100000 --context 32 --batch 1 --timeout 4 --log log \
+		--bogus
+	equal 'a bad option is one sentence' 1 "$(grep -c '^ddp-train: ' err)"
+	# shellcheck disable=SC2016 # for the ranks' shell
+	rm -rf meet
+	mkdir -m 777 meet
+	: >meet/log
+	chmod 666 meet/log
+	# shellcheck disable=SC2016,SC2086 # for the ranks' shell; arguments
+	call login env FAKE_NCCL_DIR="$scratch/meet" srun --ddp $four \
+		env LD_LIBRARY_PATH="$scratch/fakes" \
+		DDP_MODULE_DIR="$scratch/module" sh -c '
+		test "$SLURM_PROCID" = 2 && { (sleep 3; kill -STOP $$) & }
+		exec "$@"' sh "$train" --data $text --context 32 --batch 1 \
+		--steps 100000 --timeout 4
+	test "$status" -ne 0 && grep -q "^ddp-train: .* waited [0-9]* s for $(
+		)NCCL, and then over PMIx: waited [0-9.]* s for rank 2 on n2" err
+	result $? 'a rank that stops is named'
+}
+
+test_ranks()
+{
+	ranks_begin || return 0
+	patience=60
+	ranks_types
+	ranks_orders
+	ranks_repeat
+	ranks_resume
+	ranks_trouble
+}
