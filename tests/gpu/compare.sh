@@ -67,7 +67,7 @@ gpu_sanitizer()
 			--error-exitcode 9 "$operators" \
 			"$build/obj/bin/ddp_cuda.so"
 		mv out sanitizer.out
-		grep '^=========' sanitizer.out err | head -n 20 >why
+		grep -h '^=========' sanitizer.out err | head -n 20 >why
 		: >err
 		if test "$status" -eq 124; then
 			omit "compute-sanitizer $tool" 'not done in 30 minutes'
