@@ -96,7 +96,7 @@ void expect_print(const struct trainer *trainer, const struct rates *rates)
 	       "attention, and %.0f%% of its memory's rate:\n", rates->name,
 	       all * 1e3, 100 * flops / all /
 	       rates_flops(rates, trainer->options->dtype),
-	       100 * PREDICT_MATMUL, 100 * PREDICT_ATTENTION,
+	       100 * PREDICT_MATMUL, 100 * predict_attention_share(rates),
 	       100 * PREDICT_MEMORY);
 	printf("  %-24s %6s %12s %12s %10s %6s\n", "operator", "times",
 	       "GFLOP", "MiB", "ms", "share");

@@ -57,16 +57,20 @@ static void add_attention(struct table *table)
 	double flops = 4 * pairs * table->width;
 	double times = (double)run->shape->layers * run->chunks;
 	double value = table->tokens * table->width * table->size;
+	double share = predict_attention_share(table->rates);
 
 	add_row(table, (struct predict_row){
 		.name = "attention", .times = times, .flops = flops,
-		.bytes = 4 * value }, PREDICT_ATTENTION);
+		.bytes = 4 * value }, share);
 	add_row(table, (struct predict_row){
 		.name = "attention backward", .times = times,
-		.flops = 3.5 * flops, .bytes = 11 * value },
-		PREDICT_ATTENTION);
+		.flops = 3.5 * flops, .bytes = 11 * value }, share);
 }
 
+/*
+ * Logits are of fp32: written, and read, the second time from the GPU's cache;
+ * the gradient is written and read by two products.
+ */
 static void add_classifier(struct table *table)
 {
 	double m = table->tokens, k = table->width;
@@ -75,11 +79,12 @@ static void add_classifier(struct table *table)
 
 	add_row(table, (struct predict_row){
 		.name = "classifier", .times = chunks, .flops = 6 * m * n * k,
-		.bytes = 3 * (m * k + k * n + m * n) * table->size
+		.bytes = 3 * (m * k + k * n) * table->size +
+			 m * n * (sizeof(float) + 2 * table->size)
 	}, PREDICT_MATMUL);
 	add_row(table, (struct predict_row){
 		.name = "cross entropy", .times = chunks,
-		.bytes = 3 * m * n * table->size }, 1);
+		.bytes = m * n * (sizeof(float) + table->size) }, 1);
 }
 
 /* Once a step: the gradient is read twice, the fp32 state read and written. */
@@ -96,6 +101,12 @@ static void add_update(struct table *table)
 	add_row(table, (struct predict_row){
 		.name = "optimizer", .times = 1,
 		.bytes = run->updated * (grad + state + copy) }, 1);
+}
+
+/* cuBLASLt multiplies by the slope in its epilogue, and reads pre there. */
+static bool has_fused_slope(const struct rates *rates, enum device_type type)
+{
+	return rates->capability >= 90 && type != DEVICE_FP32;
 }
 
 int predict_step(const struct rates *rates, const struct predict_run *run,
@@ -118,9 +129,9 @@ int predict_step(const struct rates *rates, const struct predict_run *run,
 	add_product(&table, "product out", 1, 1);
 	add_product(&table, "product up", 1, 4);
 	add_product(&table, "product down", 4, 1);
-	/* y from pre, perhaps twice; dx and pre in, dx out; each four wide. */
-	add_passes(&table, "GELU, both passes", layers,
-		   4 * (2 + (run->recompute ? 2 : 0) + 3));
+	add_passes(&table, "GELU", layers, 4 * (run->recompute ? 4 : 2));
+	add_passes(&table, "slope of the GELU", layers,
+		   4 * (has_fused_slope(rates, run->type) ? 1 : 3));
 	add_passes(&table, "gradients of biases", layers, 3 + 1 + 4 + 1);
 	add_attention(&table);
 	add_classifier(&table);

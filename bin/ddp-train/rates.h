@@ -17,10 +17,13 @@ struct rates {
 	double half, single;		/* FLOP/s: 16 bit with fp32 sums on
 					   tensor cores; fp32 without them */
 	double bandwidth;		/* of its memory, bytes/s */
+	int capability;			/* 80: compute capability 8.0 */
 };
 
-/* By the driver's name, as "NVIDIA H100 80GB HBM3", or as users say it, in
-   either case; NULL: unknown. */
+/*
+ * By the driver's name, as "NVIDIA H100 80GB HBM3", or as users say it, in
+ * either case; NULL: unknown.
+ */
 const struct rates *rates_find(const char *name);
 
 /* The names that users say, with commas. */

@@ -28,7 +28,7 @@ struct row {
 	char cells[COLUMNS][CELL];
 };
 
-/* How many ranks there are, as far as the environment knows; -1: it does not. */
+/* How many ranks there are; -1: the environment does not say. */
 static int count_ranks(const struct tool_promise *promise)
 {
 	const char *others = getenv("OMPI_COMM_WORLD_SIZE");
@@ -38,7 +38,7 @@ static int count_ranks(const struct tool_promise *promise)
 	return others ? (int)strtol(others, NULL, 10) : promise->tasks;
 }
 
-/* One rank needs no NCCL. It uses MPI, where that started it, to end it well. */
+/* One rank needs no NCCL. Where MPI has started it, it joins that. */
 static enum backend settle_backend(const struct options *options,
 				   const struct tool_promise *promise)
 {

@@ -73,7 +73,7 @@ test_emulator()
 		check "nothing is told of what is right, $order" \
 			silent "$order" "$build/obj/tests/cuda/right"
 	done
-	mistakes >mistakes
+	mistakes >list
 	while read -r mistake words; do
 		orders='eager 1'
 		case $words in
@@ -84,7 +84,7 @@ test_emulator()
 			check "$mistake is noticed, $order" found "$mistake" \
 				"$words"
 		done
-	done <mistakes
+	done <list
 	EMU_ORDER=1
 	check 'mixed is noticed' found mixed 'race: mixed writes'
 	unset EMU_ORDER

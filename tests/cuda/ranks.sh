@@ -87,7 +87,8 @@ as_cpu()
 }
 
 text=/usr/share/common-licenses/GPL-3
-one='-N1 -n1 --gres=gpu:1' two='-N2 -n2 --gres=gpu:1' four='-N2 -n4 --gres=gpu:2'
+one='-N1 -n1 --gres=gpu:1' two='-N2 -n2 --gres=gpu:1'
+four='-N2 -n4 --gres=gpu:2'
 tiny='--context 32 --global-batch 4 --steps 20 --check-every 1'
 
 # ranks_trains LAYOUT TOLERANCE ARGUMENT...: as one rank on the CPU does

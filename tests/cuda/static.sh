@@ -102,6 +102,7 @@ static_config()
 static_find()
 {
 	for static_at in "${static_nvcc%/*}/$1" "$(command -v "$1")" \
+		"$scratch"/tools/nvidia/*/bin/"$1" \
 		"${VIRTUAL_ENV-}"/lib/python3*/site-packages/nvidia/*/bin/"$1" \
 		/usr/lib/python3*/*-packages/nvidia/*/bin/"$1" \
 		/usr/local/lib/python3*/*-packages/nvidia/*/bin/"$1" \
@@ -113,6 +114,18 @@ static_find()
 		fi
 	done
 	return 1
+}
+
+# static_tools: sets where both tools are, which PyPI may have to give
+static_tools()
+{
+	if ! static_find cuobjdump || ! static_find nvdisasm; then
+		timeout 200 /usr/bin/python3 -m pip install --quiet --no-deps \
+			--root-user-action ignore --target "$scratch/tools" \
+			nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm 2>&1
+	fi >/dev/null
+	static_cuobjdump=$(static_find cuobjdump) &&
+		static_nvdisasm=$(static_find nvdisasm)
 }
 
 # static_compile FILE: its kernels for all GPUs, as the module is built
@@ -247,10 +260,9 @@ test_static()
 		static_none "registers on sm_$static_arch" \
 			static_exceed "$static_arch"
 	done
-	if ! static_cuobjdump=$(static_find cuobjdump) ||
-		! static_nvdisasm=$(static_find nvdisasm); then
-		skip 'instructions' "no cuobjdump or nvdisasm, of the toolkit \
-or of PyPI (nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm)"
+	if ! static_tools; then
+		skip 'instructions' "the toolkit has no cuobjdump and \
+nvdisasm, and PyPI cannot be reached here"
 		return
 	fi
 	for static_arch in $static_archs; do

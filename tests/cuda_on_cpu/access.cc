@@ -70,7 +70,7 @@ static inline bool block_before(uint64_t stamp)
 
 	if (stamp >> 12 < emu_barrier_time)
 		return stamp >> 12 >= emu_block_time && thread != BLOCKS;
-	return thread == emu_thread() || (thread < EMU_THREADS &&
+	return thread == emu_thread || (thread < EMU_THREADS &&
 		emu_warp_between(thread, stamp >> 12));
 }
 
@@ -78,7 +78,7 @@ static bool global_before(uint64_t stamp, bool atomic, range *known)
 {
 	if (thread_of(stamp) == A_SET)
 		return set_before(stamp >> 12);
-	if (stamp >> 12 < emu_op_time())
+	if (stamp >> 12 < emu_op_time)
 		return op_before(stamp >> 12, known);
 	if (!emu_self || (atomic && thread_of(stamp) == ATOMICALLY))
 		return true;
@@ -121,7 +121,7 @@ static uint64_t add_operation(uint64_t old)
 
 static uint64_t add_reader(uint64_t old, uint64_t now)
 {
-	return thread_of(old) != A_SET && old >> 12 >= emu_op_time() ?
+	return thread_of(old) != A_SET && old >> 12 >= emu_op_time ?
 		add_thread(old, now) : add_operation(old);
 }
 
@@ -163,7 +163,7 @@ static void check_global(uintptr_t a, uint64_t *w, uint64_t *r, emu_kind kind,
 	static range writers, readers;
 	bool atomic = kind == EMU_ATOMIC;
 	uint64_t now = stamp_of(atomic ? (int)ATOMICALLY : emu_self ?
-				emu_thread() : (int)SEVERAL);
+				emu_thread : (int)SEVERAL);
 
 	if (*w && !global_before(*w, atomic, &writers))
 		report_race(*w, true, kind, a, pc, who);
@@ -208,7 +208,7 @@ static void check_shared(uintptr_t a, uint64_t *w, uint64_t *r, emu_kind kind,
 {
 	uint64_t now = stamp_of(kind == EMU_ATOMIC ? (int)ATOMICALLY :
 				kind == EMU_ISSUE ? (int)IN_FLIGHT :
-				emu_thread());
+				emu_thread);
 	bool here = *w >> 12 >= emu_block_time;
 
 	if (kind == EMU_READ && !here)
@@ -220,13 +220,13 @@ static void check_shared(uintptr_t a, uint64_t *w, uint64_t *r, emu_kind kind,
 	else if (kind != EMU_LAND && !(kind == EMU_ATOMIC &&
 		 thread_of(*w) == ATOMICALLY) && !shared_before(*w))
 		emu_report(pc, "race in shared memory: thread %d %s what "
-			   "thread %d wrote, no barrier between", emu_thread(),
+			   "thread %d wrote, no barrier between", emu_thread,
 			   verb(kind), thread_of(*w));
 	if (kind == EMU_READ)
 		*r = shared_before(*r) ? now : (now & ~0xfffull) | SEVERAL;
 	else if (kind != EMU_LAND && !shared_before(*r))
 		emu_report(pc, "race in shared memory: thread %d writes what "
-			   "thread %d read, no barrier between", emu_thread(),
+			   "thread %d read, no barrier between", emu_thread,
 			   thread_of(*r));
 	if (kind != EMU_READ)
 		*w = now;
@@ -328,7 +328,7 @@ void emu_access(uintptr_t a, size_t n, emu_kind kind, const void *pc)
 {
 	emu_arrays *arrays;
 
-	if (!emu_self || emu_on_stack(a))
+	if (!emu_self || a - emu_stack < EMU_STACK)
 		return;
 	if (emu_is_device(a))
 		access_global(a, n, kind, pc, NULL);

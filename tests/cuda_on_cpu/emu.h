@@ -43,9 +43,9 @@ extern const void *emu_kernel;		/* NULL: none runs */
 extern const void *emu_call_memory;	/* a launch's arguments */
 extern size_t emu_call_bytes;
 
-int emu_thread(void);			/* its number in the block */
+extern int emu_thread;			/* its number in the block */
+extern uintptr_t emu_stack;		/* where its stack begins */
 emu_copies *emu_my_copies(void);
-bool emu_on_stack(uintptr_t a);		/* of the thread that runs */
 /* Whether this warp ordered what that thread did then before now. */
 bool emu_warp_between(int thread, uint64_t time);
 size_t emu_dynamic_bytes(void);		/* of the launch */
@@ -152,7 +152,7 @@ void emu_start(void);
 uint64_t emu_random(void);
 /* The operation that ran then, and since when until when it did. */
 uint32_t emu_op_at(uint64_t time, uint64_t *begin, uint64_t *end);
-uint64_t emu_op_time(void);		/* when the one that runs began */
+extern uint64_t emu_op_time;		/* when the one that runs began */
 bool emu_op_before(uint32_t earlier, uint32_t later);
 const char *emu_op_name(uint32_t op);
 const void *emu_op_kind(uint32_t op);	/* equal for those of one kind */

@@ -46,6 +46,8 @@ dim3 emu_grid_dim __asm__("emu_grid_dim");
 extern const int emu_warp_size __asm__("emu_warp_size");
 const int emu_warp_size = 32;
 emu_fiber *emu_self;
+int emu_thread;
+uintptr_t emu_stack;
 uint64_t emu_time, emu_block_time, emu_barrier_time;
 uint32_t emu_block;
 const void *emu_kernel;
@@ -117,6 +119,8 @@ static void change_to_next(emu_fiber *from)
 		first_ready = (first_ready + 1) % EMU_THREADS;
 		ready_count--;
 		emu_thread_index = next->index;
+		emu_thread = next->id;
+		emu_stack = (uintptr_t)next->stack;
 	}
 	emu_self = next;
 	change(from, next ? next : &scheduler);
@@ -259,15 +263,9 @@ extern "C" __attribute__((noinline)) void emu_syncwarp(unsigned mask)
 
 /* ---- what others ask of the thread that runs */
 
-int emu_thread(void) { return emu_self ? emu_self->id : -1; }
 emu_copies *emu_my_copies(void) { return &emu_self->copies; }
 size_t emu_dynamic_bytes(void) { return current ? current->shared : 0; }
 extern "C" void *emu_dynamic_shared(void) { return emu_dynamic; }
-
-bool emu_on_stack(uintptr_t a)
-{
-	return a - (uintptr_t)emu_self->stack < EMU_STACK;
-}
 
 bool emu_warp_between(int thread, uint64_t time)
 {

@@ -116,7 +116,7 @@ static void print_place(void)
 	fprintf(stderr, " [%s", emu_op_name(emu_op));
 	if (emu_self)
 		fprintf(stderr, ", block %u, thread %d", emu_block,
-			emu_thread());
+			emu_thread);
 	fprintf(stderr, "]\n");
 }
 

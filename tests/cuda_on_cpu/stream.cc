@@ -41,6 +41,7 @@ struct attempt { uint64_t begin; uint32_t op; };
 enum order { EAGER, LAZY, RANDOM };
 
 uint32_t emu_op;
+uint64_t emu_op_time;
 bool emu_in_order = true;
 static order order;
 static uint64_t seed = 88172645463325252ull;
@@ -80,8 +81,6 @@ uint32_t emu_op_at(uint64_t time, uint64_t *begin, uint64_t *end)
 	*begin = next->begin;
 	return next->op;
 }
-
-uint64_t emu_op_time(void) { return attempts.back().begin; }
 
 static operation *find_open(uint32_t op)
 {
@@ -142,6 +141,7 @@ static bool run(operation *o)
 
 	if (!again)
 		attempts.push_back({ ++emu_time, id });
+	emu_op_time = attempts.back().begin;	/* of this one, again or not */
 	emu_op = id;
 	bool done = !o->run || o->run(o->arg);
 	emu_op = 0;

@@ -2,7 +2,7 @@
 /*
  * Fuzzes the command line of ddp-train. The input is a byte for the number of
  * ranks, then a line for each argument. The passes of the model are stubs, and
- * there is never a checkpoint.
+ * there is never a checkpoint or a GPU.
  */
 #include <math.h>
 
@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "fuzz_arguments.h"
 #include "model/gpt.h"
+#include "module.h"
 #include "train_options.h"
 
 enum { TEXT_SIZE = 4096 };
@@ -37,6 +38,15 @@ int checkpoint_recall(struct options *options, uint64_t given,
 		      uint64_t *recalled, struct ddp_error *error)
 {
 	(void)options, (void)given, (void)recalled, (void)error;
+	return 0;
+}
+
+/* As on a machine without a GPU, but for what is refused there. */
+int module_choose_device(struct options *options, struct ddp_error *error)
+{
+	(void)error;
+	if (options->device == COMPUTE_AUTO)
+		options->device = COMPUTE_CPU;
 	return 0;
 }
 

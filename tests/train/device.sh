@@ -208,6 +208,7 @@ test_nccl_trouble()
 	gpus 2 "$top/tests/by_rank" "$train" --timeout 3 // --bogus
 	grep -q '^ddp-train: rank 1 on [^ ]*: --bogus is not an option' err
 	result $? "a rank's bad option is told to all"
+	# shellcheck disable=SC2016 # for the ranks' shell
 	gpus 2 sh -c 'test "$OMPI_COMM_WORLD_RANK" = 0 || FAKE_DEVICE=hang
 		FAKE_DEVICE=${FAKE_DEVICE-agree} exec "$0" "$@"' "$train" \
 		--timeout 3 --steps 400

@@ -32,7 +32,7 @@ test_predict()
 	equal 'a product that its FLOP limit' \
 		'24 463856467968 7.212708e-04' \
 		"$(sed -n 's/^product up: //p' rows | cut -d ' ' -f 1,2,4)"
-	# Read and written: 32768 x 50257 values of 2 bytes, three times, by
+	# 32768 x 50257 logits of 4 bytes, and gradients of 2 bytes, by
 	# 0.8 x 3.35e12 a second
 	equal 'an operator that memory limits' \
 		'2 0 9880928256 3.686914e-03' \
