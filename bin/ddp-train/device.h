@@ -397,6 +397,8 @@ struct device {
 	enum device_type type;		/* set by open() */
 	bool tf32;			/* set before it */
 	char *arena[SPACES];
+	bool share_gpu;			/* set before open(): ranks beyond the
+					   last GPU begin again with the first */
 };
 
 /* Copy bytes to host memory, now; the next check() reports a failure. */

@@ -23,7 +23,8 @@ enum option_name {
 	OPT_EVAL_EVERY, OPT_SAMPLE, OPT_LOG, OPT_PLAN, OPT_GPU,
 	OPT_HELP, OPT_VERSION,
 	/* For study only */
-	OPT_GRANULE, OPT_MOMENTUM, OPT_BUCKET_MIB, OPT_OVERLAP, OPTIONS
+	OPT_GRANULE, OPT_MOMENTUM, OPT_BUCKET_MIB, OPT_OVERLAP,
+	OPT_SHARE_GPU, OPTIONS
 };
 
 /* What may be true of a run: a row's mark has what makes it do nothing. */

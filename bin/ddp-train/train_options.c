@@ -219,6 +219,9 @@ static const struct tool_option rows[OPTIONS] = {
 	  .mark = MAY_CHANGE,
 	  .help = "exchange gradients while others are computed\n"
 		  "(default: on)" },
+	[OPT_SHARE_GPU] = { "share-gpu", TOOL_FLAG, AT(share_gpu),
+	  .rare = true, .own = true,
+	  .help = "let ranks of a node share a GPU" },
 };
 
 const struct tool_options train_options = {

@@ -32,6 +32,7 @@ struct options {
 	const char *log;		/* NULL: no log */
 	enum compute device;		/* never auto once parsed */
 	enum backend backend;
+	bool share_gpu;			/* ranks of a node may have one GPU */
 	uint64_t steps;			/* 1 .. 10^9 */
 	uint64_t batch;			/* sequences a rank computes at once,
 					   1 .. 65536; 0: left open */

@@ -128,7 +128,8 @@ static int open_parts(struct device *device, const size_t *bytes,
 {
 	struct cuda *cuda = cuda_state(device);
 
-	if (cuda_find_gpu(cuda, error) < 0 || open_queues(device, error) < 0 ||
+	if (cuda_find_gpu(cuda, device->share_gpu, error) < 0 ||
+	    open_queues(device, error) < 0 ||
 	    cuda_open_memory(device, bytes, count_own_bytes(device->type),
 			     error) < 0)
 		return -1;
