@@ -56,6 +56,13 @@ obj/tests/bench/core: obj/tests/bench/core.o obj/tests/unit/machines.o \
 obj/tests/bench/pairs: obj/tests/bench/pairs.o
 	$(call quiet,LD) $(link) $(LIBS)
 
+obj/tests/bench/nccl_loop.o: PART_CFLAGS = $(CUDA_CFLAGS:-I%=-isystem %) \
+	$(NCCL_CFLAGS)
+obj/tests/bench/nccl_loop: obj/tests/bench/nccl_loop.o
+	$(call quiet,LD) $(link) $(NCCL_LIBS) $(filter-out -lcudart, \
+		$(CUDA_LIBS)) $(patsubst %,%/stubs,$(filter -L%, \
+		$(CUDA_LIBS))) -lcuda $(LIBS)
+
 obj/tests/bench/exchange.o: PART_CFLAGS = $(PMIX_CFLAGS)
 obj/tests/bench/exchange: obj/tests/bench/exchange.o obj/lib/libddp.a \
 		obj/lib/libddp_layout.a

@@ -5,16 +5,20 @@
 #include "model.h"
 #include "trainer.h"
 
-/* Fp32 values, in the device's memory, to what operators read. */
+/*
+ * Fp32 values, in the device's memory, to what operators read: as the last
+ * update rounded them, so that a run that goes on has the same.
+ */
 static void write_copy(struct trainer *trainer, struct range values,
 		       const float *from)
 {
 	struct device *device = &trainer->device;
-	char *param = trainer->param;
 
-	device->table->cast(device, device->type, param + values.begin *
-			    device_type_bytes(device->type), DEVICE_FP32, from,
-			    values.end - values.begin);
+	device->table->round(device, &(struct op_round){
+		.count = values.end - values.begin, .param = from,
+		.copy = value_at(device->type, trainer->param, values.begin),
+		.state = trainer->state,
+		.rounding = trainer_find_rounding(trainer, values.begin) });
 }
 
 void trainer_share_parameters(struct trainer *trainer)

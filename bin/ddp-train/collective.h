@@ -23,7 +23,7 @@
 struct ddp_error;
 struct collective;
 
-enum { COLLECTIVE_ABI = 4 };
+enum { COLLECTIVE_ABI = 5 };
 
 /* Bytes of staging memory that a collective has for each rank. */
 enum { COLLECTIVE_RECORD = 1024 };
@@ -117,6 +117,8 @@ struct collective {
 					   1 before open() */
 	double timeout;			/* seconds that a wait may last; 0: for
 					   ever. Set it before open() */
+	bool share_gpu;			/* ranks may have the same GPU, so that
+					   one is enough for a test; likewise */
 };
 
 extern const struct collective_table collective_self;	/* one process */

@@ -17,7 +17,7 @@
  *
  * 16-bit values are rounded to nearest, ties to even; too large ones become
  * infinite, and NaN stays NaN. An operator sums in fp32 or better, and rounds
- * what it writes once.
+ * what it writes once. Only copies of parameters may be rounded otherwise.
  */
 #ifndef DDP_TRAIN_DEVICE_H
 #define DDP_TRAIN_DEVICE_H
@@ -218,6 +218,18 @@ struct op_step {
 };
 
 /*
+ * How a copy of parameters is rounded to bf16, and to nothing else: to nearest,
+ * or up or down by chance, as rounding.h says. The bits of chance are a
+ * function of the seed, of state->updates and of the value's number in the
+ * whole model.
+ */
+struct rounding {
+	bool stochastic;
+	uint64_t seed;
+	uint64_t first;			/* number of the first value */
+};
+
+/*
  * Loshchilov and Hutter 2019, in the order of PyTorch's AdamW: with
  * g = grad * factor, param *= 1 - lr * decay; m += (1 - beta1) * (g - m);
  * v = beta2 * v + (1 - beta2) * g * g; param -= lr / correction1 * m /
@@ -233,6 +245,7 @@ struct op_adamw {
 	float *m, *v;
 	double lr, beta1, beta2, eps, decay;
 	const struct step_state *state;
+	struct rounding rounding;	/* of copy */
 };
 
 /* g = grad * factor + decay * param; v = momentum * v + g; param -= lr * v */
@@ -245,6 +258,16 @@ struct op_sgd {
 	float *v;			/* NULL: without momentum */
 	double lr, momentum, decay;
 	const struct step_state *state;
+	struct rounding rounding;
+};
+
+/* copy = param, as the last update of both has written it */
+struct op_round {
+	size_t count;
+	const float *param;
+	void *copy;			/* of the device's type */
+	const struct step_state *state;
+	struct rounding rounding;
 };
 
 /* The fp64 sum of squares of each block of DEVICE_BLOCK values. */
@@ -271,8 +294,10 @@ struct device_table {
 	/*
 	 * Of this type from now on. bytes[SPACES] of memory in each space,
 	 * beginning at arena[space] and zeroed; threads, at least 1, for
-	 * libraries that use several. Returns 0, or -1 with error set and
-	 * nothing to free.
+	 * libraries that use several. With tf32, which is set before, matrix
+	 * products of fp32 may round what they multiply to TF32, where the
+	 * device is quicker so: 10 bits of fraction. Returns 0, or -1 with
+	 * error set and nothing to free.
 	 */
 	int (*open)(struct device *device, enum device_type type,
 		    const size_t *bytes, int threads, struct ddp_error *error);
@@ -349,6 +374,7 @@ struct device_table {
 	void (*step)(struct device *, const struct op_step *);
 	void (*adamw)(struct device *, const struct op_adamw *);
 	void (*sgd)(struct device *, const struct op_sgd *);
+	void (*round)(struct device *, const struct op_round *);
 
 	/*
 	 * to = the sum of `parts` vectors of `count` values, the first one at
@@ -374,7 +400,10 @@ struct device {
 	const struct device_table *table;
 	void *state;			/* the table's own */
 	enum device_type type;		/* set by open() */
+	bool tf32;			/* set before it */
 	char *arena[SPACES];
+	bool share_gpu;			/* set before open(): ranks beyond the
+					   last GPU begin again with the first */
 };
 
 /* Copy bytes to host memory, now; the next check() reports a failure. */

@@ -35,7 +35,8 @@ static struct predict_run describe_step(const struct trainer *trainer)
 		.chunks = trainer->chunks,
 		.updated = (double)trainer->buckets.kept,
 		.adamw = options->optimizer == OPTIMIZER_ADAMW,
-		.recompute = trainer_must_recompute(trainer)
+		.recompute = trainer_must_recompute(trainer),
+		.tf32 = options->tf32
 	};
 }
 
@@ -52,7 +53,8 @@ static struct expected *exchange(struct run *run)
 		collective->table->abort(collective, "no memory for what the "
 					 "ranks' GPUs can do");
 	if (rates) {
-		mine.peak = rates_flops(rates, run->options.dtype);
+		mine.peak = rates_flops(rates, run->options.dtype,
+					run->options.tf32);
 		mine.seconds = predict_seconds(rates, &step);
 	}
 	collective->table->agree(collective, &mine, all, sizeof(mine));
@@ -95,8 +97,8 @@ void expect_print(const struct trainer *trainer, const struct rates *rates)
 	       "(MFU %.1f%%), at %.0f%% of its FLOP/s in products, %.0f%% in "
 	       "attention, and %.0f%% of its memory's rate:\n", rates->name,
 	       all * 1e3, 100 * flops / all /
-	       rates_flops(rates, trainer->options->dtype),
-	       100 * PREDICT_MATMUL, 100 * predict_attention_share(rates, &step),
+	       rates_flops(rates, step.type, step.tf32), 100 * PREDICT_MATMUL,
+	       100 * predict_attention_share(rates, &step),
 	       100 * PREDICT_MEMORY);
 	printf("  %-24s %6s %12s %12s %10s %6s\n", "operator", "times",
 	       "GFLOP", "MiB", "ms", "share");

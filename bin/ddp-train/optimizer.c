@@ -31,6 +31,15 @@ float *trainer_find_master(const struct trainer *trainer,
 	return trainer->master + bucket_find_kept(bucket, value);
 }
 
+struct rounding trainer_find_rounding(const struct trainer *trainer,
+				      size_t first)
+{
+	return (struct rounding){
+		.stochastic = trainer->options->rounding == ROUNDING_STOCHASTIC,
+		.seed = trainer->options->seed, .first = first
+	};
+}
+
 /* The sums of the blocks that this rank updates. */
 static void sum_squares(struct trainer *trainer)
 {
@@ -85,13 +94,16 @@ static void update_values(struct trainer *trainer, const struct bucket *bucket,
 	float *v = trainer->v ? trainer->v + kept : NULL;
 	double lr = trainer_find_lr(options, step);
 	double decay = tensor->decay ? options->decay : 0;
+	const struct rounding rounding = trainer_find_rounding(trainer,
+							       values.begin);
 
 	if (options->optimizer == OPTIMIZER_SGD)
 		device->table->sgd(device, &(struct op_sgd){
 			.count = count, .param = param, .copy = copy,
 			.grad_type = options->grad_dtype, .grad = grad,
 			.v = v, .lr = lr, .momentum = options->momentum,
-			.decay = decay, .state = trainer->state });
+			.decay = decay, .state = trainer->state,
+			.rounding = rounding });
 	else
 		device->table->adamw(device, &(struct op_adamw){
 			.count = count, .param = param, .copy = copy,
@@ -99,7 +111,7 @@ static void update_values(struct trainer *trainer, const struct bucket *bucket,
 			.m = trainer->m + kept, .v = v, .lr = lr,
 			.beta1 = options->beta1, .beta2 = options->beta2,
 			.eps = options->eps, .decay = decay,
-			.state = trainer->state });
+			.state = trainer->state, .rounding = rounding });
 }
 
 /* *next is the first tensor that does not end before the bucket. */

@@ -11,10 +11,10 @@ enum option_name {
 	OPT_DATA, OPT_TOKENS, OPT_MODEL, OPT_PRESET, OPT_INIT, OPT_LAYERS,
 	OPT_HEADS, OPT_WIDTH, OPT_CONTEXT, OPT_VOCAB, OPT_SEED, OPT_DROP_LAST,
 	/* Training */
-	OPT_STEPS, OPT_DTYPE, OPT_GRAD_DTYPE, OPT_DETERMINISTIC, OPT_BATCH,
-	OPT_GLOBAL_BATCH, OPT_OPTIMIZER, OPT_LR, OPT_SCHEDULE, OPT_MIN_LR,
-	OPT_WARMUP, OPT_DECAY, OPT_CLIP, OPT_BETA1, OPT_BETA2, OPT_EPS,
-	OPT_MAX_BAD_STEPS, OPT_RECOMPUTE,
+	OPT_STEPS, OPT_DTYPE, OPT_GRAD_DTYPE, OPT_ROUNDING, OPT_TF32,
+	OPT_DETERMINISTIC, OPT_BATCH, OPT_GLOBAL_BATCH, OPT_OPTIMIZER, OPT_LR,
+	OPT_SCHEDULE, OPT_MIN_LR, OPT_WARMUP, OPT_DECAY, OPT_CLIP, OPT_BETA1,
+	OPT_BETA2, OPT_EPS, OPT_MAX_BAD_STEPS, OPT_RECOMPUTE,
 	/* The ranks */
 	OPT_ZERO, OPT_DEVICE, OPT_BACKEND, OPT_CHECK_EVERY, OPT_TIMEOUT,
 	/* Checkpoints */
@@ -23,7 +23,8 @@ enum option_name {
 	OPT_EVAL_EVERY, OPT_SAMPLE, OPT_LOG, OPT_PLAN, OPT_GPU,
 	OPT_HELP, OPT_VERSION,
 	/* For study only */
-	OPT_GRANULE, OPT_MOMENTUM, OPT_BUCKET_MIB, OPT_OVERLAP, OPTIONS
+	OPT_GRANULE, OPT_MOMENTUM, OPT_BUCKET_MIB, OPT_OVERLAP,
+	OPT_SHARE_GPU, OPTIONS
 };
 
 /* What may be true of a run: a row's mark has what makes it do nothing. */
@@ -44,5 +45,9 @@ enum { MAY_CHANGE = 512 };
  */
 int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 		   struct ddp_error *error);
+
+/* The same of what the device decides, once that is chosen. */
+int options_settle_device(struct options *options, uint64_t given,
+			  struct ddp_error *error);
 
 #endif

@@ -13,10 +13,33 @@ struct table {
 	int count;
 };
 
-static void add_row(struct table *table, struct predict_row row, double share)
+/* FLOP/s; the attention of fp32 is no product of tensor cores. */
+static double product_rate(const struct table *table)
 {
-	double peak = rates_flops(table->rates, table->run->type);
-	double flops = row.flops / (peak * share);
+	return PREDICT_MATMUL * rates_flops(table->rates, table->run->type,
+					    table->run->tf32);
+}
+
+double predict_attention_share(const struct rates *rates,
+			       const struct predict_run *run)
+{
+	uint64_t head = run->shape->width / run->shape->heads;
+	bool quick = head == 16 || head == 32 || head == 64 || head == 128;
+
+	if (run->type == DEVICE_FP32 || !quick)
+		return 0.05 * rates->single / rates_flops(rates, run->type, false);
+	return rates->capability < 90 ? 0.40 : 0.28;
+}
+
+static double attention_rate(const struct table *table)
+{
+	return predict_attention_share(table->rates, table->run) *
+	       rates_flops(table->rates, table->run->type, false);
+}
+
+static void add_row(struct table *table, struct predict_row row, double rate)
+{
+	double flops = row.flops / rate;
 	double bytes = row.bytes / (table->rates->bandwidth * PREDICT_MEMORY);
 
 	row.seconds = fmax(flops, bytes);
@@ -45,18 +68,7 @@ static void add_product(struct table *table, const char *name, double in,
 		.name = name, .times = layers * table->run->chunks,
 		.flops = 6 * m * n * k,
 		.bytes = 3 * (m * k + k * n + m * n) * table->size
-	}, PREDICT_MATMUL);
-}
-
-double predict_attention_share(const struct rates *rates,
-			       const struct predict_run *run)
-{
-	uint64_t head = run->shape->width / run->shape->heads;
-	bool quick = head == 16 || head == 32 || head == 64 || head == 128;
-
-	if (run->type == DEVICE_FP32 || !quick)
-		return 0.05 * rates->single / rates_flops(rates, run->type);
-	return rates->capability < 90 ? 0.40 : 0.28;
+	}, product_rate(table));
 }
 
 /* Half of all pairs; five products backward where two are forward, and the
@@ -68,14 +80,14 @@ static void add_attention(struct table *table)
 	double flops = 4 * pairs * table->width;
 	double times = (double)run->shape->layers * run->chunks;
 	double value = table->tokens * table->width * table->size;
-	double share = predict_attention_share(table->rates, run);
+	double rate = attention_rate(table);
 
 	add_row(table, (struct predict_row){
 		.name = "attention", .times = times, .flops = flops,
-		.bytes = 4 * value }, share);
+		.bytes = 4 * value }, rate);
 	add_row(table, (struct predict_row){
 		.name = "attention backward", .times = times,
-		.flops = 3.5 * flops, .bytes = 11 * value }, share);
+		.flops = 3.5 * flops, .bytes = 11 * value }, rate);
 }
 
 /*
@@ -92,7 +104,7 @@ static void add_classifier(struct table *table)
 		.name = "classifier", .times = chunks, .flops = 6 * m * n * k,
 		.bytes = 3 * (m * k + k * n) * table->size +
 			 m * n * (sizeof(float) + 2 * table->size)
-	}, PREDICT_MATMUL);
+	}, product_rate(table));
 	add_row(table, (struct predict_row){
 		.name = "cross entropy", .times = chunks,
 		.bytes = m * n * (sizeof(float) + table->size) }, 1);

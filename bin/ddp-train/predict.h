@@ -26,6 +26,7 @@ struct predict_run {
 					   once, and how often */
 	double updated;			/* parameters that this rank updates */
 	bool adamw, recompute;
+	bool tf32;			/* products of fp32 by tensor cores */
 };
 
 struct predict_row {

@@ -30,10 +30,13 @@ const struct rates *rates_find(const char *name);
 /* The names that users say, with commas. */
 const char *rates_names(void);
 
+/* TF32, of which all of these do half as much as of 16 bit, is for fp32. */
 static inline double rates_flops(const struct rates *rates,
-				 enum device_type type)
+				 enum device_type type, bool tf32)
 {
-	return type == DEVICE_FP32 ? rates->single : rates->half;
+	double wide = tf32 ? rates->half / 2 : rates->single;
+
+	return type == DEVICE_FP32 ? wide : rates->half;
 }
 
 /*

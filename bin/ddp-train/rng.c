@@ -2,21 +2,13 @@
 /* Random numbers as functions of a counter. */
 #include <math.h>
 
+#include "mix.h"
 #include "rng.h"
-
-#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
-
-static uint64_t mix_bits(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
 
 uint64_t rng_draw_bits(uint64_t seed, enum rng_stream stream, uint64_t index)
 {
-	return mix_bits(mix_bits(seed + GOLDEN * (uint64_t)stream) + GOLDEN *
-			index);
+	return mix_bits(mix_bits(seed + MIX_GOLDEN * (uint64_t)stream) +
+			MIX_GOLDEN * index);
 }
 
 float rng_draw_uniform(uint64_t seed, enum rng_stream stream, uint64_t index,

@@ -3,8 +3,8 @@
  * Random numbers by counter: each value depends on seed, stream and index
  * alone, so that every rank draws the same sample.
  *
- * With 64-bit wrap-around arithmetic, G = 0x9e3779b97f4a7c15 and mix() the
- * finaliser of SplitMix64 (Steele, Lea, Flood 2014):
+ * With 64-bit wrap-around arithmetic, G = 0x9e3779b97f4a7c15 and mix() that
+ * of mix.h:
  *
  *   bits(seed, stream, index) = mix(mix(seed + G * stream) + G * index)
  *   uniform = (bits >> 40) / 2^24, in [0, 1)
@@ -23,7 +23,8 @@ enum rng_stream {
 	RNG_INPUT = 2,		/* index: sample * values a sample + value */
 	RNG_TARGET = 3,		/* likewise */
 	RNG_SHUFFLE = 4,	/* the rounds of sampler.c */
-	RNG_SAMPLE = 5		/* index: byte that --sample writes */
+	RNG_SAMPLE = 5,		/* index: byte that --sample writes */
+	RNG_ROUNDING = 6	/* of rounding.h */
 };
 
 uint64_t rng_draw_bits(uint64_t seed, enum rng_stream stream, uint64_t index);

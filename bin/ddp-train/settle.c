@@ -134,6 +134,30 @@ static bool is_tiny(const struct options *options)
 	return options->preset && strcmp(options->preset, "tiny") == 0;
 }
 
+static int check_rounding(const struct options *options,
+			  struct ddp_error *error)
+{
+	if (options->rounding == ROUNDING_NEAREST ||
+	    options->dtype == DEVICE_BF16)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--rounding stochastic "
+			     "rounds parameters to bf16, not to %s; leave it "
+			     "out, or use --dtype bf16",
+			     train_options.rows[OPT_DTYPE].words[
+				     options->dtype]);
+}
+
+static int check_tf32(const struct options *options, struct ddp_error *error)
+{
+	if (!options->tf32 || options->dtype == DEVICE_FP32)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tf32 on is how "
+			     "fp32 is multiplied, not %s; leave it out, or "
+			     "use --dtype fp32",
+			     train_options.rows[OPT_DTYPE].words[
+				     options->dtype]);
+}
+
 /* Gradients have the run's type, or fp32, which --deterministic needs. */
 static int settle_types(struct options *options, uint64_t given,
 			struct ddp_error *error)
@@ -277,10 +301,26 @@ int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 	if (check_stage(options, error) < 0 ||
 	    check_folder(options, error) < 0 ||
 	    check_gpu(options, error) < 0 ||
+	    check_rounding(options, error) < 0 ||
+	    check_tf32(options, error) < 0 ||
 	    refuse_idle(options, given, error) < 0 ||
 	    settle_types(options, given | recalled, error) < 0)
 		return -1;
 	return refuse_large(options, recalled, error);
+}
+
+/* A plan for a GPU by name is made anywhere. */
+int options_settle_device(struct options *options, uint64_t given,
+			  struct ddp_error *error)
+{
+	if (!options->tf32 || options->device == COMPUTE_CUDA || options->gpu)
+		return 0;
+	if (is_given(given, OPT_TF32))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tf32 on is "
+				     "for GPUs, and this rank computes on its "
+				     "CPUs; leave it out");
+	options->tf32 = false;
+	return 0;
 }
 
 /* The power of two that is nearest to number. */

@@ -77,6 +77,14 @@ static const struct tool_option rows[OPTIONS] = {
 	  .words = TOOL_WORDS("fp32", "bf16", "fp16"),
 	  .help = "of gradients between ranks: fp32 or as --dtype,\n"
 		  "which is the default without --deterministic" },
+	[OPT_ROUNDING] = { "rounding", TOOL_CHOICE, AT(rounding), .rare = true,
+	  .words = TOOL_WORDS("nearest", "stochastic"), .mark = MAY_CHANGE,
+	  .help = "of parameters to bf16: stochastic is up or down by\n"
+		  "chance, as near as they are (default: nearest)" },
+	[OPT_TF32] = { "tf32", TOOL_SWITCH, AT(tf32), .rare = true,
+	  .mark = MAY_CHANGE,
+	  .help = "fp32 on GPUs: multiply on tensor cores, which keep\n"
+		  "10 bits of fraction (default: off)" },
 	[OPT_DETERMINISTIC] = { "deterministic", TOOL_FLAG, AT(deterministic),
 	  .rare = true,
 	  .help = "for study: the same bits on any number of ranks" },
@@ -211,6 +219,9 @@ static const struct tool_option rows[OPTIONS] = {
 	  .mark = MAY_CHANGE,
 	  .help = "exchange gradients while others are computed\n"
 		  "(default: on)" },
+	[OPT_SHARE_GPU] = { "share-gpu", TOOL_FLAG, AT(share_gpu),
+	  .rare = true, .own = true,
+	  .help = "let ranks of a node share a GPU" },
 };
 
 const struct tool_options train_options = {
@@ -249,6 +260,8 @@ int options_parse(struct options *options, int argc, char **argv,
 	if (!parsed.help && !parsed.version &&
 	    module_choose_device(&parsed, result == 0 ? error : NULL) < 0)
 		result = -1;
+	if (result == 0)
+		result = options_settle_device(&parsed, given, error);
 	if (result < 0)
 		checkpoint_free_manifest(parsed.from);
 	*options = result == 0 ? parsed : defaults;

@@ -15,6 +15,7 @@ enum compute { COMPUTE_AUTO, COMPUTE_CPU, COMPUTE_CUDA };
 enum backend { BACKEND_AUTO, BACKEND_SELF, BACKEND_MPI, BACKEND_NCCL };
 enum model_kind { MODEL_TOY, MODEL_GPT };
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAMW };
+enum rounding_kind { ROUNDING_NEAREST, ROUNDING_STOCHASTIC };
 enum recompute { RECOMPUTE_AUTO, RECOMPUTE_ON, RECOMPUTE_OFF };
 enum schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 
@@ -31,6 +32,7 @@ struct options {
 	const char *log;		/* NULL: no log */
 	enum compute device;		/* never auto once parsed */
 	enum backend backend;
+	bool share_gpu;			/* ranks of a node may have one GPU */
 	uint64_t steps;			/* 1 .. 10^9 */
 	uint64_t batch;			/* sequences a rank computes at once,
 					   1 .. 65536; 0: left open */
@@ -40,6 +42,8 @@ struct options {
 	enum device_type dtype;		/* what operators compute with */
 	enum device_type grad_dtype;	/* what ranks exchange: the same, or
 					   fp32 */
+	enum rounding_kind rounding;	/* of the parameters to dtype; bf16 */
+	bool tf32;			/* fp32 and cuda */
 
 	enum optimizer_kind optimizer;
 	double lr, min_lr;		/* above 0; 0 .. lr */

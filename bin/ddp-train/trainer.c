@@ -252,6 +252,7 @@ static int create_memory(struct trainer *trainer, struct ddp_error *error)
 	lay_out(trainer);
 	if (trainer->options->plan)
 		return 0;
+	device->tf32 = trainer->options->tf32;
 	if (device->table->open(device, trainer->options->dtype, trainer->bytes,
 				threads, error) < 0)
 		return -1;
@@ -277,6 +278,7 @@ struct trainer *trainer_create(const struct options *options,
 	trainer->options = options;
 	trainer->collective = collective;
 	trainer->data = data;
+	trainer->device.share_gpu = options->share_gpu;
 	trainer->device.table = module_find_device(options, error);
 	if (!trainer->device.table) {
 		free(trainer);

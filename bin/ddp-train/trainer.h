@@ -194,6 +194,10 @@ void trainer_mark(struct trainer *trainer, enum step_event event);
 /* The learning rate of a step. */
 double trainer_find_lr(const struct options *options, uint64_t step);
 
+/* How parameters are rounded to what operators read, from this value on. */
+struct rounding trainer_find_rounding(const struct trainer *trainer,
+				      size_t first);
+
 /*
  * Set trainer->state from the gradient: its global norm, in a fixed order, and
  * what follows from it.

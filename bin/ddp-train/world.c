@@ -123,7 +123,8 @@ int world_open(struct collective *collective, const struct options *options,
 
 	*collective = (struct collective){
 		.size = 1, .nodes = 1, .most = 1,
-		.timeout = (double)options->timeout
+		.timeout = (double)options->timeout,
+		.share_gpu = options->share_gpu
 	};
 	collective->table = choose_backend(options, &promise, error);
 	if (collective->table &&

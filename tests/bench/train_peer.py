@@ -48,7 +48,7 @@ class Layer(nn.Module):
         n, t, c = x.shape
         q, k, v = (y.view(n, t, self.heads, -1).transpose(1, 2)
                    for y in self.attn["c_attn"](x).split(c, dim=2))
-        if NEW and q.dtype == torch.float32:
+        if NEW and (q.is_cuda or q.dtype == torch.float32):
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:  # in bf16 faster than that
             q, k, v = (y.reshape(n * self.heads, t, -1) for y in (q, k, v))
@@ -67,9 +67,9 @@ class Layer(nn.Module):
 
 class GPT(nn.Module):
     """Its parameters have ddp-train's names and order."""
-    def __init__(self, layers, heads, width, context):
+    def __init__(self, layers, heads, width, context, vocab=VOCAB):
         super().__init__()
-        self.wte = nn.Embedding(VOCAB, width)
+        self.wte = nn.Embedding(vocab, width)
         self.wpe = nn.Embedding(context, width)
         self.h = nn.Sequential(*(Layer(heads, width, context)
                                  for _ in range(layers)))
@@ -81,7 +81,7 @@ class GPT(nn.Module):
         x = self.wte(tokens) + self.wpe.weight
         x = self.ln_f(self.h(x))
         logits = F.linear(x, self.wte.weight)
-        return F.cross_entropy(logits.view(-1, VOCAB), targets.reshape(-1))
+        return F.cross_entropy(logits.flatten(0, 1), targets.reshape(-1))
 
 
 def optimizer(net):

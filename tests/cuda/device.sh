@@ -77,6 +77,52 @@ test_operators()
 		"$status $(cat out)"
 }
 
+# A run by TF32, on one emulated GPU: inputs of products have fp16's digits, and
+# so losses are as near to fp32's as those of fp16. On a CPU it goes on in fp32.
+test_tf32()
+{
+	train=$build/obj/bin/ddp-train
+	if ! test -x "$train"; then
+		skip 'TF32' 'ddp-train was not built: no oneDNN, no BLAS'
+		return
+	fi
+	built cuda_on_cpu/fast/ddp_cuda.so
+	mkdir drivers
+	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+	text=/usr/share/common-licenses/GPL-3
+	for how in off on; do
+		tf32_run $how --data $text --context 32 --batch 4 \
+			--tf32 $how --checkpoint saved.$how
+	done
+	ranks_losses tf32.off >off.losses
+	ranks_losses tf32.on >on.losses
+	# shellcheck disable=SC2016 # awk's own variables
+	check 'losses by TF32 are near, and others' awk '
+		NR == FNR { off[NR] = $1; next }
+		{ n++; d = $1 / off[FNR] - 1; d = d < 0 ? -d : d }
+		d > most { most = d }
+		END { print "worst relative difference " most " of " n
+			exit !(n == 10 && most > 2e-7 && most < 5e-4) }' \
+		off.losses on.losses
+	call timeout 60 "$train" --data $text --checkpoint saved.on --resume \
+		--device cpu --steps 12
+	equal 'a CPU goes on without it' '0 --tf32 is off, was on' \
+		"$status $(grep '^--tf32' out)"
+}
+
+# tf32_run NAME ARGUMENT...: 10 steps on an emulated GPU, tf32.NAME the log
+tf32_run()
+{
+	tf32_log=tf32.$1
+	shift
+	call env LD_LIBRARY_PATH="$PWD/drivers" DDP_MODULE_DIR="$build/obj/$(
+		)tests/cuda_on_cpu/fast" timeout 200 "$train" --steps 10 \
+		--log "$tf32_log" "$@"
+	equal "10 steps on a GPU: $*" "0 $(test "$tf32_log" = tf32.off ||
+		echo ', fp32 products by TF32')" "$status $(
+		sed -n 's/^computing on [^,]*, [0-9]* MiB//p' out)"
+}
+
 # Each line of the program's TAP as a result
 test_refusals()
 {

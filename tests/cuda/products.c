@@ -24,6 +24,7 @@ struct product {
 	uint32_t alignment;		/* that the heuristic is told */
 	int64_t aux_ld;
 	size_t bias_off, workspace;
+	bool tf32;
 	bool another;			/* the algorithm is of another shape */
 	int bias_type;			/* 0: unset */
 };
@@ -63,10 +64,11 @@ static float get(int which, cudaDataType_t type, size_t i)
 static void fill(const struct product *p)
 {
 	static const size_t values = ROOM / 4;
+	float unit = p->tf32 ? 16.003f : 16;	/* more digits than TF32's */
 
 	for (size_t i = 0; i < values; i++) {
-		put(0, p->in, i, (float)((int)(i * 31 % 41) - 20) / 16);
-		put(1, p->in, i, (float)((int)(i * 17 % 37) - 18) / 16);
+		put(0, p->in, i, (float)((int)(i * 31 % 41) - 20) / unit);
+		put(1, p->in, i, (float)((int)(i * 17 % 37) - 18) / unit);
 		put(2, p->out, i, (float)((int)(i * 13 % 29) - 14) / 4);
 		put(4, p->out, i, (float)((int)(i * 11 % 23) - 11) / 8);
 		put(5, p->out, i, (float)((int)(i * 7 % 19) - 9) / 8);
@@ -96,7 +98,8 @@ static cublasLtMatmulDesc_t make_desc(const struct product *p)
 	cublasOperation_t t = CUBLAS_OP_T;
 	void *bias = (char *)at(4) + p->bias_off, *aux = at(5);
 
-	cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+	cublasLtMatmulDescCreate(&desc, p->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 :
+				 CUBLAS_COMPUTE_32F, CUDA_R_32F);
 	if (p->transpose_a)
 		cublasLtMatmulDescSetAttribute(desc,
 			CUBLASLT_MATMUL_DESC_TRANSA, &t, sizeof(t));
@@ -158,6 +161,18 @@ static double gelu(double x)
 	return 0.5 * x * (1 + tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
 }
 
+/* An input as it is multiplied: TF32 has 11 digits with the leading one. */
+static double factor(const struct product *p, int which, size_t i)
+{
+	double value = (double)get(which, p->in, i), part;
+	int exponent;
+
+	if (!p->tf32)
+		return value;
+	part = frexp(value, &exponent);
+	return ldexp(round(ldexp(part, 11)), exponent - 11);
+}
+
 static double wanted(const struct product *p, size_t i, size_t j)
 {
 	size_t lda = (size_t)((p->transpose_a ? K : M) + p->ld_more);
@@ -165,10 +180,10 @@ static double wanted(const struct product *p, size_t i, size_t j)
 	double sum = 0;
 
 	for (size_t k = 0; k < K; k++)
-		sum += (double)get(0, p->in, p->transpose_a ? k + i * lda :
-				   i + k * lda) *
-			(double)get(1, p->in, p->transpose_b ? j + k * ldb :
-				    k + j * ldb);
+		sum += factor(p, 0, p->transpose_a ? k + i * lda :
+			      i + k * lda) *
+			factor(p, 1, p->transpose_b ? j + k * ldb :
+			       k + j * ldb);
 	sum = (double)p->alpha * sum + (double)p->beta *
 		(double)get(2, p->out, i + j * (size_t)(M + p->ld_more));
 	if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
@@ -245,6 +260,10 @@ static void test_types(void)
 		test(&p, "a product into fp32, added");
 		p.beta = 0;
 	}
+	p.in = p.out = CUDA_R_32F;
+	p.tf32 = true;
+	test(&p, "a product by TF32");
+	p.tf32 = false;
 	p.in = p.out = CUDA_R_16BF;
 	p.epilogue = CUBLASLT_EPILOGUE_BIAS;
 	test(&p, "a product with bias");

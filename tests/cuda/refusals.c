@@ -125,6 +125,21 @@ static void test_machines(void)
 	refuse(MACHINE(.no_products = true), NULL, NULL, some, "no products");
 }
 
+/* --share-gpu: five ranks on two GPUs have each a second time, and so on. */
+static void test_shared_gpu(void)
+{
+	static const char *const ranks[] = { "0", "1", "2", "3", "4" };
+
+	for (int i = 0; i < 5; i++) {
+		struct device device = { .table = table, .share_gpu = true };
+
+		begin(MACHINE(.count = 2), ranks[i], NULL, NULL);
+		ok(table->open(&device, DEVICE_BF16, some, 1, NULL) == 0 &&
+		   current == i % 2, "rank %d of 5 that share 2 GPUs", i);
+		table->close(&device);
+	}
+}
+
 static void test_choice(void)
 {
 	static const struct {
@@ -153,6 +168,7 @@ static void test_choice(void)
 		table->close(&device);
 		ok(is_clean() && !device.state, "and all of it is freed");
 	}
+	test_shared_gpu();
 	refuse(&good, "2", NULL, some, "LOCAL_RANK is 2, and this rank sees "
 	       "only 2 GPUs, 0 to 1: ask for a GPU per task (--gpus-per-task "
 	       "1), or start fewer tasks on a node");

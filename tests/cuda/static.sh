@@ -42,6 +42,7 @@ static_limits='
 	plain_dq_kernel 128
 	plain_kernel 128
 	repeat_kernel 32
+	round_kernel 32
 	sgd_kernel 40
 	step_kernel 64
 	sum_losses_kernel 40
@@ -64,6 +65,7 @@ static_instructions="
 	cross_entropy_kernel: LDG.E.128
 	gelu_kernel: LDG.E.128 STG.E.128
 	adamw_kernel: LDG.E.128
+	round_kernel: LDG.E.128
 	embed_kernel,wide: LDG.E.128 STG.E.128
 	embed_positions_kernel,wide: LDG.E.128
 	embed_tokens_kernel,wide: LDG.E.128

@@ -4,6 +4,7 @@
  * GPU's are of tiles, always in the same order.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,16 +84,31 @@ static size_t round_up(size_t n, size_t step)
 	return (n + step - 1) / step * step;
 }
 
-/* Element (row, column) of a layout at row * down + column * right, in fp32 */
-static float *widen(const void *at, const struct lt_layout *l, size_t down,
-		    size_t right, size_t room)
+/* 10 bits of fraction, to nearest, ties away from zero, as cvt.rna.tf32.f32 */
+static float round_to_tf32(float x)
 {
+	uint32_t bits = bits_of_float(x);
+
+	if ((bits & 0x7f800000) == 0x7f800000)
+		return x;
+	return float_of_bits((bits + 0x1000) & 0xffffe000);
+}
+
+/* Element (row, column) of a layout at row * down + column * right, in fp32 */
+static float *widen(const struct lt_product *p, const void *at,
+		    const struct lt_layout *l, size_t down, size_t right,
+		    size_t room)
+{
+	bool tf32 = p->desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
 	float *x = calloc(room, sizeof(*x));
 
 	for (uint64_t j = 0; j < l->cols; j++)
-		for (uint64_t i = 0; i < l->rows; i++)
-			x[i * down + j * right] = get(at, l->type,
-				i + (size_t)l->ld * j);
+		for (uint64_t i = 0; i < l->rows; i++) {
+			float value = get(at, l->type, i + (size_t)l->ld * j);
+
+			x[i * down + j * right] = tf32 ? round_to_tf32(value) :
+				value;
+		}
 	return x;
 }
 
@@ -186,9 +202,9 @@ int lt_run(void *product)
 	float *a, *b, sum[COLS][ROWS];
 
 	touch_all(p);
-	a = widen(p->a, &p->layout_a, a_by_k ? 1 : width, a_by_k ? width : 1,
-		  width * k);
-	b = widen(p->b, &p->layout_b, b_by_n ? 1 : k, b_by_n ? k : 1,
+	a = widen(p, p->a, &p->layout_a, a_by_k ? 1 : width,
+		  a_by_k ? width : 1, width * k);
+	b = widen(p, p->b, &p->layout_b, b_by_n ? 1 : k, b_by_n ? k : 1,
 		  height * k);
 	for (size_t j = 0; j < n; j += COLS)
 		for (size_t i = 0; i < m; i += ROWS) {

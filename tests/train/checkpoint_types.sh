@@ -78,7 +78,7 @@ retyped()
 	rm -r saved/step-20
 	call timeout 60 "$train" --data "$text" --checkpoint saved --resume \
 		--dtype "$retyped_to" --log log
-	grep '^--.*dtype\|^so ' out >had
+	grep '^--.*dtype\|^--rounding\|^so ' out >had
 	test "$status" -eq 0 && grep -q '^resumed from saved/step-10$' out &&
 		diff wanted had >why
 	result $? "from $retyped_from to $retyped_to: it is said what changes"
@@ -110,10 +110,46 @@ test_resume_types()
 		retyped $type fp32
 		equal 'which has no loss scale' '' "$(member loss_scale 11 log)"
 	done
+	cat >wanted <<-END
+	--dtype is fp32, was bf16
+	--grad-dtype is fp32, was bf16
+	--rounding is nearest, was stochastic
+	END
+	retyped bf16 fp32 --rounding stochastic
 	# There gradients are fp32 in any case.
 	echo '--dtype is bf16, was fp32' >wanted
 	retyped fp32 bf16 --deterministic --global-batch 8
 	test_recalled_types
+}
+
+# Parameters are rounded by chance as the run that was not interrupted rounded
+# them, whoever has which of them.
+test_resume_rounding()
+{
+	build_preload 'a run that rounds by chance goes on' || return 0
+	again="--data $text"
+	set -- $exact --bucket-mib 0.05 --dtype bf16 --rounding stochastic
+	full_run 1 "$@" --backend self
+	same_half 1 1 "$@"
+	again="--data $text --rounding nearest"
+	half_run 1 "$@"
+	other_half 1 $again
+	bits log >had
+	grep -qx -- '--rounding is nearest, was stochastic' out &&
+		! cmp -s wanted had
+	result $? 'it shows if the rounding is changed'
+	again="--data $text --rounding stochastic"
+	full_run 1 "$@" --optimizer sgd --momentum 0.9 --seed 3
+	same_half 1 1 "$@" --optimizer sgd --momentum 0.9 --seed 3
+	needs_worlds 'ranks that round by chance and go on' || return 0
+	full_run 2 "$@"
+	again="--data $text"
+	same_half 2 2 "$@"
+	again="--data $text --zero 0"
+	same_half 2 1 "$@" --zero 1
+	again="--data $text --zero 1"
+	same_half 1 2 "$@"
+	same_half 2 4 "$@" --zero 1
 }
 
 # Without --dtype both types are those of the checkpoint. Two batches of a step

@@ -155,6 +155,9 @@ test_nccl()
 	test "$status" -eq 0 &&
 		grep -q '^backend nccl, device cuda (Fake), model toy' out
 	result $? 'two ranks on GPUs meet by NCCL'
+	gpus 2 env FAKE_CUDA_GPU=same "$train" --share-gpu --steps 3
+	test "$status" -eq 0 && grep -q '^backend nccl, device cuda ' out
+	result $? 'with --share-gpu on one and the same GPU'
 	equal 'all communicators end in order' '4 destroy' \
 		"$(grep -c ' destroy ' meet/log) $(
 			sed -n 's/^[^ ]* \(destroy\|abort\) .*/\1/p' \

@@ -50,6 +50,7 @@ test_mixed()
 	done <<-END
 	--dtype fp32
 	--dtype bf16
+	--dtype bf16 --rounding stochastic
 	--dtype fp16
 	--dtype fp16 --grad-dtype fp32
 	--dtype fp16 --zero 1
@@ -72,6 +73,49 @@ test_mixed_ranks()
 			cmp 1.bits 4.bits
 		result $? "1, 2 and 4 ranks have the same bits in $type"
 	done
+}
+
+# Rounding by chance has the same bits however the work is divided, and others
+# than to nearest.
+test_rounding()
+{
+	rounded_run="--data $text --dtype bf16 --deterministic --steps 10"
+	rounded_run="$rounded_run --rounding stochastic --check-every 1"
+	rounded 1 wanted
+	rounded 1 again
+	equal 'a second run has the same bits' 0 "$(cmp wanted again; echo $?)"
+	rounded 1 nearest --rounding nearest
+	check 'they are not those of nearest' differ wanted nearest
+	if needs_worlds 'rounding on several ranks'; then
+		while read -r n arguments; do
+			# shellcheck disable=SC2086
+			rounded "$n" had $arguments
+			check "the same bits on $n ranks: $arguments" \
+				cmp wanted had
+		done <<-END
+		2
+		4 --bucket-mib 0.01
+		2 --zero 1
+		4 --zero 1 --bucket-mib 0.05 --overlap off
+		END
+	fi
+}
+
+# rounded RANKS FILE ARGUMENTS...: the losses of test_rounding's run
+rounded()
+{
+	rounded_n=$1 rounded_file=$2
+	shift 2
+	# shellcheck disable=SC2086 # several arguments
+	ranks "$rounded_n" "$train" $rounded_run "$@" --log rounded.log
+	losses rounded.log >"$rounded_file"
+	equal "$rounded_n ranks train 10 steps, rounded by chance: $*" '0 10' \
+		"$status $(wc -l <"$rounded_file")"
+}
+
+differ()
+{
+	! cmp -s "$1" "$2"
 }
 
 # member NAME STEP LOG: of a step's line

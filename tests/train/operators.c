@@ -195,7 +195,8 @@ static const struct theme {
 	{ "matmul", false, test_matmul },
 	{ "attention", false, test_attention },
 	{ "classifier", false, test_classifier },
-	{ "updates", false, test_updates }, { "step", false, test_step },
+	{ "updates", false, test_updates },
+	{ "rounding", false, test_rounding }, { "step", false, test_step },
 	{ "special", false, test_special }, { "casts", true, test_casts },
 	{ "fold", true, test_fold }
 };

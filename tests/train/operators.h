@@ -166,6 +166,7 @@ void test_matmul(void);
 void test_attention(void);
 void test_classifier(void);
 void test_updates(void);
+void test_rounding(void);
 void test_step(void);
 void test_casts(void);
 void test_special(void);

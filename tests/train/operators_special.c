@@ -226,9 +226,10 @@ static void update_bad(const void *arguments)
 	store(&grad);
 	device.table->adamw(&device, &(struct op_adamw){
 		40, param.at, NULL, device.type, grad.at, m.at, v.at, 0.1, 0.9,
-		0.9, 1e-8, 0.1, state });
+		0.9, 1e-8, 0.1, state, { 0 } });
 	device.table->sgd(&device, &(struct op_sgd){
-		40, m.at, NULL, device.type, grad.at, NULL, 0.1, 0, 0, state });
+		40, m.at, NULL, device.type, grad.at, NULL, 0.1, 0, 0, state,
+		{ 0 } });
 	device.table->add(&device, sum.at, device.type, grad.at, 40);
 	fetch(&param);
 	fetch(&m);

@@ -219,13 +219,13 @@ static void kept_body(const void *arguments)
 		before[i] = keep(&all[i]);
 	device.table->adamw(&device, &(struct op_adamw){
 		COUNT, all[0].at, all[3].at, grad.type, grad.at, all[1].at,
-		all[2].at, 0.1, beta1, beta2, 1e-8, 0.1, state });
+		all[2].at, 0.1, beta1, beta2, 1e-8, 0.1, state, { 0 } });
 	device.table->sgd(&device, &(struct op_sgd){
 		COUNT, all[0].at, all[3].at, grad.type, grad.at, all[1].at,
-		0.1, 0.9, 0.1, state });
+		0.1, 0.9, 0.1, state, { 0 } });
 	device.table->sgd(&device, &(struct op_sgd){
 		COUNT, all[0].at, all[3].at, grad.type, grad.at, NULL, 0.1, 0,
-		0.1, state });
+		0.1, state, { 0 } });
 	for (int i = 0; i < 4; i++)
 		if (!is_kept(&all[i], before[i]))
 			fail("a skipped update", "changed tensor", i);

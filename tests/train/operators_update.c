@@ -127,7 +127,10 @@ static void expect_equal(const char *what, const struct tensor *had,
 		fail(what, "has other bits in pieces, from value", (double)skip);
 }
 
-/* AdamW and then SGD: param, m, v, grad, copy; tensor n from n * skip on. */
+/*
+ * AdamW, and then SGD whose copy is rounded by chance: param, m, v, grad, copy;
+ * tensor n from n * skip on.
+ */
 static void update_values(const struct tensor *of, size_t skip, size_t i,
 			  size_t count, const struct step_state *state)
 {
@@ -137,10 +140,10 @@ static void update_values(const struct tensor *of, size_t skip, size_t i,
 
 	device.table->adamw(&device, &(struct op_adamw){
 		count, param, copy, device.type, grad, from(&of[1], i + skip),
-		v, 0.1, 0.9, 0.95, 0.01, 0.1, state });
+		v, 0.1, 0.9, 0.95, 0.01, 0.1, state, { 0 } });
 	device.table->sgd(&device, &(struct op_sgd){
 		count, param, copy, device.type, grad, v, 0.1, 0.9, 0.1,
-		state });
+		state, { true, 3, i } });
 }
 
 /* At once, and in pieces that begin at any value of their tensors. */

@@ -59,6 +59,8 @@ test_options()
 	--model 'mlp' is not one of toy, gpt|--model mlp
 	--dtype 'fp64' is not one of fp32, bf16, fp16|--dtype fp64
 	--grad-dtype 'half' is not one of|--grad-dtype half
+	--tf32 'yes' is not one of off, on|--tf32 yes
+	--rounding 'up' is not one of nearest, stochastic|--rounding up
 	--model ''|--model=
 	--model 'toyg'|--model toyg
 	--model 'to'|--model to
@@ -172,6 +174,11 @@ test_options_together()
 	--grad-dtype bf16 is neither fp32 nor --dtype fp32|--grad-dtype bf16
 	leave it out, or use --dtype fp16|--grad-dtype fp16 --dtype bf16
 	--grad-dtype bf16 does not go with --deterministic|--deterministic --dtype bf16 --grad-dtype bf16
+	--rounding stochastic rounds parameters to bf16, not to fp32; leave it out, or use --dtype bf16|--rounding stochastic
+	--rounding stochastic rounds parameters to bf16, not to fp16|--rounding stochastic --dtype fp16
+	--tf32 on is how fp32 is multiplied, not bf16; leave it out, or use --dtype fp32|--tf32 on --dtype bf16
+	--tf32 on is for GPUs, and this rank computes on its CPUs; leave it out|--tf32 on --device cpu
+	--tf32 on is for GPUs, and this rank computes on its CPUs|--tf32 on --plan --preset tiny --device cpu
 	--heads 5 does not divide --width 64|--data $text --heads 5
 	--global-batch 23|--batch 16 --global-batch 23
 	use --global-batch 16|--batch 16 --global-batch 23
@@ -195,6 +202,7 @@ test_options_together()
 		--data "$text"
 	plans '(3 layers, 1 heads, width 32, context 8, vocabulary 256)' \
 		--data "$text" --layers 3 --heads 1 --width 32 --context 8
+	plans 'should take' --tf32 on --plan --preset 124M --gpu H100
 	plans '(2 layers, 2 heads, width 64, context 64, vocabulary 500)' \
 		--model gpt --vocab 500
 }
@@ -299,6 +307,7 @@ test_options_of_ranks()
 	--bucket-mib 0.25|--bucket-mib 25||--bucket-mib 0.25
 	--overlap off|--overlap on||--overlap off
 	--dtype bf16|--dtype fp32||--dtype bf16
+	--rounding stochastic|--rounding nearest|--dtype bf16|--dtype bf16 --rounding stochastic
 	--grad-dtype fp32|--grad-dtype bf16|--dtype bf16|--dtype bf16 --grad-dtype fp32
 	--data of $size bytes, checksum $sum|--data -||--data $text
 	--data of $size bytes, checksum $other|--data of $size bytes, checksum $sum|--data $text|--data other

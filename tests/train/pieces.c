@@ -71,7 +71,8 @@ static void adamw(struct play *play, struct values *values, size_t begin,
 		.copy = copy_of(play, values, begin),
 		.grad_type = play->type,
 		.grad = at(play->type, play->rounded, begin),
-		.m = values->m + begin, .v = values->v + begin, .lr = 1e-3,
+		.m = values->m + begin, .v = values->v + begin,
+		.rounding = { true, 7, begin }, .lr = 1e-3,
 		.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .decay = 0.1,
 		.state = &play->state });
 }
@@ -106,6 +107,15 @@ static void cast(struct play *play, struct values *values, size_t begin,
 	play->device.table->cast(&play->device, play->type,
 				 at(play->type, values->copy, begin),
 				 DEVICE_FP32, values->param + begin, count);
+}
+
+static void round_values(struct play *play, struct values *values,
+			 size_t begin, size_t count)
+{
+	play->device.table->round(&play->device, &(struct op_round){
+		count, values->param + begin,
+		at(play->type, values->copy, begin), &play->state,
+		{ true, 7, begin } });
 }
 
 static void add(struct play *play, struct values *values, size_t begin,
@@ -164,7 +174,7 @@ int main(void)
 	} rows[] = {
 		{ "adamw", adamw }, { "sgd", sgd },
 		{ "sgd with momentum", momentum }, { "cast", cast },
-		{ "add", add }
+		{ "round", round_values }, { "add", add }
 	};
 	static const char *const types[] = { "fp32", "bf16", "fp16" };
 	static const size_t bytes[SPACES];

@@ -2,7 +2,8 @@
 /*
  * What is known of GPUs: "find NAME" prints the name that users say; "flops
  * LAYERS WIDTH CONTEXT VOCAB TOKENS" a model's FLOP; "step NAME TYPE" a row
- * for each operator of 124M, 32 sequences at once, times, FLOP, bytes, seconds.
+ * for each operator of 124M, 32 sequences at once, times, FLOP, bytes, seconds;
+ * TYPE is a number of device.h's or "tf32".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +11,14 @@
 
 #include "predict.h"
 
-static int print_step(const char *name, int type)
+static int print_step(const char *name, int type, bool tf32)
 {
 	const struct model_shape shape = { 12, 12, 768, 1024, 50257 };
 	const struct predict_run run = {
 		.shape = &shape, .type = (enum device_type)type,
 		.grad_type = (enum device_type)type, .chunk = 32, .chunks = 2,
-		.updated = 124439808, .adamw = true, .recompute = true
+		.updated = 124439808, .adamw = true, .recompute = true,
+		.tf32 = tf32
 	};
 	const struct rates *rates = rates_find(name);
 	struct predict_row rows[PREDICT_ROWS];
@@ -49,5 +51,7 @@ int main(int argc, char **argv)
 			       &shape, strtoull(argv[6], NULL, 10)));
 		return 0;
 	}
-	return argc == 4 ? print_step(argv[2], atoi(argv[3])) : 2;
+	if (argc != 4)
+		return 2;
+	return print_step(argv[2], atoi(argv[3]), strcmp(argv[3], "tf32") == 0);
 }

@@ -60,6 +60,12 @@ test_predict()
 		"$(sed -n 's/^all: //p' rows | awk '{ printf "%.5f\n", $1 }')"
 	equal 'fp32 has no tensor cores: 66.9e12' 1.066705e-02 \
 		"$("$program" step H100 0 | sed -n 's/^product up: .* //p')"
+	# Half of 989.4e12; and 32768 x 1024 / 2 pairs of 4 x 768 FLOP, which
+	# stay at 0.05 x 66.9e12
+	equal 'but TF32 has' '1.442542e-03 1.540795e-02' \
+		"$("$program" step H100 tf32 |
+		sed -n 's/^product up: .* //p; s/^attention: .* //p' |
+		sort | tr '\n' ' ' | sed 's/ $//')"
 	test_predicted_plan
 }
 

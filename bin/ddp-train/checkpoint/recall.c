@@ -98,11 +98,13 @@ int checkpoint_recall(struct options *options, uint64_t given,
 	if (!manifest->options)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no memory for "
 				     "a checkpoint");
-	/* Its default follows from --dtype. */
+	/* These follow from --dtype. */
 	tool_options_describe(&train_options, options, now, sizeof(now));
 	if (given >> OPT_DTYPE & 1 &&
 	    has_changed(options, now, OPT_DTYPE, had, has))
-		given |= UINT64_C(1) << OPT_GRAD_DTYPE;
+		given |= UINT64_C(1) << OPT_GRAD_DTYPE |
+			 UINT64_C(1) << OPT_ROUNDING |
+			 UINT64_C(1) << OPT_TF32;
 	if (tool_options_recall(&train_options, manifest->option_text,
 				given | not_recalled, options, recalled,
 				error) < 0)

@@ -210,6 +210,7 @@ const struct device_table device_cpu = {
 	.step = cpu_step,
 	.adamw = cpu_adamw,
 	.sgd = cpu_sgd,
+	.round = cpu_round,
 	.add = cpu_add,
 	.zero = zero_bytes,
 	.cast = cpu_cast

@@ -60,6 +60,7 @@ void cpu_sum_squares(struct device *device, const struct op_sum_squares *op);
 void cpu_step(struct device *device, const struct op_step *op);
 void cpu_adamw(struct device *device, const struct op_adamw *op);
 void cpu_sgd(struct device *device, const struct op_sgd *op);
+void cpu_round(struct device *device, const struct op_round *op);
 void cpu_add(struct device *device, float *x, enum device_type type,
 	     const void *y, size_t count);
 void cpu_cast(struct device *device, enum device_type to_type, void *to,

@@ -8,6 +8,7 @@
 #include "cpu/cpu.h"
 #include "cpu/value.h"
 #include "fold.h"
+#include "rounding.h"
 
 enum { PART = 1024 };
 
@@ -138,16 +139,45 @@ KERNEL static void update_sgd(const struct op_sgd *op, const float *grad,
 	}
 }
 
-static void write_copy(const struct device *device, const float *param,
-		       void *copy, size_t begin, size_t count)
+KERNEL static void choose_neighbours(const float *from, float *to,
+				     uint64_t key, uint64_t first,
+				     size_t count)
 {
-	if (copy)
-		half_round(device->type, param + begin,
-			   value_at(device->type, copy, begin), count);
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		to[i] = half_make_float(rounding_choose(half_get_bits(from[i]),
+							key, first + i));
+}
+
+/* At most PART values. */
+static void write_copy(const struct device *device, const struct op_round *op,
+		       size_t begin, size_t count)
+{
+	const float *from = op->param + begin;
+	float chosen[PART];
+
+	if (!op->copy)
+		return;
+	if (op->rounding.stochastic && device->type == DEVICE_BF16) {
+		choose_neighbours(from, chosen,
+				  rounding_find_key(&op->rounding, op->state),
+				  op->rounding.first + begin, count);
+		from = chosen;
+	}
+	half_round(device->type, from, value_at(device->type, op->copy, begin),
+		   count);
+}
+
+void cpu_round(struct device *device, const struct op_round *op)
+{
+	for (size_t begin = 0; begin < op->count; begin += PART)
+		write_copy(device, op, begin, count_part(op->count, begin));
 }
 
 void cpu_adamw(struct device *device, const struct op_adamw *op)
 {
+	const struct op_round copy = { op->count, op->param, op->copy,
+				       op->state, op->rounding };
 	float room[PART];
 
 	if (op->state->skip)
@@ -157,12 +187,14 @@ void cpu_adamw(struct device *device, const struct op_adamw *op)
 
 		update_adamw(op, read_part(op->grad_type, op->grad, begin,
 					   count, room), begin, count);
-		write_copy(device, op->param, op->copy, begin, count);
+		write_copy(device, &copy, begin, count);
 	}
 }
 
 void cpu_sgd(struct device *device, const struct op_sgd *op)
 {
+	const struct op_round copy = { op->count, op->param, op->copy,
+				       op->state, op->rounding };
 	float room[PART];
 
 	if (op->state->skip)
@@ -172,7 +204,7 @@ void cpu_sgd(struct device *device, const struct op_sgd *op)
 
 		update_sgd(op, read_part(op->grad_type, op->grad, begin, count,
 					 room), begin, count);
-		write_copy(device, op->param, op->copy, begin, count);
+		write_copy(device, &copy, begin, count);
 	}
 }
 

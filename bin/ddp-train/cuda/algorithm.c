@@ -106,14 +106,17 @@ static cublasStatus_t set_epilogue(enum device_type type, struct plan *plan,
 	       algorithm_set_pointers(plan, example, example) : status;
 }
 
-static cublasStatus_t describe_product(struct plan *plan)
+static cublasStatus_t describe_product(const struct setting *setting,
+				       struct plan *plan)
 {
+	bool tf32 = setting->tf32 && setting->type == DEVICE_FP32;
 	int32_t a = plan->key.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
 	int32_t b = plan->key.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
 	cublasStatus_t status;
 
-	status = cublasLtMatmulDescCreate(&plan->product, CUBLAS_COMPUTE_32F,
-					  CUDA_R_32F);
+	status = cublasLtMatmulDescCreate(&plan->product, tf32 ?
+					  CUBLAS_COMPUTE_32F_FAST_TF32 :
+					  CUBLAS_COMPUTE_32F, CUDA_R_32F);
 	if (status == CUBLAS_STATUS_SUCCESS)
 		status = set_product(plan, CUBLASLT_MATMUL_DESC_TRANSA, &a,
 				     sizeof(a));
@@ -221,7 +224,7 @@ cublasStatus_t algorithm_choose(const struct setting *setting,
 				struct plan *plan)
 {
 	uint32_t none = CUBLASLT_EPILOGUE_DEFAULT;
-	cublasStatus_t status = describe_product(plan);
+	cublasStatus_t status = describe_product(setting, plan);
 	cublasLtMatmulAlgo_t plain;
 
 	if (status == CUBLAS_STATUS_SUCCESS)

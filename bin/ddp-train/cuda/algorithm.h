@@ -40,6 +40,7 @@ struct setting {
 	const void *workspace;
 	enum device_type type;
 	bool hopper;			/* or later */
+	bool tf32;			/* products of fp32 by TF32 */
 };
 
 /* Fill a plan that has its key, and else zeros; it may be left in part. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The GPU as a device: its queues, events and errors, and the table. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,15 +113,27 @@ static size_t count_own_bytes(enum device_type type)
 	return CUDA_SUMS * sizeof(float) + linear_count_bytes();
 }
 
+static void note_products(const struct device *device)
+{
+	char *note = cuda_state(device)->note;
+	size_t length = strlen(note);
+
+	if (device->tf32 && device->type == DEVICE_FP32)
+		snprintf(note + length, sizeof(cuda_state(device)->note) -
+			 length, ", fp32 products by TF32");
+}
+
 static int open_parts(struct device *device, const size_t *bytes,
 		      struct ddp_error *error)
 {
 	struct cuda *cuda = cuda_state(device);
 
-	if (cuda_find_gpu(cuda, error) < 0 || open_queues(device, error) < 0 ||
+	if (cuda_find_gpu(cuda, device->share_gpu, error) < 0 ||
+	    open_queues(device, error) < 0 ||
 	    cuda_open_memory(device, bytes, count_own_bytes(device->type),
 			     error) < 0)
 		return -1;
+	note_products(device);
 	cuda->linear = linear_create(device, error);
 	return cuda->linear ? try_kernel(device, error) : -1;
 }
@@ -258,6 +271,7 @@ const struct device_table ddp_device_table = {
 	.step = cuda_step,
 	.adamw = cuda_adamw,
 	.sgd = cuda_sgd,
+	.round = cuda_round,
 	.fold = cuda_fold,
 	.add = cuda_add,
 	.zero = cuda_zero,

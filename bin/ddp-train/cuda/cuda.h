@@ -109,6 +109,7 @@ void cuda_norm_backward(struct device *device,
 /* update.cu: value by value */
 void cuda_adamw(struct device *device, const struct op_adamw *op);
 void cuda_sgd(struct device *device, const struct op_sgd *op);
+void cuda_round(struct device *device, const struct op_round *op);
 void cuda_add(struct device *device, float *x, enum device_type type,
 	      const void *y, size_t count);
 void cuda_cast(struct device *device, enum device_type to_type, void *to,

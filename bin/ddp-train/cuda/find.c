@@ -63,8 +63,11 @@ static int count_gpus(int *count, struct ddp_error *error)
 	return ddp_error_set_native(error, (int)failure);
 }
 
-/* Of several GPUs a rank takes that of its place on the node. */
-static int choose_gpu(int count, int *gpu, struct ddp_error *error)
+/*
+ * Of several GPUs a rank takes that of its place on the node; where they may
+ * share, the ranks beyond the last GPU begin again with the first.
+ */
+static int choose_gpu(int count, bool share, int *gpu, struct ddp_error *error)
 {
 	const char *name = getenv("LOCAL_RANK") ? "LOCAL_RANK" :
 						  "SLURM_LOCALID";
@@ -82,14 +85,14 @@ static int choose_gpu(int count, int *gpu, struct ddp_error *error)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is '%s', "
 				     "which is no number from 0: it chooses "
 				     "this rank's GPU", name, value);
-	if (number >= count)
+	if (number >= count && !share)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is %ld, and "
 				     "this rank sees only %d GPUs, 0 to %d: "
 				     "ask for a GPU per task "
 				     "(--gpus-per-task 1), or start fewer "
 				     "tasks on a node", name, number, count,
 				     count - 1);
-	*gpu = (int)number;
+	*gpu = (int)(number % count);
 	return 0;
 }
 
@@ -113,14 +116,14 @@ static int refuse_gpu(const struct cuda *cuda, cudaError_t failure,
 	return ddp_error_set_native(error, (int)failure);
 }
 
-int cuda_find_gpu(struct cuda *cuda, struct ddp_error *error)
+int cuda_find_gpu(struct cuda *cuda, bool share, struct ddp_error *error)
 {
 	struct cudaDeviceProp properties;
 	cudaError_t failure;
 	int count;
 
 	if (count_gpus(&count, error) < 0 ||
-	    choose_gpu(count, &cuda->gpu, error) < 0)
+	    choose_gpu(count, share, &cuda->gpu, error) < 0)
 		return -1;
 	snprintf(cuda->name, sizeof(cuda->name), "GPU %d", cuda->gpu);
 	failure = cudaGetDeviceProperties(&properties, cuda->gpu);

@@ -51,6 +51,7 @@ struct linear *linear_create(struct device *device, struct ddp_error *error)
 		   "asking for the GPU");
 	linear->setting.hopper = major >= 9;
 	linear->setting.type = device->type;
+	linear->setting.tf32 = device->tf32;
 	linear->workspace = device->table->alloc(device, WORKSPACE, error);
 	linear->setting.workspace = linear->workspace;
 	if (linear->workspace)

@@ -6,6 +6,7 @@
 #include "cuda/cuda.h"
 #include "cuda/gpu.h"
 #include "cuda/part.h"
+#include "rounding.h"
 
 /* What is equal for all values; the host computes it as the CPU device does. */
 struct adamw {
@@ -40,6 +41,27 @@ __device__ static void update_adamw(const struct adamw &adamw,
 		 (sqrtf(square / now.correction2) + adamw.eps);
 }
 
+__device__ inline bool is_bf16(const __nv_bfloat16 *) { return true; }
+__device__ inline bool is_bf16(const void *) { return false; }
+
+/* Parameters, rounded. */
+template <class Copy>
+__device__ static void write_copy(Copy *copy, part at, floats param,
+				  const struct rounding &rounding,
+				  const struct step_state *state)
+{
+	uint64_t key, value = rounding.first + (uint64_t)at.begin;
+
+	if (is_bf16(copy) && rounding.stochastic) {
+		key = rounding_find_key(&rounding, state);
+#pragma unroll
+		for (int j = 0; j < PART; j++)
+			param.at[j] = __uint_as_float(rounding_choose(
+				__float_as_uint(param.at[j]), key, value + j));
+	}
+	write_part(copy, at, param);
+}
+
 template <class Grad, class Copy>
 __global__ __launch_bounds__(PART_THREADS)
 void adamw_kernel(struct op_adamw op, struct adamw adamw, int shift)
@@ -66,7 +88,8 @@ void adamw_kernel(struct op_adamw op, struct adamw adamw, int shift)
 		write_part(op.m, at, m);
 		write_part(op.v, at, v);
 		if (op.copy)
-			write_part((Copy *)op.copy, at, param);
+			write_copy((Copy *)op.copy, at, param, op.rounding,
+				   op.state);
 	}
 }
 
@@ -101,7 +124,20 @@ void sgd_kernel(struct op_sgd op, struct sgd sgd, int shift)
 		if (op.v)
 			write_part(op.v, at, v);
 		if (op.copy)
-			write_part((Copy *)op.copy, at, param);
+			write_copy((Copy *)op.copy, at, param, op.rounding,
+				   op.state);
+	}
+}
+
+template <class Copy>
+__global__ __launch_bounds__(PART_THREADS)
+void round_kernel(struct op_round op, int shift)
+{
+	for (int i = 0; i < PARTS; i++) {
+		const struct part at = find_part(i, shift, op.count);
+
+		write_copy((Copy *)op.copy, at, read_part(op.param, at),
+			   op.rounding, op.state);
 	}
 }
 
@@ -190,6 +226,18 @@ void cuda_sgd(struct device *device, const struct op_sgd *op)
 	if (op->count > 0)
 		FOR_TYPE(op->grad_type, cuda_check(
 			device, run_sgd<T>(device, op), "SGD"));
+}
+
+void cuda_round(struct device *device, const struct op_round *op)
+{
+	cudaStream_t stream = cuda_stream(device, QUEUE_COMPUTE);
+	int shift = find_shift(op->param);
+
+	if (op->count > 0)
+		FOR_TYPE(device->type, cuda_check(device, launch(
+			stream, count_part_blocks(op->count, shift),
+			PART_THREADS, 0, round_kernel<T>, *op, shift),
+			"rounding of parameters"));
 }
 
 void cuda_add(struct device *device, float *x, enum device_type type,

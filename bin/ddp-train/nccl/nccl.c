@@ -99,7 +99,10 @@ static int allocate(struct nccl *nccl, const struct collective_plan *plan,
 static int create_comm(struct nccl *nccl, ncclComm_t *comm,
 		       struct ddp_error *error)
 {
-	const struct ddp_nccl_options options = { .size = sizeof(options) };
+	const struct ddp_nccl_options options = {
+		.size = sizeof(options),
+		.share_gpu = nccl->collective->share_gpu
+	};
 	struct ddp_nccl_comms comms;
 
 	if (ddp_nccl_create(nccl->job, DDP_GROUP_WORLD, &options, &comms,

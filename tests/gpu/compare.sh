@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables and functions of run and train.sh
+# Beside other software: PyTorch's losses, compute-sanitizer, and speed.
+
+# The Python whose PyTorch is used
+python=${DDP_PYTHON:-python3}
+
+# torch_missing: prints why PyTorch cannot be compared with, if so
+torch_missing()
+{
+	"$python" - 2>&1 <<-'END_OF_PYTHON' | tail -n 1
+	import numpy, torch
+	if not torch.cuda.is_available():
+	    print("PyTorch", torch.__version__, "sees no GPU")
+	END_OF_PYTHON
+}
+
+# Both begin with the same parameters and have the same samples. PyTorch does
+# not use TF32 unless it is told to; in 16 bits it computes by autocast, which
+# is as far from fp32 as we are.
+gpu_torch()
+{
+	can_train 'losses beside PyTorch' || return 0
+	torch_why=$(torch_missing)
+	if test -n "$torch_why"; then
+		omit 'losses beside PyTorch' "$torch_why"
+		return
+	fi
+	for type in fp32 bf16; do
+		eval "most=\$apart_$type"
+		train gpu --data text --preset tiny --steps 20 --batch 16 \
+			--seed 7 --lr 3e-4 --schedule constant --warmup 0 \
+			--dtype $type --device cuda
+		call timeout -k 5 600 "$python" \
+			"$top/tests/bench/train_gpu_peer.py" tiny text 20 16 \
+			$type torch.log
+		close gpu torch 20 "$most"
+		result $? "losses beside PyTorch in $type: apart by $worst"
+	done
+}
+
+# find_sanitizer: the program, or nothing
+find_sanitizer()
+{
+	nvcc=$(config NVCC)
+	for file in "$(command -v compute-sanitizer)" \
+		"${nvcc%/*}/compute-sanitizer" \
+		/usr/local/cuda/bin/compute-sanitizer; do
+		test ! -x "$file" || {
+			echo "$file"
+			return
+		}
+	done
+}
+
+gpu_sanitizer()
+{
+	can_train compute-sanitizer || return 0
+	sanitizer=$(find_sanitizer)
+	if test -z "$sanitizer"; then
+		omit compute-sanitizer 'it is not installed'
+		return
+	fi
+	for tool in memcheck racecheck synccheck initcheck; do
+		call timeout -k 5 1800 "$sanitizer" --tool $tool \
+			--error-exitcode 9 "$operators" \
+			"$build/obj/bin/ddp_cuda.so"
+		mv out sanitizer.out
+		grep -h '^=========' sanitizer.out err | head -n 20 >why
+		: >err
+		if test "$status" -eq 124; then
+			omit "compute-sanitizer $tool" 'not done in 30 minutes'
+			continue
+		fi
+		test "$status" -eq 0 && grep -q '^1\.\.[1-9]' sanitizer.out
+		result $? "compute-sanitizer $tool finds nothing"
+	done
+}
+
+gpu_bench()
+{
+	can_train 'speed' || return 0
+	DDP_BUILD=$build DDP_PYTHON=$python "$top/tests/bench/run" train_gpu \
+		2>err </dev/null >bench.out
+	status=$?
+	: >out
+	: >why
+	sed 's/^/# /' bench.out
+	result $status 'speed was measured'
+}

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # variables and functions of run
+# ddp-train on a GPU: its operators, and one rank beside one on the CPU.
+
+# Twenty steps of tiny, and how far two devices' losses may be apart, as a part
+# of the loss. In fp32 each sum of some hundred values is rounded in another
+# order, to about 1e-7 of it; steps make that grow, on CPUs of two kinds to less
+# than 1e-6, for which there is ten times that room. A 16-bit run's loss is
+# within half a unit of the type's last place of an fp32 run's for 40 steps (see
+# test_curves of tests/train), and so those of two devices within a whole one.
+tiny='--data text --preset tiny --steps 20 --global-batch 8'
+types='fp32 bf16 fp16'
+apart_fp32=1e-5 apart_bf16=0.00390625 apart_fp16=0.00048828125
+
+# train_missing: prints why ddp-train cannot be tested here, if so
+train_missing()
+{
+	if test -z "$gpu"; then
+		echo 'no GPU'
+	elif test "$(config HAVE_CUDA)$(config HAVE_CUBLASLT)" != yesyes; then
+		echo 'configure found not both of CUDA and cuBLASLt'
+	elif test "$(config HAVE_GCRYPT)" != yes ||
+		! grep -Eq '^HAVE_(ONEDNN|BLAS) = yes' "$build/config.mak"
+	then
+		echo 'configure found no libgcrypt, or no oneDNN and no BLAS'
+	fi
+}
+
+# train_build: all that is built for it, and what it learns: our own sources
+train=$build/obj/bin/ddp-train
+operators=$build/obj/tests/train/operators
+train_build()
+{
+	make -s -C "$build" obj/bin/ddp-train obj/bin/ddp_cuda.so \
+		obj/tests/train/operators || return
+	cat "$top"/bin/ddp-train/*.[ch] >text
+}
+
+# can_train NAME: skips the test, and fails, where ddp-train cannot be tested.
+# The first call builds it.
+train_built=unknown
+can_train()
+{
+	can_why=$(train_missing)
+	if test -z "$can_why" && test "$train_built" = unknown; then
+		check 'ddp-train compiles' train_build
+		train_built=no
+		test ! -s text || train_built=yes
+	fi
+	if test -z "$can_why" && test "$train_built" = no; then
+		can_why='ddp-train could not be compiled'
+	fi
+	test -n "$can_why" || return 0
+	omit "$1" "$can_why"
+	return 1
+}
+
+# count_cases TYPE ok|"not ok": of operators in that type, in the file tap
+count_cases()
+{
+	awk -v type="$1" -v how="$2" '
+		index($0, how " ") != 1 { next }
+		{ had = "fp32" }
+		/, bf16$/ { had = "bf16" }
+		/, fp16$/ { had = "fp16" }
+		had == type { n++ }
+		END { print n + 0 }' tap
+}
+
+# show_cases: a result for each case that failed, with what it says
+show_cases()
+{
+	rm -f failed.*
+	awk '/^#/ { notes = notes $0 "\n"; next }
+		/^not ok / {
+			sub(/^not ok [0-9]* - /, "")
+			printf "%s\n%s", $0, notes >("failed." ++n)
+		}
+		{ notes = "" }' tap
+	for file in failed.*; do
+		test -e "$file" || return 0
+		sed 1d "$file" >why
+		result 1 "operators: $(head -n 1 "$file")"
+	done
+}
+
+gpu_operators()
+{
+	can_train operators || return 0
+	call timeout -k 5 900 "$operators" "$build/obj/bin/ddp_cuda.so"
+	mv out tap
+	show_cases
+	planned=$(sed -n 's/^1\.\.//p' tap)
+	counted=$(grep -c '^ok \|^not ok ' tap)
+	for type in $types; do
+		good=$(count_cases $type ok)
+		bad=$(count_cases $type 'not ok')
+		: >why
+		test "$good" -gt 0 && test "$bad" -eq 0
+		result $? "operators: $good of $((good + bad)) cases in $type"
+	done
+	tail -n 3 tap >why
+	test "$status" -eq 0 && test "$planned" = "$counted"
+	result $? "operators: all ${planned:-of the} cases were computed"
+	sed -n 's/^# worst/# operators: worst/p' tap
+}
+
+# train NAME ARGUMENT...: a run, whose log is NAME.log
+train()
+{
+	train_name=$1
+	shift
+	rm -f "$train_name.log"
+	call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 400 "$train" \
+		"$@" --log "$train_name.log"
+}
+
+# trained STEPS WORDS: the last run did; WORDS are in its output
+trained()
+{
+	echo "exit status $status, and wanted: $2" >why
+	test "$status" -eq 0 && grep -q -- "$2" out &&
+		grep -q "^step *$1/$1 " out
+}
+
+losses()
+{
+	sed -n 's/.*"loss":\([^,]*\),.*/\1/p' "$1.log"
+}
+
+# bits NAME: all that a log has but times
+bits()
+{
+	sed 's/,"seconds":.*//' "$1.log" 2>why
+}
+
+# close NAME OTHER COUNT MOST: two logs have COUNT losses, and each pair is at
+# most MOST of the loss apart; sets worst to how far
+close()
+{
+	losses "$1" >one.losses
+	losses "$2" | paste one.losses - | awk -v most="$4" -v count="$3" '
+		NF != 2 { bad = 1; next }
+		{ apart = ($1 - $2) / $1; apart = apart < 0 ? -apart : apart }
+		!(apart <= most) { bad = 1 }
+		apart > worst { worst = apart }
+		{ pairs++ }
+		END { printf "%.1e of at most %.1e, in %d steps\n", worst,
+				most, pairs
+			exit bad || pairs != count }' >why
+	close_status=$?
+	worst=$(cat why)
+	return $close_status
+}
+
+# same NAME OTHER: two logs have the same 20 steps but for times
+same()
+{
+	bits "$1" >one.bits
+	bits "$2" >two.bits
+	diff one.bits two.bits >why && test "$(wc -l <one.bits)" -eq 20
+}
+
+# rank_type TYPE: beside the CPU, and again
+rank_type()
+{
+	eval "most=\$apart_$1"
+	# shellcheck disable=SC2086 # several arguments
+	train cpu $tiny --dtype "$1" --device cpu
+	# shellcheck disable=SC2086
+	train gpu $tiny --dtype "$1" --device cuda
+	trained 20 '^backend self, device cuda ('
+	result $? "one rank in $1"
+	close cpu gpu 20 "$most"
+	result $? "and its losses are the CPU's: apart by $worst"
+	# shellcheck disable=SC2086
+	train again $tiny --dtype "$1"
+	same gpu again
+	result $? "and again, by --device auto: the same bits in $1"
+	# shellcheck disable=SC2086
+	train recompute $tiny --dtype "$1" --recompute on
+	case $1 in
+	fp32)	same gpu recompute
+		result $? "and with --recompute on: the same bits in $1"
+		;;
+	*)	# cuBLASLt's GELU, where it is used, is not computed again
+		close gpu recompute 20 "$most"
+		result $? "and with --recompute on: apart by $worst in $1"
+		;;
+	esac
+}
+
+# A checkpoint of the GPU goes on on the CPU, and that on the GPU again. On the
+# GPU alone, a run that was saved has the bits of one that was not.
+rank_resume()
+{
+	# shellcheck disable=SC2086 # several arguments
+	set -- $tiny --schedule constant --warmup 0
+	train cpu "$@" --device cpu
+	train gpu "$@" --device cuda
+	rm -rf saved
+	train mixed "$@" --steps 7 --device cuda --checkpoint saved
+	rm -rf alone
+	cp -r saved alone
+	for device in cpu cuda; do
+		case $device in cpu) steps=14 ;; *) steps=20 ;; esac
+		call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 400 \
+			"$train" --data text --steps $steps --device $device \
+			--checkpoint saved --resume --log mixed.log
+		trained $steps "^resumed from saved/step-"
+		result $? "$device goes on where the other one was"
+	done
+	close cpu mixed 20 $apart_fp32
+	result $? "GPU, CPU and GPU in turn lose as one CPU: apart by $worst"
+	mv mixed.log other.log
+	# The log of a run that goes on is that of its begin, made longer.
+	sed 7q other.log >mixed.log
+	call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 400 "$train" \
+		--data text --steps 20 --device cuda --checkpoint alone \
+		--resume --log mixed.log
+	same gpu mixed
+	result $? 'a GPU that goes on has the bits of one that never stopped'
+}
+
+# By bytes of C a model learns in its first steps which of them are frequent:
+# that alone takes the loss from log 256, 5.5, to below 4.
+rank_larger()
+{
+	for type in $types; do
+		train larger --data text --preset 10M --steps 20 \
+			--dtype "$type" --device cuda
+		trained 20 'device cuda ('
+		result $? "20 steps of 10M in $type"
+		losses larger >larger.losses
+		awk 'NR == 1 { first = $1 } { last = $1 }
+			END { print "the first loss", first, "the last", last
+				exit !(first > 5.3 && first < 5.8 &&
+					last > 0 && last < 4) }' \
+			larger.losses >why
+		result $? "and its loss falls: $(cat why)"
+	done
+}
+
+gpu_rank()
+{
+	can_train 'one rank' || return 0
+	for type in $types; do
+		rank_type "$type"
+	done
+	rank_resume
+	rank_larger
+}
