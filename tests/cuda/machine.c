@@ -219,6 +219,7 @@ NO_OP(sum_squares)
 NO_OP(step)
 NO_OP(adamw)
 NO_OP(sgd)
+NO_OP(round)
 NO_OPERATOR(fold, enum device_queue queue, float *to, const float *from,
 	    int parts, size_t stride, size_t count)
 NO_OPERATOR(add, float *x, enum device_type type, const void *y, size_t count)

@@ -191,14 +191,15 @@ static void test_room(void)
 	   "all of the GPU's memory may be taken");
 	ok(!table->alloc(&device, 1, &error) &&
 	   strcmp(error.text, "GPU 0 (Fake A) has 1000 MiB of memory free, and "
-		  "this rank needs 1001 MiB: choose a smaller --batch, or "
-		  "--zero 1 with several ranks") == 0, "and no byte more: %s",
+		  "this rank needs 1001 MiB: choose a smaller --batch, "
+		  "--recompute on, or --zero 1 with several ranks") == 0,
+	   "and no byte more: %s",
 	   error.text);
 	table->close(&device);
 	bytes[SPACE_DEVICE] += 1 << 20;
 	refuse(&good, NULL, NULL, bytes, "GPU 0 (Fake A) has 1000 MiB of "
 	       "memory free, and this rank needs 1001 MiB: choose a smaller "
-	       "--batch, or --zero 1 with several ranks");
+	       "--batch, --recompute on, or --zero 1 with several ranks");
 	refuse(MACHINE(.pinned_room = 5), NULL, NULL,
 	       (size_t[SPACES]){ 64, 64, 6 << 20 }, "6 MiB of pinned memory "
 	       "for the model cannot be had: some reason; choose a smaller "
