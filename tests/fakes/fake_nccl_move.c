@@ -18,7 +18,14 @@
 #include "fake_stream.h"
 #include "half_bits.h"
 
-enum { ROOM = 1 << 20, CHANNEL_ROOM = 128 << 10 };
+/*
+ * Bytes that are handed over at once: many, as each time other processes may
+ * come between, which ddp-bench would take for a slow link.
+ */
+#ifndef FAKE_ROOM
+#define FAKE_ROOM (8 << 20)
+#endif
+enum { ROOM = FAKE_ROOM, CHANNEL_ROOM = FAKE_ROOM };
 
 /* What a rank's part of the file is for: the number of the piece of data. */
 struct shared {
