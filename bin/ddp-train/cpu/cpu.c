@@ -10,6 +10,12 @@
 #include "layout/clock.h"
 #include "layout/error.h"
 
+/* Before each piece of memory that alloc() gave, to free it. */
+struct more {
+	struct more *next;
+	size_t bytes;			/* of both */
+};
+
 static void close_arenas(struct device *device)
 {
 	struct cpu *cpu = device->state;
@@ -19,8 +25,12 @@ static void close_arenas(struct device *device)
 			munmap(device->arena[space], cpu->bytes[space]);
 		device->arena[space] = NULL;
 	}
-	if (cpu && cpu->more)
-		munmap(cpu->more, cpu->more_bytes);
+	while (cpu && cpu->more) {
+		struct more *more = cpu->more;
+
+		cpu->more = more->next;
+		munmap(more, more->bytes);
+	}
 	if (cpu)
 		matmul_destroy(cpu->engine);
 	free(cpu);
@@ -56,15 +66,17 @@ static int map_space(struct device *device, int space, size_t bytes,
 	return 0;
 }
 
-/* Only the collective of one process asks, once. */
 static void *map_more(struct device *device, size_t bytes,
 		      struct ddp_error *error)
 {
 	struct cpu *cpu = device->state;
+	struct more *more = map_bytes(DEVICE_ALIGN + bytes, error);
 
-	cpu->more = map_bytes(bytes, error);
-	cpu->more_bytes = bytes;
-	return cpu->more;
+	if (!more)
+		return NULL;
+	*more = (struct more){ cpu->more, DEVICE_ALIGN + bytes };
+	cpu->more = more;
+	return (char *)more + DEVICE_ALIGN;
 }
 
 static int accept_shape(const struct device_shape *shape,

@@ -15,8 +15,7 @@ enum { LANES = 16 };
 /* What is behind a device. */
 struct cpu {
 	size_t bytes[SPACES];		/* how much of each arena to unmap */
-	void *more;			/* what alloc() gave, and its bytes */
-	size_t more_bytes;
+	struct more *more;		/* what alloc() gave */
 	struct matmul_engine *engine;
 	double recorded[DEVICE_EVENTS];	/* when each event was */
 };

@@ -9,8 +9,8 @@
  * a GPU.
  *
  * Here: what is behind a device, and the operators by file; contracts are in
- * device.h. Nothing in a step allocates, uses the default stream, or waits for
- * the GPU on the host.
+ * device.h. Nothing in a step allocates or uses the default stream, and the
+ * host waits for the GPU only where memory.c's ring is full: see state.h.
  */
 #ifndef DDP_TRAIN_CUDA_H
 #define DDP_TRAIN_CUDA_H

@@ -8,8 +8,9 @@
 /*
  * What host memory goes through on its way to the GPU, so that it may be
  * written again at once: pinned pieces in turn, each with the event of its last
- * use. The host waits for the GPU only if all pieces are on their way; a step
- * copies some hundred KiB, and there are 8 MiB.
+ * use. The host waits for the GPU only if all pieces are on their way. A copy
+ * takes at least one piece, and a step has a copy for each batch of a rank and
+ * one for what ranks agree on: more than 62 batches, or large ones, wait.
  */
 enum { RING_PIECES = 64, RING_BYTES = 128 << 10 };
 
