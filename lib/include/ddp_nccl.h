@@ -124,8 +124,10 @@ int ddp_nccl_wait(ncclComm_t comm, cudaStream_t stream, int32_t timeout_ms,
 /*
  * Local: end a communicator at once, with all that it is doing; all its ranks
  * must do so. Returns 0; or -1 if NCCL reports an error, or has not returned
- * after 300 s (from NCCL 2.27 on; an older one has no limit). The communicator
- * is gone in either case. NULL is allowed.
+ * after 300 s (before NCCL 2.27 there is no limit where a call was in progress).
+ * The communicator is gone in either case. NULL is allowed. NCCL waits until the
+ * GPU is idle: where kernels of several communicators wait for ranks, abort all
+ * at the same time, from a thread each.
  */
 int ddp_nccl_abort(ncclComm_t comm, struct ddp_error *error);
 

@@ -2,6 +2,7 @@
 /* ddp_nccl_destroy and ddp_nccl_abort. */
 #include "nccl/destroy.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "job/job.h"
@@ -17,10 +18,13 @@ struct end {
 	struct ddp_error error;
 };
 
-/* Returns 0; or -1 with the error of the work, or that it has not ended. */
-static int run_end(void (*work)(void *state), const struct ddp_nccl *nccl,
-		   ncclComm_t comm, int64_t deadline, int64_t bound,
-		   struct ddp_error *error)
+/*
+ * In this thread where that alone can do it, which then has no bound. Returns
+ * 0; or -1 with the error of the work, or that it has not ended.
+ */
+static int run_end(void (*work)(void *state), bool here,
+		   const struct ddp_nccl *nccl, ncclComm_t comm,
+		   int64_t deadline, int64_t bound, struct ddp_error *error)
 {
 	struct end *end = calloc(1, sizeof(*end));
 	int result;
@@ -31,7 +35,7 @@ static int run_end(void (*work)(void *state), const struct ddp_nccl *nccl,
 	end->nccl = nccl;
 	end->comm = comm;
 	end->deadline = deadline;
-	if (nccl->version < DDP_NCCL_ANY_THREAD)
+	if (here)
 		work(end);
 	else if (ddp_thread_run(work, end, bound))
 		return ddp_error_set(error, DDP_ERROR_TIMEOUT,
@@ -56,10 +60,21 @@ static void run_abort(void *state)
 						 "ncclCommAbort", result);
 }
 
+/* Whether an old NCCL may have a call in progress, or its failure, here. */
+static bool is_held_here(const struct ddp_nccl *nccl, ncclComm_t comm)
+{
+	int state = DDP_NCCL_SUCCESS;
+
+	return nccl->version < DDP_NCCL_ANY_THREAD &&
+	       (nccl->get_async_error(comm, &state) != DDP_NCCL_SUCCESS ||
+		state != DDP_NCCL_SUCCESS);
+}
+
 int ddp_destroy_abort(const struct ddp_nccl *nccl, ncclComm_t comm,
 		      int64_t deadline, struct ddp_error *error)
 {
-	return run_end(run_abort, nccl, comm, deadline, deadline, error);
+	return run_end(run_abort, is_held_here(nccl, comm), nccl, comm,
+		       deadline, deadline, error);
 }
 
 void ddp_destroy_quietly(const struct ddp_nccl *nccl, ncclComm_t comm,
@@ -67,6 +82,22 @@ void ddp_destroy_quietly(const struct ddp_nccl *nccl, ncclComm_t comm,
 {
 	if (comm)
 		ddp_destroy_abort(nccl, comm, deadline, NULL);
+}
+
+void ddp_destroy_all_quietly(const struct ddp_nccl *nccl,
+			     const ncclComm_t *comms, int count,
+			     int64_t deadline)
+{
+	int last = -1;
+
+	for (int i = 0; i < count; i++)
+		if (comms[i] && (last < 0 || !is_held_here(nccl, comms[last])))
+			last = i;
+	for (int i = 0; i < count; i++)
+		if (i != last)
+			ddp_destroy_quietly(nccl, comms[i], 0);
+	if (last >= 0)
+		ddp_destroy_quietly(nccl, comms[last], deadline);
 }
 
 int ddp_nccl_abort(ncclComm_t comm, struct ddp_error *error)
@@ -125,7 +156,8 @@ int ddp_nccl_destroy(ncclComm_t comm, int32_t timeout_ms,
 	nccl = ddp_nccl_get(error);
 	if (!nccl)
 		return -1;
-	return run_end(run_destroy, nccl, comm, deadline,
+	return run_end(run_destroy, nccl->version < DDP_NCCL_ANY_THREAD, nccl,
+		       comm, deadline,
 		       deadline == DDP_CLOCK_NEVER ? deadline :
 		       deadline + DDP_NCCL_ABORT_MS, error);
 }

@@ -19,4 +19,13 @@ int ddp_destroy_abort(const struct ddp_nccl *nccl, ncclComm_t comm,
 void ddp_destroy_quietly(const struct ddp_nccl *nccl, ncclComm_t comm,
 			 int64_t deadline);
 
+/*
+ * The same of communicators whose kernels may all wait for ranks. NCCL frees
+ * what one has when the whole GPU is idle, and so not before the others are
+ * aborted too: all are begun before this waits for one.
+ */
+void ddp_destroy_all_quietly(const struct ddp_nccl *nccl,
+			     const ncclComm_t *comms, int count,
+			     int64_t deadline);
+
 #endif

@@ -188,7 +188,7 @@ ranks_resume()
 	as_cpu 'CPUs, GPUs and a CPU in turn lose as one CPU' 18 2e-6
 }
 
-# A rank that stops is named, and one that dies ends all.
+# A rank that stops is named: also where NCCL is old, and an abort has no bound.
 ranks_trouble()
 {
 	on "$four" --steps 100000 --context 32 --batch 1 --timeout 4 --log log \
@@ -200,8 +200,8 @@ ranks_trouble()
 	: >meet/log
 	chmod 666 meet/log
 	# shellcheck disable=SC2016,SC2086 # for the ranks' shell; arguments
-	call login env FAKE_NCCL_DIR="$scratch/meet" srun --ddp $four \
-		env LD_LIBRARY_PATH="$scratch/fakes" \
+	call login env FAKE_NCCL_DIR="$scratch/meet" FAKE_NCCL_VERSION=21805 \
+		srun --ddp $four env LD_LIBRARY_PATH="$scratch/fakes" \
 		DDP_MODULE_DIR="$scratch/module" sh -c '
 		test "$SLURM_PROCID" = 2 && { (sleep 3; kill -STOP $$) & }
 		exec "$@"' sh "$train" --data $text --context 32 --batch 1 \

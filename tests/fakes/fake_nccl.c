@@ -425,12 +425,16 @@ int ncclCommDestroy(struct ncclComm *comm)
 	return end(comm, "destroy");
 }
 
+/* As what NCCL calls does, it waits for all that is on the GPU. */
 int ncclCommAbort(struct ncclComm *comm)
 {
 	if (is("FAKE_NCCL_ABORT", "never"))
 		for (;;)
 			pause();
+	fake_moves -= comm->pending;
 	end(comm, "abort");
+	while (fake_moves > 0)
+		usleep(1000);
 	return is("FAKE_NCCL_ABORT", "fail") ?
 		fail(SYSTEM, "asked to fail in abort") : SUCCESS;
 }

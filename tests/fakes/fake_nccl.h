@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake NCCL from inside: what its two parts share. */
+/* The fake NCCL from inside: what its parts share. */
 #ifndef DDP_TESTS_FAKE_NCCL_H
 #define DDP_TESTS_FAKE_NCCL_H
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 typedef struct {
@@ -34,6 +35,9 @@ struct ncclComm {
 	unsigned int collected, sent[RANKS], received[RANKS];
 	unsigned int pieces;		/* of collectives, that are done */
 };
+
+/* The moves of all communicators that are pending, and not aborted. */
+extern atomic_int fake_moves;
 
 /* The path of a file of a communicator; "": its folder. */
 void fake_format_path(char path[PATH_MAX], const ncclUniqueId *id,

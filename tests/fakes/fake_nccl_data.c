@@ -19,6 +19,8 @@ struct job {
 	struct move move[MOVES];
 };
 
+atomic_int fake_moves;
+
 static _Thread_local struct job *group;	/* what ncclGroupEnd will start */
 static _Thread_local void *group_stream;
 
@@ -36,6 +38,8 @@ static int run(void *argument)
 				continue;
 			move->done = fake_move(move);
 			move->comm->pending -= move->done;
+			if (move->comm->magic != 0)	/* not aborted */
+				fake_moves -= move->done;
 			moved += move->done;
 			left += !move->done;
 		}
@@ -105,6 +109,7 @@ static int submit(struct move move, void *stream)
 		return fake_fail("a group of many moves or streams");
 	move.ticket = (*tickets)++;
 	move.comm->pending++;
+	fake_moves++;
 	move.comm->stream = stream;
 	move.stream = fake_stream_of(stream);
 	group->move[group->count++] = move;

@@ -37,9 +37,9 @@ static _Noreturn void fail_now(struct nccl *nccl, const struct ddp_error *error)
 {
 	ncclComm_t comms[] = { nccl->buckets, nccl->agreed };
 
-	for (int i = 0; i < 2 && nccl->library; i++)
-		ddp_destroy_quietly(nccl->library, comms[i],
-				    ddp_clock_ms() + DDP_NCCL_ABORT_MS / 2);
+	if (nccl->library)
+		ddp_destroy_all_quietly(nccl->library, comms, 2,
+					ddp_clock_ms() + DDP_NCCL_ABORT_MS);
 	ddp_abort(nccl->job, 1, "%s", error->text);
 }
 
