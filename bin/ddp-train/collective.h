@@ -115,6 +115,8 @@ struct collective {
 	int nodes;			/* that have ranks; 1 before open() */
 	int most;			/* ranks of the node that has the most;
 					   1 before open() */
+	int place;			/* which of its node's ranks this is,
+					   from 1; 0: not known */
 	double timeout;			/* seconds that a wait may last; 0: for
 					   ever. Set it before open() */
 	bool share_gpu;			/* ranks may have the same GPU, so that

@@ -402,8 +402,11 @@ struct device {
 	enum device_type type;		/* set by open() */
 	bool tf32;			/* set before it */
 	char *arena[SPACES];
-	bool share_gpu;			/* set before open(): ranks beyond the
-					   last GPU begin again with the first */
+	/* Set before open() */
+	bool share_gpu;			/* ranks beyond the last GPU begin again
+					   with the first */
+	int place;			/* which of its node's ranks this is,
+					   from 1; 0: as variables say */
 };
 
 /* Copy bytes to host memory, now; the next check() reports a failure. */

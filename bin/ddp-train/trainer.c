@@ -279,6 +279,7 @@ struct trainer *trainer_create(const struct options *options,
 	trainer->collective = collective;
 	trainer->data = data;
 	trainer->device.share_gpu = options->share_gpu;
+	trainer->device.place = collective->place;
 	trainer->device.table = module_find_device(options, error);
 	if (!trainer->device.table) {
 		free(trainer);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "layout/error.h"
+#include "layout/report.h"
 #include "machine.h"
 
 /* A good machine but for what is said. */
@@ -140,6 +141,54 @@ static void test_shared_gpu(void)
 	}
 }
 
+/* What the plugin would hand to a rank of this place: its GPU. */
+static void place(uint32_t local_rank, uint32_t number)
+{
+	struct ddp_row row = {
+		.node = "n1", .local_rank = local_rank, .device = number,
+		.visible = "", .cpus = "", .numa = "", .interface = ""
+	};
+	char *record = ddp_row_format(&row);
+
+	setenv("DDP_PLACEMENT", record, 1);
+	free(record);
+}
+
+/* Where LOCAL_RANK and SLURM_LOCALID are those of a process before, or none's */
+static void test_place(void)
+{
+	static const struct {
+		const char *what, *each;
+		int place, count, placed, number, gpu;
+	} rows[] = {
+		{ "mpirun in a job of Slurm's", NULL, 2, 2, -1, 0, 1 },
+		{ "--gpu-bind=none", "1", 3, 4, -1, 0, 2 },
+		{ "--gpus-per-task=2", "2", 3, 2, -1, 0, 0 },
+		{ "--gpus-per-task=a100:2", "a100:2", 3, 2, -1, 0, 0 },
+		{ "--ddp-gpus=own, two each", NULL, 3, 2, 2, 0, 0 },
+		{ "--ddp, the second GPU", NULL, 1, 2, 0, 1, 1 },
+		{ "mpirun in a task", NULL, 2, 2, 0, 0, 1 }
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct device device = { .table = table,
+					 .place = rows[i].place };
+
+		begin(MACHINE(.count = rows[i].count), "0", "0", NULL);
+		if (rows[i].each)
+			setenv("SLURM_GPUS_PER_TASK", rows[i].each, 1);
+		if (rows[i].placed >= 0)
+			place((uint32_t)rows[i].placed,
+			      (uint32_t)rows[i].number);
+		ok(table->open(&device, DEVICE_FP32, some, 1, NULL) == 0 &&
+		   current == rows[i].gpu, "%s: GPU %d", rows[i].what,
+		   rows[i].gpu);
+		table->close(&device);
+		unsetenv("SLURM_GPUS_PER_TASK");
+		unsetenv("DDP_PLACEMENT");
+	}
+}
+
 static void test_choice(void)
 {
 	static const struct {
@@ -169,6 +218,7 @@ static void test_choice(void)
 		ok(is_clean() && !device.state, "and all of it is freed");
 	}
 	test_shared_gpu();
+	test_place();
 	refuse(&good, "2", NULL, some, "LOCAL_RANK is 2, and this rank sees "
 	       "only 2 GPUs, 0 to 1: ask for a GPU per task (--gpus-per-task "
 	       "1), or start fewer tasks on a node");

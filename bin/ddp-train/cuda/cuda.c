@@ -128,7 +128,7 @@ static int open_parts(struct device *device, const size_t *bytes,
 {
 	struct cuda *cuda = cuda_state(device);
 
-	if (cuda_find_gpu(cuda, device->share_gpu, error) < 0 ||
+	if (cuda_find_gpu(device, error) < 0 ||
 	    open_queues(device, error) < 0 ||
 	    cuda_open_memory(device, bytes, count_own_bytes(device->type),
 			     error) < 0)

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cuda/state.h"
 #include "layout/error.h"
+#include "layout/report.h"
 
 #define OR_CPU "or choose --device cpu"
 
@@ -63,35 +65,88 @@ static int count_gpus(int *count, struct ddp_error *error)
 	return ddp_error_set_native(error, (int)failure);
 }
 
-/*
- * Of several GPUs a rank takes that of its place on the node; where they may
- * share, the ranks beyond the last GPU begin again with the first.
- */
-static int choose_gpu(int count, bool share, int *gpu, struct ddp_error *error)
+static int refuse_number(const char *what, long number, int count,
+			 struct ddp_error *error)
 {
-	const char *name = getenv("LOCAL_RANK") ? "LOCAL_RANK" :
-						  "SLURM_LOCALID";
-	const char *value = getenv(name);
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is %ld, and this "
+			     "rank sees only %d GPUs, 0 to %d: ask for a GPU "
+			     "per task (--gpus-per-task 1), or start fewer "
+			     "tasks on a node", what, number, count, count - 1);
+}
+
+/*
+ * What the plugin chose for this rank; -1 if it chose nothing, or for a process
+ * that has started this one.
+ */
+static long read_placement(int place)
+{
+	const char *record = getenv(DDP_PLACEMENT);
+	struct ddp_row row;
+	long number = -1;
+
+	if (!record || ddp_row_parse(record, &row, NULL) < 0)
+		return -1;
+	if (row.device != DDP_GPU_NONE &&
+	    (place == 0 || (uint32_t)place == row.local_rank + 1))
+		number = row.device;
+	ddp_row_clear(&row);
+	return number;
+}
+
+/* Whether Slurm shows this rank its own GPUs alone: no more than each has. */
+static bool sees_own_alone(int count)
+{
+	const char *each = getenv("SLURM_GPUS_PER_TASK");	/* "a100:2" */
+	const char *number = each ? strrchr(each, ':') : NULL;
+
+	return each && count <= atoi(number ? number + 1 : each);
+}
+
+/* Its place on the node, by a variable: *what */
+static int read_place(const char **what, long *number, struct ddp_error *error)
+{
+	const char *value;
 	char *end;
+
+	*what = getenv("LOCAL_RANK") ? "LOCAL_RANK" : "SLURM_LOCALID";
+	value = getenv(*what);
+	*number = 0;
+	if (!value)
+		return 0;
+	errno = 0;
+	*number = strtol(value, &end, 10);
+	if (end == value || *end || errno || *number < 0)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is '%s', "
+				     "which is no number from 0: it chooses "
+				     "this rank's GPU", *what, value);
+	return 0;
+}
+
+/*
+ * Of several GPUs a rank takes the one that the plugin chose, else that of its
+ * place on the node; where they may share, the ranks beyond the last GPU begin
+ * again with the first.
+ */
+static int choose_gpu(const struct device *device, int count, int *gpu,
+		      struct ddp_error *error)
+{
+	const char *what = DDP_PLACEMENT "'s device";
 	long number;
 
 	*gpu = 0;
-	/* Slurm has given a rank its own: then all that it sees are. */
-	if (count == 1 || !value || getenv("SLURM_GPUS_PER_TASK"))
+	if (count == 1)
 		return 0;
-	errno = 0;
-	number = strtol(value, &end, 10);
-	if (end == value || *end || errno || number < 0)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is '%s', "
-				     "which is no number from 0: it chooses "
-				     "this rank's GPU", name, value);
-	if (number >= count && !share)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is %ld, and "
-				     "this rank sees only %d GPUs, 0 to %d: "
-				     "ask for a GPU per task "
-				     "(--gpus-per-task 1), or start fewer "
-				     "tasks on a node", name, number, count,
-				     count - 1);
+	number = read_placement(device->place);
+	if (number < 0 && sees_own_alone(count))
+		return 0;
+	if (number < 0 && device->place > 0) {
+		what = "this rank's place on its node";
+		number = device->place - 1;
+	}
+	if (number < 0 && read_place(&what, &number, error) < 0)
+		return -1;
+	if (number >= count && !device->share_gpu)
+		return refuse_number(what, number, count, error);
 	*gpu = (int)(number % count);
 	return 0;
 }
@@ -116,14 +171,15 @@ static int refuse_gpu(const struct cuda *cuda, cudaError_t failure,
 	return ddp_error_set_native(error, (int)failure);
 }
 
-int cuda_find_gpu(struct cuda *cuda, bool share, struct ddp_error *error)
+int cuda_find_gpu(struct device *device, struct ddp_error *error)
 {
+	struct cuda *cuda = cuda_state(device);
 	struct cudaDeviceProp properties;
 	cudaError_t failure;
 	int count;
 
 	if (count_gpus(&count, error) < 0 ||
-	    choose_gpu(count, share, &cuda->gpu, error) < 0)
+	    choose_gpu(device, count, &cuda->gpu, error) < 0)
 		return -1;
 	snprintf(cuda->name, sizeof(cuda->name), "GPU %d", cuda->gpu);
 	failure = cudaGetDeviceProperties(&properties, cuda->gpu);

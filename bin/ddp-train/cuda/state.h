@@ -48,7 +48,7 @@ static inline struct cuda *cuda_state(const struct device *device)
 }
 
 /* find.c: choose this rank's GPU, or a shared one; make it the thread's. */
-int cuda_find_gpu(struct cuda *cuda, bool share, struct ddp_error *error);
+int cuda_find_gpu(struct device *device, struct ddp_error *error);
 
 /* find.c: "gpu cannot ...": the module has no code for it. Returns -1. */
 int cuda_miss_code(const struct cuda *cuda, struct ddp_error *error);

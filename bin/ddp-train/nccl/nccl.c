@@ -60,6 +60,7 @@ static int open_job(struct collective *collective, struct ddp_error *error)
 	collective->size = (int)ddp_job_size(nccl->job);
 	collective->nodes = (int)ddp_job_node_count(nccl->job);
 	collective->most = count_most(nccl->job);
+	collective->place = (int)ddp_job_local_rank(nccl->job) + 1;
 	return 0;
 }
 
