@@ -28,7 +28,7 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 6, DEVICE_ALIGN = 64, DEVICE_EVENTS = 128,
+enum { DEVICE_ABI = 6, DEVICE_ALIGN = 64, DEVICE_EVENTS = 512,
        DEVICE_BLOCK = 4096 };
 
 enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };

@@ -55,19 +55,13 @@ static uint64_t find_sample(const struct trainer *trainer, uint64_t step,
 }
 
 /* Sequence s is tokens s * context ..; its targets are one further on. */
-static void load_batch(struct trainer *trainer, int count, struct batch *batch)
+static void read_batch(struct trainer *trainer, int count)
 {
-	struct device *device = &trainer->device;
 	size_t context = trainer->model->shape.context;
 	size_t part = (size_t)trainer->chunk * context;
 	size_t rows = (size_t)count * context;
 	int32_t *tokens = trainer->read_tokens, *order = tokens + 2 * part;
 
-	*batch = (struct batch){
-		.sequences = count, .samples = trainer->samples,
-		.tokens = trainer->tokens, .targets = trainer->targets,
-		.order = trainer->rows
-	};
 	if (!trainer->data->bytes)
 		return;
 	for (int i = 0; i < count; i++) {
@@ -78,12 +72,26 @@ static void load_batch(struct trainer *trainer, int count, struct batch *batch)
 		data_read(trainer->data, first + 1, context, to + part);
 	}
 	order_by_token((int)rows, tokens, order, order + part);
-	device->table->copy(device, QUEUE_COMPUTE, trainer->tokens, tokens,
-			    3 * part * sizeof(int32_t));
 }
 
-static void load_chunk(struct trainer *trainer, uint64_t step, int order,
-		       struct batch *batch)
+/* What was read last goes to the device. */
+static struct batch send_batch(struct trainer *trainer, int count)
+{
+	struct device *device = &trainer->device;
+	size_t part = (size_t)trainer->chunk * trainer->model->shape.context;
+
+	if (trainer->data->bytes)
+		device->table->copy(device, QUEUE_COMPUTE, trainer->tokens,
+				    trainer->read_tokens,
+				    3 * part * sizeof(int32_t));
+	return (struct batch){
+		.sequences = count, .samples = trainer->samples,
+		.tokens = trainer->tokens, .targets = trainer->targets,
+		.order = trainer->rows
+	};
+}
+
+static void read_chunk(struct trainer *trainer, uint64_t step, int order)
 {
 	int chunk = find_chunk(trainer, order);
 
@@ -92,7 +100,7 @@ static void load_chunk(struct trainer *trainer, uint64_t step, int order,
 
 		trainer->samples[i] = find_sample(trainer, step, position);
 	}
-	load_batch(trainer, trainer->chunk, batch);
+	read_batch(trainer, trainer->chunk);
 }
 
 /* Add the levels above `to` down into it, the highest first. */
@@ -169,7 +177,10 @@ static void start_ready(void *context, size_t end)
 	buckets_start_ready(&trainer->buckets, end);
 }
 
-/* The gradient of the chunk that is `order`-th in the computation. */
+/*
+ * The gradient of the chunk that is `order`-th in the computation; the first
+ * one has been read.
+ */
 static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 {
 	const struct options *options = trainer->options;
@@ -186,7 +197,9 @@ static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 	};
 	struct batch batch;
 
-	load_chunk(trainer, step, order, &batch);
+	if (order > 0)
+		read_chunk(trainer, step, order);
+	batch = send_batch(trainer, trainer->chunk);
 	trainer->model->gradient(trainer->model, &trainer->device,
 				 trainer->param, &batch, &backward,
 				 fp32 ? trainer->levels[level] :
@@ -271,6 +284,7 @@ void trainer_take_step(struct trainer *trainer, uint64_t step)
 	struct device *device = &trainer->device;
 	const struct device_table *table = device->table;
 
+	read_chunk(trainer, step, 0);
 	await_ranks(trainer);
 	trainer->apart[step % STEP_SETS] = trainer->step == trainer->read;
 	trainer->step = step;
@@ -353,7 +367,8 @@ static double compute_chunk_loss(struct trainer *trainer, uint64_t first)
 	for (int i = 0; i < count; i++)
 		trainer->samples[i] = trainer->sampler.samples + first +
 				      (uint64_t)i;
-	load_batch(trainer, count, &batch);
+	read_batch(trainer, count);
+	batch = send_batch(trainer, count);
 	trainer->model->gradient(trainer->model, device, trainer->param,
 				 &batch, &backward, NULL, trainer->losses);
 	trainer_fetch(trainer, trainer->host_losses, trainer->losses,

@@ -8,11 +8,7 @@
 
 #include "nccl/await.h"
 
-/* As every NCCL since 2.14 checks them (init.cc, parseCommConfig). It takes the
- * first size bytes of a config, and its own defaults for the rest. */
-#define CONFIG_MAGIC 0xcafebeef	/* more than an enum's int */
 enum {
-	CONFIG_OLDEST = 21400,	/* the first version that has "blocking" */
 	CONFIG_SIZE = offsetof(ncclConfig_t, blocking) + sizeof(int),
 	CONFIG_LARGEST = 65536
 };
@@ -20,15 +16,18 @@ enum {
 ncclConfig_t *ddp_init_copy_config(const ncclConfig_t *config,
 				   struct ddp_error *error)
 {
-	static const ncclConfig_t least = { CONFIG_SIZE, CONFIG_MAGIC,
-					    CONFIG_OLDEST, 0 };
+	static const ncclConfig_t least = {
+		.size = CONFIG_SIZE, .magic = DDP_NCCL_CONFIG_MAGIC,
+		.version = DDP_NCCL_CONFIG_VERSION
+	};
 	ncclConfig_t *copy;
 	size_t size;
 
 	if (!config)
 		config = &least;
 	size = config->size;
-	if (config->magic != CONFIG_MAGIC || config->version < CONFIG_OLDEST ||
+	if (config->magic != DDP_NCCL_CONFIG_MAGIC ||
+	    config->version < DDP_NCCL_CONFIG_VERSION ||
 	    size < CONFIG_SIZE || size > CONFIG_LARGEST) {
 		ddp_error_set(error, DDP_ERROR_ARGUMENT, "the config is not "
 			      "valid: set it to NCCL_CONFIG_INITIALIZER first");

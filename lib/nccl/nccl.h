@@ -12,6 +12,7 @@
 #ifndef DDP_NCCL_NCCL_H
 #define DDP_NCCL_NCCL_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,13 +22,23 @@ typedef struct {
 	char internal[128];
 } ncclUniqueId;
 
-/* The part that all versions share. A caller's is longer: size says so. */
+/* The part that 2.18 and later share. A caller's is longer: size says so. */
 typedef struct {
 	size_t size;
 	unsigned int magic;
 	unsigned int version;
 	int blocking;
+	int cgaClusterSize;
+	int minCTAs, maxCTAs;		/* blocks of threads */
 } ncclConfig_t;
+
+/*
+ * NCCL checks the magic, and that the version has "blocking" (init.cc,
+ * parseCommConfig). It takes its own defaults for what lies beyond size, and
+ * for what is UNDEFINED.
+ */
+#define DDP_NCCL_CONFIG_MAGIC 0xcafebeef	/* more than an enum's int */
+enum { DDP_NCCL_CONFIG_VERSION = 21400, DDP_NCCL_UNDEFINED = INT_MIN };
 
 #define DDP_NCCL_TYPES
 #include "ddp_nccl.h"

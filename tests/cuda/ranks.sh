@@ -105,6 +105,10 @@ ranks_trains()
 	test "$status" -eq 0 && ! grep -q '^cuda_on_cpu' err &&
 		grep -q '^backend [a-z]*, device cuda (' out
 	result $? "emulated GPUs train: $ranks_layout $*"
+	# One communicator for buckets, and one for little, on each rank
+	test "$(grep -c 'config .* CTAs 1 ' meet/log)" -eq "$(grep -c \
+		'config .* CTAs -1 ' meet/log)"
+	result $? "every second communicator is a small one"
 	as_cpu "and lose as a CPU does" 20 "$ranks_tolerance"
 }
 

@@ -213,7 +213,9 @@ static int query_event(struct device *device, int event)
 	struct cuda *cuda = cuda_state(device);
 	cudaError_t answer = cudaEventQuery(cuda->events[event]);
 
-	if (answer != cudaErrorNotReady)
+	if (answer == cudaErrorNotReady)
+		cudaGetLastError();	/* it is no error, but kept as one */
+	else
 		cuda_check(device, answer, "the work of a step");
 	if (cuda->error != cudaSuccess)
 		return -1;

@@ -97,18 +97,32 @@ static int allocate(struct nccl *nccl, const struct collective_plan *plan,
 	return nccl->parts ? 0 : -1;
 }
 
-static int create_comm(struct nccl *nccl, ncclComm_t *comm,
-		       struct ddp_error *error)
+/* NCCL allocates where ddp-train has taken what it needs for itself. */
+static int refuse_comm(struct ddp_error *error)
+{
+	const struct ddp_error reason = *error;
+
+	if (error->code != DDP_ERROR_NCCL ||
+	    error->native != DDP_NCCL_CUDA_ERROR)
+		return refuse(error);
+	ddp_error_set(error, DDP_ERROR_NCCL, "%.300s; if the GPU's memory is "
+		      "full, choose a smaller --batch or --recompute on",
+		      reason.text);
+	return ddp_error_set_native(error, DDP_NCCL_CUDA_ERROR);
+}
+
+static int create_comm(struct nccl *nccl, const ncclConfig_t *config,
+		       ncclComm_t *comm, struct ddp_error *error)
 {
 	const struct ddp_nccl_options options = {
-		.size = sizeof(options),
+		.size = sizeof(options), .config = config,
 		.share_gpu = nccl->collective->share_gpu
 	};
 	struct ddp_nccl_comms comms;
 
 	if (ddp_nccl_create(nccl->job, DDP_GROUP_WORLD, &options, &comms,
 			    error) < 0)
-		return refuse(error);
+		return refuse_comm(error);
 	*comm = comms.world;
 	return 0;
 }
@@ -135,14 +149,21 @@ static void abandon(struct nccl *nccl)
  */
 static int connect_ranks(struct nccl *nccl, struct ddp_error *error)
 {
-	ncclComm_t *const comms[] = { &nccl->buckets, &nccl->agreed };
+	/* What agree() exchanges is little: one block of threads does it. */
+	static const ncclConfig_t small = {
+		.size = sizeof(small), .magic = DDP_NCCL_CONFIG_MAGIC,
+		.version = DDP_NCCL_CONFIG_VERSION,
+		.cgaClusterSize = DDP_NCCL_UNDEFINED, .minCTAs = 1,
+		.maxCTAs = 1
+	};
 	struct ddp_error mine = { 0 };
 
-	for (int i = 0; i < 2; i++) {
-		create_comm(nccl, comms[i], &mine);
-		if (world_share_errors(nccl->collective, &mine, error) < 0)
-			return -1;
-	}
+	create_comm(nccl, NULL, &nccl->buckets, &mine);
+	if (world_share_errors(nccl->collective, &mine, error) < 0)
+		return -1;
+	create_comm(nccl, &small, &nccl->agreed, &mine);
+	if (world_share_errors(nccl->collective, &mine, error) < 0)
+		return -1;
 	look_up(nccl, &mine);
 	return world_share_errors(nccl->collective, &mine, error);
 }
