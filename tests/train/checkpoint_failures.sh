@@ -57,8 +57,7 @@ test_kills()
 	kill_at_each 'killed at each call of a save' 1 0 20
 	needs_worlds 'a rank that is killed as it saves' || return 0
 	each_backend=mpi
-	test "$long" = no ||
-		kill_at_each 'rank 0 of 2 is killed at each call' 2 0 20
+	kill_at_each 'rank 0 of 2 is killed at each call' 2 0 20
 	kill_at_each 'rank 1 of 2 is killed at each call' 2 1 8
 	each_backend=auto
 }
@@ -497,6 +496,18 @@ test_folders()
 		unshare -m sh -c 'mkdir -p full && mount -t tmpfs \
 			-o size=64k none full && exec "$@"' - "$train" \
 		--data "$text" --checkpoint full --steps 1
+	rm -rf other
+	ends_in 'another folder in its place' \
+		"--checkpoint other is no longer the folder of this run" \
+		sh -c 'mkdir other; "$@" & run=$!
+			until find other -name manifest | grep -q .; do
+				sleep 0.02; done
+			mv other moved; mkdir other; wait "$run"' - "$train" \
+		--model toy --checkpoint other --steps 1000000 \
+		--checkpoint-every 1
+	find other -name manifest >why
+	test ! -s why
+	result $? 'in which nothing is committed'
 	ends_in 'a folder that vanishes' \
 		'No such file or directory; bring the folder back, or name ' \
 		sh -c 'mkdir gone; "$@" & run=$!

@@ -284,6 +284,11 @@ int owner_check(const char *dir, const char id[CHECKPOINT_ID],
 	struct owner owner = { 0 };
 	int fd = open_owner(dir, O_RDONLY);
 
+	if (fd < 0 && errno == ENOENT && access(dir, F_OK) == 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--checkpoint %s "
+				     "is no longer the folder of this run: it "
+				     "has no " NAME "; this run saves no more "
+				     "there", dir);
 	if (fd < 0)
 		return 0;
 	read_owner(fd, &owner);

@@ -28,7 +28,10 @@ int owner_take(const char *dir, const char id[CHECKPOINT_ID],
 int owner_see(const char *dir, const char id[CHECKPOINT_ID],
 	      struct ddp_error *error);
 
-/* Before a commit: returns -1 with error set if another run has taken DIR. */
+/*
+ * Before a commit: returns -1 with error set if another run has taken DIR, or
+ * if another folder has its place.
+ */
 int owner_check(const char *dir, const char id[CHECKPOINT_ID],
 		struct ddp_error *error);
 
