@@ -15,6 +15,15 @@ agree()
 	END { exit bad || NR != 50 }'
 }
 
+# agree_in_16_bit TYPE: as fp32 up to TYPE's noise, of which there is some
+agree_in_16_bit()
+{
+	sed -n 's/.*"loss":\([^,]*\).*/\1/p' "$1.log" | paste one.losses - | awk '
+	{ d = $2 / $1 - 1; d = d < 0 ? -d : d; worst = d > worst ? d : worst }
+	END { print "at most " worst; exit !(NR == 50 && worst < 0.02 &&
+		worst > 0) }'
+}
+
 # same_bits: one step after the other, the same run in several layouts
 same_bits()
 {
@@ -112,6 +121,13 @@ else
 		agree one.log four.log
 	check '2 ranks those of one with twice the batch' \
 		agree one.log two.log
+	for type in bf16 fp16; do
+		call login srun --ddp -N2 --gres=gpu:1 ddp-train \
+			--data $text --steps 50 --batch 8 --dtype $type \
+			--log $type.log
+		check "2 ranks in $type those of fp32, up to its noise" \
+			agree_in_16_bit $type
+	done
 	same_bits
 	same_bits_zero
 	same_bits_resumed
