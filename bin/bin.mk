@@ -13,7 +13,8 @@ endif
 ifeq ($(HAVE_PMIX),yes)
 TRAIN_LIB := obj/lib/libddp.a $(TOOL_LIB)
 else
-TRAIN_SRC := $(filter-out $(TRAIN_DIR)/nccl/%,$(TRAIN_SRC))
+TRAIN_SRC := $(filter-out $(TRAIN_DIR)/meet.c $(TRAIN_DIR)/nccl/%, \
+	$(TRAIN_SRC))
 TRAIN_LIB := obj/lib/job/heartbeat.o $(TOOL_LIB)
 endif
 TRAIN_OBJ := $(TRAIN_SRC:$(TRAIN_DIR)/%.c=obj/bin/train/%.o)
@@ -35,6 +36,8 @@ obj/bin/train/checkpoint/crc.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(GCRYPT_CFLAGS)
 obj/bin/train/module.o: PART_CFLAGS = $(TRAIN_CFLAGS) \
 	-DDDP_TRAIN_MODULE_DIR='"$(libdir)/slurm-ddp"'
 obj/bin/train/mpi/%.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS)
+obj/bin/train/mpi/mpi.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS) \
+	$(PMIX_CFLAGS)
 obj/bin/train/%.o: $(TRAIN_DIR)/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which part of a range each rank owns. */
+/* What all collectives compute alike. */
 #include "collective.h"
 
 size_t collective_find_slice(size_t count, int rank, int size, size_t *begin)
@@ -15,4 +15,13 @@ size_t collective_find_slice(size_t count, int rank, int size, size_t *begin)
 	}
 	*begin = (size_t)rank * length;
 	return count - *begin < length ? count - *begin : length;
+}
+
+int32_t collective_find_timeout(const struct collective *collective)
+{
+	double ms = collective->timeout * 1000;
+
+	if (ms <= 0)
+		return -1;
+	return ms < INT32_MAX ? (int32_t)ms : INT32_MAX;
 }

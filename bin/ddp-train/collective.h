@@ -134,4 +134,7 @@ extern const struct collective_table collective_nccl;	/* if HAVE_PMIX */
  */
 size_t collective_find_slice(size_t count, int rank, int size, size_t *begin);
 
+/* The timeout as libddp takes it: in milliseconds, below 0 for ever. */
+int32_t collective_find_timeout(const struct collective *collective);
+
 #endif

@@ -55,11 +55,14 @@ int module_choose_device(struct options *options, struct ddp_error *error)
 		return ddp_error_set(error, DDP_ERROR_CUDA, "--device cuda: "
 				     "%s; ask for one by srun --gres=gpu:1, or "
 				     "use --device cpu", why.text);
-	options->device = COMPUTE_CPU;
-	if (gpus < 0)
+	if (gpus < 0) {
+		/* Other ranks, which have one, are to hear of it. */
+		options->device = COMPUTE_CUDA;
 		return ddp_error_set(error, DDP_ERROR_CUDA, "%s; repair it, or "
 				     "train without GPUs by --device cpu",
 				     why.text);
+	}
+	options->device = COMPUTE_CPU;
 	if (options->backend == BACKEND_NCCL)
 		return ddp_error_set(error, DDP_ERROR_CUDA, "--backend nccl "
 				     "needs a GPU: %s; use --backend mpi",

@@ -13,6 +13,7 @@
 #include "layout/cpuset.h"
 #include "layout/error.h"
 #include "layout/text.h"
+#include "meet.h"
 #include "tool/agree.h"
 #include "tool/promise.h"
 #include "world.h"
@@ -83,11 +84,9 @@ static const struct collective_table *find_nccl(struct ddp_error *error)
 }
 
 static const struct collective_table *
-choose_backend(const struct options *options,
-	       const struct tool_promise *promise, struct ddp_error *error)
+choose_table(const struct options *options, enum backend backend,
+	     const struct tool_promise *promise, struct ddp_error *error)
 {
-	enum backend backend = settle_backend(options, promise);
-
 	if (backend == BACKEND_SELF)
 		return find_self(options, promise, error);
 	if (backend == BACKEND_NCCL)
@@ -115,18 +114,35 @@ int world_check_abi(const char *table, uint32_t known, uint32_t built,
 			     "ddp-train again", table, built, known);
 }
 
+/* Before a rank waits where others never come. */
+static int compare_ways(const struct collective *collective,
+			enum backend backend, struct ddp_error *error)
+{
+#ifdef HAVE_PMIX
+	if (backend != BACKEND_SELF)
+		return meet_compare(collective, backend, error);
+#endif
+	(void)collective;
+	(void)backend;
+	(void)error;
+	return 0;
+}
+
 int world_open(struct collective *collective, const struct options *options,
 	       bool *quiet, struct ddp_error *error)
 {
 	struct tool_promise promise;
 	bool bad = tool_promise_read(&promise, error) < 0;
+	enum backend backend = settle_backend(options, &promise);
 
 	*collective = (struct collective){
 		.size = 1, .nodes = 1, .most = 1,
 		.timeout = (double)options->timeout,
 		.share_gpu = options->share_gpu
 	};
-	collective->table = choose_backend(options, &promise, error);
+	if (compare_ways(collective, backend, error) == 0)
+		collective->table = choose_table(options, backend, &promise,
+						 error);
 	if (collective->table &&
 	    (world_check_abi(collective->table->name, COLLECTIVE_ABI,
 			     collective->table->abi, error) < 0 ||

@@ -3,10 +3,10 @@
 #include "job/absent.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "job/job_struct.h"
 #include "job/wait.h"
-#include "layout/text.h"
 
 enum {
 	ASK_MS = 1000,		/* to find out who has not come */
@@ -91,32 +91,28 @@ static uint32_t list_roll(const struct ddp_job *job, bool all, uint32_t *ranks)
 	return count;
 }
 
-/* "rank 3 on n1, ranks 5-7 on n2 and 4 more" */
-static void format_absent(const struct ddp_job *job, const uint32_t *ranks,
-			  uint32_t count, const bool *here,
-			  struct ddp_text *text)
+void ddp_absent_format(const struct ddp_job *job, const bool *here,
+		       uint32_t most, struct ddp_text *text)
 {
-	uint32_t absent = 0, runs = 0, named = 0, i, last;
+	uint32_t absent = 0, runs = 0, named = 0, first, last;
 
-	for (i = 0; i < count; i++) {
-		if (here[ranks[i]])
+	for (first = 0; first < job->size; first = last + 1) {
+		last = first;
+		if (here[first])
 			continue;
-		for (last = i; last + 1 < count && !here[ranks[last + 1]] &&
-		     ranks[last + 1] == ranks[last] + 1 &&
-		     ddp_job_node_of(job, ranks[last + 1]) ==
-		     ddp_job_node_of(job, ranks[i]); last++)
-			;
-		absent += last - i + 1;
-		if (runs++ < NAMED_MAX) {
-			named = absent;
-			ddp_text_add(text, "%s%s %u", runs > 1 ? ", " : "",
-				     last > i ? "ranks" : "rank", ranks[i]);
-			if (last > i)
-				ddp_text_add(text, "-%u", ranks[last]);
-			ddp_text_add(text, " on %s",
-				     ddp_job_host(job, ranks[i]));
-		}
-		i = last;
+		while (last + 1 < job->size && !here[last + 1] &&
+		       ddp_job_node_of(job, last + 1) ==
+		       ddp_job_node_of(job, first))
+			last++;
+		absent += last - first + 1;
+		if (runs++ >= most)
+			continue;
+		named = absent;
+		ddp_text_add(text, "%s%s %u", runs > 1 ? ", " : "",
+			     last > first ? "ranks" : "rank", first);
+		if (last > first)
+			ddp_text_add(text, "-%u", last);
+		ddp_text_add(text, " on %s", ddp_job_host(job, first));
 	}
 	if (absent > named)
 		ddp_text_add(text, " and %u more", absent - named);
@@ -125,8 +121,8 @@ static void format_absent(const struct ddp_job *job, const uint32_t *ranks,
 /* The ranks that have not come, as text; "" if all have. NULL: no memory. */
 static char *find_absent(const struct ddp_job *job, bool all)
 {
-	uint32_t *ranks = calloc(job->size, sizeof(*ranks)), count;
-	bool *here = calloc(job->size, sizeof(*here));
+	uint32_t *ranks = calloc(job->size, sizeof(*ranks)), count, i;
+	bool *here = malloc(job->size * sizeof(*here));
 	struct ddp_text text = { 0 };
 
 	if (!ranks || !here) {
@@ -135,8 +131,12 @@ static char *find_absent(const struct ddp_job *job, bool all)
 		return NULL;
 	}
 	count = list_roll(job, all, ranks);
+	/* Who is not asked is not called absent. */
+	memset(here, true, job->size * sizeof(*here));
+	for (i = 0; i < count; i++)
+		here[ranks[i]] = false;
 	call_roll(job, ranks, count, here);
-	format_absent(job, ranks, count, here, &text);
+	ddp_absent_format(job, here, NAMED_MAX, &text);
 	free(ranks);
 	free(here);
 	return ddp_text_finish(&text);

@@ -215,6 +215,29 @@ ranks_trouble()
 	result $? 'a rank that stops is named'
 }
 
+# One node alone has a driver: all ranks end at once, and say who has a GPU.
+ranks_mixed()
+{
+	for ranks_node in 0 1; do
+		ranks_gpus=$((2 * ranks_node)) ranks_cpus=$((2 - ranks_gpus))
+		# shellcheck disable=SC2016,SC2086 # for the ranks' shell; words
+		call login srun --ddp $four sh -c '
+			test "$SLURM_NODEID" != "$0" ||
+				export LD_LIBRARY_PATH="$1"
+			shift
+			exec "$@"' $ranks_node "$scratch/fakes" \
+			env DDP_MODULE_DIR="$scratch/module" "$train" \
+			--data $text --steps 2
+		ranks_words="ranks $ranks_gpus-$((ranks_gpus + 1)) on n$((
+			ranks_node + 1))) and others on CPUs (ranks $(
+			)$ranks_cpus-$((ranks_cpus + 1)) on n$((2 - ranks_node)))"
+		test "$status" -ne 0 && grep -q "^ddp-train: some ranks $(
+			)compute on GPUs ($ranks_words, and " err &&
+			test "$(grep -c '^ddp-train: ' err)" -eq 1
+		result $? "node $ranks_node alone has GPUs: one sentence"
+	done
+}
+
 test_ranks()
 {
 	ranks_begin || return 0
@@ -224,4 +247,5 @@ test_ranks()
 	ranks_repeat
 	ranks_resume
 	ranks_trouble
+	ranks_mixed
 }

@@ -164,6 +164,54 @@ test_nccl()
 				meet/log | sort -u)"
 	test_nccl_checkpoints
 	test_nccl_trouble
+	test_nccl_mixed
+}
+
+# mixed NAME GPUS CPUS ARGUMENT...: of three ranks some compute on GPUs, others
+# on CPUs, as the sentence says; the ranks in $drivers have a driver
+mixed()
+{
+	mixed_name=$1 mixed_gpus=$2 mixed_cpus=$3
+	shift 3
+	# shellcheck disable=SC2016 # for the ranks' shell
+	ranks 3 env DDP_MODULE_DIR="$host" drivers=" $drivers " sh -c '
+		case $drivers in
+		*" $OMPI_COMM_WORLD_RANK "*) set -- "$0/driver" "$@" ;;
+		*) set -- "$0/none" "$@" ;;
+		esac
+		exec "$0/with" "$@"' "$fakes" "$@"
+	sed "s/ on $(uname -n)//g" err >why
+	test "$status" -ne 0 && grep -q "^ddp-train: some ranks $(
+		)compute on GPUs ($mixed_gpus) and others on CPUs $(
+		)($mixed_cpus), and .* --device cpu$" why &&
+		test "$(grep -c '^ddp-train: ' why)" -eq 1
+	result $? "$mixed_name"
+}
+
+# Long before the deadline, which is 300 s
+test_nccl_mixed()
+{
+	drivers='0'
+	mixed 'one of three ranks has a GPU' 'rank 0' 'ranks 1-2' \
+		"$train" --steps 3
+	drivers='1 2'
+	mixed 'the first one has none' 'ranks 1-2' 'rank 0' "$train" --steps 3
+	drivers='0 1 2'
+	# shellcheck disable=SC2016 # for the ranks' shell
+	mixed 'all have one, and a rank leaves it alone' 'rank 0, rank 2' \
+		'rank 1' sh -c 'test "$OMPI_COMM_WORLD_RANK" != 1 ||
+			set -- "$@" --device cpu
+		exec "$@"' sh "$train" --steps 3
+	# shellcheck disable=SC2016
+	ranks 2 env DDP_MODULE_DIR="$host" sh -c '
+		case $OMPI_COMM_WORLD_RANK in
+		0) set -- "$0/driver" "$@" ;;
+		1) set -- "$0/other" "$@" ;;
+		esac
+		exec "$0/with" "$@"' "$fakes" "$train" --steps 3
+	test "$status" -ne 0 && grep -q "^ddp-train: rank 1 on [^ ]*: $(
+		)libcuda.so.1 has no cuInit" err
+	result $? 'a driver that cannot be used is no missing GPU'
 }
 
 # A checkpoint of CPUs goes on with GPUs, and that of these on a CPU.

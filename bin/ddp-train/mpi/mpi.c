@@ -4,8 +4,14 @@
  * itself end the world: MPI_ERRORS_ARE_FATAL, the default.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "config.h"
+#ifdef HAVE_PMIX
+#include <pmix.h>
+#endif
 
 #include "layout/error.h"
 #include "mpi/exchange.h"
@@ -46,12 +52,33 @@ static void send_at_once(void)
 	setenv("OMPI_MCA_btl_tcp_eager_limit", bytes, 0);
 }
 
+/*
+ * Ranks have met over PMIx already. Open MPI 5 asks PMIx who it is only where
+ * PMIx has not begun, and dies if it has. So while MPI begins, this hides it,
+ * in the place of PMIx's own function; PMIx counts how often it is begun.
+ */
+static bool beginning;
+
+#ifdef HAVE_PMIX
+int PMIx_Initialized(void)
+{
+	int (*initialized)(void);
+
+	*(void **)&initialized = dlsym(RTLD_NEXT, __func__);
+	return !beginning && initialized && initialized();
+}
+#endif
+
 static int open_world(struct collective *collective, struct ddp_error *error)
 {
 	struct mpi *mpi = calloc(1, sizeof(*mpi));
+	int result;
 
 	send_at_once();
-	if (tool_mpi_open(error) < 0) {
+	beginning = true;
+	result = tool_mpi_open(error);
+	beginning = false;
+	if (result < 0) {
 		free(mpi);
 		return -1;
 	}

@@ -18,16 +18,6 @@ static int refuse(struct ddp_error *error)
 	return -1;
 }
 
-/* As libddp takes it. --timeout 0 is for ever. */
-static int32_t find_timeout(const struct collective *collective)
-{
-	double ms = collective->timeout * 1000;
-
-	if (ms <= 0)
-		return -1;
-	return ms < INT32_MAX ? (int32_t)ms : INT32_MAX;
-}
-
 /* The ranks of the node that has the most. */
 static int count_most(const struct ddp_job *job)
 {
@@ -42,7 +32,8 @@ static int count_most(const struct ddp_job *job)
 static int open_job(struct collective *collective, struct ddp_error *error)
 {
 	const struct ddp_job_options options = {
-		.size = sizeof(options), .timeout_ms = find_timeout(collective)
+		.size = sizeof(options),
+		.timeout_ms = collective_find_timeout(collective)
 	};
 	struct nccl *nccl = calloc(1, sizeof(*nccl));
 
@@ -170,7 +161,7 @@ static int connect_ranks(struct nccl *nccl, struct ddp_error *error)
 
 static void disconnect(struct nccl *nccl)
 {
-	int32_t timeout = find_timeout(nccl->collective);
+	int32_t timeout = collective_find_timeout(nccl->collective);
 
 	nccl->connected = false;
 	ddp_nccl_destroy(nccl->buckets, timeout, NULL);
