@@ -13,6 +13,7 @@
 #include "driver.h"
 #include "layout/error.h"
 #include "module.h"
+#include "path_code.h"
 #include "train_options.h"
 #include "world.h"
 
@@ -82,10 +83,11 @@ static int find_path(char path[PATH_MAX], struct ddp_error *error)
 				     "is longer than a path can be; unset it");
 	if (access(path, F_OK) == 0)
 		return 0;
-	return ddp_error_set(error, DDP_ERROR_SYSTEM, "there is a GPU, but "
-			     "not the module for it, %s: %s; install that part "
-			     "of slurm-ddp, name its folder by DDP_MODULE_DIR, "
-			     "or use --device cpu", path, strerror(errno));
+	return ddp_error_set(error, find_path_code(errno), "there is a GPU, "
+			     "but not the module for it, %s: %s; install that "
+			     "part of slurm-ddp, name its folder by "
+			     "DDP_MODULE_DIR, or use --device cpu", path,
+			     strerror(errno));
 }
 
 static const struct device_table *load(const char *path,

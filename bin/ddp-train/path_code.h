@@ -9,7 +9,8 @@
 
 /*
  * The code for an errno of a path: DDP_ERROR_ARGUMENT where another attempt
- * would fail alike, as there is no such file; else DDP_ERROR_SYSTEM.
+ * would fail alike, as there is no such file or it may not be used; else
+ * DDP_ERROR_SYSTEM.
  */
 static inline enum ddp_error_code find_path_code(int cause)
 {
@@ -21,6 +22,7 @@ static inline enum ddp_error_code find_path_code(int cause)
 	case ENAMETOOLONG:
 	case EACCES:
 	case EPERM:
+	case EROFS:
 		return DDP_ERROR_ARGUMENT;
 	default:
 		return DDP_ERROR_SYSTEM;

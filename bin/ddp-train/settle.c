@@ -160,16 +160,23 @@ static int check_tf32(const struct options *options, struct ddp_error *error)
 
 /* Gradients have the run's type, or fp32, which --deterministic needs. */
 static int settle_types(struct options *options, uint64_t given,
-			struct ddp_error *error)
+			uint64_t recalled, struct ddp_error *error)
 {
 	const char *const *words = train_options.rows[OPT_DTYPE].words;
 	const char *word;
 
-	if (!is_given(given, OPT_GRAD_DTYPE) && !options->deterministic)
+	if (!is_given(given | recalled, OPT_GRAD_DTYPE) &&
+	    !options->deterministic)
 		options->grad_dtype = options->dtype;
 	word = words[options->grad_dtype];
 	if (options->grad_dtype == DEVICE_FP32)
 		return 0;
+	if (options->deterministic && is_given(recalled, OPT_GRAD_DTYPE))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--resume: "
+				     "--deterministic does not go with the "
+				     "checkpoint's --grad-dtype %s; leave it "
+				     "out, or train anew into another "
+				     "--checkpoint", word);
 	if (options->deterministic)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--grad-dtype "
 				     "%s does not go with --deterministic, "
@@ -304,7 +311,7 @@ int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 	    check_rounding(options, error) < 0 ||
 	    check_tf32(options, error) < 0 ||
 	    refuse_idle(options, given, error) < 0 ||
-	    settle_types(options, given | recalled, error) < 0)
+	    settle_types(options, given, recalled, error) < 0)
 		return -1;
 	return refuse_large(options, recalled, error);
 }
@@ -355,10 +362,10 @@ static int complete_granules(struct options *options, uint64_t ranks,
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--resume: the checkpoint's "
 				     "--global-batch %" PRIu64 " has %" PRIu64
-				     " granules, too few for %" PRIu64
+				     " granule%s, too few for %" PRIu64
 				     " ranks; start at most %" PRIu64 " of "
 				     "them", options->global_batch, granules,
-				     ranks, granules);
+				     granules == 1 ? "" : "s", ranks, granules);
 	nearest = nearest_power(granules ? granules : 1);
 	nearest = nearest < ranks ? ranks : nearest;
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--global-batch %"
@@ -386,16 +393,17 @@ static int complete_batches(struct options *options, uint64_t ranks,
 	if (batch && total % (batch * ranks) && options->from)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--resume: --batch %" PRIu64 " on %"
-				     PRIu64 " ranks does not divide the "
+				     PRIu64 " rank%s does not divide the "
 				     "checkpoint's --global-batch %" PRIu64
 				     "; leave --batch out", batch, ranks,
-				     total);
+				     ranks == 1 ? "" : "s", total);
 	if (batch && total % (batch * ranks))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--global-batch %" PRIu64 " is not a "
 				     "multiple of --batch %" PRIu64 " times %"
-				     PRIu64 " ranks; use --global-batch %"
+				     PRIu64 " rank%s; use --global-batch %"
 				     PRIu64, total, batch, ranks,
+				     ranks == 1 ? "" : "s",
 				     nearest_multiple(total, batch * ranks));
 	if (total % ranks && options->from)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,

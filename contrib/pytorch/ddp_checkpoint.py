@@ -16,6 +16,7 @@ the package transformers has the matrices of its layers the other way round.
 """
 import datetime
 import fcntl
+import operator
 import os
 import secrets
 import struct
@@ -28,6 +29,9 @@ TITLE = "ddp-train checkpoint, version "
 VERSION = 2
 OWNER = ".ddp-train-owner"
 F_OFD_SETLK = 37                # of Linux; Python 3.9 and later name it
+SIZE_MAX, STEP_MAX = 65536, 10 ** 9     # of the options of ddp-train
+TOY = {"0.weight": (10, 10), "0.bias": (10,),
+       "2.weight": (5, 10), "2.bias": (5,)}
 
 
 def list_steps(folder):
@@ -59,7 +63,7 @@ def read_manifest(path):
         raise ValueError(f"{path} is of version {version}, and this "
                          f"ddp_checkpoint reads version {VERSION}")
     body, mark, crc = text.rpartition(b"crc ")
-    if not mark or zlib.crc32(body) != int(crc, 16):
+    if not mark or crc != b"%08x\n" % zlib.crc32(body):
         raise ValueError(f"{path} has another checksum than it says")
     return [line.split(" ", 1) for line in body.decode().splitlines()[1:]]
 
@@ -150,16 +154,44 @@ def take(folder):
     return handle
 
 
-def order_gpt(param, heads):
-    """The tensors of a GPT in the order of ddp-train; all must be there."""
-    width = param["wte.weight"].shape[1]
-    if width % heads:
-        raise ValueError(f"heads={heads} does not divide the width, {width}")
+def order(param, shapes, model):
+    """The tensors in the order of ddp-train, whose model has these shapes."""
+    for name in {**shapes, **param}:
+        if name not in param or name not in shapes:
+            raise ValueError(f"param {'lacks' if name in shapes else 'has'} "
+                             f"{name}, which {model} of ddp-train "
+                             f"{'has' if name in shapes else 'lacks'}")
+        if tuple(param[name].shape) != shapes[name]:
+            raise ValueError(f"{name} is of shape {tuple(param[name].shape)}, "
+                             f"and should be of {shapes[name]}")
+    return {name: param[name] for name in shapes}
+
+
+def measure_gpt(param, heads):
+    """A GPT's size by the options of ddp-train."""
+    for name in param:
+        prefix = name[:-len("wte.weight")]
+        if prefix and name.endswith("wte.weight"):
+            raise ValueError(f"param has {name}, which is wte.weight in "
+                             f"ddp-train: take {prefix!r} off the names")
+    tables = [tuple(param[name].shape) if name in param else (0, 0)
+              for name in ("wte.weight", "wpe.weight")]
+    if any(len(shape) != 2 for shape in tables):
+        raise ValueError("wte.weight and wpe.weight should have two "
+                         f"dimensions, and are of shapes {tables}")
+    (vocab, width), (context, _) = tables
     layers = len({name.split(".")[1] for name in param
                   if name.startswith("h.")})
-    shapes = {"wte.weight": (len(param["wte.weight"]), width),
-              "wpe.weight": (len(param.get("wpe.weight", ())), width)}
-    for layer in range(layers):
+    return {"--layers": max(layers, 1), "--heads": heads, "--width": width,
+            "--vocab": vocab, "--context": context}
+
+
+def order_gpt(param, size):
+    """The tensors of a GPT in the order of ddp-train; all must be there."""
+    width, heads = size["--width"], size["--heads"]
+    shapes = {"wte.weight": (size["--vocab"], width),
+              "wpe.weight": (size["--context"], width)}
+    for layer in range(size["--layers"]):
         for part, rows, columns in (
                 ("ln_1", 0, 1), ("attn.c_attn", 3, 1), ("attn.c_proj", 1, 1),
                 ("ln_2", 0, 1), ("mlp.c_fc", 4, 1), ("mlp.c_proj", 1, 4)):
@@ -167,15 +199,38 @@ def order_gpt(param, heads):
                 (rows * width, columns * width) if rows else (width,))
             shapes[f"h.{layer}.{part}.bias"] = ((rows or 1) * width,)
     shapes["ln_f.weight"] = shapes["ln_f.bias"] = (width,)
-    for name in {**shapes, **param}:
-        if name not in param or name not in shapes:
-            raise ValueError(f"param {'lacks' if name in shapes else 'has'} "
-                             f"{name}, which a GPT of ddp-train "
-                             f"{'has' if name in shapes else 'lacks'}")
-        if tuple(param[name].shape) != shapes[name]:
-            raise ValueError(f"{name} is of shape {tuple(param[name].shape)}, "
-                             f"and should be of {shapes[name]}")
-    return {name: param[name] for name in shapes}
+    param = order(param, shapes, "a GPT")
+    if heads < 1:
+        raise ValueError("a GPT is saved without its number of heads: "
+                         "add heads=N")
+    if width % heads:
+        raise ValueError(f"heads={heads} does not divide the width, {width}")
+    for name, value in size.items():
+        if not 1 <= value <= SIZE_MAX:
+            raise ValueError(f"{name} of {value} is not 1 to {SIZE_MAX}, as "
+                             "ddp-train can have it")
+    return param
+
+
+def complete(moments, param, options):
+    """The optimizer's states by name, of what is given and else 0."""
+    names = ["v"] if float(options.get("--momentum", 0)) else []
+    optimizer = "adamw" if options["--model"] == "gpt" else "sgd"
+    if options.get("--optimizer", optimizer) == "adamw":
+        names = ["m", "v"]
+    for state, values in moments.items():
+        if values and state not in names:
+            raise ValueError(f"{state} is given, but the options are of an "
+                             "optimizer without it: give them --optimizer or "
+                             "--momentum")
+        for name, tensor in (values or {}).items():
+            if name not in param:
+                raise ValueError(f"{state} has {name}, which param lacks")
+            if tensor.shape != param[name].shape:
+                raise ValueError(
+                    f"{name} of {state} is of shape {tuple(tensor.shape)}, "
+                    f"and should be of {tuple(param[name].shape)}")
+    return {name: moments[name] or {} for name in names}
 
 
 def check_finite(state, name, values):
@@ -189,26 +244,26 @@ def check_finite(state, name, values):
 def save(folder, param, heads=None, m=None, v=None, step=0, updates=None,
          options=()):
     """So that ddp-train --checkpoint FOLDER --resume goes on from it. Of a GPT
-    the number of heads must be said; without AdamW's m and v, these are 0. As
-    load() returns them, options may say more: what they do not is given to
-    ddp-train anew. ValueError: ddp-train could not resume from it."""
+    the number of heads must be said; where m and v of the optimizer are not
+    given, or not of a parameter, they are 0. As load() returns them, options
+    may say more: what they do not is given to ddp-train anew. ValueError:
+    ddp-train could not resume from it."""
+    step = operator.index(step)
+    updates = operator.index(step if updates is None else updates)
+    if not 0 <= step <= STEP_MAX or updates < 0:
+        raise ValueError(f"step={step} with updates={updates} is not from 0 "
+                         f"to {STEP_MAX}")
     options = dict(options)
-    if "wte.weight" in param:
-        (vocab, width), layers = param["wte.weight"].shape, {
-            name.split(".")[1] for name in param if name.startswith("h.")}
-        heads = int(options.get("--heads", heads or 0))
-        if heads < 1:
-            raise ValueError("a GPT is saved without its number of heads: "
-                             "add heads=N")
-        param = order_gpt(param, heads)
-        options = {"--model": "gpt", "--layers": len(layers), "--heads": heads,
-                   "--width": width, "--vocab": vocab,
-                   "--context": len(param["wpe.weight"]), **options}
-    lines = [f"step {step}", f"updates {step if updates is None else updates}"]
+    if heads or param.keys() != TOY.keys():
+        size = measure_gpt(param, int(heads or options.get("--heads", 0)))
+        param = order_gpt(param, size)
+        options.update(size, **{"--model": "gpt"})
+    else:
+        param = order(param, TOY, "the toy")
+        options["--model"] = "toy"
+    lines = [f"step {step}", f"updates {updates}"]
     lines += [f"option {name} {value}" for name, value in options.items()]
-    every = {"param": param, "m": m, "v": v}
-    every = {name: state or {} for name, state in every.items()
-             if state is not None or "--model" in options}
+    every = {"param": param, **complete({"m": m, "v": v}, param, options)}
     begin, places = 0, []
     for name, tensor in reversed(list(param.items())):
         rows, columns = tensor.shape if tensor.dim() > 1 else (1, len(tensor))

@@ -234,6 +234,10 @@ test_resume_refusals()
 	refuses 'but what was trained on cannot be held out' 2 \
 		'--eval-every is 0 in saved/step-2, not 1; leave it out, or' \
 		"$train" $data --eval-every 1 --steps 3
+	refuses 'a batch that does not divide the global one' 2 "--resume: $(
+		)--batch 5 on 1 rank does not divide the checkpoint's $(
+		)--global-batch 16; leave --batch out" \
+		"$train" $data --batch 5 --steps 3
 	rm -rf saved
 	call timeout 60 "$train" --data "$text" --checkpoint saved --resume \
 		--steps 2 --log log

@@ -488,7 +488,7 @@ test_folders()
 	fi
 	begin_saved
 	unwritten 'the folder is read-only' \
-		'cannot be written: Read-only file system; name a folder' 1 \
+		'cannot be written: Read-only file system; name a folder' 2 \
 		unshare -m sh -c 'mount --bind "$0" "$0" &&
 			mount -o remount,ro,bind "$0" && exec "$@"' \
 		"$scratch/saved"

@@ -28,15 +28,18 @@ test_signals()
 	./preloaded SAVE_SLOW=20 "$train" --model toy --steps 1000000 \
 		--checkpoint "$scratch/saved" --log log >out 2>err </dev/null &
 	run=$!
-	until grep -q '"step":5,' log; do sleep 0.02; done
+	# Late in a second, as whole seconds are not what counts.
+	until grep -q '"step":5,' log && grep -q '^[0-9]*[.][78]' /proc/uptime
+	do
+		sleep 0.02
+	done
 	kill -USR1 "$run"
-	until test -e saved/step-*; do sleep 0.02; done
+	sleep 1.4
 	kill -USR1 "$run"
-	sleep 2
-	kill -USR1 "$run"
-	result $? 'a signal that comes twice at once counts once'
+	sleep 1
+	kill -TERM "$run"
 	wait "$run"
-	equal 'a second signal ends it at once' 138 "$?"
+	equal 'a second signal, but not within two seconds, ends it' 143 "$?"
 	: >log
 	"$train" --steps 1000000 --log log >out 2>err </dev/null &
 	run=$!

@@ -7,6 +7,8 @@ checkpoint_torch.py write DIR FILE    save a new GPT; its held-out loss
 checkpoint_torch.py copy DIR NEW      read, and write the same
 checkpoint_torch.py order DIR NEW     likewise; what it syncs and renames
 checkpoint_torch.py same DIR DIR      whether both have the same values
+checkpoint_torch.py refuse DIR -      try what must not be saved, and say why
+checkpoint_torch.py others DIR -      save DIR.toy, DIR.moved and DIR.sgd
 """
 import os
 import sys
@@ -55,18 +57,40 @@ def refuse(folder, param):
               param["h.0.mlp.c_proj.weight"].T}
     large = {**param, part: param[part].double() + 1e39}
     v = {part: torch.full_like(param[part], float("nan"))}
-    for other, heads, moments in ((param, 0, {}), (param, 3, {}),
-                                  (short, 2, {}),
-                                  ({**param, "lm_head.weight": param[part]},
-                                   2, {}),
-                                  (turned, 2, {}), (large, 2, {}),
-                                  (param, 2, v)):
+    wrapped, prefixed = ({prefix + name: value for name, value in
+                          param.items()}
+                         for prefix in ("module.", "transformer."))
+    rest = {name: value for name, value in param.items()
+            if name != "wte.weight"}
+    sgd = {"--optimizer": "sgd"}
+    for other, heads, more in (
+            (param, 0, {}), (param, 3, {}), (short, 2, {}),
+            ({**param, "lm_head.weight": param[part]}, 2, {}),
+            (turned, 2, {}), (large, 2, {}), (param, 2, {"v": v}),
+            (wrapped, 2, {}), (prefixed, None, {}), (rest, 2, {}), ({}, 2, {}),
+            ({}, None, {}), ({**param, "wte.weight": param[part]}, 2, {}),
+            ({**param, "wpe.weight": param["wpe.weight"][:0]}, 2, {}),
+            (param, 2, {"m": {"ln_f.bios": param["ln_f.bias"]}}),
+            (param, 2, {"m": {"ln_f.bias": torch.zeros(3)}}),
+            (param, 2, {"v": v, "options": sgd}),
+            (param, 2, {"step": -1}), (param, 2, {"updates": -1})):
         try:
-            ddp_checkpoint.save(folder, other, heads=heads, v=moments)
+            ddp_checkpoint.save(folder, other, heads=heads, **more)
         except ValueError as error:
             print(error)
     assert not os.path.exists(folder)
     ddp_checkpoint.save(folder, dict(sorted(param.items())), heads=2)
+
+
+def save_others(folder, param):
+    """What is no GPT of AdamW."""
+    toy = torch.nn.Sequential(torch.nn.Linear(10, 10), torch.nn.ReLU(),
+                              torch.nn.Linear(10, 5)).state_dict()
+    moved = {"--optimizer": "sgd", "--momentum": "0.9"}
+    ddp_checkpoint.save(folder + ".toy", dict(sorted(toy.items())))
+    ddp_checkpoint.save(folder + ".moved", toy, v=toy, options=moved)
+    ddp_checkpoint.save(folder + ".sgd", param, options={
+        "--optimizer": "sgd", "--layers": "9", "--heads": "2"})
 
 
 def is_same(*saved):
@@ -93,6 +117,8 @@ def main(what, folder, other):
         return not is_same(*map(ddp_checkpoint.load, (folder, other)))
     elif what == "refuse":
         refuse(folder, net.state_dict())
+    elif what == "others":
+        save_others(folder, net.state_dict())
     else:
         if what == "order":
             trace(os.getcwd())

@@ -116,12 +116,31 @@ test_checkpoint_torch()
 	h.0.mlp.c_proj.weight is of shape (256, 64), and should be of (64, 256)
 	h.1.mlp.c_fc.bias of param has a value that is not a finite number in fp32
 	h.1.mlp.c_fc.bias of v has a value that is not a finite number in fp32
+	param has module.wte.weight, which is wte.weight in ddp-train: take 'module.' off the names
+	param has transformer.wte.weight, which is wte.weight in ddp-train: take 'transformer.' off the names
+	param lacks wte.weight, which a GPT of ddp-train has
+	param lacks wte.weight, which a GPT of ddp-train has
+	param lacks wte.weight, which a GPT of ddp-train has
+	wte.weight and wpe.weight should have two dimensions, and are of shapes [(256,), (64, 64)]
+	--context of 0 is not 1 to 65536, as ddp-train can have it
+	m has ln_f.bios, which param lacks
+	ln_f.bias of m is of shape (3,), and should be of (64,)
+	v is given, but the options are of an optimizer without it: give them --optimizer or --momentum
+	step=-1 with updates=-1 is not from 0 to 1000000000
+	step=0 with updates=-1 is not from 0 to 1000000000
 	END
 	test "$status" = 0 && diff wanted out >why
 	result $? 'PyTorch is told of what ddp-train could not resume from'
 	call timeout 60 "$train" --data "$text" --steps 1 --checkpoint unfit \
 		--resume
 	equal 'tensors in another order are saved in the right one' 0 "$status"
+	in_torch others other -
+	for folder in other.toy other.moved "other.sgd --data $text"; do
+		# shellcheck disable=SC2086 # several arguments
+		call timeout 60 "$train" --steps 1 --resume --checkpoint $folder
+		test "$status" -eq 0 && grep -q '^resumed from other.*0$' out
+		result $? "ddp-train goes on from ${folder%% *}"
+	done
 	in_torch read saved/step-10 "$text"
 	cp out many.losses
 	in_torch read copy/step-10 "$text"
@@ -136,6 +155,12 @@ test_checkpoint_torch()
 	test "$status" -ne 0 && grep -q "/manifest is of version 1, and this $(
 		)ddp_checkpoint reads version 2$" err
 	result $? 'PyTorch is told of another version'
+	cp -r saved crc.saved
+	sed -i '$s/ .*/ zz/' crc.saved/step-20/manifest
+	in_torch read crc.saved "$text"
+	test "$status" -ne 0 && grep -q ": crc.saved/step-20/manifest has $(
+		)another checksum than it says$" err
+	result $? 'PyTorch is told of a checksum that is none'
 	printf x | dd of="$(find saved/step-20 -name 'shard-*')" bs=1 \
 		seek=100 conv=notrunc 2>/dev/null
 	in_torch read saved "$text"

@@ -119,6 +119,14 @@ test_resume_types()
 	# There gradients are fp32 in any case.
 	echo '--dtype is bf16, was fp32' >wanted
 	retyped fp32 bf16 --deterministic --global-batch 8
+	rm -rf saved
+	call timeout 60 "$train" --data "$text" --dtype fp16 --steps 2 \
+		--checkpoint saved
+	refuses '16-bit gradients of a checkpoint' 2 "--resume: $(
+		)--deterministic does not go with the checkpoint's --grad-dtype $(
+		)fp16; leave it out, or train anew into another --checkpoint" \
+		"$train" --data "$text" --checkpoint saved --resume \
+		--deterministic --steps 4
 	test_recalled_types
 }
 

@@ -77,8 +77,8 @@ test_device()
 	done <<-END
 	1|there is no GPU (no CUDA-capable device is detected); ask for one|FAKE_GPUS=0|driver|--device cuda
 	1|libcuda.so.1 has no cuInit: it is not that of a CUDA driver|A=|other|--device cuda
-	1|/slurm-ddp/ddp_cuda.so: No such file or directory; install|A=|driver|
-	1|for it, /none/ddp_cuda.so: No such file or directory; install|DDP_MODULE_DIR=/none|driver|--device cuda
+	2|/slurm-ddp/ddp_cuda.so: No such file or directory; install|A=|driver|
+	2|for it, /none/ddp_cuda.so: No such file or directory; install|DDP_MODULE_DIR=/none|driver|--device cuda
 	1|cannot be loaded: $fakes/broken/ddp_cuda.so: |DDP_MODULE_DIR=$fakes/broken|driver|
 	1|$fakes/without/ddp_cuda.so is no module of ddp-train: it has no ddp_device_table|DDP_MODULE_DIR=$fakes/without|driver|
 	1|the part '$fakes/old/ddp_cuda.so' was built for version 4 of|DDP_MODULE_DIR=$fakes/old|driver|

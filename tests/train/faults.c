@@ -5,6 +5,8 @@
  *
  * norm, skip, scale: the update has another norm; is skipped; has another loss
  * scale.
+ * row: the update is skipped, and of the first and the third such step the loss
+ * is no number, so that the second is an overflow.
  * loss: the device fails in a loss alone, which is an evaluation's.
  * logits: it fails in a product, which is a sample's after the last step.
  * order: no fault, but a line with the order in which the host deals with the
@@ -64,7 +66,7 @@ static void take_step(struct device *device, const struct op_step *op)
 	device_cpu.step(device, op);
 	if (is_now("norm"))
 		op->state->norm = nextafter(op->state->norm, 0);
-	if (is_now("skip"))
+	if (is_now("skip") || is_now("row"))
 		op->state->skip = 1;
 	if (is_now("scale"))
 		op->state->loss_scale *= 2;
@@ -72,8 +74,12 @@ static void take_step(struct device *device, const struct op_step *op)
 
 static void classify(struct device *device, const struct op_classifier *op)
 {
+	int step = steps + 1;
+
 	failed |= !op->dx && is_now("loss");
 	device_cpu.classifier(device, op);
+	if (mine && strcmp(fault, "row") == 0 && (step == at || step == at + 2))
+		*op->loss = NAN;
 }
 
 static void multiply(struct device *device, const struct op_matmul *op)

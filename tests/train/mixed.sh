@@ -195,8 +195,13 @@ test_curves()
 # With a fault on one rank, as faults.c has it, all ranks end by one sentence.
 test_faults()
 {
-	needs_worlds 'faults of one rank' || return 0
 	program faults
+	ranks 1 "$program" row 0 2 --data "$text" --dtype fp16 --batch 1 \
+		--steps 9 --max-bad-steps 2
+	equal 'an overflow neither adds to a row of bad steps nor ends it' \
+		"0 the loss is no longer a number at step 4, first on rank 0" \
+		"$status $(sed -n 's/^rank 0: \(.*\) on .*/\1/p' out)"
+	needs_worlds 'faults of one rank' || return 0
 	host=$(uname -n)
 	while IFS='|' read -r fault wanted; do
 		# shellcheck disable=SC2086 # several arguments in one field

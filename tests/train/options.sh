@@ -184,6 +184,7 @@ test_options_together()
 	use --global-batch 16|--batch 16 --global-batch 23
 	use --global-batch 32|--batch 16 --global-batch 24
 	use --global-batch 16|--batch 16 --global-batch 1
+	is not a multiple of --batch 16 times 1 rank; use|--batch 16 --global-batch 1
 	use --global-batch 16|--deterministic --global-batch 20
 	use --global-batch 32|--deterministic --global-batch 25
 	use --global-batch 12|--deterministic --granule 3 --global-batch 10

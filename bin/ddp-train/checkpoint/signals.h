@@ -9,10 +9,10 @@ struct ddp_error;
 
 /*
  * From now on the first of these signals is only noted, and a second one ends
- * the process at once, with exit code 128 + its number. What comes within a
- * second is the first one still: Slurm and srun may each send it. Call it
- * before other threads begin, as they must not get these signals; a later call
- * does nothing. Returns 0, or -1 with error set.
+ * the process at once, with exit code 128 + its number. What comes within two
+ * seconds is the first one still: Slurm, srun and the script of a batch job may
+ * each send it. Call it before other threads begin, as they must not get these
+ * signals; a later call does nothing. Returns 0, or -1 with error set.
  */
 int signals_catch(struct ddp_error *error);
 
