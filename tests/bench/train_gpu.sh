@@ -145,7 +145,7 @@ gpu_theirs()
 	rm -f run.log
 	# shellcheck disable=SC2086 # nothing, or a word
 	watched "$gpu_python" "$here/train_gpu_peer.py" "$2" tokens $gpu_steps \
-		"$3" bf16 run.log $4
+		"$3" bf16 run.log ${4-}
 	gpu_row "$1" "$3" "$(sed -n 's/^memory \([0-9.]*\) .*/\1/p' out)" 0
 }
 
