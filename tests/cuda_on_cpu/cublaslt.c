@@ -7,6 +7,7 @@
  *
  *   EMU_EPILOGUES=no   the heuristic offers no epilogue
  *   EMU_EPILOGUES=idle it does, but with one the GPU is filled by a quarter
+ *   EMU_REFUSED_K=N    nor any product whose sums have N terms
  *   EMU_PRODUCTS=1     at the end, how many products had which epilogue
  */
 #include <stdio.h>
@@ -221,13 +222,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
 	const struct lt_preference *preference = (void *)p;
 	struct algorithm algorithm = { .magic = ALGORITHM };
 	const char *epilogues = getenv("EMU_EPILOGUES");
+	const char *refused = getenv("EMU_REFUSED_K");
 
 	*found = 0;
 	if (!handle || want < 1)
 		return INVALID;
 	if (check(&product) || (epilogues && strcmp(epilogues, "no") == 0 &&
 				product.desc.epilogue !=
-				CUBLASLT_EPILOGUE_DEFAULT))
+				CUBLASLT_EPILOGUE_DEFAULT) ||
+	    (refused && lt_k(&product) == strtoul(refused, NULL, 10)))
 		return UNSUPPORTED;
 	algorithm.problem = identify(&product);
 	algorithm.workspace = preference->workspace >= WORKSPACE ? WORKSPACE :
