@@ -19,6 +19,12 @@ gpu_count()
 	fi
 }
 
+# gpu_made FILE...: made, unless DDP_PREBUILT says that they are
+gpu_made()
+{
+	test -n "${DDP_PREBUILT-}" || make -s -C "$build" "$@" >&2
+}
+
 # train_gpu_missing: prints why nothing can be measured here, if so
 train_gpu_missing()
 {
@@ -28,8 +34,7 @@ train_gpu_missing()
 		! grep -Eq '^HAVE_(ONEDNN|BLAS) = yes' "$build/config.mak"
 	then
 		echo 'configure found no CUDA, no cuBLASLt or no engine for CPUs'
-	elif ! make -s -C "$build" obj/bin/ddp-train obj/bin/ddp_cuda.so >&2
-	then
+	elif ! gpu_made obj/bin/ddp-train obj/bin/ddp_cuda.so; then
 		echo 'ddp-train could not be built'
 	fi
 }
@@ -262,7 +267,7 @@ gpu_nccl()
 		left_out 'ddp-bench beside NCCL' 'there is no mpirun'
 		return
 	fi
-	make -s -C "$build" obj/bin/ddp-bench obj/tests/bench/nccl_loop >&2 ||
+	gpu_made obj/bin/ddp-bench obj/tests/bench/nccl_loop ||
 		die "cannot build ddp-bench and nccl_loop in $build"
 	cp "$build/obj/tests/bench/nccl_loop" . || exit 1
 	for bytes in 1048576 26214400 268435456; do

@@ -3,9 +3,6 @@
 # shellcheck disable=SC2154 # variables and functions of run and train.sh
 # Beside other software: PyTorch's losses, compute-sanitizer, and speed.
 
-# The Python whose PyTorch is used
-python=${DDP_PYTHON:-python3}
-
 # torch_missing: prints why PyTorch cannot be compared with, if so
 torch_missing()
 {
@@ -56,7 +53,7 @@ find_sanitizer()
 
 gpu_sanitizer()
 {
-	can_train compute-sanitizer || return 0
+	can_operate compute-sanitizer || return 0
 	sanitizer=$(find_sanitizer)
 	if test -z "$sanitizer"; then
 		omit compute-sanitizer 'it is not installed'
@@ -67,7 +64,7 @@ gpu_sanitizer()
 	for tool in memcheck racecheck synccheck initcheck; do
 		call timeout -k 5 1800 "$sanitizer" --tool $tool \
 			--report-api-errors no --error-exitcode 9 "$operators" \
-			"$build/obj/bin/ddp_cuda.so"
+			"$build/$module"
 		mv out sanitizer.out
 		grep -h '^=========' sanitizer.out err | head -n 20 >why
 		: >err
