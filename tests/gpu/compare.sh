@@ -13,12 +13,41 @@ torch_missing()
 	END_OF_PYTHON
 }
 
+# torch_parity: logits, gradients and losses of the whole model, by what holds
+# the CPU's
+torch_parity()
+{
+	builds parity made obj/tests/train/parity
+	test "$built" = yes || return 0
+	while read -r type shape; do
+		call env OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 \
+			timeout -k 5 600 "$python" \
+			"$top/tests/train/parity.py" --module "$build/$module" \
+			--type "$type" "$build/obj/tests/train/parity" "$shape"
+		grep ' differs: ' out >why
+		mv out parity.out
+		test "$status" -eq 0 && test ! -s why &&
+			grep -q "^$shape same: losses by sgd " parity.out
+		result $? "PyTorch's gradients in fp64: $shape in $type"
+	done <<-END
+	fp32 tiny
+	fp32 odd
+	bf16 tiny
+	fp16 tiny
+	END
+}
+
 # Both begin with the same parameters and have the same samples. PyTorch does
 # not use TF32 unless it is told to; in 16 bits it computes by autocast, which
 # is as far from fp32 as we are.
 gpu_torch()
 {
-	can_train 'losses beside PyTorch' || return 0
+	can_train 'beside PyTorch' || return 0
+	if ! has_torch; then
+		omit 'beside PyTorch' "no numpy and torch for $python"
+		return
+	fi
+	torch_parity
 	torch_why=$(torch_missing)
 	if test -n "$torch_why"; then
 		omit 'losses beside PyTorch' "$torch_why"

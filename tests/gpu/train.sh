@@ -304,12 +304,72 @@ rank_larger()
 	done
 }
 
+# TF32 keeps fp16's digits of what is multiplied, and stochastic rounding those
+# of bf16 of each parameter.
+rank_rounding()
+{
+	# shellcheck disable=SC2086 # several arguments
+	train gpu $tiny --device cuda
+	# shellcheck disable=SC2086
+	train tf32 $tiny --device cuda --tf32 on
+	trained 20 '^computing on .*, fp32 products by TF32$'
+	result $? 'one rank by TF32'
+	close gpu tf32 20 $apart_fp16
+	result $? "and its losses are near: apart by $worst"
+	# shellcheck disable=SC2086
+	set -- $tiny --dtype bf16 --rounding stochastic
+	train cpu "$@" --device cpu
+	train gpu "$@" --device cuda
+	trained 20 '^backend self, device cuda ('
+	result $? 'one rank with stochastic rounding'
+	close cpu gpu 20 $apart_bf16
+	result $? "and its losses are the CPU's: apart by $worst"
+	train again "$@" --device cuda
+	same gpu again
+	result $? 'and again: the same bits'
+}
+
+# pairs: a token file of our sources: pairs of bytes are tokens below 32768
+pairs()
+{
+	LC_ALL=C tr -d '\200-\377' <text >pairs.text
+	pairs=$(($(wc -c <pairs.text) / 2))
+	printf '\210\330\064\001\001\000\000\000'
+	for shift in 0 8 16 24; do
+		# shellcheck disable=SC2059 # an octal number
+		printf "\\$(printf %03o $((pairs >> shift & 255)))"
+	done
+	head -c 1012 /dev/zero
+	head -c $((pairs * 2)) pairs.text
+}
+
+# GPT-2's vocabulary, an odd number, and its context: 4096 rows of
+# logits, which are two blocks of the classifier
+rank_wide()
+{
+	pairs >tokens
+	for type in $types; do
+		eval "most=\$apart_$type"
+		set -- --tokens tokens --vocab 50257 --context 1024 --layers 2 \
+			--heads 2 --width 128 --batch 4 --steps 3 --warmup 0 \
+			--dtype "$type"
+		train cpu "$@" --device cpu
+		train gpu "$@" --device cuda
+		trained 3 '^backend self, device cuda ('
+		result $? "a vocabulary of 50257 and a context of 1024 in $type"
+		close cpu gpu 3 "$most"
+		result $? "and its losses are the CPU's: apart by $worst"
+	done
+}
+
 gpu_rank()
 {
 	can_train 'one rank' || return 0
 	for type in $types; do
 		rank_type "$type"
 	done
+	rank_rounding
+	rank_wide
 	rank_resume
 	rank_larger
 }
