@@ -23,7 +23,7 @@
 
 enum { WORKSPACE = 64 << 10, ALGORITHM = 0x616c676f };
 
-/* What the opaque algorithm holds: for which problem it is, and how it splits. */
+/* What the opaque algorithm holds: which problem it is for, how it splits. */
 struct algorithm {
 	uint32_t magic, alignment[4], workspace, scheme;
 	uint64_t problem;
