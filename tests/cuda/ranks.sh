@@ -234,18 +234,20 @@ ranks_gpus()
 {
 	with_rank 2 EMU_LOST=300 "$four" --context 32 --batch 1 --steps 100000
 	equal 'a GPU that is lost ends all ranks, and is named' "1 1 $(
-		)ddp-train: GPU 0 (Emulated GPU) of n2 failed" "$status $(
+		)ddp-train: rank 2 on n2: GPU 0 (Emulated GPU) of n2 failed" "$status $(
 		grep -c '^ddp-train: .*GPU' err) $(
 		sed -n 's/^\(ddp-train: .*n2 failed\) in .*/\1/p' err)"
 	with_rank 1 EMU_BYTES=1000000 "$four" --context 32 --batch 1 --steps 9
 	equal 'so does one without memory' "1 1" "$status $(
 		grep -c '^ddp-train: .*MiB of memory free' err)"
-	set -- "$two" --context 32 --batch 1 --steps 2
+	set -- "$two" --context 32 --global-batch 4 --steps 2
 	with_rank 1 FAKE_CUDA_NAME=Other "$@"
 	equal 'two models of GPU train' 0 "$status"
 	with_rank 1 FAKE_CUDA_NAME=Other "$@" --deterministic
-	equal 'but not with --deterministic' '1 1' "$status $(
-		grep -c '^ddp-train: .*--deterministic on a GPU' err)"
+	equal 'but not with --deterministic' "1 rank 1 on n2 has $(
+		)--deterministic on a GPU Other, but rank 0 has $(
+		)--deterministic on a GPU Fake" "$status $(
+		sed -n 's/^ddp-train: \(.*\); start every rank .*/\1/p' err)"
 }
 
 test_ranks()
