@@ -48,11 +48,32 @@ gpu_emulated()
 		"0, 5 passed, 0 failed, 1 skipped" "$status, $(tail -n 1 out)"
 	equal 'ddp-train is left out' 'ok 6 - one rank # SKIP configure found'`
 		`' no libgcrypt, or no oneDNN and no BLAS' "$(grep SKIP out)"
+	gpu_libraries
 	rm other/obj/tests/train/operators
 	gpu_run operators
 	equal 'what is missing is not made' "1, $PWD/other has no $(
 		)obj/tests/train/operators: run 'make gpu-tests' where it $(
 		)was built" "$status, $(sed -n 's/^# why: //p' out)"
+}
+
+# A module whose cuBLASLt is in no folder where the loader looks, and then in
+# the one where configure has found the toolkit
+gpu_libraries()
+{
+	mkdir toolkit
+	ranks_library toolkit/libcublasLt.so.99 \
+		-Wl,-soname,libcublasLt.so.99 "$top/tests/fakes/fake_cuda.c"
+	ranks_library other/obj/bin/ddp_cuda.so -Wl,--no-as-needed \
+		toolkit/libcublasLt.so.99 "$top/tests/fakes/fake_cuda.c"
+	gpu_run operators
+	equal 'where its cuBLASLt is not found, it says what to set' \
+		"1, ddp_cuda.so needs libcublasLt.so.99, in no folder where $(
+		)the loader looks: export LD_LIBRARY_PATH=FOLDER, that with $(
+		)CUDA's libraries" "$status, $(sed -n 's/^# why: //p' out)"
+	echo "CUDA_LIBS = -L$PWD/toolkit -lcudart" >>other/config.mak
+	gpu_run operators
+	equal "and takes that of the toolkit" \
+		"ok 1 - ddp-train's module: prebuilt" "$(grep '^ok 1 ' out)"
 }
 
 test_gpu()
