@@ -104,8 +104,15 @@ obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TRAIN_LIB)
 obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
 		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TRAIN_LIB)
 	$(call quiet,LD) $(link) $(TRAIN_LIBS) $(LIBS)
-obj/tests/train/operators: $(patsubst $(srcdir)/%.c,obj/%.o, \
-	$(wildcard $(srcdir)/tests/train/operators_*.c))
+# The operators need little of the trainer, and for a module no CPU's.
+OPERATORS := $(patsubst $(srcdir)/%.c,obj/%.o, \
+	$(sort $(wildcard $(srcdir)/tests/train/operators*.c))) \
+	$(filter %/fold.o %/half.o %/order.o,$(TRAIN_PARTS))
+ifneq ($(HAVE_PRODUCTS),)
+OPERATORS += $(filter obj/bin/train/cpu/%,$(TRAIN_PARTS))
+endif
+obj/tests/train/operators: $(OPERATORS) obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) $(MATMUL_LIBS) -lm -ldl -pthread $(LIBS)
 obj/tests/train/parity: obj/tests/train/parity_test.o
 obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
 		obj/tests/bench/%: obj/tests/bench/%.o $(TRAIN_PARTS) \
@@ -124,6 +131,29 @@ obj/host_module/%.o: $(srcdir)/%.c config.mak
 obj/tests/train/host/ddp_cuda.so: $(HOST_MODULE) obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) -shared -Wl,-Bsymbolic $(MATMUL_LIBS) -lm \
 		-pthread $(LIBS)
+
+# Programs of tests/gpu, which find libddp also where the build directory is
+# moved to; and all that tests/gpu/run needs on a machine that builds nothing.
+obj/tests/gpu/%.o obj/contrib/examples/%.o: PART_CFLAGS = -std=gnu11 \
+	$(CUDA_CFLAGS:-I%=-isystem %) $(NCCL_CFLAGS)
+obj/tests/gpu/ranks: obj/tests/gpu/ranks.o
+obj/tests/gpu/hello_allreduce: obj/contrib/examples/hello_allreduce.o
+obj/tests/gpu/ranks obj/tests/gpu/hello_allreduce: obj/lib/libddp.so
+	$(call quiet,LD) $(link) -Lobj/lib -lddp \
+		-Wl,-rpath,'$$ORIGIN/../../lib' $(NCCL_LIBS) $(CUDA_LIBS) \
+		$(LIBS)
+obj/tests/gpu/versions: obj/tests/gpu/versions.o
+	$(call quiet,LD) $(link) $(NCCL_LIBS) $(CUDA_LIBS) $(CUBLASLT_LIBS) \
+		$(LIBS)
+GPU_TESTS := obj/bin/ddp_cuda.so obj/tests/train/operators
+GPU_TESTS += $(if $(filter obj/bin/ddp-train,$(ALL)),obj/bin/ddp-train \
+	obj/tests/train/parity)
+ifeq ($(HAVE_PMIX)$(HAVE_NCCL),yesyes)
+GPU_TESTS += obj/tests/gpu/ranks obj/tests/gpu/hello_allreduce \
+	obj/tests/gpu/versions obj/bin/ddp-bench obj/tests/bench/nccl_loop
+endif
+.PHONY: gpu-tests
+gpu-tests: $(GPU_TESTS)
 
 # The CUDA device over an emulated CUDA, for tests/cuda/run: fast, and checked,
 # in which kernels tell the emulator of each access.

@@ -19,6 +19,12 @@ gpu_count()
 	fi
 }
 
+# gpu_made FILE...: made, unless DDP_PREBUILT says that they are
+gpu_made()
+{
+	test -n "${DDP_PREBUILT-}" || make -s -C "$build" "$@" >&2
+}
+
 # train_gpu_missing: prints why nothing can be measured here, if so
 train_gpu_missing()
 {
@@ -28,8 +34,7 @@ train_gpu_missing()
 		! grep -Eq '^HAVE_(ONEDNN|BLAS) = yes' "$build/config.mak"
 	then
 		echo 'configure found no CUDA, no cuBLASLt or no engine for CPUs'
-	elif ! make -s -C "$build" obj/bin/ddp-train obj/bin/ddp_cuda.so >&2
-	then
+	elif ! gpu_made obj/bin/ddp-train obj/bin/ddp_cuda.so; then
 		echo 'ddp-train could not be built'
 	fi
 }
@@ -145,7 +150,7 @@ gpu_theirs()
 	rm -f run.log
 	# shellcheck disable=SC2086 # nothing, or a word
 	watched "$gpu_python" "$here/train_gpu_peer.py" "$2" tokens $gpu_steps \
-		"$3" bf16 run.log $4
+		"$3" bf16 run.log ${4-}
 	gpu_row "$1" "$3" "$(sed -n 's/^memory \([0-9.]*\) .*/\1/p' out)" 0
 }
 
@@ -251,18 +256,62 @@ nccl_alone()
 	nccl_by "alone_$1" "$PWD/nccl_loop" "$PWD/nccl.id" "$1" $gpu_calls
 }
 
-# Both call NCCL in the same way, so a ratio is what ddp-bench adds.
-gpu_nccl()
+# gpu_several NAME: whether ranks can be started on a GPU each
+gpu_several()
 {
 	gpus=$(gpu_count)
 	if test "$gpus" -lt 2; then
-		left_out 'ddp-bench beside NCCL' 'it needs two GPUs'
-		return
+		left_out "$1" 'it needs two GPUs'
 	elif ! command -v mpirun >/dev/null; then
-		left_out 'ddp-bench beside NCCL' 'there is no mpirun'
-		return
+		left_out "$1" 'there is no mpirun'
+	elif ! grep -q '^HAVE_PMIX = yes' "$build/config.mak"; then
+		left_out "$1" 'configure found no PMIx'
+	else
+		return 0
 	fi
-	make -s -C "$build" obj/bin/ddp-bench obj/tests/bench/nccl_loop >&2 ||
+	return 1
+}
+
+# gpu_exposed PRESET MIB: two ranks of ddp-train on a GPU each, and how much of
+# a step they only communicate, the median without the first three steps
+gpu_exposed()
+{
+	gpu_several "$1 on two GPUs" || return 0
+	batch=$(gpu_batch "$1" "$2")
+	test "$batch" -gt 0 || return 0
+	rm -f run.log
+	# shellcheck disable=SC2016 # for the ranks' shell
+	timeout -k 5 900 mpirun -n 2 sh -c '
+		LOCAL_RANK=$OMPI_COMM_WORLD_LOCAL_RANK exec "$@"' sh \
+		env DDP_MODULE_DIR="$build/obj/bin" "$build/obj/bin/ddp-train" \
+		--device cuda --preset "$1" --vocab $gpu_vocab \
+		--tokens "$PWD/tokens" --dtype bf16 --batch "$batch" \
+		--steps $gpu_steps --log "$PWD/run.log" >out 2>err </dev/null ||
+		die "$1 on two GPUs has failed: $(tail -n 5 out err)"
+	awk -v tokens="$((2 * batch * gpu_context))" -v preset="$1" \
+		"$quantiles"'
+	function field(name, text) {
+		text = $0
+		return sub(".*\"" name "\":", "", text) ? text + 0 : 0
+	}
+	{ step = field("seconds") - last; last = field("seconds") }
+	NR > 3 { took[NR - 3] = step; share[NR - 3] = field("exposed") / step }
+	END {
+		n = NR - 3
+		if (n < 1)
+			exit 1
+		sort(took, n); sort(share, n)
+		printf "  %s on two GPUs: %.6g tokens/s, exposed %.1f %% of a " \
+			"step; the goal: at most 10 %%\n", preset,
+			tokens / at(took, n, 0.5), 100 * at(share, n, 0.5)
+	}' run.log || die "no steps: $(cat run.log)"
+}
+
+# Both call NCCL in the same way, so a ratio is what ddp-bench adds.
+gpu_nccl()
+{
+	gpu_several 'ddp-bench beside NCCL' || return 0
+	gpu_made obj/bin/ddp-bench obj/tests/bench/nccl_loop ||
 		die "cannot build ddp-bench and nccl_loop in $build"
 	cp "$build/obj/tests/bench/nccl_loop" . || exit 1
 	for bytes in 1048576 26214400 268435456; do
@@ -293,6 +342,7 @@ train_gpu()
 		cat err)"
 	for preset in 124M 774M; do
 		gpu_preset $preset "$gpu_memory"
+		gpu_exposed $preset "$gpu_memory"
 	done
 	gpu_nccl
 }

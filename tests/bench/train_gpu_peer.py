@@ -20,9 +20,8 @@ import numpy
 import torch
 from torch import nn
 
-import reference
 import train_peer
-from train_peer import parity
+from train_peer import parity, reference
 
 PRESETS = {  # layers, heads, width, context, vocabulary
     "tiny": (2, 2, 64, 64, 256), "10M": (6, 6, 384, 256, 256),
@@ -107,11 +106,14 @@ def train(preset, data, steps, batch, kind, device, compiled):
 
 def main(preset, data, steps, batch, kind, log, *how):
     device = "cpu" if "cpu" in how else "cuda"
+    if device == "cuda" and not torch.cuda.is_available():
+        sys.exit(f"no GPU: PyTorch {torch.__version__} sees none")
     if kind == "fp32" and device == "cuda":
-        # Its other kernels may use TF32.
-        torch.backends.cuda.enable_flash_sdp(False)
-        torch.backends.cuda.enable_mem_efficient_sdp(False)
-        torch.backends.cuda.enable_cudnn_sdp(False)
+        # Its other kernels may use TF32; older versions have fewer of them.
+        for kernel in ("flash", "mem_efficient", "cudnn"):
+            enable = getattr(torch.backends.cuda, f"enable_{kernel}_sdp", None)
+            if enable:
+                enable(False)
     losses, seconds = train(preset, data, int(steps), int(batch), kind, device,
                             "compile" in how)
     with open(log, "w", encoding="ascii") as file:

@@ -22,8 +22,11 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-import parity
-import reference
+# Or beside this, where it was copied to
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "../train"))
+import parity       # noqa: E402
+import reference    # noqa: E402
 
 PRESETS = {  # layers, heads, width, context
     "tiny": (2, 2, 64, 64), "10M": (6, 6, 384, 256)}

@@ -54,6 +54,17 @@ test_epilogues()
 		"$(epilogues EMU_EPILOGUES=no)"
 }
 
+# A product that cuBLASLt does not offer: its cases fail, and no others.
+test_refused()
+{
+	call env EMU_REFUSED_K=63 timeout 300 "$operators" \
+		"$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" matmul step
+	equal 'where a product is not offered, all other cases go on' \
+		"1, 0 others failed, $(grep -c '^ok \|^not ok ' out) of them" \
+		"$status, $(grep '^not ok ' out | grep -vc ', 63 to 300'
+			) others failed, $(sed -n 's/^1\.\.//p' out) of them"
+}
+
 test_operators()
 {
 	if ! test -x "$build/obj/bin/ddp-train"; then
@@ -72,6 +83,7 @@ test_operators()
 	all_operators 'products without epilogues' checked EMU_EPILOGUES=no \
 		-- matmul special
 	test_epilogues
+	test_refused
 	call timeout 20 "$operators" "$build/obj/tests/cuda_on_cpu/fast" none
 	equal 'a theme that there is not' "1 Bail out! there is no theme 'none'" \
 		"$status $(cat out)"

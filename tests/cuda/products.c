@@ -25,6 +25,8 @@ struct product {
 	int64_t aux_ld;
 	size_t bias_off, workspace;
 	bool tf32;
+	bool inexact;			/* sums are rounded */
+	int schemes;			/* of splitting a sum; 0: unset */
 	bool another;			/* the algorithm is of another shape */
 	int bias_type;			/* 0: unset */
 };
@@ -64,7 +66,8 @@ static float get(int which, cudaDataType_t type, size_t i)
 static void fill(const struct product *p)
 {
 	static const size_t values = ROOM / 4;
-	float unit = p->tf32 ? 16.003f : 16;	/* more digits than TF32's */
+	/* more digits than TF32's */
+	float unit = p->tf32 || p->inexact ? 16.003f : 16;
 
 	for (size_t i = 0; i < values; i++) {
 		put(0, p->in, i, (float)((int)(i * 31 % 41) - 20) / unit);
@@ -145,6 +148,10 @@ static cublasStatus_t multiply(const struct product *p)
 	cublasLtMatmulPreferenceSetAttribute(preference,
 		CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &p->workspace,
 		sizeof(p->workspace));
+	if (p->schemes)
+		cublasLtMatmulPreferenceSetAttribute(preference,
+			CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+			&p->schemes, sizeof(p->schemes));
 	status = cublasLtMatmulAlgoGetHeuristic(handle, desc, a, b, d, d,
 		preference, 1, &result, &found);
 	if (status == CUBLAS_STATUS_SUCCESS && p->another)
@@ -304,6 +311,40 @@ static void test_sums(void)
 	}
 }
 
+/* Whether two products in succession have the same bits */
+static bool are_same(const struct product *p)
+{
+	char *first = host[7];
+
+	fill(p);
+	for (int i = 0; i < 2; i++) {
+		expect(multiply(p) == CUBLAS_STATUS_SUCCESS, "a split product");
+		cudaMemcpyAsync(i ? host[3] : first, at(3), ROOM,
+				cudaMemcpyDeviceToHost, stream);
+	}
+	return memcmp(first, host[3], M * N * sizeof(float)) == 0;
+}
+
+/* How sums may be split is what the heuristic was told. */
+static void test_splits(void)
+{
+	struct product p = { .in = CUDA_R_32F, .out = CUDA_R_32F, .alpha = 1,
+		.epilogue = 1, .alignment = 256, .inexact = true };
+	char *once = malloc(ROOM);
+
+	expect(!are_same(&p), "any split: the same bits");
+	p.schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+	expect(are_same(&p), "a split in fp32: other bits");
+	p.in = p.out = CUDA_R_16BF;
+	expect(are_same(&p), "a split in fp32: other bits of bf16");
+	memcpy(once, host[3], ROOM);
+	p.schemes = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+	expect(are_same(&p), "a split in bf16: other bits");
+	expect(memcmp(once, host[3], M * N * 2) != 0, "a split in bf16: as "
+	       "in fp32");
+	free(once);
+}
+
 static void test_refusals(void)
 {
 	const struct product good = { .in = CUDA_R_16BF, .out = CUDA_R_16BF,
@@ -351,6 +392,7 @@ int main(void)
 	cublasLtCreate(&handle);
 	test_types();
 	test_sums();
+	test_splits();
 	test_refusals();
 	cudaStreamSynchronize(stream);
 	return wrong;

@@ -51,15 +51,21 @@ ranks_begin()
 	ranks_install
 }
 
+# ranks_meet: where the next run's ranks find each other
+ranks_meet()
+{
+	rm -rf meet
+	mkdir -m 777 meet
+	: >meet/log
+	chmod 666 meet/log
+}
+
 # on LAYOUT ARGUMENT...: ddp-train on emulated GPUs
 on()
 {
 	on_layout=$1
 	shift
-	rm -rf meet
-	mkdir -m 777 meet
-	: >meet/log
-	chmod 666 meet/log
+	ranks_meet
 	# shellcheck disable=SC2086 # several arguments
 	call login env FAKE_NCCL_DIR="$scratch/meet" EMU_ORDER="$order" \
 		srun --ddp $on_layout env LD_LIBRARY_PATH="$scratch/fakes" \
@@ -198,11 +204,7 @@ ranks_trouble()
 	on "$four" --steps 100000 --context 32 --batch 1 --timeout 4 --log log \
 		--bogus
 	equal 'a bad option is one sentence' 1 "$(grep -c '^ddp-train: ' err)"
-	# shellcheck disable=SC2016 # for the ranks' shell
-	rm -rf meet
-	mkdir -m 777 meet
-	: >meet/log
-	chmod 666 meet/log
+	ranks_meet
 	# shellcheck disable=SC2016,SC2086 # for the ranks' shell; arguments
 	call login env FAKE_NCCL_DIR="$scratch/meet" FAKE_NCCL_VERSION=21805 \
 		srun --ddp $four env LD_LIBRARY_PATH="$scratch/fakes" \
@@ -238,6 +240,43 @@ ranks_mixed()
 	done
 }
 
+# with_rank RANK VARIABLE=VALUE LAYOUT ARGUMENT...: one rank's GPU is another
+with_rank()
+{
+	with_one=$1 with_set=$2 with_layout=$3
+	shift 3
+	ranks_meet
+	# shellcheck disable=SC2016,SC2086 # for the ranks' shell; arguments
+	call login env FAKE_NCCL_DIR="$scratch/meet" timeout -k 5 60 \
+		srun --ddp $with_layout env LD_LIBRARY_PATH="$scratch/fakes" \
+		DDP_MODULE_DIR="$scratch/module" sh -c '
+		test "$SLURM_PROCID" != "$0" || export "$1"
+		shift; exec "$@"' "$with_one" "$with_set" "$train" \
+		--data $text "$@"
+}
+
+# A GPU that fails ends all ranks, by one sentence with its name. Another model
+# may train, but not to the same bits.
+ranks_gpus()
+{
+	with_rank 2 EMU_LOST=300 "$four" --context 32 --batch 1 --steps 100000
+	equal 'a GPU that is lost ends all ranks, and is named' "1 1 $(
+		)ddp-train: rank 2 on n2: GPU 0 (Emulated GPU) of n2 failed" "$status $(
+		grep -c '^ddp-train: .*GPU' err) $(
+		sed -n 's/^\(ddp-train: .*n2 failed\) in .*/\1/p' err)"
+	with_rank 1 EMU_BYTES=1000000 "$four" --context 32 --batch 1 --steps 9
+	equal 'so does one without memory' "1 1" "$status $(
+		grep -c '^ddp-train: .*MiB of memory free' err)"
+	set -- "$two" --context 32 --global-batch 4 --steps 2
+	with_rank 1 FAKE_CUDA_NAME=Other "$@"
+	equal 'two models of GPU train' 0 "$status"
+	with_rank 1 FAKE_CUDA_NAME=Other "$@" --deterministic
+	equal 'but not with --deterministic' "1 rank 1 on n2 has $(
+		)--deterministic on a GPU Other, but rank 0 has $(
+		)--deterministic on a GPU Fake" "$status $(
+		sed -n 's/^ddp-train: \(.*\); start every rank .*/\1/p' err)"
+}
+
 test_ranks()
 {
 	ranks_begin || return 0
@@ -248,4 +287,5 @@ test_ranks()
 	ranks_resume
 	ranks_trouble
 	ranks_mixed
+	ranks_gpus
 }

@@ -74,6 +74,26 @@ static_instructions="
 	sum_rows_kernel,wide: LDG.E.128
 "
 
+# The rows of the tables in cuda/README.md: their kernels, a block's threads and
+# the KB of shared memory that it asks for at a width of 768. Attention's are in
+# the table itself.
+static_rows='
+	norm, with residual|norm_kernel|256|12
+	norm, without|norm_kernel|256|12
+	norm, backward|norm_backward_kernel|480|1
+	embedding|embed_kernel|256|0
+	its backward|embed_positions_kernel embed_tokens_kernel|256|0
+	AdamW|adamw_kernel|256|0
+	SGD with momentum|sgd_kernel|256|0
+	sums of squares|sum_squares_kernel|256|0
+	add, cast|add_kernel cast_kernel|256|0
+	fold of n parts|fold_kernel|128|0
+	forward|attention_kernel|128
+	dk and dv|dkv_kernel|128
+	dq|dq_kernel|128
+	terms of queries|terms_kernel|128
+'
+
 # For awk: find_kernel() takes _Z16attention_kernelI6__halfLi64EEv12op_attention
 # apart, into kernel, type and number (the last one among its parameters).
 # shellcheck disable=SC2016
@@ -179,6 +199,97 @@ static_exceed()
 	END { if (!seen) print "no kernel for sm_" arch }'
 }
 
+# static_occupancy: where the tables of cuda/README.md do not say what ptxas
+# does, or other blocks than fit a multiprocessor of an A100 and of an H100. It
+# computes as cuda_occupancy.h of the toolkit does: a warp has its registers by
+# 256, of 16,384 in its quarter; a block has its shared memory and 1 KB.
+static_occupancy()
+{
+	{ echo "$static_rows"; static_registers
+	  cat "$top/bin/ddp-train/cuda/README.md"; } | awk '
+	function trim(text) {
+		gsub(/^[ \t]+|[ \t]+$/, "", text)
+		return text
+	}
+	function least(a, b) { return a < b ? a : b }
+	function blocks(registers, threads, kb,   warps, fit) {
+		warps = threads / 32
+		registers = int((registers + 7) / 8) * 256
+		fit = int(4 * int(16384 / registers) / warps)
+		fit = least(fit, least(32, int(64 / warps)))
+		return least(fit, int(164 / (kb + 1)))
+	}
+	function complain(text) { print name ": " text }
+	function has(registers,   i, n, each) {
+		n = split(kernels[name], each, " ")
+		for (i = 1; i <= n; i++)
+			if ((each[i], registers) in had)
+				return 1
+		return 0
+	}
+	function check_memory(   i, n, each, worst) {
+		n = split($4, each, ",")
+		for (i = 1; i <= n; i++) {
+			if (!has(each[i] + 0))
+				complain(each[i] + 0 " registers has none")
+			if (each[i] + 0 > worst)
+				worst = each[i] + 0
+		}
+		n = blocks(worst, threads[name], shared[name])
+		n *= threads[name] / 32
+		if (n != $5 + 0)
+			complain(n " warps, not " $5 + 0)
+	}
+	function check_attention(   i, n, each, kb, fit, sizes, most) {
+		split("16 32 64 128", sizes, " ")
+		n = split($4, each, ",")
+		split($5, kb, ",")
+		split($6, fit, ",")
+		for (i = 1; i <= n; i++) {
+			most = top[kernels[name], n > 1 ? sizes[i] : ""]
+			if (each[i] + 0 != most)
+				complain(most " registers, not " each[i] + 0)
+			most = blocks(each[i], threads[name], kb[i])
+			if (most != fit[i] + 0)
+				complain(most " blocks, not " fit[i] + 0)
+		}
+	}
+	BEGIN { FS = "|" }
+	/^\t/ {
+		name = trim($1)
+		kernels[name] = $2
+		threads[name] = $3
+		shared[name] = $4
+	}
+	/^[a-z_]*_kernel / {
+		split($0, part, " ")
+		if (part[4] > 90)
+			next
+		if (part[2] != "fp16")
+			had[part[1], part[5] + 0] = 1
+		for (i = 0; i < 2; i++)
+			if (part[5] + 0 > top[part[1], i ? part[3] : ""])
+				top[part[1], i ? part[3] : ""] = part[5] + 0
+	}
+	/^\|/ {
+		name = trim($2)
+		if (name == "kernel")
+			table = $6 ~ /blocks/ ? "attention" : $5 ~ /warps/ ? \
+				"memory" : ""
+		else if (table == "" || name ~ /^-*$/)
+			next
+		else if (!(name in kernels))
+			complain("no row of static.sh")
+		else if (table == "memory")
+			check_memory()
+		else
+			check_attention()
+		rows += name in kernels
+	}
+	/^## / { table = "" }
+	END { if (rows != 14) print "14 rows wanted, " rows + 0 " found" }'
+}
+
 # static_lack ARCH: instances without an instruction that they should have, or
 # with one of local memory
 static_lack()
@@ -262,6 +373,8 @@ test_static()
 		static_none "registers on sm_$static_arch" \
 			static_exceed "$static_arch"
 	done
+	static_none 'registers, warps and blocks as cuda/README.md has them' \
+		static_occupancy
 	if ! static_tools; then
 		skip 'instructions' "the toolkit has no cuobjdump and \
 nvdisasm, and PyPI cannot be reached here"

@@ -7,6 +7,7 @@
  *
  *   EMU_EPILOGUES=no   the heuristic offers no epilogue
  *   EMU_EPILOGUES=idle it does, but with one the GPU is filled by a quarter
+ *   EMU_REFUSED_K=N    nor any product whose sums have N terms
  *   EMU_PRODUCTS=1     at the end, how many products had which epilogue
  */
 #include <stdio.h>
@@ -22,9 +23,9 @@
 
 enum { WORKSPACE = 64 << 10, ALGORITHM = 0x616c676f };
 
-/* What the opaque algorithm holds: for which problem it is. */
+/* What the opaque algorithm holds: which problem it is for, how it splits. */
 struct algorithm {
-	uint32_t magic, alignment[4], workspace;
+	uint32_t magic, alignment[4], workspace, scheme;
 	uint64_t problem;
 };
 
@@ -211,6 +212,21 @@ const char *cublasLtGetStatusName(cublasStatus_t status)
 	return cublasLtGetStatusString(status);
 }
 
+/* Of the ways to split a sum that are allowed, that which keeps least. */
+static uint32_t choose_scheme(uint32_t allowed)
+{
+	static const uint32_t worst_first[] = {
+		CUBLASLT_REDUCTION_SCHEME_INPLACE,
+		CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE,
+		CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+	};
+
+	for (int i = 0; i < 3; i++)
+		if (allowed & worst_first[i])
+			return worst_first[i];
+	return CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
 		cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
 		cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
@@ -221,17 +237,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
 	const struct lt_preference *preference = (void *)p;
 	struct algorithm algorithm = { .magic = ALGORITHM };
 	const char *epilogues = getenv("EMU_EPILOGUES");
+	const char *refused = getenv("EMU_REFUSED_K");
 
 	*found = 0;
 	if (!handle || want < 1)
 		return INVALID;
 	if (check(&product) || (epilogues && strcmp(epilogues, "no") == 0 &&
 				product.desc.epilogue !=
-				CUBLASLT_EPILOGUE_DEFAULT))
+				CUBLASLT_EPILOGUE_DEFAULT) ||
+	    (refused && lt_k(&product) == strtoul(refused, NULL, 10)))
 		return UNSUPPORTED;
 	algorithm.problem = identify(&product);
 	algorithm.workspace = preference->workspace >= WORKSPACE ? WORKSPACE :
 		0;
+	algorithm.scheme = choose_scheme(preference->schemes);
 	memcpy(algorithm.alignment, preference->alignment,
 	       sizeof(algorithm.alignment));
 	memset(results, 0, sizeof(*results));
@@ -244,7 +263,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
 	return OK;
 }
 
-/* Nothing is split over k. */
+/* It does not say how it splits a sum. */
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(
 		const cublasLtMatmulAlgo_t *algorithm,
 		cublasLtMatmulAlgoConfigAttributes_t name, void *value,
@@ -298,6 +317,7 @@ static const char *check_call(struct lt_product *p,
 		why = check_algorithm(p, &algorithm);
 	}
 	p->workspace_bytes = algorithm.workspace;
+	p->scheme = algorithm.scheme;
 	return why;
 }
 

@@ -39,6 +39,7 @@ struct lt_product {
 	const void *a, *b, *c;
 	void *d, *workspace;
 	size_t workspace_bytes;
+	uint32_t scheme;		/* by which a sum is split */
 	float alpha, beta;
 	int (*touch)(const void *p, size_t n, int how, const char *who);
 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A matrix product in fp32 and its epilogue. Sums are of 128 terms each, as a
- * GPU's are of tiles, always in the same order.
+ * GPU's are of tiles, in the same order. Where the heuristic was allowed more,
+ * they are of 32: added in another order each time (INPLACE, by atomics), or
+ * rounded to the output's type.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -12,7 +14,7 @@
 #include "../fakes/half_bits.h"
 #include "cublaslt.h"
 
-enum { ROWS = 64, COLS = 4, TERMS = 128 };
+enum { ROWS = 64, COLS = 4, TERMS = 128, SPLIT_TERMS = 32 };
 static const char who[] = "cublasLtMatmul";
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -112,20 +114,55 @@ static float *widen(const struct lt_product *p, const void *at,
 	return x;
 }
 
+struct split {
+	size_t terms;
+	bool backward;
+	cudaDataType_t type;		/* of parts of the sum */
+};
+
+static struct split choose_split(const struct lt_product *p)
+{
+	static bool backward;
+	struct split split = { TERMS, false, CUDA_R_32F };
+
+	if (p->scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE)
+		split = (struct split){ SPLIT_TERMS, backward = !backward,
+			CUDA_R_32F };
+	else if (p->scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE)
+		split = (struct split){ SPLIT_TERMS, false, p->layout_d.type };
+	return split;
+}
+
+static void round_part(cudaDataType_t type, float part[COLS][ROWS])
+{
+	for (size_t i = 0; i < COLS * ROWS && type != CUDA_R_32F; i++) {
+		uint16_t bits;
+
+		put(&bits, type, 0, part[0][i]);
+		part[0][i] = get(&bits, type, 0);
+	}
+}
+
 /* a [k][width], b [n][k]: sums of ROWS rows and COLS columns */
 VECTOR static void multiply(const float *a, const float *b, size_t width,
-			    size_t k, float sum[COLS][ROWS])
+			    size_t k, struct split split,
+			    float sum[COLS][ROWS])
 {
+	size_t parts = (k + split.terms - 1) / split.terms;
 	float part[COLS][ROWS];
 
 	memset(sum, 0, COLS * sizeof(*sum));
-	for (size_t first = 0; first < k; first += TERMS) {
+	for (size_t each = 0; each < parts; each++) {
+		size_t first = split.terms *
+			(split.backward ? parts - 1 - each : each);
+
 		memset(part, 0, sizeof(part));
-		for (size_t l = first; l < k && l < first + TERMS; l++)
+		for (size_t l = first; l < k && l < first + split.terms; l++)
 			for (int j = 0; j < COLS; j++)
 				for (int i = 0; i < ROWS; i++)
 					part[j][i] += a[l * width + i] *
 						b[j * k + l];
+		round_part(split.type, part);
 		for (int j = 0; j < COLS; j++)
 			for (int i = 0; i < ROWS; i++)
 				sum[j][i] += part[j][i];
@@ -199,6 +236,7 @@ int lt_run(void *product)
 	size_t width = round_up(m, ROWS), height = round_up(n, COLS);
 	bool a_by_k = p->desc.transpose_a == CUBLAS_OP_N;
 	bool b_by_n = p->desc.transpose_b == CUBLAS_OP_N;
+	struct split split = choose_split(p);
 	float *a, *b, sum[COLS][ROWS];
 
 	touch_all(p);
@@ -208,7 +246,8 @@ int lt_run(void *product)
 		  height * k);
 	for (size_t j = 0; j < n; j += COLS)
 		for (size_t i = 0; i < m; i += ROWS) {
-			multiply(a + i, b + j * k, width, k, sum);
+			multiply(a + i, b + j * k, width, k, split,
+				 sum);
 			for (size_t y = 0; y < COLS && j + y < n; y++)
 				for (size_t x = 0; x < ROWS && i + x < m; x++)
 					finish(p, i + x, j + y, sum[y][x]);

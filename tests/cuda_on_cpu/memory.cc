@@ -6,6 +6,7 @@
  *
  *   EMU_BYTES=N    memory of the GPU [8 GiB]
  *   EMU_GUARD=no   leave it open to the host
+ *   EMU_ALLOCATIONS=1   at the end, how many there were
  */
 #include <limits.h>
 #include <map>
@@ -166,6 +167,13 @@ static cudaError_t give(void *p, bool pinned, const void *pc)
 	drop(m);
 	device_bytes -= pinned ? 0 : m->bytes;
 	return cudaSuccess;
+}
+
+__attribute__((destructor)) static void print_allocations(void)
+{
+	if (getenv("EMU_ALLOCATIONS"))
+		fprintf(stderr, "cuda_on_cpu: %u allocations\n",
+			memory_count - 1);
 }
 
 /* ---- copying */

@@ -9,6 +9,7 @@
  *   FAKE_GPU_BYTES=N        the memory of each [64 MiB]
  *   FAKE_CUDA_GPU=NAME      its UUID is NAME and zeros [device and node]
  *   FAKE_CUDA_UUID=no       it has none; NAME is its bus id
+ *   FAKE_CUDA_NAME=TEXT     what each is called [Fake]
  *   FAKE_CUDA_CONTEXT=no    the thread has chosen no GPU
  *   FAKE_CUDA_STREAM=MS     each stream is busy until MS milliseconds after the
  *                           first look at one [busy in every other look];
@@ -76,7 +77,7 @@ int cuDeviceGet(int *device, int ordinal)
 int cuDeviceGetName(char *name, int size, int device)
 {
 	(void)device;
-	snprintf(name, (size_t)size, "Fake");
+	snprintf(name, (size_t)size, "%s", variable("FAKE_CUDA_NAME", "Fake"));
 	return 0;
 }
 

@@ -3,9 +3,6 @@
 # shellcheck disable=SC2154 # variables and functions of run and train.sh
 # Beside other software: PyTorch's losses, compute-sanitizer, and speed.
 
-# The Python whose PyTorch is used
-python=${DDP_PYTHON:-python3}
-
 # torch_missing: prints why PyTorch cannot be compared with, if so
 torch_missing()
 {
@@ -16,12 +13,41 @@ torch_missing()
 	END_OF_PYTHON
 }
 
+# torch_parity: logits, gradients and losses of the whole model, by what holds
+# the CPU's
+torch_parity()
+{
+	builds parity made obj/tests/train/parity
+	test "$built" = yes || return 0
+	while read -r type shape; do
+		call env OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 \
+			timeout -k 5 600 "$python" \
+			"$top/tests/train/parity.py" --module "$build/$module" \
+			--type "$type" "$build/obj/tests/train/parity" "$shape"
+		grep ' differs: ' out >why
+		mv out parity.out
+		test "$status" -eq 0 && test ! -s why &&
+			grep -q "^$shape same: losses by sgd " parity.out
+		result $? "PyTorch's gradients in fp64: $shape in $type"
+	done <<-END
+	fp32 tiny
+	fp32 odd
+	bf16 tiny
+	fp16 tiny
+	END
+}
+
 # Both begin with the same parameters and have the same samples. PyTorch does
 # not use TF32 unless it is told to; in 16 bits it computes by autocast, which
 # is as far from fp32 as we are.
 gpu_torch()
 {
-	can_train 'losses beside PyTorch' || return 0
+	can_train 'beside PyTorch' || return 0
+	if ! has_torch; then
+		omit 'beside PyTorch' "no numpy and torch for $python"
+		return
+	fi
+	torch_parity
 	torch_why=$(torch_missing)
 	if test -n "$torch_why"; then
 		omit 'losses beside PyTorch' "$torch_why"
@@ -56,16 +82,18 @@ find_sanitizer()
 
 gpu_sanitizer()
 {
-	can_train compute-sanitizer || return 0
+	can_operate compute-sanitizer || return 0
 	sanitizer=$(find_sanitizer)
 	if test -z "$sanitizer"; then
 		omit compute-sanitizer 'it is not installed'
 		return
 	fi
+	# The theme "large" asks for more memory than there is. Errors of CUDA's
+	# functions are the operators' own to notice.
 	for tool in memcheck racecheck synccheck initcheck; do
 		call timeout -k 5 1800 "$sanitizer" --tool $tool \
-			--error-exitcode 9 "$operators" \
-			"$build/obj/bin/ddp_cuda.so"
+			--report-api-errors no --error-exitcode 9 "$operators" \
+			"$build/$module"
 		mv out sanitizer.out
 		grep -h '^=========' sanitizer.out err | head -n 20 >why
 		: >err

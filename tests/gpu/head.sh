@@ -19,9 +19,10 @@ head_gpus()
 {
 	if test "$(config HAVE_CUDA)$(config HAVE_CUBLASLT)$(
 		config HAVE_NCCL)" = yesyesyes &&
-		compile versions "$here/versions.c" -lcublasLt >&2
+		made obj/tests/gpu/versions
 	then
-		timeout -k 5 60 ./versions | sed 's/^/# /'
+		timeout -k 5 60 "$build/obj/tests/gpu/versions" |
+			sed 's/^/# /'
 	fi
 	if test -r /proc/driver/nvidia/version; then
 		sed -n 's/^NVRM version: */# driver: /p' \

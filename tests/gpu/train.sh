@@ -3,6 +3,9 @@
 # shellcheck disable=SC2154 # variables and functions of run
 # ddp-train on a GPU: its operators, and one rank beside one on the CPU.
 
+# The Python whose PyTorch is used
+python=${DDP_PYTHON:-python3}
+
 # Twenty steps of tiny, and how far two devices' losses may be apart, as a part
 # of the loss. In fp32 each sum of some hundred values is rounded in another
 # order, to about 1e-7 of it; steps make that grow, on CPUs of two kinds to less
@@ -13,43 +16,102 @@ tiny='--data text --preset tiny --steps 20 --global-batch 8'
 types='fp32 bf16 fp16'
 apart_fp32=1e-5 apart_bf16=0.00390625 apart_fp16=0.00048828125
 
-# train_missing: prints why ddp-train cannot be tested here, if so
-train_missing()
+# operators_missing, train_missing: print why they cannot be tested here, if so
+operators_missing()
 {
 	if test -z "$gpu"; then
 		echo 'no GPU'
 	elif test "$(config HAVE_CUDA)$(config HAVE_CUBLASLT)" != yesyes; then
 		echo 'configure found not both of CUDA and cuBLASLt'
-	elif test "$(config HAVE_GCRYPT)" != yes ||
+	fi
+}
+
+train_missing()
+{
+	if test "$(config HAVE_GCRYPT)" != yes ||
 		! grep -Eq '^HAVE_(ONEDNN|BLAS) = yes' "$build/config.mak"
 	then
 		echo 'configure found no libgcrypt, or no oneDNN and no BLAS'
+	elif test -n "$prebuilt" && test -n "$(lacks obj/bin/ddp-train)"; then
+		echo "this machine lacks $(lacks obj/bin/ddp-train)"
 	fi
 }
 
-# train_build: all that is built for it, and what it learns: our own sources
+# library_folders: where CUDA's libraries may be: the toolkit's, PyTorch's
+library_folders()
+{
+	config CUDA_LIBS | tr ' ' '\n' | sed -n 's/^-L//p'
+	nvcc=$(config NVCC)
+	for folder in "${nvcc%/bin/*}/lib64" /usr/local/cuda/lib64 \
+		$("$python" -c 'import nvidia; print(*(
+			path + "/*/lib" for path in nvidia.__path__))' \
+			2>/dev/null)
+	do
+		echo "$folder"
+	done
+}
+
+# find_libraries: add to LD_LIBRARY_PATH where those are that the module lacks
+module=obj/bin/ddp_cuda.so
+find_libraries()
+{
+	for lacking in $(lacks $module | tr -d ,); do
+		for folder in $(library_folders); do
+			test -e "$folder/$lacking" || continue
+			LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$(
+				)$LD_LIBRARY_PATH}
+			export LD_LIBRARY_PATH
+			break
+		done
+	done
+	lacking=$(lacks $module)
+	test -n "$lacking" || return 0
+	echo "ddp_cuda.so needs $lacking, in no folder where the loader looks:" \
+		"export LD_LIBRARY_PATH=FOLDER, that with CUDA's libraries"
+	return 1
+}
+
+# What is built for them, and what ddp-train learns: our own sources
 train=$build/obj/bin/ddp-train
 operators=$build/obj/tests/train/operators
-train_build()
+operators_build()
 {
-	make -s -C "$build" obj/bin/ddp-train obj/bin/ddp_cuda.so \
-		obj/tests/train/operators || return
-	cat "$top"/bin/ddp-train/*.[ch] >text
+	made $module obj/tests/train/operators && find_libraries
 }
 
-# can_train NAME: skips the test, and fails, where ddp-train cannot be tested.
-# The first call builds it.
-train_built=unknown
+train_build()
+{
+	made obj/bin/ddp-train && cat "$top"/bin/ddp-train/*.[ch] >text
+}
+
+# can_operate NAME, can_train NAME: skip the test, and fail, where the operators
+# or ddp-train cannot be tested. The first call builds what is needed.
+operators_built=unknown train_built=unknown
+can_operate()
+{
+	can_why=$(operators_missing)
+	if test -z "$can_why" && test $operators_built = unknown; then
+		builds "ddp-train's module" operators_build
+		operators_built=$built
+	fi
+	if test -z "$can_why" && test $operators_built = no; then
+		can_why='the module could not be built'
+	fi
+	test -n "$can_why" || return 0
+	omit "$1" "$can_why"
+	return 1
+}
+
 can_train()
 {
+	can_operate "$1" || return
 	can_why=$(train_missing)
-	if test -z "$can_why" && test "$train_built" = unknown; then
-		check 'ddp-train compiles' train_build
-		train_built=no
-		test ! -s text || train_built=yes
+	if test -z "$can_why" && test $train_built = unknown; then
+		builds ddp-train train_build
+		train_built=$built
 	fi
-	if test -z "$can_why" && test "$train_built" = no; then
-		can_why='ddp-train could not be compiled'
+	if test -z "$can_why" && test $train_built = no; then
+		can_why='ddp-train could not be built'
 	fi
 	test -n "$can_why" || return 0
 	omit "$1" "$can_why"
@@ -87,8 +149,8 @@ show_cases()
 
 gpu_operators()
 {
-	can_train operators || return 0
-	call timeout -k 5 900 "$operators" "$build/obj/bin/ddp_cuda.so"
+	can_operate operators || return 0
+	call timeout -k 5 900 "$operators" "$build/$module"
 	mv out tap
 	show_cases
 	planned=$(sed -n 's/^1\.\.//p' tap)
@@ -242,12 +304,72 @@ rank_larger()
 	done
 }
 
+# TF32 keeps fp16's digits of what is multiplied, and stochastic rounding those
+# of bf16 of each parameter.
+rank_rounding()
+{
+	# shellcheck disable=SC2086 # several arguments
+	train gpu $tiny --device cuda
+	# shellcheck disable=SC2086
+	train tf32 $tiny --device cuda --tf32 on
+	trained 20 '^computing on .*, fp32 products by TF32$'
+	result $? 'one rank by TF32'
+	close gpu tf32 20 $apart_fp16
+	result $? "and its losses are near: apart by $worst"
+	# shellcheck disable=SC2086
+	set -- $tiny --dtype bf16 --rounding stochastic
+	train cpu "$@" --device cpu
+	train gpu "$@" --device cuda
+	trained 20 '^backend self, device cuda ('
+	result $? 'one rank with stochastic rounding'
+	close cpu gpu 20 $apart_bf16
+	result $? "and its losses are the CPU's: apart by $worst"
+	train again "$@" --device cuda
+	same gpu again
+	result $? 'and again: the same bits'
+}
+
+# pairs: a token file of our sources: pairs of bytes are tokens below 32768
+pairs()
+{
+	LC_ALL=C tr -d '\200-\377' <text >pairs.text
+	pairs=$(($(wc -c <pairs.text) / 2))
+	printf '\210\330\064\001\001\000\000\000'
+	for shift in 0 8 16 24; do
+		# shellcheck disable=SC2059 # an octal number
+		printf "\\$(printf %03o $((pairs >> shift & 255)))"
+	done
+	head -c 1012 /dev/zero
+	head -c $((pairs * 2)) pairs.text
+}
+
+# GPT-2's vocabulary, an odd number, and its context: 4096 rows of
+# logits, which are two blocks of the classifier
+rank_wide()
+{
+	pairs >tokens
+	for type in $types; do
+		eval "most=\$apart_$type"
+		set -- --tokens tokens --vocab 50257 --context 1024 --layers 2 \
+			--heads 2 --width 128 --batch 4 --steps 3 --warmup 0 \
+			--dtype "$type"
+		train cpu "$@" --device cpu
+		train gpu "$@" --device cuda
+		trained 3 '^backend self, device cuda ('
+		result $? "a vocabulary of 50257 and a context of 1024 in $type"
+		close cpu gpu 3 "$most"
+		result $? "and its losses are the CPU's: apart by $worst"
+	done
+}
+
 gpu_rank()
 {
 	can_train 'one rank' || return 0
 	for type in $types; do
 		rank_type "$type"
 	done
+	rank_rounding
+	rank_wide
 	rank_resume
 	rank_larger
 }

@@ -8,6 +8,9 @@
 
 #include "device.h"
 
+/* Not in a program that was built without an engine for its products. */
+extern const struct device_table device_cpu __attribute__((weak));
+
 /*
  * The table of a module such as ddp_cuda.so, or of "cpu". NULL with *why set if
  * it cannot be loaded; a module stays loaded.
@@ -24,7 +27,8 @@ static inline const struct device_table *load_table(const char *module,
 	}
 	if (table && table->abi == DEVICE_ABI)
 		return table;
-	*why = table ? "another ABI" : dlerror();
+	*why = table ? "another ABI" : strcmp(module, "cpu") == 0 ?
+	       "no device of CPUs is here: name a module" : dlerror();
 	return NULL;
 }
 

@@ -170,18 +170,6 @@ static void test_too_large(void)
 	}
 }
 
-static int open_device(enum device_type type)
-{
-	struct ddp_error error;
-
-	if (device.table->open(&device, type,
-			       (size_t[SPACES]){ ARENA, ARENA, ARENA }, 1,
-			       &error) == 0)
-		return 0;
-	printf("Bail out! the device does not open: %s\n", error.text);
-	return -1;
-}
-
 /* once: of fp32 alone, since the type does not matter. */
 static const struct theme {
 	const char *name;
@@ -238,8 +226,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (int type = DEVICE_FP32; type <= DEVICE_FP16; type++) {
-		if (open_device(type) < 0)
-			return 1;
+		open_device(type);
 		for (size_t i = 0; i < sizeof(themes) / sizeof(*themes); i++)
 			if (is_chosen(&themes[i], names) &&
 			    (type == DEVICE_FP32 || !themes[i].once))

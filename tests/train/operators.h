@@ -80,6 +80,9 @@ void fail(const char *what, const char *why, double number);
 /* Print the plan; returns the exit code. */
 int finish(void);
 
+/* With arenas of ARENA bytes each; ends the program where it does not open. */
+void open_device(enum device_type type);
+
 /* Begin with the first random number again. */
 void restart_random(void);
 

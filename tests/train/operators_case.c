@@ -3,6 +3,7 @@
 #include "operators.h"
 #include "half.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 
 #define STEP 1e-5
@@ -25,6 +26,8 @@ static struct {
 	bool moved, failed;
 } now;
 static int test_count, failure_count;
+static jmp_buf lost;		/* to where a case goes on without the device */
+static bool in_case;
 double worst[2], rounding;
 
 void result(bool good, const char *format, ...)
@@ -49,6 +52,27 @@ static void bail_out(const char *why)
 {
 	printf("Bail out! %s\n", why);
 	exit(1);
+}
+
+void open_device(enum device_type type)
+{
+	struct ddp_error error;
+
+	if (device.table->open(&device, type,
+			       (size_t[SPACES]){ ARENA, ARENA, ARENA }, 1,
+			       &error) == 0)
+		return;
+	printf("Bail out! the device does not open: %s\n", error.text);
+	exit(1);
+}
+
+/* Does not return. An error stays with the device until that is closed. */
+static void lose_device(const char *why)
+{
+	if (!in_case)
+		bail_out(why);
+	printf("# %s\n", why);
+	longjmp(lost, 1);
 }
 
 double uniform(void)
@@ -84,7 +108,7 @@ void copy(void *to, const void *from, size_t bytes)
 
 	device.table->copy(&device, QUEUE_COMPUTE, to, from, bytes);
 	if (device.table->check(&device, &error) < 0)
-		bail_out(error.text);
+		lose_device(error.text);
 }
 
 /* Signalling NaNs: a result computed from one has other bits. */
@@ -354,8 +378,7 @@ void gradient(const char *what, objective *f, const void *operands,
 	judge(what, square, norm, widen_tolerance(BACKWARD, dx), &worst[1]);
 }
 
-void test_case(const char *name, void (*body)(const void *),
-	       const void *arguments)
+static bool run_case(void (*body)(const void *), const void *arguments)
 {
 	uint64_t first = 0;
 	bool failed = false;
@@ -372,7 +395,21 @@ void test_case(const char *name, void (*body)(const void *),
 		}
 		first = now.hash;
 	}
-	result(!failed, "%s%s", name, type_name());
+	return !failed;
+}
+
+void test_case(const char *name, void (*body)(const void *),
+	       const void *arguments)
+{
+	in_case = true;
+	if (setjmp(lost) == 0) {
+		result(run_case(body, arguments), "%s%s", name, type_name());
+	} else {
+		result(false, "%s%s", name, type_name());
+		device.table->close(&device);
+		open_device(device.type);
+	}
+	in_case = false;
 }
 
 const char *type_name(void)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2317 # variables of ./run
+# tests/gpu/run where there is no GPU, and where an emulated one takes its place
+# in a build directory of another machine, which has CUDA and nothing else.
+
+# gpu_prebuilt: such a directory, and a driver
+gpu_prebuilt()
+{
+	mkdir -p other/obj/bin other/obj/tests/train drivers
+	cat >other/config.mak <<-END
+	CC = none
+	NVCC = /none/bin/nvcc
+	HAVE_CUDA = yes
+	HAVE_CUBLASLT = yes
+	HAVE_GCRYPT = no
+	END
+	cp "$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" other/obj/bin
+	cp "$build/obj/tests/train/operators" other/obj/tests/train
+	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+}
+
+# gpu_run ARGUMENT...: tests/gpu/run with a device file of a GPU in its own /dev
+gpu_run()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	call env DDP_BUILD="$PWD/other" DDP_PREBUILT=1 \
+		LD_LIBRARY_PATH="$PWD/drivers" unshare --mount sh -c '
+		mkdir dev && mount -t tmpfs none dev &&
+		cp -a /dev/null /dev/zero /dev/urandom /dev/fd dev &&
+		mknod dev/nvidia0 c 195 0 &&
+		mount --bind dev /dev && exec "$@"' sh \
+		timeout -k 5 500 "$top/tests/gpu/run" "$@"
+	rmdir dev
+}
+
+# Where the trainer was not built, the operators are tested all the same.
+gpu_emulated()
+{
+	if ! unshare --mount true 2>/dev/null; then
+		skip 'operators of a build from elsewhere' 'unshare --mount fails'
+		return
+	fi
+	built train/operators cuda_on_cpu/fast/ddp_cuda.so
+	gpu_prebuilt
+	gpu_run operators rank
+	equal 'operators of a build from elsewhere' \
+		"0, 5 passed, 0 failed, 1 skipped" "$status, $(tail -n 1 out)"
+	equal 'ddp-train is left out' 'ok 6 - one rank # SKIP configure found'`
+		`' no libgcrypt, or no oneDNN and no BLAS' "$(grep SKIP out)"
+	gpu_libraries
+	rm other/obj/tests/train/operators
+	gpu_run operators
+	equal 'what is missing is not made' "1, $PWD/other has no $(
+		)obj/tests/train/operators: run 'make gpu-tests' where it $(
+		)was built" "$status, $(sed -n 's/^# why: //p' out)"
+}
+
+# A module whose cuBLASLt is in no folder where the loader looks, and then in
+# the one where configure has found the toolkit
+gpu_libraries()
+{
+	mkdir toolkit
+	ranks_library toolkit/libcublasLt.so.99 \
+		-Wl,-soname,libcublasLt.so.99 "$top/tests/fakes/fake_cuda.c"
+	ranks_library other/obj/bin/ddp_cuda.so -Wl,--no-as-needed \
+		toolkit/libcublasLt.so.99 "$top/tests/fakes/fake_cuda.c"
+	gpu_run operators
+	equal 'where its cuBLASLt is not found, it says what to set' \
+		"1, ddp_cuda.so needs libcublasLt.so.99, in no folder where $(
+		)the loader looks: export LD_LIBRARY_PATH=FOLDER, that with $(
+		)CUDA's libraries" "$status, $(sed -n 's/^# why: //p' out)"
+	echo "CUDA_LIBS = -L$PWD/toolkit -lcudart" >>other/config.mak
+	gpu_run operators
+	equal "and takes that of the toolkit" \
+		"ok 1 - ddp-train's module: prebuilt" "$(grep '^ok 1 ' out)"
+}
+
+test_gpu()
+{
+	check 'all that tests on GPUs need compiles' \
+		make -s -C "$build" gpu-tests
+	gpu_emulated
+	if has_torch; then
+		call "$python" "$top/tests/bench/train_gpu_peer.py" tiny none 1 \
+			1 fp32 log
+		equal 'PyTorch beside it finds all but a GPU' '1 no GPU' \
+			"$status $(sed 's/:.*//' err)"
+	else
+		skip 'PyTorch beside it' "no torch for $python"
+	fi
+	if test -e /dev/nvidiactl; then
+		skip 'a run that tests nothing' 'this machine has a GPU'
+	else
+		call env DDP_BUILD="$build" "$top/tests/gpu/run" operators ranks
+		equal 'a run that tests nothing fails' \
+			'1 nothing was tested: see the reasons above' \
+			"$status $(tail -n 1 out)"
+	fi
+	call env -u DDP_BUILD DDP_PREBUILT=1 "$top/tests/gpu/run"
+	equal 'DDP_PREBUILT alone is refused' '2 1' "$status $(wc -l <err)"
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2317 # variables of ./run
+# Whole runs of one rank on an emulated GPU that fails or has too little memory;
+# and that a run allocates nothing once it trains. Those of several ranks are in
+# ranks.sh.
+
+# trouble_run STEPS VARIABLE=VALUE...
+trouble_run()
+{
+	trouble_steps=$1
+	shift
+	call env LD_LIBRARY_PATH="$PWD/drivers" DDP_MODULE_DIR="$build/obj/$(
+		)tests/cuda_on_cpu/fast" "$@" timeout 60 "$train" \
+		--data /usr/share/common-licenses/GPL-3 --context 32 \
+		--batch 4 --steps "$trouble_steps" --device cuda
+}
+
+# trouble NAME SENTENCE VARIABLE=VALUE: the run ends with that sentence alone, in
+# which N is a number, and the kernel that was met any
+trouble()
+{
+	trouble_name=$1 trouble_wanted=$2
+	shift 2
+	trouble_run 100000 "$@"
+	equal "$trouble_name" "1, ddp-train: $trouble_wanted" \
+		"$status, $(sed 's/ [0-9]* MiB/ N MiB/g
+			s/in or before [^:]*:/in or before a kernel:/' err)"
+}
+
+test_trouble()
+{
+	train=$build/obj/bin/ddp-train
+	if ! test -x "$train"; then
+		skip 'trouble' 'ddp-train was not built: no oneDNN, no BLAS'
+		return
+	fi
+	built cuda_on_cpu/fast/ddp_cuda.so
+	mkdir -p drivers
+	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+	lost="GPU 0 (Emulated GPU) of $(uname -n) failed in or before a kernel:"
+	resume="look for Xid in the node's kernel log, and resume from the $(
+		)last checkpoint"
+	trouble 'a GPU that is lost at once' "$lost a kernel was $(
+		)stopped, or the GPU has fallen off the bus $(
+		)(cudaErrorLaunchFailure); $resume" EMU_LOST=0
+	trouble 'one that loses a value after some steps' "$lost its $(
+		)memory lost a value (cudaErrorECCUncorrectable); $resume" \
+		EMU_LOST=700:214
+	trouble 'too little memory' "GPU 0 (Emulated GPU) has N MiB of $(
+		)memory free, and this rank needs N MiB: choose a smaller $(
+		)--batch, --recompute on, or --zero 1 with several ranks" \
+		EMU_BYTES=50000000
+	trouble_run 3 EMU_ALLOCATIONS=1
+	few=$(grep allocations err)
+	trouble_run 9 EMU_ALLOCATIONS=1
+	equal 'steps allocate nothing' "0, ${few:-nothing counted}" \
+		"$status, $(cat err)"
+}
