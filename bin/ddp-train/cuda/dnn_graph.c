@@ -392,7 +392,10 @@ static int64_t get(struct draft *draft, cudnnBackendDescriptor_t part,
 	return draft->status == CUDNN_STATUS_SUCCESS ? count : 0;
 }
 
-/* What a configuration's engine says of itself. */
+/*
+ * What a configuration's engine says of itself. cuDNN 9.19 does not say so of
+ * atomic additions to a gradient of q: that there are none, the graph ensures.
+ */
 static bool is_deterministic(struct draft *draft,
 			     cudnnBackendDescriptor_t config)
 {
