@@ -23,6 +23,7 @@ cudnn_run()
 	cudnn_fake=$1
 	shift
 	call env FAKE_CUDNN="$cudnn_fake" LD_LIBRARY_PATH="$PWD/cudnn" \
+		DDP_CUDNN_LIBRARY="$cudnn_named" \
 		DDP_MODULE_DIR="$build/obj/tests/cuda_on_cpu/$module" \
 		timeout 300 "$train" --data "$text" --context 33 --batch 4 "$@"
 }
@@ -78,13 +79,28 @@ cudnn_refusals()
 		`' explains 0.014: choose --attention own'
 	cudnn_refuses loose 'the gradient of k of cuDNN 9.19.0 has other bits'`
 		`' when it is computed again: choose --attention own'
-	DDP_CUDNN_LIBRARY=/none.so cudnn_refuses '' 'no cuDNN: /none.so: '`
-		`'cannot open shared object file: No such file or directory;'`
-		`' set DDP_CUDNN_LIBRARY to the right path, or choose'`
-		`' --attention own'
-	DDP_CUDNN_LIBRARY=libm.so.6 cudnn_refuses '' 'libm.so.6 is no cuDNN of'`
-		`' release 9: it has no cudnnGetVersion; set DDP_CUDNN_LIBRARY'`
-		`' to the right path, or choose --attention own'
+	cudnn_named=/none.so
+	cudnn_refuses '' 'no cuDNN: /none.so: cannot open shared object file:'`
+		`' No such file or directory; set DDP_CUDNN_LIBRARY to the'`
+		`' right path, or choose --attention own'
+	cudnn_named=libm.so.6
+	cudnn_refuses '' 'libm.so.6 is no cuDNN of release 9: it has no'`
+		`' cudnnGetVersion; set DDP_CUDNN_LIBRARY to the right path,'`
+		`' or choose --attention own'
+	cudnn_named=
+}
+
+# 16 sequences of 512 with 2 heads, of whose scores 16 bit are 16 MiB
+cudnn_plans()
+{
+	for how in own cudnn; do
+		cudnn_run '' --plan --context 512 --batch 16 --dtype bf16 \
+			--attention $how
+		sed -n 's/^ *activations and workspace *\([0-9]*\).*/\1/p' out
+	done >planned
+	equal 'a plan counts all scores' 'yes' "$(paste -s planned | awk '
+		{ more = $2 - $1
+			print (more >= 15 && more <= 17 ? "yes" : $0) }')"
 }
 
 # cudnn_supports: the real library, and kernels that it compiles
@@ -127,7 +143,8 @@ test_cudnn()
 	fi
 	built cuda_on_cpu/fast/ddp_cuda.so cuda_on_cpu/checked/ddp_cuda.so
 	cudnn_begin
-	module=fast
+	cudnn_named='' module=fast
+	cudnn_plans
 	cudnn_trains bf16
 	cudnn_trains fp16
 	call timeout 60 "$train" --data "$text" --checkpoint saved.bf16.cudnn \

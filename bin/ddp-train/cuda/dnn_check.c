@@ -129,14 +129,14 @@ static double measure(const struct check *check, size_t rows, size_t stride,
 {
 	double apart = 0, all = 0;
 
-	for (size_t i = 0; i < rows * width; i++) {
-		size_t at = i / width * stride + first + i % width;
-		double ours = check->host[1][at];
-		double by = check->host[0][at] - ours;
+	for (size_t row = 0; row < rows; row++)
+		for (size_t i = first; i < first + width; i++) {
+			double ours = check->host[1][row * stride + i];
+			double by = check->host[0][row * stride + i] - ours;
 
-		apart += by * by;
-		all += fmax(ours * ours, 0x1p-16);
-	}
+			apart += by * by;
+			all += ours * ours > 0x1p-16 ? ours * ours : 0x1p-16;
+		}
 	return sqrt(apart / all);
 }
 
