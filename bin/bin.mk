@@ -46,11 +46,16 @@ obj/bin/ddp-train: $(TRAIN_OBJ) $(TRAIN_LIB)
 
 # ddp-train's device of GPUs: a module, so that one package trains without.
 CUDA_SRC := $(sort $(wildcard $(TRAIN_DIR)/cuda/*.c))
+ifeq ($(HAVE_CUDNN),yes)
+CUDA_SRC := $(filter-out %/no_dnn.c,$(CUDA_SRC))
+else
+CUDA_SRC := $(filter-out $(TRAIN_DIR)/cuda/dnn%,$(CUDA_SRC))
+endif
 CUDA_KERNELS := $(sort $(wildcard $(TRAIN_DIR)/cuda/*.cu))
 CUDA_OBJ := $(CUDA_SRC:$(TRAIN_DIR)/cuda/%.c=obj/bin/cuda/%.o) \
 	$(CUDA_KERNELS:$(TRAIN_DIR)/cuda/%.cu=obj/bin/cuda/%.cu.o)
 obj/bin/cuda/%.o: PART_CFLAGS = -fPIC -fvisibility=hidden -I$(TRAIN_DIR) \
-	$(CUDA_CFLAGS)
+	$(CUDA_CFLAGS) $(CUDNN_CFLAGS)
 obj/bin/cuda/%.o: $(TRAIN_DIR)/cuda/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 obj/bin/cuda/%.cu.o: $(TRAIN_DIR)/cuda/%.cu config.mak

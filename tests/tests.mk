@@ -161,10 +161,10 @@ EMU_DIR := $(srcdir)/tests/cuda_on_cpu
 EMU_SRC := $(sort $(wildcard $(EMU_DIR)/*.c $(EMU_DIR)/*.cc))
 EMU_OBJ := $(addsuffix .o,$(basename $(EMU_SRC:$(srcdir)/%=obj/%)))
 EMU_PARTS := $(addsuffix .o,$(basename $(notdir \
-	$(sort $(wildcard $(TRAIN_DIR)/cuda/*.c $(TRAIN_DIR)/cuda/*.cu)))))
+	$(CUDA_SRC) $(CUDA_KERNELS))))
 EMU_INCLUDE = -I. -I$(TRAIN_DIR) -I$(TRAIN_DIR)/cuda -I$(EMU_DIR) \
 	-I$(srcdir)/lib/include -I$(srcdir)/lib \
-	$(CUDA_CFLAGS:-I%=-isystem %)
+	$(CUDA_CFLAGS:-I%=-isystem %) $(CUDNN_CFLAGS:-I%=-isystem %)
 EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
 	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@
 # With little memory, the classifier of a small case has several blocks too.
@@ -206,8 +206,14 @@ obj/tests/cuda/exchange obj/tests/cuda/products: obj/tests/cuda/%: \
 	$(EMU_LINK) -ldl -lm -pthread
 obj/tests/cuda/refusals: obj/tests/cuda/refusals.o obj/tests/cuda/machine.o \
 		obj/lib/libddp_layout.a \
-		$(addprefix obj/tests/cuda_on_cpu/fast/,cuda.o find.o memory.o)
+		$(addprefix obj/tests/cuda_on_cpu/fast/,cuda.o find.o memory.o \
+		no_dnn.o)
 	$(call quiet,LD) $(link) -pthread
+
+# The real cuDNN, without a GPU
+obj/tests/cuda/cudnn: obj/tests/cuda/cudnn.o obj/bin/cuda/dnn_graph.o \
+		obj/bin/cuda/dnn_library.o obj/lib/libddp_layout.a
+	$(call quiet,LD) $(link) -ldl $(LIBS)
 
 # A fuzz target is a source file of tests/fuzz. Here is what it is compiled with
 # and which objects it needs besides the core's.

@@ -28,7 +28,7 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 6, DEVICE_ALIGN = 64, DEVICE_EVENTS = 512,
+enum { DEVICE_ABI = 7, DEVICE_ALIGN = 64, DEVICE_EVENTS = 512,
        DEVICE_BLOCK = 4096 };
 
 enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };
@@ -58,11 +58,18 @@ enum device_queue {
 	QUEUES
 };
 
-/* What the size of the operators' workspace depends on; at least 1 each. */
+/* Whose kernels compute attention. */
+enum attention_kind { ATTENTION_OWN, ATTENTION_CUDNN };
+
+/*
+ * What operators are to compute; numbers are at least 1. The size of their
+ * workspace depends on it.
+ */
 struct device_shape {
 	int rows;		/* sequences at once times context */
 	int context, heads, width, vocab;
 	enum device_type type;
+	enum attention_kind attention;
 };
 
 /* out[i] = tokens' row of token_table + row i mod context of positions */
@@ -296,8 +303,11 @@ struct device_table {
 	 * beginning at arena[space] and zeroed; threads, at least 1, for
 	 * libraries that use several. With tf32, which is set before, matrix
 	 * products of fp32 may round what they multiply to TF32, where the
-	 * device is quicker so: 10 bits of fraction. Returns 0, or -1 with
-	 * error set and nothing to free.
+	 * device is quicker so: 10 bits of fraction. With shape.attention,
+	 * which is set before with all of shape, and not for fp32, another
+	 * library computes attention, once it has done so in that shape as the
+	 * device's own kernels do. Returns 0, or -1 with error set and nothing
+	 * to free.
 	 */
 	int (*open)(struct device *device, enum device_type type,
 		    const size_t *bytes, int threads, struct ddp_error *error);
@@ -400,9 +410,10 @@ struct device {
 	const struct device_table *table;
 	void *state;			/* the table's own */
 	enum device_type type;		/* set by open() */
-	bool tf32;			/* set before it */
 	char *arena[SPACES];
 	/* Set before open() */
+	bool tf32;
+	struct device_shape shape;	/* all 0: unknown */
 	bool share_gpu;			/* ranks beyond the last GPU begin again
 					   with the first */
 	int place;			/* which of its node's ranks this is,

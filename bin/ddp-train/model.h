@@ -91,16 +91,16 @@ struct model {
 
 /*
  * A GPT of this shape (complete, by gpt_complete_shape) for batches of at
- * most `sequences` on a device of this type, or the toy. With recompute, what
- * norms and GELUs give is computed again in the backward pass rather than kept,
- * with the same bits. Those of a GPU's GELU may be others without: then it may
- * round what goes into the GELU only where that is kept. NULL with error set if
- * memory is short, or the device cannot compute the shape.
+ * most `sequences` on a device of this type, whose shape it sets but for
+ * `attention`; or the toy. With recompute, what norms and GELUs give is
+ * computed again in the backward pass rather than kept, with the same bits.
+ * Those of a GPU's GELU may be others without: then it may round what goes into
+ * the GELU only where that is kept. NULL with error set if memory is short, or
+ * the device cannot compute the shape.
  */
 struct model *gpt_create(const struct model_shape *shape, int sequences,
-			 const struct device_table *device,
-			 enum device_type type, bool recompute,
-			 struct ddp_error *error);
+			 struct device *device, enum device_type type,
+			 bool recompute, struct ddp_error *error);
 struct model *toy_create(uint64_t seed, struct ddp_error *error);
 
 /* Up to a multiple of 16 values, where a tensor may begin. */

@@ -158,6 +158,17 @@ static int check_tf32(const struct options *options, struct ddp_error *error)
 				     options->dtype]);
 }
 
+static int check_attention(const struct options *options,
+			   struct ddp_error *error)
+{
+	if (options->attention == ATTENTION_OWN ||
+	    options->dtype != DEVICE_FP32)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--attention cudnn "
+			     "computes in 16 bit, not in fp32; leave it out, "
+			     "or use --dtype bf16");
+}
+
 /* Gradients have the run's type, or fp32, which --deterministic needs. */
 static int settle_types(struct options *options, uint64_t given,
 			uint64_t recalled, struct ddp_error *error)
@@ -310,6 +321,7 @@ int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 	    check_gpu(options, error) < 0 ||
 	    check_rounding(options, error) < 0 ||
 	    check_tf32(options, error) < 0 ||
+	    check_attention(options, error) < 0 ||
 	    refuse_idle(options, given, error) < 0 ||
 	    settle_types(options, given, recalled, error) < 0)
 		return -1;
@@ -320,13 +332,20 @@ int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 int options_settle_device(struct options *options, uint64_t given,
 			  struct ddp_error *error)
 {
-	if (!options->tf32 || options->device == COMPUTE_CUDA || options->gpu)
+	const char *option = is_given(given, OPT_TF32) && options->tf32 ?
+			     "--tf32 on" :
+			     is_given(given, OPT_ATTENTION) &&
+			     options->attention == ATTENTION_CUDNN ?
+			     "--attention cudnn" : NULL;
+
+	if (options->device == COMPUTE_CUDA || options->gpu)
 		return 0;
-	if (is_given(given, OPT_TF32))
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tf32 on is "
-				     "for GPUs, and this rank computes on its "
-				     "CPUs; leave it out");
+	if (option)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is for "
+				     "GPUs, and this rank computes on its "
+				     "CPUs; leave it out", option);
 	options->tf32 = false;
+	options->attention = ATTENTION_OWN;
 	return 0;
 }
 

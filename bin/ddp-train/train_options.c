@@ -85,6 +85,11 @@ static const struct tool_option rows[OPTIONS] = {
 	  .mark = MAY_CHANGE,
 	  .help = "fp32 on GPUs: multiply on tensor cores, which keep\n"
 		  "10 bits of fraction (default: off)" },
+	[OPT_ATTENTION] = { "attention", TOOL_CHOICE, AT(attention),
+	  .rare = true, .mark = STATE_TOY | MAY_CHANGE,
+	  .words = TOOL_WORDS("own", "cudnn"),
+	  .help = "16 bit on GPUs: by ddp-train's own kernels, or by\n"
+		  "cuDNN's (default: own)" },
 	[OPT_DETERMINISTIC] = { "deterministic", TOOL_FLAG, AT(deterministic),
 	  .rare = true,
 	  .help = "for study: the same bits on any number of ranks" },

@@ -44,6 +44,7 @@ struct options {
 					   fp32 */
 	enum rounding_kind rounding;	/* of the parameters to dtype; bf16 */
 	bool tf32;			/* fp32 and cuda */
+	enum attention_kind attention;	/* cudnn: 16 bit and cuda */
 
 	enum optimizer_kind optimizer;
 	double lr, min_lr;		/* above 0; 0 .. lr */

@@ -102,12 +102,12 @@ static int create_model(struct trainer *trainer, struct ddp_error *error)
 {
 	const struct options *options = trainer->options;
 
+	trainer->device.shape.attention = options->attention;
 	if (options->model == MODEL_TOY)
 		trainer->model = toy_create(options->seed, error);
 	else
 		trainer->model = gpt_create(&options->shape, trainer->chunk,
-					    trainer->device.table,
-					    options->dtype,
+					    &trainer->device, options->dtype,
 					    trainer_must_recompute(trainer), error);
 	return trainer->model ? 0 : -1;
 }

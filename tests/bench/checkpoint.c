@@ -94,8 +94,8 @@ static void prepare_trainer(struct bench *bench, size_t part)
 	trainer->options = &bench->options;
 	trainer->collective = &bench->collective;
 	trainer->device.table = &device_cpu;
-	trainer->model = gpt_create(&bench->options.shape, 1, &device_cpu,
-				    DEVICE_FP32, true, &error);
+	trainer->model = gpt_create(&bench->options.shape, 1,
+				    &trainer->device, DEVICE_FP32, true, &error);
 	if (!trainer->model ||
 	    device_cpu.open(&trainer->device, DEVICE_FP32,
 			    (size_t[SPACES]){ 0 }, 1, &error) < 0)

@@ -128,14 +128,15 @@ gpu_row()
 	sed -n 's/.*"loss":\([^,]*\),.*/\1/p' run.log >"$1.losses"
 }
 
-# gpu_ours NAME PRESET BATCH: one run of ddp-train
+# gpu_ours NAME PRESET BATCH ATTENTION: one run of ddp-train
 gpu_ours()
 {
 	gpu_name=$1 gpu_count=$3
 	set -- env DDP_MODULE_DIR="$build/obj/bin" "$build/obj/bin/ddp-train" \
 		--device cuda --preset "$2" --vocab $gpu_vocab \
 		--tokens tokens --dtype bf16 --batch "$3" --steps $gpu_steps \
-		--seed 7 --lr 3e-4 --schedule constant --warmup 0
+		--seed 7 --lr 3e-4 --schedule constant --warmup 0 \
+		--attention "$4"
 	allocated=$("$@" --plan |
 		sed -n 's/^ *in all  *\([0-9.]*\) MiB$/\1/p')
 	rm -f run.log
@@ -198,11 +199,14 @@ gpu_preset()
 		left_out "$1" "$2 MiB of memory are too few"
 		return
 	fi
-	echo "gpu_ours ours_$1 $1 $batch" >plan
+	echo "gpu_ours ours_$1 $1 $batch own" >plan
+	! $gpu_cudnn || echo "gpu_ours cudnn_$1 $1 $batch cudnn" >>plan
 	test -z "$gpu_how" ||
 		echo "gpu_theirs theirs_$1 $1 $batch ${gpu_how#eager}" >>plan
 	in_rounds plan
 	train_head "$1, bf16, batch $batch x $gpu_context"
+	! $gpu_cudnn || versus "tokens/s, attention by cuDNN / our own" \
+		"cudnn_$1" "ours_$1" 1
 	if test -n "$gpu_how"; then
 		versus "tokens/s / PyTorch, $gpu_how" "ours_$1" "theirs_$1" 1
 		versus 'memory of tensors, MiB' "ours_$1" "theirs_$1" 2
@@ -227,6 +231,19 @@ torch.compile(torch.sin)(torch.ones(9, device="cuda"))' >err 2>&1; then
 	else
 		gpu_how=eager
 		left_out '  torch.compile' "$(grep . err | tail -n 1)"
+	fi
+}
+
+# gpu_find_cudnn: sets gpu_cudnn to true or false
+gpu_find_cudnn()
+{
+	gpu_cudnn=false
+	if DDP_MODULE_DIR="$build/obj/bin" "$build/obj/bin/ddp-train" \
+		--device cuda --tokens tokens --vocab $gpu_vocab --dtype bf16 \
+		--steps 1 --warmup 0 --attention cudnn >out 2>err; then
+		gpu_cudnn=true
+	else
+		left_out '  attention by cuDNN' "$(tail -n 1 err)"
 	fi
 }
 
@@ -337,6 +354,7 @@ train_gpu()
 	echo "train_gpu, $rounds rounds of $gpu_steps steps"
 	gpu_tokens || die 'python3 cannot make a token file'
 	gpu_find_peer
+	gpu_find_cudnn
 	gpu_memory=$(gpu_mib)
 	test -n "$gpu_memory" || die "ddp-train does not run on this GPU: $(
 		cat err)"

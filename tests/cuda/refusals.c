@@ -320,7 +320,7 @@ static void test_thread(void)
 
 static void test_shapes(void)
 {
-	struct device_shape shape = { 10, 10, 1, 257, 7, DEVICE_BF16 };
+	struct device_shape shape = { 10, 10, 1, 257, 7, DEVICE_BF16, 0 };
 	struct ddp_error error;
 
 	ok(table->check_shape(&shape, &error) < 0 &&
@@ -338,6 +338,22 @@ static void test_shapes(void)
 	ok(table->work_bytes(&shape) == 20000, "work for the most of any");
 }
 
+/* This program is linked with no_dnn.c. */
+static void test_cudnn(void)
+{
+	struct device device = {
+		.table = table, .shape.attention = ATTENTION_CUDNN
+	};
+	struct ddp_error error = { 0 };
+
+	begin(&good, NULL, NULL, NULL);
+	ok(table->open(&device, DEVICE_BF16, some, 1, &error) < 0 &&
+	   strcmp(error.text, "--attention cudnn: this ddp_cuda.so was built "
+		  "without cuDNN's headers; build it with ./configure "
+		  "--with-cudnn, or choose --attention own") == 0 &&
+	   is_clean() && !device.state, "%s", error.text);
+}
+
 int main(void)
 {
 	ok(table->abi == DEVICE_ABI && strcmp(table->name, "cuda") == 0,
@@ -348,6 +364,7 @@ int main(void)
 	test_failures();
 	test_thread();
 	test_shapes();
+	test_cudnn();
 	ok(is_clean(), "nothing is left");
 	printf("1..%d\n", tests);
 	return failures > 0;

@@ -7,7 +7,7 @@
 head_build()
 {
 	printf '# configure:'
-	for name in CUDA CUBLASLT NCCL PMIX MPI; do
+	for name in CUDA CUBLASLT CUDNN NCCL PMIX MPI; do
 		printf ' %s %s' $name "$(config HAVE_$name | sed 's/^$/no/')"
 	done
 	printf '; %s\n' "nvcc $(config NVCCFLAGS)"

@@ -253,6 +253,29 @@ rank_type()
 	esac
 }
 
+# rank_cudnn TYPE: attention by cuDNN, beside the last run by our own kernels
+rank_cudnn()
+{
+	if test "$(config HAVE_CUDNN)" != yes; then
+		omit "attention by cuDNN in $1" 'configure found no cuDNN'
+		return
+	fi
+	# shellcheck disable=SC2086 # several arguments
+	train cudnn $tiny --dtype "$1" --attention cudnn
+	if grep -q ': no cuDNN: ' err; then
+		omit "attention by cuDNN in $1" "$(sed 's/.*: no cu/no cu/' err)"
+		return
+	fi
+	trained 20 'attention by cuDNN '
+	result $? "attention by $(sed -n 's/.*attention by //p' out) in $1"
+	close gpu cudnn 20 "$most"
+	result $? "and its losses are those of our own: apart by $worst"
+	# shellcheck disable=SC2086
+	train again $tiny --dtype "$1" --attention cudnn
+	same cudnn again
+	result $? "and again: the same bits in $1"
+}
+
 # A checkpoint of the GPU goes on on the CPU, and that on the GPU again. On the
 # GPU alone, a run that was saved has the bits of one that was not.
 rank_resume()
@@ -367,6 +390,7 @@ gpu_rank()
 	can_train 'one rank' || return 0
 	for type in $types; do
 		rank_type "$type"
+		test "$type" = fp32 || rank_cudnn "$type"
 	done
 	rank_rounding
 	rank_wide

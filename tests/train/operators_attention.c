@@ -71,7 +71,7 @@ static void attention_body(const void *arguments)
 	struct tensor out = blank(count), dqkv = blank(3 * count);
 	struct tensor lse = blank_floats((size_t)(rows * c->heads));
 	void *work = place_work(&(struct device_shape){
-		rows, c->context, c->heads, width, 1, 0 });
+		rows, c->context, c->heads, width, 1, 0, 0 });
 
 	rounding = 2 * TORCH_ATTENTION;
 	device.table->attention(&device, &(struct op_attention){

@@ -182,7 +182,7 @@ static void norm_body(const void *arguments)
 	back.dbias = dbias.at;
 	back.accumulate = c->accumulate;
 	back.work = place_work(&(struct device_shape){ c->rows, 1, 1, c->width,
-						       1, 0 });
+						       1, 0, 0 });
 	device.table->norm_backward(&device, &back);
 	gradient("dgain", norm_reference, &o, (double)count, &o.gain, &dgain);
 	gradient("dbias", norm_reference, &o, (double)count, &o.bias, &dbias);

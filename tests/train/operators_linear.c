@@ -209,7 +209,7 @@ static void classifier_body(const void *arguments)
 		(float)c->scale, NULL, place(sizeof(loss)),
 		c->gradients ? dx.at : NULL, c->gradients ? dweight.at : NULL,
 		c->accumulate, place_work(&(struct device_shape){
-			c->rows, 1, 1, c->width, c->vocab, 0 })
+			c->rows, 1, 1, c->width, c->vocab, 0, 0 })
 	};
 
 	rounding = 2 * TORCH_CLASSIFIER;

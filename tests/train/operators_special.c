@@ -131,7 +131,7 @@ static void classify(double number)
 	op.loss = place(sizeof(loss));
 	op.dx = dx.at;
 	op.dweight = dweight.at;
-	op.work = place_work(&(struct device_shape){ 5, 1, 1, 8, 7, 0 });
+	op.work = place_work(&(struct device_shape){ 5, 1, 1, 8, 7, 0, 0 });
 	device.table->classifier(&device, &op);
 	copy(&loss, op.loss, sizeof(loss));
 	expect("loss", !isfinite(loss), loss);

@@ -60,6 +60,7 @@ test_options()
 	--dtype 'fp64' is not one of fp32, bf16, fp16|--dtype fp64
 	--grad-dtype 'half' is not one of|--grad-dtype half
 	--tf32 'yes' is not one of off, on|--tf32 yes
+	--attention 'flash' is not one of own, cudnn|--attention flash
 	--rounding 'up' is not one of nearest, stochastic|--rounding up
 	--model ''|--model=
 	--model 'toyg'|--model toyg
@@ -179,6 +180,9 @@ test_options_together()
 	--tf32 on is how fp32 is multiplied, not bf16; leave it out, or use --dtype fp32|--tf32 on --dtype bf16
 	--tf32 on is for GPUs, and this rank computes on its CPUs; leave it out|--tf32 on --device cpu
 	--tf32 on is for GPUs, and this rank computes on its CPUs|--tf32 on --plan --preset tiny --device cpu
+	--attention cudnn computes in 16 bit, not in fp32; leave it out, or use --dtype bf16|--attention cudnn --data $text
+	--attention cudnn is for GPUs, and this rank computes on its CPUs; leave it out|--attention cudnn --dtype bf16 --data $text --device cpu
+	--attention has no effect on --model toy|--attention cudnn --dtype bf16 --model toy
 	--heads 5 does not divide --width 64|--data $text --heads 5
 	--global-batch 23|--batch 16 --global-batch 23
 	use --global-batch 16|--batch 16 --global-batch 23

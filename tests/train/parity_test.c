@@ -134,7 +134,7 @@ struct model *create_model(struct test *test, bool recompute)
 
 	if (gpt_complete_shape(&shape, "tiny", &error) < 0)
 		die("gpt_complete_shape", error.text);
-	model = gpt_create(&shape, header->sequences, test->device.table,
+	model = gpt_create(&shape, header->sequences, &test->device,
 			   test->device.type, recompute, &error);
 	if (!model)
 		die("gpt_create", error.text);

@@ -104,7 +104,8 @@ int checkpoint_recall(struct options *options, uint64_t given,
 	    has_changed(options, now, OPT_DTYPE, had, has))
 		given |= UINT64_C(1) << OPT_GRAD_DTYPE |
 			 UINT64_C(1) << OPT_ROUNDING |
-			 UINT64_C(1) << OPT_TF32;
+			 UINT64_C(1) << OPT_TF32 |
+			 UINT64_C(1) << OPT_ATTENTION;
 	if (tool_options_recall(&train_options, manifest->option_text,
 				given | not_recalled, options, recalled,
 				error) < 0)

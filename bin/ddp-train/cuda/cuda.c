@@ -46,6 +46,7 @@ static void close_gpu(struct device *device)
 		if (cuda->streams[i])
 			cudaStreamSynchronize(cuda->streams[i]);
 	linear_destroy(cuda->linear);
+	cuda_close_dnn(device);
 	for (int i = 0; i < DEVICE_EVENTS; i++)
 		if (cuda->events[i])
 			cudaEventDestroy(cuda->events[i]);
@@ -135,7 +136,10 @@ static int open_parts(struct device *device, const size_t *bytes,
 		return -1;
 	note_products(device);
 	cuda->linear = linear_create(device, error);
-	return cuda->linear ? try_kernel(device, error) : -1;
+	if (!cuda->linear || try_kernel(device, error) < 0)
+		return -1;
+	return device->shape.attention == ATTENTION_CUDNN ?
+	       cuda_open_dnn(device, bytes[SPACE_DEVICE], error) : 0;
 }
 
 static int open_gpu(struct device *device, enum device_type type,
@@ -183,13 +187,30 @@ static size_t count_work_bytes(const struct device_shape *shape)
 {
 	const size_t counts[] = {
 		cuda_count_norm_work(shape), cuda_count_attention_work(shape),
-		cuda_count_classifier_work(shape)
+		cuda_count_dnn_work(shape), cuda_count_classifier_work(shape)
 	};
 	size_t most = 0;
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		most = counts[i] > most ? counts[i] : most;
 	return most;
+}
+
+static void attend(struct device *device, const struct op_attention *op)
+{
+	if (cuda_state(device)->dnn)
+		cuda_dnn_attention(device, op);
+	else
+		cuda_attention(device, op);
+}
+
+static void attend_backward(struct device *device,
+			    const struct op_attention_backward *op)
+{
+	if (cuda_state(device)->dnn)
+		cuda_dnn_attention_backward(device, op);
+	else
+		cuda_attention_backward(device, op);
 }
 
 static void record_event(struct device *device, int event,
@@ -266,8 +287,8 @@ const struct device_table ddp_device_table = {
 	.matmul = cuda_matmul,
 	.matmul_backward = cuda_matmul_backward,
 	.gelu = cuda_gelu,
-	.attention = cuda_attention,
-	.attention_backward = cuda_attention_backward,
+	.attention = attend,
+	.attention_backward = attend_backward,
 	.classifier = cuda_classifier,
 	.sum_squares = cuda_sum_squares,
 	.step = cuda_step,

@@ -3,10 +3,10 @@
  * The CUDA device: a module, ddp_cuda.so, that ddp-train loads where a rank has
  * a GPU, so that one package trains with and without. find.c chooses the GPU;
  * cuda.c has its queues and events, memory.c its memory, product.c the matrix
- * products by cuBLASLt, algorithm.c what is asked of that, linear.c the layer.
- * The .cu files are the other operators: the kernels of one and their launches
- * each. gpu.h is all that they need of CUDA; README.md says what bounds each on
- * a GPU.
+ * products by cuBLASLt, algorithm.c what is asked of that, linear.c the layer;
+ * dnn*.c are attention by cuDNN (dnn.h first). The .cu files are the other
+ * operators: the kernels of one and their launches each. gpu.h is all that they
+ * need of CUDA; README.md says what bounds each on a GPU.
  *
  * Here: what is behind a device, and the operators by file; contracts are in
  * device.h. Nothing in a step allocates or uses the default stream, and the
@@ -90,6 +90,12 @@ size_t cuda_count_attention_work(const struct device_shape *shape);
 void cuda_attention(struct device *device, const struct op_attention *op);
 void cuda_attention_backward(struct device *device,
 			     const struct op_attention_backward *op);
+
+/* dnn.c; no_dnn.c where there is no cuDNN */
+size_t cuda_count_dnn_work(const struct device_shape *shape);
+void cuda_dnn_attention(struct device *device, const struct op_attention *op);
+void cuda_dnn_attention_backward(struct device *device,
+				 const struct op_attention_backward *op);
 
 /* classifier.cu */
 size_t cuda_count_classifier_work(const struct device_shape *shape);

@@ -38,6 +38,7 @@ struct cuda {
 	struct ring ring;
 	float *sums;
 	struct linear *linear;
+	struct dnn *dnn;		/* NULL: attention is our own */
 	cudaError_t error;		/* the first one, and what met it */
 	const char *what;
 };
@@ -55,6 +56,13 @@ int cuda_miss_code(const struct cuda *cuda, struct ddp_error *error);
 
 /* find.c: the sentence of work that has failed. Returns -1. */
 int cuda_explain(const struct cuda *cuda, struct ddp_error *error);
+
+/*
+ * dnn.c: attention by cuDNN, of device->shape; the arena of SPACE_DEVICE has
+ * that many bytes. Returns 0, or -1 with error set.
+ */
+int cuda_open_dnn(struct device *device, size_t bytes, struct ddp_error *error);
+void cuda_close_dnn(struct device *device);
 
 /* memory.c: they fail with nothing to undo but cuda_free_memory(). */
 int cuda_open_memory(struct device *device, const size_t *bytes, size_t own,

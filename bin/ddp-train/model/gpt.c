@@ -241,17 +241,18 @@ static int check_batch(const struct model_shape *shape, int sequences,
 
 /* Tensors and memory, once the shape is known. Returns 0 or -1. */
 static int complete_model(struct gpt *gpt, int sequences,
-			  const struct device_table *device,
-			  enum device_type type, struct ddp_error *error)
+			  struct device *device, enum device_type type,
+			  struct ddp_error *error)
 {
 	struct model *model = &gpt->model;
-	const struct device_shape shape = {
+
+	device->shape = (struct device_shape){
 		.type = type, .rows = sequences * gpt->context,
 		.context = gpt->context, .heads = gpt->heads,
-		.width = gpt->width, .vocab = gpt->vocab
+		.width = gpt->width, .vocab = gpt->vocab,
+		.attention = device->shape.attention
 	};
-
-	if (device->check_shape(&shape, error) < 0)
+	if (device->table->check_shape(&device->shape, error) < 0)
 		return -1;
 	for (int i = 0; i < model->tensor_count; i++)
 		describe_tensor(gpt, i);
@@ -260,14 +261,14 @@ static int complete_model(struct gpt *gpt, int sequences,
 	/* No overflow: at most 65536 layers of about 11 tensors, each of
 	   which check_batch() has limited. */
 	model->bytes[SPACE_DEVICE] = (size_t)plan_memory(
-		gpt, (uint64_t)sequences, type, device->work_bytes(&shape));
+		gpt, (uint64_t)sequences, type,
+		device->table->work_bytes(&device->shape));
 	return 0;
 }
 
 struct model *gpt_create(const struct model_shape *shape, int sequences,
-			 const struct device_table *device,
-			 enum device_type type, bool recompute,
-			 struct ddp_error *error)
+			 struct device *device, enum device_type type,
+			 bool recompute, struct ddp_error *error)
 {
 	int tensors = GPT_LAYERS + (int)shape->layers * GPT_PARTS + 2;
 	struct gpt *gpt;
