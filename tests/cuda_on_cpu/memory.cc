@@ -146,6 +146,7 @@ static void drop(const emu_memory *m)
 		   (char *)emu_reads + (at + m->bytes) * 4);
 }
 
+/* CUDA waits for all work first. This does not: no program should count on it. */
 static cudaError_t give(void *p, bool pinned, const void *pc)
 {
 	emu_memory *m;
@@ -153,7 +154,6 @@ static cudaError_t give(void *p, bool pinned, const void *pc)
 	if (!p)
 		return cudaSuccess;
 	start_memory();
-	emu_wait_all();
 	m = emu_is_ours((uintptr_t)p) ?
 		(emu_memory *)emu_memory_of((uintptr_t)p) : emu_memories;
 	if (m->at != (uintptr_t)p || m->freed || m->pinned != pinned) {
