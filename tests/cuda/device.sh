@@ -54,6 +54,43 @@ test_epilogues()
 		"$(epilogues EMU_EPILOGUES=no)"
 }
 
+# attention_rows <TAP: what ldmatrix reads of tiles in the theme's cases, each of
+# which runs twice. A warp reads its own rows, and in steps those that they meet;
+# by products of 16 x 16 values, each of 32 rows of 16 bytes.
+attention_rows()
+{
+	awk '
+	/attention: .*, (bf16|fp16)$/ {
+		split($0, word, /[^0-9]+/)
+		n = word[4]; d = word[6] + 0; own = d > 64 ? 16 : 32; all = 0
+		if (d != 16 && d != 32 && d != 64 && d != 128)
+			next
+		for (row = 0; row < n || row % (4 * own); row += own) {
+			block = row - row % (4 * own)
+			last = row + own < n ? row + own : n
+			all += 3 * own / 16
+			for (key = 0; key < last; key += 64)
+				all += 4 + 4
+			for (key = 0; key < last; key += 32)
+				all += 2 + 2 + 2
+			for (query = block; query < n; query += 32)
+				if (query + 32 > row)
+					all += 2 * (own / 16 + 2) + 2 + 2
+		}
+		rows += 2 * 32 * word[3] * word[5] * d / 16 * all
+	}
+	END { print rows }'
+}
+
+test_banks()
+{
+	call env EMU_BANKS=1 timeout 300 "$operators" \
+		"$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" attention
+	equal 'attention reads no tile beyond the diagonal, and no busy bank' \
+		"0 cuda_on_cpu: ldmatrix read $(attention_rows <out) rows, 0 in$(
+		) a bank that was busy" "$status $(cat err)"
+}
+
 test_operators()
 {
 	if ! test -x "$build/obj/bin/ddp-train"; then
@@ -72,6 +109,7 @@ test_operators()
 	all_operators 'products without epilogues' checked EMU_EPILOGUES=no \
 		-- matmul special
 	test_epilogues
+	test_banks
 	call timeout 20 "$operators" "$build/obj/tests/cuda_on_cpu/fast" none
 	equal 'a theme that there is not' "1 Bail out! there is no theme 'none'" \
 		"$status $(cat out)"
