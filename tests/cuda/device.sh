@@ -125,7 +125,7 @@ test_tf32()
 		return
 	fi
 	built cuda_on_cpu/fast/ddp_cuda.so
-	mkdir drivers
+	mkdir -p drivers
 	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
 	text=/usr/share/common-licenses/GPL-3
 	for how in off on; do
@@ -159,6 +159,33 @@ tf32_run()
 	equal "10 steps on a GPU: $*" "0 $(test "$tf32_log" = tf32.off ||
 		echo ', fp32 products by TF32')" "$status $(
 		sed -n 's/^computing on [^,]*, [0-9]* MiB//p' out)"
+}
+
+# waits STEPS: what the emulator counts of the host's waits in a run
+waits()
+{
+	call env EMU_WAITS=1 LD_LIBRARY_PATH="$PWD/drivers" DDP_MODULE_DIR="$(
+		)$build/obj/tests/cuda_on_cpu/fast" timeout 200 "$train" \
+		--data /usr/share/common-licenses/GPL-3 --context 32 \
+		--batch 4 --steps "$1"
+	sed -n 's/^cuda_on_cpu: the host waited/waits/p' err
+}
+
+# However many steps there are, as many waits, to begin and to end
+test_waits()
+{
+	train=$build/obj/bin/ddp-train
+	if ! test -x "$train"; then
+		skip 'waits' 'ddp-train was not built: no oneDNN, no BLAS'
+		return
+	fi
+	built cuda_on_cpu/fast/ddp_cuda.so
+	mkdir -p drivers
+	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+	few=$(waits 3)
+	equal 'a step has no wait of the host' "${few:-nothing counted}" \
+		"$(waits 9)"
+	equal 'and nothing in the default stream' 0 "${few##*: }"
 }
 
 # Each line of the program's TAP as a result
