@@ -54,9 +54,9 @@ test_epilogues()
 		"$(epilogues EMU_EPILOGUES=no)"
 }
 
-# attention_rows <TAP: what ldmatrix reads of tiles in the theme's cases, each of
-# which runs twice. A warp reads its own rows, and in steps those that they meet;
-# by products of 16 x 16 values, each of 32 rows of 16 bytes.
+# attention_rows <TAP: what ldmatrix reads of tiles in the theme's cases, which
+# run twice each. A warp reads its own rows, and in steps those that they meet:
+# for each 16 x 16 values 32 rows of 16 bytes.
 attention_rows()
 {
 	awk '
@@ -86,9 +86,10 @@ test_banks()
 {
 	call env EMU_BANKS=1 timeout 300 "$operators" \
 		"$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" attention
+	wanted="ldmatrix read $(attention_rows <out) rows"
 	equal 'attention reads no tile beyond the diagonal, and no busy bank' \
-		"0 cuda_on_cpu: ldmatrix read $(attention_rows <out) rows, 0 in$(
-		) a bank that was busy" "$status $(cat err)"
+		"0 cuda_on_cpu: $wanted, 0 in a bank that was busy" \
+		"$status $(cat err)"
 }
 
 test_operators()

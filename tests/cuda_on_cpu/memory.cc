@@ -146,7 +146,7 @@ static void drop(const emu_memory *m)
 		   (char *)emu_reads + (at + m->bytes) * 4);
 }
 
-/* CUDA waits for all work first. This does not: no program should count on it. */
+/* CUDA waits for all work first; here no program can count on that. */
 static cudaError_t give(void *p, bool pinned, const void *pc)
 {
 	emu_memory *m;
