@@ -65,6 +65,44 @@ test_refused()
 			) others failed, $(sed -n 's/^1\.\.//p' out) of them"
 }
 
+# attention_rows <TAP: what ldmatrix reads of tiles in the theme's cases, which
+# run twice each. A warp reads its own rows, and in steps those that they meet:
+# for each 16 x 16 values 32 rows of 16 bytes.
+attention_rows()
+{
+	awk '
+	/attention: .*, (bf16|fp16)$/ {
+		split($0, word, /[^0-9]+/)
+		n = word[4]; d = word[6] + 0; own = d > 64 ? 16 : 32; all = 0
+		if (d != 16 && d != 32 && d != 64 && d != 128)
+			next
+		for (row = 0; row < n || row % (4 * own); row += own) {
+			block = row - row % (4 * own)
+			last = row + own < n ? row + own : n
+			all += 3 * own / 16
+			for (key = 0; key < last; key += 64)
+				all += 4 + 4
+			for (key = 0; key < last; key += 32)
+				all += 2 + 2 + 2
+			for (query = block; query < n; query += 32)
+				if (query + 32 > row)
+					all += 2 * (own / 16 + 2) + 2 + 2
+		}
+		rows += 2 * 32 * word[3] * word[5] * d / 16 * all
+	}
+	END { print rows }'
+}
+
+test_banks()
+{
+	call env EMU_BANKS=1 timeout 300 "$operators" \
+		"$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" attention
+	wanted="ldmatrix read $(attention_rows <out) rows"
+	equal 'attention reads no tile beyond the diagonal, and no busy bank' \
+		"0 cuda_on_cpu: $wanted, 0 in a bank that was busy" \
+		"$status $(cat err)"
+}
+
 test_operators()
 {
 	if ! test -x "$build/obj/bin/ddp-train"; then
@@ -84,6 +122,7 @@ test_operators()
 		-- matmul special
 	test_epilogues
 	test_refused
+	test_banks
 	call timeout 20 "$operators" "$build/obj/tests/cuda_on_cpu/fast" none
 	equal 'a theme that there is not' "1 Bail out! there is no theme 'none'" \
 		"$status $(cat out)"
@@ -99,7 +138,7 @@ test_tf32()
 		return
 	fi
 	built cuda_on_cpu/fast/ddp_cuda.so
-	mkdir drivers
+	mkdir -p drivers
 	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
 	text=/usr/share/common-licenses/GPL-3
 	for how in off on; do
@@ -133,6 +172,33 @@ tf32_run()
 	equal "10 steps on a GPU: $*" "0 $(test "$tf32_log" = tf32.off ||
 		echo ', fp32 products by TF32')" "$status $(
 		sed -n 's/^computing on [^,]*, [0-9]* MiB//p' out)"
+}
+
+# waits STEPS: what the emulator counts of the host's waits in a run
+waits()
+{
+	call env EMU_WAITS=1 LD_LIBRARY_PATH="$PWD/drivers" DDP_MODULE_DIR="$(
+		)$build/obj/tests/cuda_on_cpu/fast" timeout 200 "$train" \
+		--data /usr/share/common-licenses/GPL-3 --context 32 \
+		--batch 4 --steps "$1"
+	sed -n 's/^cuda_on_cpu: the host waited/waits/p' err
+}
+
+# However many steps there are, as many waits, to begin and to end
+test_waits()
+{
+	train=$build/obj/bin/ddp-train
+	if ! test -x "$train"; then
+		skip 'waits' 'ddp-train was not built: no oneDNN, no BLAS'
+		return
+	fi
+	built cuda_on_cpu/fast/ddp_cuda.so
+	mkdir -p drivers
+	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+	few=$(waits 3)
+	equal 'a step has no wait of the host' "${few:-nothing counted}" \
+		"$(waits 9)"
+	equal 'and nothing in the default stream' 0 "${few##*: }"
 }
 
 # Each line of the program's TAP as a result

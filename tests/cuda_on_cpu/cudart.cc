@@ -105,6 +105,7 @@ extern "C" {
 cudaError_t cudaDeviceSynchronize(void)
 {
 	emu_start();
+	emu_count_wait();
 	emu_wait_all();
 	return emu_failure();
 }
@@ -159,6 +160,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
 	emu_start();
+	emu_count_wait();
 	emu_wait(emu_stream(stream)->last);
 	emu_host_waited(emu_stream_moment(stream));
 	return emu_failure();

@@ -170,6 +170,8 @@ bool emu_poll(uint32_t op, int *patience);	/* is it done? */
 void emu_wait(uint32_t op);
 const emu_moment *emu_stream_moment(cudaStream_t stream);
 void emu_host_waited(const emu_moment *moment);
+void emu_count_wait(void);		/* for a stream, or all of them */
+void emu_get_waits(unsigned long *of_host, unsigned long *in_default);
 void emu_stream_waited(cudaStream_t stream, const emu_moment *moment);
 void emu_wait_all(void);
 

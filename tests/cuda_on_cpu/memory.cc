@@ -147,6 +147,7 @@ static void drop(const emu_memory *m)
 		   (char *)emu_reads + (at + m->bytes) * 4);
 }
 
+/* CUDA waits for all work first; here no program can count on that. */
 static cudaError_t give(void *p, bool pinned, const void *pc)
 {
 	emu_memory *m;
@@ -154,7 +155,6 @@ static cudaError_t give(void *p, bool pinned, const void *pc)
 	if (!p)
 		return cudaSuccess;
 	start_memory();
-	emu_wait_all();
 	m = emu_is_ours((uintptr_t)p) ?
 		(emu_memory *)emu_memory_of((uintptr_t)p) : emu_memories;
 	if (m->at != (uintptr_t)p || m->freed || m->pinned != pinned) {

@@ -210,12 +210,17 @@ void emu_watch_faults(void)
 
 __attribute__((destructor)) static void at_end(void)
 {
-	unsigned long rows, conflicts;
+	unsigned long rows, conflicts, waits, defaults;
 
 	emu_get_banks(&rows, &conflicts);
+	emu_get_waits(&waits, &defaults);
 	if (getenv("EMU_BANKS"))
 		fprintf(stderr, "cuda_on_cpu: ldmatrix read %lu rows, %lu in "
 			"a bank that was busy\n", rows, conflicts);
+	if (getenv("EMU_WAITS"))
+		fprintf(stderr, "cuda_on_cpu: the host waited for streams %lu "
+			"times; operations in the default one: %lu\n", waits,
+			defaults);
 	if (problems > 0)
 		end();
 }

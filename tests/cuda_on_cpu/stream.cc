@@ -50,6 +50,7 @@ static std::vector<past> history(1);	/* by operation */
 static std::vector<attempt> attempts(1);
 static CUstream_st streams[EMU_STREAMS];	/* 0: the default stream */
 static emu_moment host;			/* what the host has waited for */
+static unsigned long waits, defaults;
 
 uint64_t emu_random(void)
 {
@@ -256,6 +257,12 @@ static void merge(emu_moment *to, const emu_moment *from)
 }
 
 void emu_host_waited(const emu_moment *moment) { merge(&host, moment); }
+void emu_count_wait(void) { waits++; }
+void emu_get_waits(unsigned long *of_host, unsigned long *in_default)
+{
+	*of_host = waits;
+	*in_default = defaults;
+}
 
 void emu_stream_waited(cudaStream_t stream, const emu_moment *moment)
 {
@@ -276,6 +283,7 @@ uint32_t emu_enqueue(cudaStream_t stream, const char *name, emu_work run_it,
 	if (emu_op)
 		emu_report(NULL, "%s was asked for inside of another "
 			   "operation", name ? name : "a launch");
+	defaults += s->number == 0;
 	merge(&s->before, &host);
 	history.push_back({ s->number, ++s->before.clock[s->number], name,
 			    kernel });

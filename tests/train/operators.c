@@ -38,6 +38,39 @@ static void test_spaces(void)
 	result(wrong == 0, "copies go from each space to each");
 }
 
+/* From the host by way of all spaces, with no wait but the last. */
+static void test_order(void)
+{
+	const struct device_table *table = device.table;
+	char *const *arena = device.arena;
+	unsigned char here[64], there[64];
+
+	memset(here, 5, sizeof(here));
+	table->copy(&device, QUEUE_COMM, arena[SPACE_DEVICE], here, 64);
+	table->copy(&device, QUEUE_COMM, arena[SPACE_STAGING],
+		    arena[SPACE_DEVICE], 64);
+	table->copy(&device, QUEUE_COMM, arena[SPACE_HOST],
+		    arena[SPACE_STAGING], 64);
+	copy(there, arena[SPACE_HOST], sizeof(there));
+	result(memcmp(here, there, sizeof(here)) == 0, "a queue's copies are "
+	       "in order, within the host too");
+}
+
+/* One of its own, or where the host computes none. */
+static void test_streams(void)
+{
+	void *streams[QUEUES];
+	int wrong = 0;
+
+	for (int i = 0; i < QUEUES; i++) {
+		streams[i] = device.table->stream(&device, i);
+		wrong += (streams[i] != NULL) != (device.table->fold != NULL);
+		for (int j = 0; j < i; j++)
+			wrong += streams[i] && streams[i] == streams[j];
+	}
+	result(wrong == 0, "each queue is a stream");
+}
+
 static void test_events(void)
 {
 	const struct device_table *table = device.table;
@@ -140,10 +173,11 @@ static void test_memory(void)
 	       "memory%s%s", at ? "" : ": ", error.text);
 	if (!at)
 		return;
-	copy(there, at, 100003);
+	table->copy(&device, QUEUE_COMM, there, at, 100003);
+	table->check(&device, NULL);
 	for (int i = 0; i < 100003; i++)
 		wrong += there[i] != 0;
-	result(wrong == 0, "which is zeroed");
+	result(wrong == 0, "which is zeroed, for each queue");
 	memset(there, 9, 100003);
 	copy(at, there, 100003);
 	table->zero(&device, at + 3, 100);
@@ -170,15 +204,37 @@ static void test_too_large(void)
 	}
 }
 
+/* As where a run ends by an error. */
+static void test_closing(void)
+{
+	struct device other = { .table = device.table };
+	size_t bytes[SPACES] = { 4096, 4096, 4096 };
+	struct ddp_error error = { 0 };
+	int opened = other.table->open(&other, DEVICE_FP32, bytes, 1, &error);
+
+	if (opened == 0) {
+		other.table->zero(&other, other.arena[SPACE_DEVICE], 4096);
+		other.table->copy(&other, QUEUE_COMPUTE,
+				  other.arena[SPACE_STAGING],
+				  other.arena[SPACE_DEVICE], 4096);
+		other.table->close(&other);
+	}
+	result(opened == 0 && device.table->check(&device, &error) == 0,
+	       "a device may be closed while it works%s%s",
+	       error.text[0] ? ": " : "", error.text);
+}
+
 /* once: of fp32 alone, since the type does not matter. */
 static const struct theme {
 	const char *name;
 	bool once;
 	void (*run)(void);
 } themes[] = {
-	{ "spaces", true, test_spaces }, { "events", true, test_events },
+	{ "spaces", true, test_spaces }, { "order", true, test_order },
+	{ "streams", true, test_streams }, { "events", true, test_events },
 	{ "sources", true, test_sources }, { "staging", true, test_staging },
 	{ "memory", true, test_memory }, { "large", true, test_too_large },
+	{ "closing", true, test_closing },
 	{ "embed", false, test_embed }, { "norm", false, test_norm },
 	{ "matmul", false, test_matmul },
 	{ "attention", false, test_attention },

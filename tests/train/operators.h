@@ -98,7 +98,7 @@ double *host_doubles(size_t count);
 /* Within or between the host and the device; waits for it. */
 void copy(void *to, const void *from, size_t bytes);
 
-/* bytes of the device's memory, all 0xff, between guards. */
+/* bytes of the device's memory, all 0xff or 0x7f, between guards. */
 void *place(size_t bytes);
 
 /* Room for what an operator needs itself, in the device's type. */
@@ -111,8 +111,8 @@ void *put(const void *from, size_t bytes);
 void read_back(void *to, const void *at, size_t bytes);
 
 /*
- * Of the device's type, and NaN everywhere on the device; the values on the
- * host are 0.
+ * Of the device's type, and NaN everywhere on the device, or the largest
+ * numbers where a case runs again; the values on the host are 0.
  */
 struct tensor blank(size_t count);
 

@@ -111,6 +111,15 @@ void copy(void *to, const void *from, size_t bytes)
 		lose_device(error.text);
 }
 
+/*
+ * What is there before: NaN; and where a case runs again the largest numbers,
+ * as some functions ignore NaN.
+ */
+static void spoil(void *at, size_t bytes)
+{
+	memset(at, now.moved ? 0x7f : 0xff, bytes);
+}
+
 /* Signalling NaNs: a result computed from one has other bits. */
 static unsigned char guard_byte(int i)
 {
@@ -141,7 +150,7 @@ static void *place_apart(size_t bytes)
 	if (!at || bytes > sizeof(staging))
 		bail_out(at ? "a case does not fit" : error.text);
 	now.device_used++;
-	memset(staging, 0xff, bytes);
+	spoil(staging, bytes);
 	copy(at + gap, staging, bytes);
 	return at + gap;
 }
@@ -157,7 +166,7 @@ static void *place_between_guards(size_t bytes)
 	if (now.device_used > ARENA || bytes > sizeof(staging) ||
 	    now.guard_count + 2 > MOST_GUARDS)
 		bail_out("a case does not fit the arena");
-	memset(staging, 0xff, bytes);
+	spoil(staging, bytes);
 	copy(at, staging, bytes);
 	guard(at - GUARD);
 	guard(at + bytes);

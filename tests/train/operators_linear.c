@@ -236,7 +236,8 @@ void test_classifier(void)
 		{ 17, 63, 300, 1.0 / 17, true, true },
 		{ 65, 24, 7, 3, true, false }, { 65, 24, 7, 3, false, false },
 		{ 300, 8, 300, 1.0 / 300, true, false },
-		{ 130, 21, 1031, 1.0 / 130, true, false }
+		{ 130, 21, 1031, 1.0 / 130, true, false },
+		{ 33, 16, 64, 1.0 / 33, true, false }
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

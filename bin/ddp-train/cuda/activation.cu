@@ -3,7 +3,11 @@
 #include "cuda/gpu.h"
 #include "cuda/cuda.h"
 
-enum { THREADS = 256, WARPS = THREADS / 32 };
+enum {
+	THREADS = 256,
+	WARPS = THREADS / 32,
+	REPEATED = 256		/* rows: with THREADS columns they fill a GPU */
+};
 
 /*
  * GELU as GPT-2 has it: x / 2 * (1 + tanh(u)) = x / (1 + exp(-2 u)) with
@@ -85,32 +89,28 @@ void cuda_gelu_backward(struct device *device, const void *pre, void *dy,
 	FOR_TYPE(device->type, (run_gelu<T, true>(device, pre, dy, count)));
 }
 
+/* A thread writes its column of every gridDim.y-th row. */
 template <class T>
-__global__ void repeat_kernel(int width, const T *row, T *y)
+__global__ void repeat_kernel(int rows, int width, const T *row, T *y)
 {
 	int column = blockIdx.x * THREADS + threadIdx.x;
 
-	if (column < width)
-		y[(size_t)blockIdx.y * width + column] = row[column];
+	if (column >= width)
+		return;
+	for (int i = blockIdx.y; i < rows; i += gridDim.y)
+		y[(size_t)i * width + column] = row[column];
 }
 
-/* Rows in several launches: a grid's y has at most 65535 blocks. */
 template <class T>
 static void run_repeat(struct device *device, int rows, int width,
 		       const void *row, void *y)
 {
-	const int most = 65535;
+	dim3 grid((width + THREADS - 1) / THREADS,
+		  rows < REPEATED ? rows : REPEATED);
 
-	for (int begin = 0; begin < rows; begin += most) {
-		int here = rows - begin < most ? rows - begin : most;
-		dim3 grid((width + THREADS - 1) / THREADS, here);
-
-		cuda_check(device, launch(cuda_stream(device, QUEUE_COMPUTE),
-					  grid, THREADS, 0, repeat_kernel<T>,
-					  width, (const T *)row,
-					  (T *)y + (size_t)begin * width),
-			   "a bias");
-	}
+	cuda_check(device, launch(cuda_stream(device, QUEUE_COMPUTE), grid,
+				  THREADS, 0, repeat_kernel<T>, rows, width,
+				  (const T *)row, (T *)y), "a bias");
 }
 
 void cuda_repeat_row(struct device *device, int rows, int width,
