@@ -185,6 +185,11 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 	return now.later;
 }
 
+cudaError_t cudaGetLastError(void)
+{
+	return cudaSuccess;
+}
+
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
 	(void)event;

@@ -173,7 +173,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 	if (emu_failure())
 		return emu_failure();
 	if (!emu_poll(emu_stream(stream)->last, &patience))
-		return cudaErrorNotReady;
+		return emu_fail(cudaErrorNotReady);
 	emu_host_waited(emu_stream_moment(stream));
 	return cudaSuccess;
 }
@@ -226,7 +226,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 	if (emu_failure())
 		return emu_failure();
 	if (!emu_poll(event->op, &event->patience))
-		return cudaErrorNotReady;
+		return emu_fail(cudaErrorNotReady);
 	emu_host_waited(&event->before);
 	return cudaSuccess;
 }
@@ -245,7 +245,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 	if (!from->timed || !to->timed || !from->op || !to->op)
 		return emu_fail(cudaErrorInvalidResourceHandle);
 	if (!emu_poll(from->op, &patience) || !emu_poll(to->op, &patience))
-		return cudaErrorNotReady;
+		return emu_fail(cudaErrorNotReady);
 	*ms = (float)(to->came_ns - from->came_ns) / 1e6f;
 	return emu_failure();
 }

@@ -48,7 +48,7 @@ static const struct { cudaError_t code; const char *name, *text; } errors[] = {
 
 cudaError_t emu_fail(cudaError_t error)
 {
-	if (error != cudaSuccess && error != cudaErrorNotReady)
+	if (error != cudaSuccess)
 		last_error = error;
 	return error;
 }
