@@ -51,11 +51,10 @@ library_folders()
 	done
 }
 
-# find_libraries: add to LD_LIBRARY_PATH where those are that the module lacks
-module=obj/bin/ddp_cuda.so
+# find_libraries FILE: add to LD_LIBRARY_PATH where those are that it lacks
 find_libraries()
 {
-	for lacking in $(lacks $module | tr -d ,); do
+	for lacking in $(lacks "$1" | tr -d ,); do
 		for folder in $(library_folders); do
 			test -e "$folder/$lacking" || continue
 			LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$(
@@ -64,19 +63,21 @@ find_libraries()
 			break
 		done
 	done
-	lacking=$(lacks $module)
+	lacking=$(lacks "$1")
 	test -n "$lacking" || return 0
-	echo "ddp_cuda.so needs $lacking, in no folder where the loader looks:" \
+	echo "${1##*/} needs $lacking, in no folder where the loader looks:" \
 		"export LD_LIBRARY_PATH=FOLDER, that with CUDA's libraries"
 	return 1
 }
 
 # What is built for them, and what ddp-train learns: our own sources
+module=obj/bin/ddp_cuda.so
 train=$build/obj/bin/ddp-train
 operators=$build/obj/tests/train/operators
 operators_build()
 {
-	made $module obj/tests/train/operators && find_libraries
+	made $module obj/tests/train/operators &&
+		find_libraries $module
 }
 
 train_build()
@@ -366,8 +367,8 @@ pairs()
 	head -c $((pairs * 2)) pairs.text
 }
 
-# GPT-2's vocabulary, an odd number, and its context: 4096 rows of
-# logits, which are two blocks of the classifier
+# GPT-2's vocabulary, an odd number, and its context: 4096 rows of logits, which
+# are two blocks of the classifier
 rank_wide()
 {
 	pairs >tokens
