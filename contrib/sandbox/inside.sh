@@ -16,6 +16,17 @@ start_munged()
 		--seed-file="$run/seed" --log-file="$dir/log/munged${1:+.$1}.log"
 }
 
+# GPUs are device files alone here: no program may find the driver of real ones,
+# which all nodes would share. An empty file is no library.
+hide_driver()
+{
+	local f
+	for f in $(/sbin/ldconfig -p |
+		sed -n 's/.* => \(.*libcuda\.so\.1\)$/\1/p'); do
+		mount --bind /dev/null "$f" || return
+	done
+}
+
 # pid 1 of the sandbox and its login node: when it ends, everything in the
 # sandbox ends. /proc is the machine's until all nodes have read their pids on
 # the machine from it.
@@ -28,7 +39,7 @@ cmd_hold()
 	for f in $etc_files; do
 		mount --bind "$dir/etc/$f" "/etc/$f" || exit
 	done
-	mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit
+	mount -t tmpfs -o mode=1777 tmpfs /dev/shm && hide_driver || exit
 	ip -batch - <<-END || exit
 	link set lo up
 	link add br0 type bridge

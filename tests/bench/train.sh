@@ -191,7 +191,8 @@ ours()
 {
 	name=$1 where=$2 count=$3 preset=$4 number=$5
 	shift 5
-	ranks "$where" "$count" ./ddp-train --preset "$preset" --data text \
+	ranks "$where" "$count" ./ddp-train --device cpu --preset "$preset" \
+		--data text \
 		--global-batch $((count * train_batch)) --steps "$number" \
 		--seed 7 --lr 3e-4 --schedule constant --warmup 0 \
 		--log run/log "$@"
