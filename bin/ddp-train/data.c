@@ -16,6 +16,7 @@
 
 #include "data.h"
 #include "layout/error.h"
+#include "mix.h"
 #include "path_code.h"
 
 enum {
@@ -290,6 +291,28 @@ uint64_t data_hash(const struct data *data)
 			       UINT64_C(0x100000001b3);
 	}
 	return hash;
+}
+
+static uint64_t mix_word(const struct data *data, uint64_t index, size_t bytes)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, data->bytes + sizeof(word) * index, bytes);
+	return mix_bits(le64toh(word) + MIX_GOLDEN * index);
+}
+
+uint64_t data_sum(const struct data *data, int part, int parts)
+{
+	size_t whole = data->size / 8, rest = data->size % 8;
+	uint64_t begin = whole * (uint64_t)part / (uint64_t)parts;
+	uint64_t end = whole * ((uint64_t)part + 1) / (uint64_t)parts;
+	uint64_t sum = 0;
+
+	for (uint64_t i = begin; i < end; i++)
+		sum += mix_word(data, i, 8);
+	if (part == parts - 1 && rest)
+		sum += mix_word(data, whole, rest);
+	return sum;
 }
 
 /* Whether path names the open file, and its status now. */

@@ -67,6 +67,14 @@ void data_read(const struct data *data, uint64_t first, size_t count,
 uint64_t data_hash(const struct data *data);
 
 /*
+ * A checksum of part `part` of `parts` equal parts of the file. The sum of all
+ * parts does not depend on how many there are: it is that of mix(word + G i)
+ * over its words i of 64 bits, little-endian, the last one filled up with
+ * zeros, with mix and G of mix.h.
+ */
+uint64_t data_sum(const struct data *data, int part, int parts);
+
+/*
  * Ends the run if the file has shrunk: the missing part of its last page reads
  * as zeros and raises no signal. Accepts data that is not open.
  */

@@ -283,6 +283,13 @@ static int begin(struct run *run, struct ddp_error *error)
 		return 0;
 	if (options->from)
 		checkpoint_load(options, run->trainer, &mine);
+	if (options->data) {
+		checkpoint_sum_data(&run->collective, &run->data,
+				    run->data_sum);
+		plan.data_sum = run->data_sum;
+		if (mine.code == DDP_ERROR_NONE)
+			checkpoint_compare_sum(options, run->data_sum, &mine);
+	}
 	run->stopped = checkpoint_must_stop(&run->collective);
 	if (run->stopped)
 		return 0;

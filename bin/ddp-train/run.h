@@ -33,6 +33,7 @@ struct run {
 	struct saver *saver;		/* of checkpoints; NULL: none */
 	char id[CHECKPOINT_ID];		/* of this run, for its files */
 	char learned[96];		/* which data, described */
+	char data_sum[CHECKPOINT_SUM];	/* for checkpoints, of all its bytes */
 	char gpu[64];			/* this rank's, by model; "": none */
 	bool stopped;			/* before the last step, as a signal
 					   asked for; saved, if any was done */

@@ -172,7 +172,54 @@ test_resume_options()
 	head -n 25 log | diff - before.log >why
 	result $? 'the log goes on'
 	test_resume_refusals
+	test_data_sum
 	test_warmup
+}
+
+# All bytes of the data count, also those that are not in the checksum by which
+# ranks compare it: of this file, bytes 4096 to 8191.
+test_data_sum()
+{
+	yes | head -c 3000001 >large
+	cp large changed
+	dd if=/dev/zero of=changed bs=4096 seek=1 count=1 conv=notrunc 2>why
+	rm -rf saved other
+	call timeout 60 "$train" --data large --steps 1 --checkpoint saved
+	grep ^data-sum saved/step-1/manifest >had
+	"$python" - large >wanted <<-END
+	import sys
+	M, G = 2 ** 64, 0x9e3779b97f4a7c15
+	def mix(x):
+	    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9 % M
+	    x = (x ^ (x >> 27)) * 0x94d049bb133111eb % M
+	    return x ^ (x >> 31)
+	data = open(sys.argv[1], "rb").read()
+	words = [int.from_bytes(data[i:i + 8], "little")
+	         for i in range(0, len(data), 8)]
+	total = sum(mix((word + G * i) % M) for i, word in enumerate(words))
+	print(f"data-sum {total % M:016x}")
+	END
+	check 'the checksum of all data is what ddp-train(1) says' \
+		diff wanted had
+	call timeout 60 "$train" --data changed --steps 2 --checkpoint saved \
+		--resume
+	equal 'data that has changed is refused' "2 ddp-train: --resume: $(
+		)saved/step-1 has learned a file of the size of --data $(
+		)changed, but not of these bytes; name the same file" \
+		"$status $(cat err)"
+	cp large moved
+	call timeout 60 "$train" --data moved --steps 2 --checkpoint saved \
+		--resume
+	equal 'but it may lie elsewhere' 0 "$status"
+	(cd saved/step-2 && forge /^data-sum/d)
+	call timeout 60 "$train" --data changed --steps 3 --checkpoint saved \
+		--resume
+	equal 'and a checkpoint need not have the checksum' '0 3' \
+		"$status $(newest saved)"
+	needs_worlds 'data that several ranks read' || return 0
+	ranks 3 "$train" --data large --steps 1 --checkpoint other
+	equal 'three ranks find the same checksum' "$(cat wanted)" \
+		"$(grep ^data-sum other/step-1/manifest)"
 }
 
 # A run that ends within its warm-up, as long as one of 1000 steps has it.

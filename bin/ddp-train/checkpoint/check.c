@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ranks read a checkpoint together: each checks some of its shards, and then
- * loads what it updates.
+ * loads what it updates. So they read the data that it has learned.
  */
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
 #include "collective.h"
+#include "data.h"
 #include "ddp.h"
 #include "layout/clock.h"
 #include "layout/error.h"
 #include "trainer.h"
 #include "world.h"
 
+enum { DATA_PIECE = 16 << 20 };	/* bytes of the data between two pauses */
+
 /* What a rank tells the others. */
 struct round {
 	uint64_t step;
+	uint64_t sum;			/* of its part of the data */
 	bool resumes, done;
 };
 
@@ -141,4 +147,25 @@ int checkpoint_check(struct collective *collective,
 		result = check_shards(&check, options, error);
 	free(check.all);
 	return result;
+}
+
+void checkpoint_sum_data(struct collective *collective,
+			 const struct data *data, char sum[CHECKPOINT_SUM])
+{
+	int size = collective->size, first;
+	int pieces = (int)(data->size / DATA_PIECE) / size + 1;
+	uint64_t all = 0;
+	struct check check;
+
+	begin(&check, collective, NULL);
+	first = collective->rank * pieces;
+	for (int i = first; i < first + pieces; i++) {
+		check.mine.sum += data_sum(data, i, pieces * size);
+		pause_check(&check);
+	}
+	wait_for_others(&check);
+	for (int rank = 0; rank < size; rank++)
+		all += check.all[rank].sum;
+	free(check.all);
+	snprintf(sum, CHECKPOINT_SUM, "%016" PRIx64, all);
 }

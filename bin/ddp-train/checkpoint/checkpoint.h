@@ -18,6 +18,7 @@
 #include "train_options.h"
 
 struct collective;
+struct data;
 struct ddp_error;
 struct manifest;
 struct share;
@@ -25,6 +26,7 @@ struct trainer;
 
 enum {
 	CHECKPOINT_ID = 17,		/* 16 hexadecimal digits and a NUL */
+	CHECKPOINT_SUM = 17,		/* likewise */
 	CHECKPOINT_OPTIONS = 4096,	/* bytes that describe all options */
 	CHECKPOINT_STOPPED = 75		/* exit code: saved, more to do */
 };
@@ -66,6 +68,20 @@ int checkpoint_check(struct collective *collective,
  */
 int checkpoint_compare(const struct options *options, const char *data,
 		       struct ddp_error *error);
+
+/*
+ * check.c: the checksum of all bytes of data that is open, of which each rank
+ * reads a part: the same on all ranks, and of any number of them. Collective.
+ */
+void checkpoint_sum_data(struct collective *collective,
+			 const struct data *data, char sum[CHECKPOINT_SUM]);
+
+/*
+ * Refuse data of another checksum than what options->from has learned. Returns
+ * 0, or -1 with error set.
+ */
+int checkpoint_compare_sum(const struct options *options, const char *sum,
+			   struct ddp_error *error);
 
 /*
  * Print from where the run goes on, which newer checkpoints do not serve, and

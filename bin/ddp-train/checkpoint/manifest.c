@@ -78,6 +78,8 @@ char *manifest_format(const struct manifest *manifest)
 			     manifest->good_steps);
 	if (manifest->data)
 		ddp_text_add(&text, "data %s\n", manifest->data);
+	if (manifest->data_sum)
+		ddp_text_add(&text, "data-sum %s\n", manifest->data_sum);
 	for (int i = 0; i < manifest->state_count; i++)
 		ddp_text_add(&text, "state %s\n", manifest->states[i]);
 	add_lines(&text, "option", manifest->options);
@@ -295,6 +297,8 @@ static bool read_line(struct manifest *manifest, const char *name,
 		return read_size(&value, '\0', &manifest->values);
 	if (strcmp(name, "data") == 0)
 		manifest->data = value;
+	if (strcmp(name, "data-sum") == 0)
+		manifest->data_sum = value;
 	if (strcmp(name, "shard") == 0)
 		return add_shard(manifest, value);
 	if (strcmp(name, "range") == 0)

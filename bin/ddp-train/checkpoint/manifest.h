@@ -41,6 +41,7 @@ struct manifest {
 	int state_count;
 	const char *data;		/* which file it has learned; NULL:
 					   that is not said */
+	const char *data_sum;		/* of all bytes of that; likewise */
 	const char *options;		/* complete: lines "--name value" */
 	const char *parameters;		/* lines "NAME OFFSET ROWS COLUMNS" */
 	struct manifest_shard *shards;

@@ -159,6 +159,21 @@ int checkpoint_compare(const struct options *options, const char *data,
 	return 0;
 }
 
+int checkpoint_compare_sum(const struct options *options, const char *sum,
+			   struct ddp_error *error)
+{
+	const struct manifest *from = options->from;
+
+	if (!from || !from->data_sum || strcmp(sum, from->data_sum) == 0)
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--resume: %s/step-%"
+			     PRIu64 " has learned a file of the size of --%s "
+			     "%s, but not of these bytes; name the same file",
+			     options->checkpoint, from->step,
+			     options->format == DATA_TOKENS ? "tokens" : "data",
+			     options->data);
+}
+
 /* Newer checkpoints that do not serve: broken ones, and half a save. */
 static void print_passed(const struct options *options)
 {

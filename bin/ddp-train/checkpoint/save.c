@@ -92,8 +92,8 @@ static void begin_manifest(struct saver *saver, uint64_t step,
 		.bad_steps = bad_steps,
 		.seconds = progress_count_seconds(saver->plan.progress),
 		.values = state->length, .state_count = state->count,
-		.data = saver->plan.data, .options = saver->options,
-		.parameters = saver->parameters
+		.data = saver->plan.data, .data_sum = saver->plan.data_sum,
+		.options = saver->options, .parameters = saver->parameters
 	};
 	for (int i = 0; i < state->count; i++)
 		saver->manifest.states[i] = state->names[i];

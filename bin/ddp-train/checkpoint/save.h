@@ -33,7 +33,7 @@ struct saver_plan {
 	struct collective *collective;
 	struct trainer *trainer;
 	struct progress *progress;	/* rank 0's; NULL on others */
-	const char *data;		/* as the manifest has it */
+	const char *data, *data_sum;	/* as the manifest has them */
 	const char *id;			/* of the run */
 };
 
