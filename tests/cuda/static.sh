@@ -353,7 +353,7 @@ test_static()
 {
 	static_nvcc=$(static_config NVCC)
 	if ! test "$(static_config HAVE_CUDA)" = yes; then
-		skip 'the kernels as compiled' 'configure found no nvcc'
+		skip 'the kernels as compiled' 'configure found no CUDA toolkit'
 		return
 	fi
 	mkdir "$scratch/static"

@@ -31,6 +31,7 @@ class SlurmDdp(AutotoolsPackage):
 
     variant("mpi", default=True, description="ddp-train on many ranks, ddp-bench over MPI")
     variant("train", default=True, description="ddp-train")
+    variant("cuda", default=False, when="+train", description="ddp-train on GPUs")
 
     depends_on("c", type="build")
     depends_on("pkgconfig", type="build")
@@ -40,15 +41,21 @@ class SlurmDdp(AutotoolsPackage):
     depends_on("slurm")
     depends_on("mpi", when="+mpi")
     depends_on("openblas", when="+train")
+    depends_on("cuda", when="+cuda")
 
     def configure_args(self):
         args = [f"--with-{name}={self.spec[name].prefix}" for name in ("slurm", "hwloc", "pmix")]
         args.append(f"--with-gcrypt={self.spec['libgcrypt'].prefix}")
         args.append(f"--with-slurm-plugindir={self.prefix.lib.slurm}")
-        for variant, option, name in (("+mpi", "mpi", "mpi"), ("+train", "blas", "openblas")):
+        for variant, option, name in (
+            ("+mpi", "mpi", "mpi"),
+            ("+train", "blas", "openblas"),
+            ("+cuda", "cuda", "cuda"),
+            ("+cuda", "cublaslt", "cuda"),
+        ):
             if self.spec.satisfies(variant):
                 args.append(f"--with-{option}={self.spec[name].prefix}")
             else:
                 args.append(f"--without-{option}")
-        args += [f"--without-{name}" for name in ("onednn", "criterion", "cuda", "nccl")]
+        args += [f"--without-{name}" for name in ("onednn", "criterion", "nccl")]
         return args
