@@ -184,7 +184,7 @@ waits()
 	sed -n 's/^cuda_on_cpu: the host waited/waits/p' err
 }
 
-# However many steps there are, as many waits, to begin and to end
+# However many steps there are, as many waits and allocations, to begin and to end
 test_waits()
 {
 	train=$build/obj/bin/ddp-train
@@ -196,8 +196,8 @@ test_waits()
 	mkdir -p drivers
 	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
 	few=$(waits 3)
-	equal 'a step has no wait of the host' "${few:-nothing counted}" \
-		"$(waits 9)"
+	equal 'a step has no wait of the host, and allocates nothing' \
+		"${few:-nothing counted}" "$(waits 9)"
 	equal 'and nothing in the default stream' 0 "${few##*: }"
 }
 

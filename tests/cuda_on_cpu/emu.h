@@ -172,6 +172,7 @@ const emu_moment *emu_stream_moment(cudaStream_t stream);
 void emu_host_waited(const emu_moment *moment);
 void emu_count_wait(void);		/* for a stream, or all of them */
 void emu_get_waits(unsigned long *of_host, unsigned long *in_default);
+unsigned emu_count_allocations(void);
 void emu_stream_waited(cudaStream_t stream, const emu_moment *moment);
 void emu_wait_all(void);
 

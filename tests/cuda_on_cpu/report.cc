@@ -219,8 +219,8 @@ __attribute__((destructor)) static void at_end(void)
 			"a bank that was busy\n", rows, conflicts);
 	if (getenv("EMU_WAITS"))
 		fprintf(stderr, "cuda_on_cpu: the host waited for streams %lu "
-			"times; operations in the default one: %lu\n", waits,
-			defaults);
+			"times; allocations: %u; operations in the default "
+			"one: %lu\n", waits, emu_count_allocations(), defaults);
 	if (problems > 0)
 		end();
 }
