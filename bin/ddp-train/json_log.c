@@ -149,6 +149,8 @@ int json_log_write_step(struct json_log *log, const struct progress_step *step,
 	tool_print_json(log->file, step->host);
 	if (sums->mfu > 0)
 		write_number(log, "mfu", sums->mfu, 9);
+	if (sums->over_predicted > 0)
+		write_number(log, "over_predicted", sums->over_predicted, 9);
 	return end_line(log, error);
 }
 

@@ -5,8 +5,9 @@
  * and "tokens" (of all ranks and steps so far; 0 tokens for a model without
  * them), "seconds" (of all steps so far, without evaluation and the comparison
  * of parameters); and of this step, in seconds, "exposed", "waited", "busy" and
- * "slowest_busy", then "slowest" (a rank) and "host"; and "mfu" where the GPUs
- * are known. A line of an evaluation has "step" and "eval_loss". A number that
+ * "slowest_busy", then "slowest" (a rank) and "host"; where the GPUs are known
+ * "mfu", and "over_predicted", the step's time in units of the predicted one. A
+ * line of an evaluation has "step" and "eval_loss". A number that
  * is not finite is null; losses, lr and norm read back exactly.
  */
 #ifndef DDP_TRAIN_JSON_LOG_H
@@ -32,7 +33,7 @@ int json_log_open(struct json_log **log, const char *path, uint64_t done,
 struct json_sums {
 	double seconds;			/* of all steps so far, and so on */
 	uint64_t samples, tokens;
-	double mfu;			/* of this step; 0: unknown */
+	double mfu, over_predicted;	/* of this step; 0: unknown */
 };
 
 int json_log_write_step(struct json_log *log, const struct progress_step *step,

@@ -71,6 +71,24 @@ static void print_sums(const struct trainer *trainer, double bytes)
 		print_memory(name, most * bytes);
 }
 
+/* --deterministic on GPUs: what the ranks send for this one's slice */
+static double count_received(const struct trainer *trainer)
+{
+	const struct buckets *buckets = &trainer->buckets;
+	size_t most = 0, begin;
+	int size = trainer->collective->size;
+
+	if (!trainer->options->deterministic || size == 1)
+		return 0;
+	for (int i = 0; i < buckets->count; i++) {
+		size_t count = buckets->list[i].end - buckets->list[i].begin;
+
+		most = count > most ? count : most;
+	}
+	return (double)collective_find_slice(most, 0, size, &begin) * size *
+	       sizeof(float);
+}
+
 static void print_all_memory(const struct trainer *trainer)
 {
 	const struct options *options = trainer->options;
@@ -88,6 +106,7 @@ static void print_all_memory(const struct trainer *trainer)
 	double own = (double)trainer->device.table->own_bytes(options->dtype);
 	double all = (double)trainer_count_own(trainer);
 	bool on_gpu = options->device == COMPUTE_CUDA;
+	double received = on_gpu ? count_received(trainer) : 0;
 
 	printf("memory of a rank%s:\n", options->gpu && !on_gpu ? ", if it "
 	       "computed on this node's CPUs" : "");
@@ -105,15 +124,18 @@ static void print_all_memory(const struct trainer *trainer)
 	if (snapshot > 0)
 		print_memory("copy for a checkpoint", snapshot);
 	if (own > 0)
-		print_memory(on_gpu ? "workspace of matrix products" :
+		print_memory(on_gpu ? "workspace of products and sums" :
 				      "fp32 copies in matrix products", own);
+	if (received > 0)
+		print_memory("gradients of other ranks", received);
 	print_memory("activations and workspace", all - master - moments -
 		     scratch - partial - snapshot - own);
 	if (on_gpu)
 		print_memory("on the GPU, but CUDA's and NCCL's own",
 			     (double)trainer_count_buffer(trainer) + own +
-			     (double)trainer->bytes[SPACE_DEVICE]);
-	print_sums(trainer, (double)trainer_count_buffer(trainer) + all);
+			     received + (double)trainer->bytes[SPACE_DEVICE]);
+	print_sums(trainer, (double)trainer_count_buffer(trainer) + all +
+		   received);
 }
 
 /* Buckets first .. last, of equal length. */

@@ -269,7 +269,8 @@ static int log_step(struct progress *progress,
 		.seconds = progress->seconds,
 		.samples = step->step * plan->samples,
 		.tokens = step->step * plan->tokens,
-		.mfu = find_mfu(progress, step->seconds)
+		.mfu = find_mfu(progress, step->seconds),
+		.over_predicted = divide(step->seconds, progress->predicted)
 	};
 
 	return json_log_write_step(progress->log, step, &sums, error);

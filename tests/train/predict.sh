@@ -54,6 +54,20 @@ test_predict()
 		"$("$program" step A100 1 |
 			sed -n 's/^gradients of biases: //p' |
 			cut -d ' ' -f 1-3)"
+	# Tokens/s that llm.c's README and discussions state for an A100 SXM
+	while read -r preset sequences stated; do
+		"$train" --preset "$preset" --vocab 50304 --dtype bf16 \
+			--batch "$sequences" --plan --gpu A100 >out 2>err
+		ms=$(sed -n 's/.* should take \([0-9.]*\) ms .*/\1/p' out)
+		check "$preset on an A100 is predicted as llm.c measured it" \
+			awk -v n="$sequences" -v ms="$ms" -v stated="$stated" '
+			BEGIN { ratio = n * 1024 / ms * 1000 / stated
+			print "predicted / measured: " ratio
+			exit !(ratio > 0.85 && ratio < 1.15) }'
+	done <<-END
+	124M 64 218000
+	774M 16 38500
+	END
 	equal 'a step is the sum of its rows' \
 		"$(awk '/^all/ { next } { sub(/.*: /, "")
 			sum += $1 * $4 } END { printf "%.5f\n", sum }' rows)" \

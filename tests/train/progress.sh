@@ -56,9 +56,10 @@ test_progress_lines()
 	equal 'what GPUs that are known could have done' \
 		'32 tokens/s, exposed 20.0%, parallel efficiency 90.0%, MFU 40.0%, 1.25 of the predicted time' \
 		"$(sed -n 's/.*first step //p' out)"
-	# 40 of 50 x 3, and of 50 x 2
-	equal 'and in the log' '0.266666667 0.4 0.4 0.4' \
-		"$(sed 's/.*"mfu"://; s/}$//' log | xargs)"
+	# 40 of 50 x 3, and of 50 x 2; 3 and 2 of 1.6
+	equal 'and in the log' \
+		'0.266666667,1.875 0.4,1.25 0.4,1.25 0.4,1.25' \
+		"$(sed 's/.*"mfu"://; s/"over_predicted"://; s/}$//' log | xargs)"
 	for wanted in 0.4:0s 59.4:59s 59.6:1m00s 3599.4:59m59s 3600:1h00m \
 		86399:23h59m 90000:1d01h 1e30:11574074d01h; do
 		echo "step 1 5 1 1 0 ${wanted%:*} 0 0 0 0 0 n1"
