@@ -21,9 +21,10 @@ start_munged()
 hide_driver()
 {
 	local f
+	[ ! -e "$dir/etc/gpu_driver" ] || return 0
 	for f in $(/sbin/ldconfig -p |
 		sed -n 's/.* => \(.*libcuda\.so\.1\)$/\1/p'); do
-		mount --bind /dev/null "$f" || return
+		[ ! -e "$f" ] || mount --bind /dev/null "$f" || return
 	done
 }
 
