@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the ways by which ranks would meet. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "collective.h"
 #include "ddp.h"
 #include "job/absent.h"
 #include "job/client.h"
+#include "layout/drain.h"
 #include "layout/error.h"
 #include "meet.h"
 #include "tool/tool.h"
 
-enum { NAMED_MAX = 4 };		/* runs of ranks of each way */
+enum {
+	NAMED_MAX = 4,		/* runs of ranks of each way */
+	READ_MS = 1000		/* to read why, before the ranks end */
+};
 
 /* The ranks that go one way, as text; NULL: no memory. */
 static char *list_ranks(const struct ddp_job *job, const int *ways, int way)
@@ -43,8 +48,9 @@ _Noreturn static void end_mixed(struct ddp_job *job, const int *ways)
 	if (ddp_job_rank(job) == 0)
 		tool_print_error("ddp-train", &error);
 	tool_record_failure(error.text);
+	ddp_drain_wait(STDERR_FILENO, READ_MS);
 	ddp_job_barrier(job, NULL);
-	exit(1);
+	exit(2);		/* another attempt would end alike */
 }
 
 int meet_compare(const struct collective *collective, enum backend way,
@@ -60,10 +66,15 @@ int meet_compare(const struct collective *collective, enum backend way,
 
 	if (!ddp_client_is_offered())
 		return 0;
-	/* MPI can know a launcher that libddp does not. */
-	job = ddp_job_create(&options, way == BACKEND_NCCL ? error : NULL);
+	/* MPI can know a launcher that libddp does not; but what PMIx does not
+	 * answer, MPI would wait for. */
+	job = ddp_job_create(&options, &why);
+	if (!job && (way == BACKEND_NCCL || why.code == DDP_ERROR_TIMEOUT)) {
+		*error = why;
+		return -1;
+	}
 	if (!job)
-		return way == BACKEND_NCCL ? -1 : 0;
+		return 0;
 	ways = calloc(ddp_job_size(job), sizeof(*ways));
 	if (!ways)
 		ddp_abort(job, 1, "no memory for the ways of all ranks");

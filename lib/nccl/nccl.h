@@ -34,11 +34,12 @@ typedef struct {
 
 /*
  * NCCL checks the magic, and that the version has "blocking" (init.cc,
- * parseCommConfig). It takes its own defaults for what lies beyond size, and
- * for what is UNDEFINED.
+ * parseCommConfig). It takes its own defaults for what lies beyond size, what
+ * the version did not have, and what is UNDEFINED.
  */
 #define DDP_NCCL_CONFIG_MAGIC 0xcafebeef	/* more than an enum's int */
-enum { DDP_NCCL_CONFIG_VERSION = 21400, DDP_NCCL_UNDEFINED = INT_MIN };
+enum { DDP_NCCL_CONFIG_VERSION = 21400, DDP_NCCL_CONFIG_CTAS = 21700,
+       DDP_NCCL_UNDEFINED = INT_MIN };
 
 #define DDP_NCCL_TYPES
 #include "ddp_nccl.h"

@@ -247,7 +247,7 @@ with_rank()
 	shift 3
 	ranks_meet
 	# shellcheck disable=SC2016,SC2086 # for the ranks' shell; arguments
-	call login env FAKE_NCCL_DIR="$scratch/meet" timeout -k 5 60 \
+	call login env FAKE_NCCL_DIR="$scratch/meet" timeout -k 5 120 \
 		srun --ddp $with_layout env LD_LIBRARY_PATH="$scratch/fakes" \
 		DDP_MODULE_DIR="$scratch/module" sh -c '
 		test "$SLURM_PROCID" != "$0" || export "$1"

@@ -165,6 +165,7 @@ static void test_place(void)
 		{ "--gpu-bind=none", "1", 3, 4, -1, 0, 2 },
 		{ "--gpus-per-task=2", "2", 3, 2, -1, 0, 0 },
 		{ "--gpus-per-task=a100:2", "a100:2", 3, 2, -1, 0, 0 },
+		{ "two models of GPU", "a100:1,h100:1", 3, 2, -1, 0, 0 },
 		{ "--ddp-gpus=own, two each", NULL, 3, 2, 2, 0, 0 },
 		{ "--ddp, the second GPU", NULL, 1, 2, 0, 1, 1 },
 		{ "mpirun in a task", NULL, 2, 2, 0, 0, 1 }

@@ -273,8 +273,8 @@ static int config_check(const ncclConfig_t *config, const struct ncclComm *comm)
 	if (config->blocking != 0)
 		return fail(ARGUMENT, "the config is blocking");
 	snprintf(text, sizeof(text), "config size %zu version %u CTAs %d",
-		 config->size, config->version, config->size >= 32 ?
-		 config->minCTAs : -1);
+		 config->size, config->version, config->size >= 32 &&
+		 config->version >= 21700 ? config->minCTAs : -1);
 	say(text, comm);
 	return SUCCESS;
 }

@@ -261,5 +261,7 @@ int dnn_check(struct device *device, const char *library, size_t bytes,
 	free(check.host[0]);
 	free(check.host[1]);
 	cuda_zero(device, memory, check.bytes);
+	if (result == 0)
+		result = device->table->check(device, error);
 	return result;
 }

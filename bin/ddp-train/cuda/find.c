@@ -68,6 +68,11 @@ static int count_gpus(int *count, struct ddp_error *error)
 static int refuse_number(const char *what, long number, int count,
 			 struct ddp_error *error)
 {
+	if (!what)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "srun --ddp "
+				     "chose GPU %ld for this rank, which sees "
+				     "only %d: leave CUDA_VISIBLE_DEVICES as "
+				     "it has set it", number, count);
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s is %ld, and this "
 			     "rank sees only %d GPUs, 0 to %d: ask for a GPU "
 			     "per task (--gpus-per-task 1), or start fewer "
@@ -93,13 +98,23 @@ static long read_placement(int place)
 	return number;
 }
 
-/* Whether Slurm shows this rank its own GPUs alone: no more than each has. */
+/*
+ * Whether Slurm shows this rank its own GPUs alone: no more than each has, by a
+ * list such as "2" or "a100:1,h100:1".
+ */
 static bool sees_own_alone(int count)
 {
-	const char *each = getenv("SLURM_GPUS_PER_TASK");	/* "a100:2" */
-	const char *number = each ? strrchr(each, ':') : NULL;
+	const char *each = getenv("SLURM_GPUS_PER_TASK");
+	int own = 0;
 
-	return each && count <= atoi(number ? number + 1 : each);
+	while (each && *each) {
+		const char *number = each + strcspn(each, ":,");
+
+		own += atoi(*number == ':' ? number + 1 : each);
+		each += strcspn(each, ",");
+		each += *each == ',';
+	}
+	return count <= own;
 }
 
 /* Its place on the node, by a variable: *what */
@@ -130,7 +145,7 @@ static int read_place(const char **what, long *number, struct ddp_error *error)
 static int choose_gpu(const struct device *device, int count, int *gpu,
 		      struct ddp_error *error)
 {
-	const char *what = DDP_PLACEMENT "'s device";
+	const char *what = NULL;	/* the plugin */
 	long number;
 
 	*gpu = 0;

@@ -55,7 +55,8 @@ static void send_at_once(void)
 /*
  * Ranks have met over PMIx already. Open MPI 5 asks PMIx who it is only where
  * PMIx has not begun, and dies if it has. So while MPI begins, this hides it,
- * in the place of PMIx's own function; PMIx counts how often it is begun.
+ * in the place of PMIx's own function, which takes a libpmix that is shared;
+ * PMIx counts how often it is begun.
  */
 static bool beginning;
 

@@ -143,7 +143,7 @@ static int connect_ranks(struct nccl *nccl, struct ddp_error *error)
 	/* What agree() exchanges is little: one block of threads does it. */
 	static const ncclConfig_t small = {
 		.size = sizeof(small), .magic = DDP_NCCL_CONFIG_MAGIC,
-		.version = DDP_NCCL_CONFIG_VERSION,
+		.version = DDP_NCCL_CONFIG_CTAS,
 		.cgaClusterSize = DDP_NCCL_UNDEFINED, .minCTAs = 1,
 		.maxCTAs = 1
 	};
