@@ -281,15 +281,14 @@ static int begin(struct run *run, struct ddp_error *error)
 		return -1;
 	if (!options->checkpoint)
 		return 0;
-	if (options->from)
-		checkpoint_load(options, run->trainer, &mine);
 	if (options->data) {
 		checkpoint_sum_data(&run->collective, &run->data,
 				    run->data_sum);
 		plan.data_sum = run->data_sum;
-		if (mine.code == DDP_ERROR_NONE)
-			checkpoint_compare_sum(options, run->data_sum, &mine);
+		checkpoint_compare_sum(options, run->data_sum, &mine);
 	}
+	if (options->from && mine.code == DDP_ERROR_NONE)
+		checkpoint_load(options, run->trainer, &mine);
 	run->stopped = checkpoint_must_stop(&run->collective);
 	if (run->stopped)
 		return 0;

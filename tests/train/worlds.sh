@@ -12,7 +12,7 @@ ranks()
 	if test "$ranks_n" -eq 1; then
 		call timeout 120 "$@"
 	else
-		call timeout 120 mpirun -n "$ranks_n" "$@"
+		call timeout -k 5 120 mpirun -n "$ranks_n" "$@"
 	fi
 }
 

@@ -287,8 +287,8 @@ int owner_check(const char *dir, const char id[CHECKPOINT_ID],
 	if (fd < 0 && errno == ENOENT && access(dir, F_OK) == 0)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--checkpoint %s "
 				     "is no longer the folder of this run: it "
-				     "has no " NAME "; this run saves no more "
-				     "there", dir);
+				     "has no " NAME "; bring that folder back, "
+				     "or name another one", dir);
 	if (fd < 0)
 		return 0;
 	read_owner(fd, &owner);
