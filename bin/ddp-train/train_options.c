@@ -143,13 +143,13 @@ static const struct tool_option rows[OPTIONS] = {
 	[OPT_MAX_BAD_STEPS] = { "max-bad-steps", TOOL_WHOLE, AT(max_bad_steps),
 	  .rare = true, .min = 1, .max = MANY, .value = "N",
 	  .mark = MAY_CHANGE,
-	  .help = "stop after so many steps in a row whose loss is\n"
-		  "no number (default: 1)" },
+	  .help = "stop after so many steps in a row whose loss or\n"
+		  "gradient is no number (default: 1)" },
 	[OPT_RECOMPUTE] = { "recompute", TOOL_CHOICE, AT(recompute),
 	  .rare = true, .mark = STATE_TOY | MAY_CHANGE,
 	  .words = TOOL_WORDS("auto", "on", "off"),
 	  .help = "compute what norms and GELUs give again, not keep\n"
-		  "it; with the same bits (default: auto, on CPUs)" },
+		  "it (default: auto, on CPUs)" },
 	[OPT_ZERO] = { "zero", TOOL_WHOLE, AT(zero), .min = 0, .max = 3,
 	  .value = "0|1", .rare = true, .mark = MAY_CHANGE,
 	  .heading = "The ranks",
