@@ -111,13 +111,13 @@ test_operators()
 	fi
 	built train/operators cuda_on_cpu/fast/ddp_cuda.so \
 		cuda_on_cpu/checked/ddp_cuda.so
-	# Other values each time. (With 1, a row of 8 has a mean so near 0 that
+	# Other values each time. (With 2, a row of 8 has a mean so near 0 that
 	# its relative error is large.)
 	apart=
 	all_operators 'operators' fast EMU_ORDER=eager --
 	apart=--apart
 	all_operators 'operators, each access checked, work as late as can be' \
-		checked EMU_ORDER=lazy OPERATORS_SEED=2 --
+		checked EMU_ORDER=lazy OPERATORS_SEED=1 --
 	all_operators 'operators, checked, in an order by chance, on an A100' \
 		checked EMU_ORDER=1 EMU_CC=8.0 OPERATORS_SEED=3 --
 	all_operators 'products without epilogues' checked EMU_EPILOGUES=no \

@@ -496,18 +496,18 @@ test_folders()
 		unshare -m sh -c 'mkdir -p full && mount -t tmpfs \
 			-o size=64k none full && exec "$@"' - "$train" \
 		--data "$text" --checkpoint full --steps 1
-	rm -rf other
+	rm -rf place taken
 	# Or, in the middle of a save, in a folder of that.
 	ends_in 'another folder in its place' \
-		"--checkpoint other.*\\(is no longer the folder of this run\\|$(
+		"--checkpoint place.*\\(is no longer the folder of this run\\|$(
 		)No such file or directory; bring the folder back\\)" \
-		sh -c 'mkdir other; "$@" & run=$!
-			until find other -name manifest | grep -q .; do
+		sh -c 'mkdir place; "$@" & run=$!
+			until find place -name manifest | grep -q .; do
 				sleep 0.02; done
-			mv other moved; mkdir other; wait "$run"' - "$train" \
-		--model toy --checkpoint other --steps 1000000 \
+			mv place taken; mkdir place; wait "$run"' - "$train" \
+		--model toy --checkpoint place --steps 1000000 \
 		--checkpoint-every 1
-	find other -name manifest >why
+	find place -name manifest >why
 	test ! -s why
 	result $? 'in which nothing is committed'
 	ends_in 'a folder that vanishes' \

@@ -308,7 +308,8 @@ window_limit()
 
 window_address_space()
 {
-	alone sh -c 'ulimit -v 600000; exec timeout 60 "$@"' - \
+	# Enough for a rank's own 300 MiB, but not for what ranks share
+	alone sh -c 'ulimit -v 720000; exec timeout 60 "$@"' - \
 		mpirun -n 2 "$train" --preset 10M --steps 1 --data "$text"
 	test "$status" -eq 1 && test "$(grep -c '^ddp-train: ' err)" -eq 1 &&
 		grep -q '^ddp-train: cannot map memory, .*ulimit -v' err
