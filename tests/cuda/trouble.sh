@@ -36,6 +36,11 @@ test_trouble()
 	trouble 'one that loses a value after some steps' "$lost its $(
 		)memory lost a value (cudaErrorECCUncorrectable); $resume" \
 		EMU_LOST=700:214
+	trouble 'a product that cuBLASLt does not offer' "GPU 0 (Emulated $(
+		)GPU) of $(uname -n) does not compute a matrix product $(
+		)(cuBLASLt's status 15) of this shape: choose another $(
+		)--batch, --width or --dtype, or --attention own" \
+		EMU_REFUSED_K=64
 	trouble 'too little memory' "GPU 0 (Emulated GPU) has N MiB of $(
 		)memory free, and this rank needs N MiB: choose a smaller $(
 		)--batch, --recompute on, or --zero 1 with several ranks" \

@@ -261,6 +261,13 @@ int cuda_explain(const struct cuda *cuda, struct ddp_error *error)
 	char host[65] = "this node";
 
 	gethostname(host, sizeof(host) - 1);
+	/* A library's refusal: the GPU is well. */
+	if (cuda->error == cudaErrorNotSupported)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "%s of %s does not "
+				     "compute %s of this shape: choose another "
+				     "--batch, --width or --dtype, or "
+				     "--attention own", cuda->name, host,
+				     cuda->what);
 	ddp_error_set(error, DDP_ERROR_CUDA, "%s of %s failed in or before %s: "
 		      "%s (%s); look for Xid in the node's kernel log, and "
 		      "resume from the last checkpoint", cuda->name, host,
