@@ -314,17 +314,38 @@ def printable(text):
     return "".join(c if c.isprintable() else "?" for c in str(text))
 
 
+def check_sizes(path, lines):
+    """ValueError: a shard has not the bytes that the manifest counts."""
+    states = sum(name == "state" for name, value in lines)
+    sizes = []
+    for name, value in lines:
+        if name == "shard":
+            sizes.append([value.split()[0], 0])
+        elif name == "range":
+            begin, end = map(int, value.split())
+            sizes[-1][1] += 4 * states * (end - begin)
+    for file, wanted in sizes:
+        size = os.path.getsize(os.path.join(path, file))
+        if size != wanted:
+            raise ValueError(f"{file} has {size} bytes in place of {wanted}")
+
+
 def main(arguments):
+    usage = "usage: python3 ddp_checkpoint.py DIR"
+    if arguments[1:] in (["-h"], ["--help"]):
+        print(usage + "\n\nLists the checkpoints of ddp-train in a folder.")
+        return 0
     if len(arguments) != 2 or arguments[1].startswith("-"):
-        return "usage: python3 ddp_checkpoint.py DIR"
+        return usage
     try:
         steps = list_steps(arguments[1])
     except OSError as error:
-        return f"ddp_checkpoint: {error}"
+        return f"ddp_checkpoint: {arguments[1]}: {error.strerror}"
     for step in steps:
         path = os.path.join(arguments[1], f"step-{step}")
         try:
             lines = read_manifest(os.path.join(path, "manifest"))
+            check_sizes(path, lines)
         except (OSError, ValueError) as error:
             print(f"{path}: broken: {error}")
             continue

@@ -107,6 +107,15 @@ test_checkpoint_torch()
 		"$top/contrib/pytorch/ddp_checkpoint.py" saved
 	equal 'what is saved is listed' "$(ls -d saved/step-* | sort -t- -k2nr |
 		sed "s/\$/: 120576 values of each of param m v/")" "$(cat out)"
+	rm -rf short
+	cp -r saved short
+	list=short/$(tail -n 1 out | sed 's,.*/,,; s/:.*//')
+	shard=$(cd "$list" && echo shard-*)
+	truncate -s 100 "$list/$shard"
+	call "$python" "$top/contrib/pytorch/ddp_checkpoint.py" short
+	equal 'and a shard that is cut is broken' "0 $list: broken: $(
+		)$shard has 100 bytes in place of 1446912" \
+		"$status $(grep broken out)"
 	in_torch refuse unfit -
 	cat >wanted <<-END
 	a GPT is saved without its number of heads: add heads=N

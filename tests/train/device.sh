@@ -75,7 +75,7 @@ test_device()
 			env $variables "$fakes/with" "$fakes/$folder" \
 			"$train" $arguments
 	done <<-END
-	1|there is no GPU (no CUDA-capable device is detected); ask for one|FAKE_GPUS=0|driver|--device cuda
+	1|there is no GPU (no CUDA-capable device is detected); ask for a node|FAKE_GPUS=0|driver|--device cuda
 	1|libcuda.so.1 has no cuInit: it is not that of a CUDA driver|A=|other|--device cuda
 	2|/slurm-ddp/ddp_cuda.so: No such file or directory; install|A=|driver|
 	2|for it, /none/ddp_cuda.so: No such file or directory; install|DDP_MODULE_DIR=/none|driver|--device cuda

@@ -199,8 +199,9 @@ int load_find(const char *dir, struct manifest *manifest,
 	if (found < 0 && count > 0 && !unread)
 		ddp_error_set(error, DDP_ERROR_ARGUMENT, "--resume: no "
 			      "checkpoint in %s is whole; of the newest one, "
-			      "step-%" PRIu64 ": %s; remove them to start "
-			      "from the beginning", dir, steps[0], first.text);
+			      "step-%" PRIu64 ": %s; remove the folders "
+			      "step-* there to start from the beginning", dir,
+			      steps[0], first.text);
 	free(passed.data);
 	free(steps);
 	return found >= 0 ? 1 : count > 0 ? -1 : count;

@@ -192,9 +192,12 @@ static int lock_owner(const char *dir, int fd)
 
 static int refuse_write(const char *dir, struct ddp_error *error)
 {
+	bool full = errno == ENOSPC || errno == EDQUOT;
+
 	return ddp_error_set(error, find_path_code(errno), "--checkpoint %s: "
-			     "cannot be written: %s; name a folder that you "
-			     "may write", dir, strerror(errno));
+			     "cannot be written: %s; %s", dir, strerror(errno),
+			     full ? "make room there, or name another folder" :
+				    "name a folder that you may write");
 }
 
 /* The descriptor stays open, or the lock would end. */
