@@ -54,9 +54,9 @@ int module_choose_device(struct options *options, struct ddp_error *error)
 	}
 	if (asked == COMPUTE_CUDA)
 		return ddp_error_set(error, DDP_ERROR_CUDA, "--device cuda: "
-				     "%s; ask for a node that has both (srun "
-				     "--gres=gpu:1), or use --device cpu",
-				     why.text);
+				     "%s; ask for a node with a GPU and its "
+				     "driver (srun --gres=gpu:1), or use "
+				     "--device cpu", why.text);
 	if (gpus < 0) {
 		/* Other ranks, which have one, are to hear of it. */
 		options->device = COMPUTE_CUDA;
