@@ -130,18 +130,24 @@ test_operators()
 		"$status $(cat out)"
 }
 
-# A run by TF32, on one emulated GPU: inputs of products have fp16's digits, and
-# so losses are as near to fp32's as those of fp16. On a CPU it goes on in fp32.
-test_tf32()
+# one_gpu NAME: what whole runs of $train on one emulated GPU need; else skips
+one_gpu()
 {
 	train=$build/obj/bin/ddp-train
 	if ! test -x "$train"; then
-		skip 'TF32' 'ddp-train was not built: no oneDNN, no BLAS'
-		return
+		skip "$1" 'ddp-train was not built: no oneDNN, no BLAS'
+		return 1
 	fi
 	built cuda_on_cpu/fast/ddp_cuda.so
 	mkdir -p drivers
 	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+}
+
+# A run by TF32, on one emulated GPU: inputs of products have fp16's digits, and
+# so losses are as near to fp32's as those of fp16. On a CPU it goes on in fp32.
+test_tf32()
+{
+	one_gpu 'TF32' || return 0
 	text=/usr/share/common-licenses/GPL-3
 	for how in off on; do
 		tf32_run $how --data $text --context 32 --batch 4 \
@@ -186,17 +192,11 @@ waits()
 	sed -n 's/^cuda_on_cpu: the host waited/waits/p' err
 }
 
-# However many steps there are, as many waits and allocations, to begin and to end
+# However many steps there are, as many waits and allocations: those to begin and
+# to end
 test_waits()
 {
-	train=$build/obj/bin/ddp-train
-	if ! test -x "$train"; then
-		skip 'waits' 'ddp-train was not built: no oneDNN, no BLAS'
-		return
-	fi
-	built cuda_on_cpu/fast/ddp_cuda.so
-	mkdir -p drivers
-	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+	one_gpu 'waits' || return 0
 	few=$(waits 3)
 	equal 'a step has no wait of the host, and allocates nothing' \
 		"${few:-nothing counted}" "$(waits 9)"

@@ -19,14 +19,7 @@ trouble()
 
 test_trouble()
 {
-	train=$build/obj/bin/ddp-train
-	if ! test -x "$train"; then
-		skip 'trouble' 'ddp-train was not built: no oneDNN, no BLAS'
-		return
-	fi
-	built cuda_on_cpu/fast/ddp_cuda.so
-	mkdir -p drivers
-	ranks_library drivers/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
+	one_gpu 'trouble' || return 0
 	lost="GPU 0 (Emulated GPU) of $(uname -n) failed in or before a kernel:"
 	resume="look for Xid in the node's kernel log, and resume from the $(
 		)last checkpoint"
