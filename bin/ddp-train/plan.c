@@ -74,17 +74,11 @@ static void print_sums(const struct trainer *trainer, double bytes)
 /* --deterministic on GPUs: what the ranks send for this one's slice */
 static double count_received(const struct trainer *trainer)
 {
-	const struct buckets *buckets = &trainer->buckets;
-	size_t most = 0, begin;
+	size_t most = buckets_find_largest(&trainer->buckets), begin;
 	int size = trainer->collective->size;
 
 	if (!trainer->options->deterministic || size == 1)
 		return 0;
-	for (int i = 0; i < buckets->count; i++) {
-		size_t count = buckets->list[i].end - buckets->list[i].begin;
-
-		most = count > most ? count : most;
-	}
 	return (double)collective_find_slice(most, 0, size, &begin) * size *
 	       sizeof(float);
 }
