@@ -23,7 +23,7 @@
 struct ddp_error;
 struct collective;
 
-enum { COLLECTIVE_ABI = 5 };
+enum { COLLECTIVE_ABI = 6 };
 
 /* Bytes of staging memory that a collective has for each rank. */
 enum { COLLECTIVE_RECORD = 1024 };
