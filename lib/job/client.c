@@ -98,6 +98,39 @@ static struct call *join_server(int64_t deadline, struct ddp_error *error)
 	return call;
 }
 
+/* What is found needs no look: only that there was an answer. */
+static void end_lookup(pmix_status_t status, pmix_pdata_t *found, size_t count,
+		       void *data)
+{
+	(void)found;
+	(void)count;
+	ddp_wait_end(data, status, PMIX_UNDEF, NULL, 0);
+}
+
+/*
+ * Wait until the launcher itself has answered something: it has no value of
+ * that name. PMIx_Finalize() waits 2 s for it, no longer; and a launcher that
+ * comes to its messages later, as mpirun does while it writes output to a busy
+ * disk, holds that the rank ended without PMIx_Finalize(), and fails the job.
+ */
+static void wait_for_launcher(void)
+{
+	struct ddp_wait *wait = ddp_wait_create();
+	char name[] = "slurm-ddp.no-such-value", *names[] = { name, NULL };
+	pmix_data_range_t here = PMIX_RANGE_LOCAL;
+	pmix_info_t range;
+	pmix_status_t status;
+
+	if (!wait)
+		return;
+	PMIX_INFO_LOAD(&range, PMIX_RANGE, &here, PMIX_DATA_RANGE);
+	status = PMIx_Lookup_nb(names, &range, 1, end_lookup, wait);
+	if (status != PMIX_SUCCESS)
+		end_lookup(status, NULL, 0, wait);
+	ddp_wait_until(wait, ddp_clock_ms() + SERVER_MS);
+	ddp_wait_drop(wait);
+}
+
 /* Leave PMIx. A child of fork runs this as well, but did not join. */
 static void leave_server(void)
 {
@@ -105,6 +138,7 @@ static void leave_server(void)
 
 	if (!opened || opened->process != getpid())
 		return;
+	wait_for_launcher();
 	call = calloc(1, sizeof(*call));
 	if (call && !ddp_thread_run(run_finalize, call,
 				    ddp_clock_ms() + SERVER_MS))

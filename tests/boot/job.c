@@ -13,6 +13,7 @@
  *   forge=WHAT        take part in the next exchange with a wrong record
  *   abort=CODE        the sentence names $JOB_WORLD [world]
  *   exit=CODE kill sleep=MS mpi_init mpi_finalize
+ *   stop_launcher=MS  its process here, for that long
  *   pmix_init pmix_finalize     without libddp
  *
  * What fails says "RANK ARGUMENT: CODE after SECONDS: TEXT", and the next
@@ -217,6 +218,25 @@ static int child_barrier(struct ddp_error *error)
 	return 0;
 }
 
+/*
+ * A launcher that does not come to its messages for a while. It holds that a
+ * rank failed whose end it sees before the rank's last message, so to be gone
+ * by then is a fault, even where it sees them the other way round.
+ */
+static void stop_launcher(int ms)
+{
+	pid_t launcher = getppid(), rank = getpid();
+
+	kill(launcher, SIGSTOP);
+	if (fork() != 0)
+		return;
+	usleep((useconds_t)ms * 1000);
+	if (getppid() != rank)
+		dprintf(STDERR_FILENO, "rank %u has left\n", asked_rank);
+	kill(launcher, SIGCONT);
+	_exit(0);
+}
+
 static int act(const char *what, const char *value, struct ddp_error *error)
 {
 	const char *world = getenv("JOB_WORLD");
@@ -248,6 +268,8 @@ static int act(const char *what, const char *value, struct ddp_error *error)
 		return child_barrier(error);
 	else if (strcmp(what, "sleep") == 0)
 		usleep((useconds_t)number * 1000);
+	else if (strcmp(what, "stop_launcher") == 0)
+		stop_launcher(number);
 	else if (strcmp(what, "kill") == 0)
 		raise(SIGKILL);
 	else if (strcmp(what, "exit") == 0)
