@@ -306,7 +306,7 @@ static void print_plan(const struct run *run)
 	const char *gpu = run->options.gpu ? run->options.gpu : run->gpu;
 	const struct rates *rates = rates_find(gpu);
 
-	trainer_print_plan(run->trainer);
+	trainer_print_plan(run->trainer, rates);
 	if (rates && run->options.model == MODEL_GPT)
 		expect_print(run->trainer, rates);
 }

@@ -52,12 +52,12 @@ int module_choose_device(struct options *options, struct ddp_error *error)
 		options->device = COMPUTE_CUDA;
 		return check_backend(options, error);
 	}
-	if (asked == COMPUTE_CUDA)
+	if (asked == COMPUTE_CUDA && !options->gpu)
 		return ddp_error_set(error, DDP_ERROR_CUDA, "--device cuda: "
 				     "%s; ask for a node with a GPU and its "
 				     "driver (srun --gres=gpu:1), or use "
 				     "--device cpu", why.text);
-	if (gpus < 0) {
+	if (gpus < 0 && !options->gpu) {
 		/* Other ranks, which have one, are to hear of it. */
 		options->device = COMPUTE_CUDA;
 		return ddp_error_set(error, DDP_ERROR_CUDA, "%s; repair it, or "
@@ -128,4 +128,18 @@ const struct device_table *module_find_device(const struct options *options,
 	if (find_path(path, error) < 0)
 		return NULL;
 	return load(path, error);
+}
+
+const struct device_table *module_find_planned(const struct options *options,
+					       struct ddp_error *error)
+{
+	struct options planned = *options;
+	const struct device_table *table;
+	struct ddp_error why;
+
+	if (options->gpu)
+		planned.device = COMPUTE_CUDA;
+	table = module_find_device(&planned, &why);
+	/* A GPU by name is planned for where nothing of CUDA is, too. */
+	return table ? table : module_find_device(options, error);
 }

@@ -5,11 +5,17 @@
 
 #include "collective.h"
 #include "model.h"
+#include "rates.h"
 #include "trainer.h"
 
 static void print_memory(const char *what, double bytes)
 {
 	printf("  %-34s %12.1f MiB\n", what, bytes / (1 << 20));
+}
+
+static bool is_on_gpu(const struct trainer *trainer)
+{
+	return trainer->device.table != &device_cpu;
 }
 
 /* In the collective's buffer, which ranks share within a node but on GPUs. */
@@ -20,8 +26,7 @@ static void print_buffer(const struct trainer *trainer, const char *what,
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s%s", what,
-		 collective->size > collective->nodes &&
-		 trainer->options->device != COMPUTE_CUDA ?
+		 collective->size > collective->nodes && !is_on_gpu(trainer) ?
 		 ", in shared memory" : "");
 	print_memory(name, bytes);
 }
@@ -83,7 +88,23 @@ static double count_received(const struct trainer *trainer)
 	       sizeof(float);
 }
 
-static void print_all_memory(const struct trainer *trainer)
+/* needed: by a rank, but for CUDA and NCCL; gpu: NULL if it is unknown */
+static void print_gpu_memory(double needed, const struct rates *gpu)
+{
+	char name[64];
+
+	print_memory("on the GPU, but CUDA's and NCCL's own", needed);
+	if (!gpu)
+		return;
+	snprintf(name, sizeof(name), "memory of one %s", gpu->name);
+	print_memory(name, (double)gpu->mebibytes * (1 << 20));
+	if (needed > (double)gpu->mebibytes * (1 << 20))
+		puts("that is too little: choose a smaller --batch, --recompute "
+		     "on, or --zero 1 with several ranks");
+}
+
+static void print_all_memory(const struct trainer *trainer,
+			     const struct rates *gpu)
 {
 	const struct options *options = trainer->options;
 	double count = (double)trainer->model->param_count;
@@ -99,11 +120,12 @@ static void print_all_memory(const struct trainer *trainer)
 	double snapshot = (double)trainer_count_snapshot(trainer);
 	double own = (double)trainer->device.table->own_bytes(options->dtype);
 	double all = (double)trainer_count_own(trainer);
-	bool on_gpu = options->device == COMPUTE_CUDA;
+	bool on_gpu = is_on_gpu(trainer);
 	double received = on_gpu ? count_received(trainer) : 0;
 
 	printf("memory of a rank%s:\n", options->gpu && !on_gpu ? ", if it "
-	       "computed on this node's CPUs" : "");
+	       "computed on CPUs, as the module for GPUs cannot be loaded here" :
+	       "");
 	print_buffer(trainer, "gradients", grad);
 	print_buffer(trainer, "parameters", param);
 	if (sums > 0)
@@ -125,9 +147,9 @@ static void print_all_memory(const struct trainer *trainer)
 	print_memory("activations and workspace", all - master - moments -
 		     scratch - partial - snapshot - own);
 	if (on_gpu)
-		print_memory("on the GPU, but CUDA's and NCCL's own",
-			     (double)trainer_count_buffer(trainer) + own +
-			     received + (double)trainer->bytes[SPACE_DEVICE]);
+		print_gpu_memory((double)trainer_count_buffer(trainer) + own +
+				 received +
+				 (double)trainer->bytes[SPACE_DEVICE], gpu);
 	print_sums(trainer, (double)trainer_count_buffer(trainer) + all +
 		   received);
 }
@@ -167,10 +189,10 @@ static void print_buckets(const struct trainer *trainer)
 	}
 }
 
-void trainer_print_plan(const struct trainer *trainer)
+void trainer_print_plan(const struct trainer *trainer, const struct rates *gpu)
 {
 	print_model(trainer);
 	print_step(trainer);
-	print_all_memory(trainer);
+	print_all_memory(trainer, gpu);
 	print_buckets(trainer);
 }

@@ -18,6 +18,7 @@ struct rates {
 	double half, single;		/* FLOP/s: 16 bit with fp32 sums on
 					   tensor cores; fp32 without them */
 	double bandwidth;		/* of its memory, bytes/s */
+	int mebibytes;			/* of its memory, as nvidia-smi has it */
 	int capability;			/* 80: compute capability 8.0 */
 };
 

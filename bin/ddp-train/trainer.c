@@ -280,7 +280,9 @@ struct trainer *trainer_create(const struct options *options,
 	trainer->data = data;
 	trainer->device.share_gpu = options->share_gpu;
 	trainer->device.place = collective->place;
-	trainer->device.table = module_find_device(options, error);
+	trainer->device.table = options->plan ?
+				module_find_planned(options, error) :
+				module_find_device(options, error);
 	if (!trainer->device.table) {
 		free(trainer);
 		return NULL;

@@ -22,6 +22,7 @@
 struct collective;
 struct ddp_error;
 struct model;
+struct rates;
 
 /* What a rank knows of its step; gathered from all. Times are the device's. */
 struct share {
@@ -275,7 +276,8 @@ double trainer_evaluate(struct trainer *trainer);
 int trainer_print_sample(struct trainer *trainer, uint64_t count,
 			 struct ddp_error *error);
 
-/* plan.c: memory, buckets and slices, to stdout. */
-void trainer_print_plan(const struct trainer *trainer);
+/* plan.c: memory, beside that of gpu (NULL: it is unknown), buckets and slices,
+ * to stdout. */
+void trainer_print_plan(const struct trainer *trainer, const struct rates *gpu);
 
 #endif

@@ -192,6 +192,44 @@ waits()
 	sed -n 's/^cuda_on_cpu: the host waited/waits/p' err
 }
 
+# planned [--gpu NAME] ARGUMENT...: memory in a plan for GPUs, for one that is
+# emulated or for one by name where there is none
+planned()
+{
+	planned_drivers=$PWD/drivers
+	test "$1" != --gpu || planned_drivers=
+	call env LD_LIBRARY_PATH="$planned_drivers" DDP_MODULE_DIR="$build/obj/$(
+		)tests/cuda_on_cpu/fast" timeout 60 "$train" --plan \
+		--dtype bf16 --vocab 50257 "$@"
+	sed -n '/^memory/,/in all/p' out
+}
+
+test_plan()
+{
+	one_gpu 'a plan' || return 0
+	planned --preset 124M --batch 8 >here
+	planned --gpu H100 --preset 124M --batch 8 >named
+	# 124,439,808 parameters of 2 bytes
+	equal 'gradients in a plan for a GPU' 237.4 \
+		"$(sed -n 's/^  gradients *\([0-9.]*\) MiB$/\1/p' here)"
+	equal 'a plan for a GPU by name counts the same memory' \
+		"$(cat here)" "$(grep -v 'of one H100' named)"
+	equal 'and says how much it has' '81559.0 MiB' \
+		"$(sed -n 's/^  memory of one H100 *//p' named)"
+	check 'which is enough' sh -c "! grep 'too little' named"
+	# Four fp32 and two 16-bit values of each of 774,030,080 parameters are
+	# 11.5 GiB of its 24.
+	planned --gpu rtx4090 --preset 774M --batch 1 >small
+	check 'and for one sequence of 774M on a small GPU' \
+		sh -c "grep RTX4090 small && ! grep 'too little' small"
+	planned --gpu rtx4090 --preset 774M --batch 64 >large
+	check 'but not for 64' grep 'that is too little: choose a smaller' large
+	call env DDP_MODULE_DIR=/nonexistent timeout 60 "$train" --plan \
+		--gpu H100 --preset 124M --device cuda
+	check 'without the module the plan is for CPUs, and says so' sh -c \
+		"test $status -eq 0 && grep '^memory of a rank, if it computed on CPUs' out"
+}
+
 # However many steps there are, as many waits and allocations: those to begin and
 # to end
 test_waits()
