@@ -228,16 +228,38 @@ static bool have_ended_so(const struct ddp_step *step, uint32_t status)
 	return true;
 }
 
+/* Count a failure that is the program's own; the loss of a node is none. */
+static void count_failure(struct ddp_restart *restart,
+			  const struct ddp_verdict *verdict)
+{
+	if (verdict->kind == DDP_VERDICT_NODE) {
+		restart->quick = restart->failed = 0;
+		return;
+	}
+	restart->quick = verdict->after_ns <
+			 (int64_t)DDP_RESTART_QUICK_S * 1000000000 ?
+			 restart->quick + 1 : 0;
+	restart->lasted_ns[restart->failed++ % DDP_RESTART_OFTEN_MAX] =
+		verdict->after_ns;
+}
+
+static bool fails_often(const struct ddp_restart *restart)
+{
+	int64_t lasted_ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < DDP_RESTART_OFTEN_MAX; i++)
+		lasted_ns += restart->lasted_ns[i];
+	return restart->failed >= DDP_RESTART_OFTEN_MAX &&
+	       lasted_ns < (int64_t)DDP_RESTART_OFTEN_S * 1000000000;
+}
+
 /* Why there is no other attempt, whatever the nodes are; NULL: there may be. */
 static const char *find_reason(struct ddp_restart *restart,
 			       const struct ddp_verdict *verdict,
 			       const struct ddp_step *step, bool gone)
 {
-	/* The loss of a node is no bug of the program's. */
-	bool quick = verdict->kind != DDP_VERDICT_NODE && verdict->after_ns <
-		     (int64_t)DDP_RESTART_QUICK_S * 1000000000;
-
-	restart->quick = quick ? restart->quick + 1 : 0;
+	count_failure(restart, verdict);
 	if (verdict->kind == DDP_VERDICT_SAVED)
 		return "its ranks have saved, so that the job can be requeued";
 	if (step->noticed)
@@ -255,6 +277,9 @@ static const char *find_reason(struct ddp_restart *restart,
 	if (restart->quick >= DDP_RESTART_QUICK_MAX)
 		return "it failed within 10 s of its start three times in a "
 			"row, so that it would fail again";
+	if (fails_often(restart))
+		return "it failed ten times within 10 minutes, so that it "
+			"would fail again";
 	return gone ? NULL : "processes of it may still run";
 }
 

@@ -18,6 +18,8 @@ enum {
 	DDP_RESTART_MAX = 1000,		/* of --ddp-restarts */
 	DDP_RESTART_QUICK_S = 10,	/* a failure so soon is a quick one */
 	DDP_RESTART_QUICK_MAX = 3,	/* of them in a row, and it is a bug */
+	DDP_RESTART_OFTEN_MAX = 10,	/* failures in a row, in less than ... */
+	DDP_RESTART_OFTEN_S = 600,	/* ... this, are one, too */
 	DDP_RESTART_NEVER = 65		/* a rank's exit code: EX_DATAERR */
 };
 
@@ -26,6 +28,8 @@ struct ddp_restart {
 	uint32_t max;		/* --ddp-restarts */
 	uint32_t done;		/* restarts so far */
 	uint32_t quick;		/* quick failures in a row */
+	uint32_t failed;	/* failures in a row that were no node's loss */
+	int64_t lasted_ns[DDP_RESTART_OFTEN_MAX];	/* the last of them */
 	bool lists;		/* srun may be given a list of nodes */
 	bool overlap;		/* an earlier attempt still holds what it had */
 	uint32_t count;		/* nodes of the step; 0: srun's own choice */

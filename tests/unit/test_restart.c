@@ -233,6 +233,41 @@ Test(restart, follows_attempts)
 	}
 }
 
+/* Failures in a row until there is no restart, at most 20. */
+static uint32_t count_failures(const struct attempt *attempt, uint32_t lost,
+			       struct ddp_text *text)
+{
+	const struct attempt loss = { attempt->after_s, "n1", NAMED };
+	const struct ddp_restart_job job = { .nodes = "n[1-3]", .spares = 1 };
+	struct ddp_restart restart = { .max = 30, .lists = true };
+	uint32_t count = 0;
+
+	cr_assert_eq(ddp_restart_choose(&restart, &job, NULL), 0);
+	do
+		text->length = 0;
+	while (++count < 20 &&
+	       follow(&restart, count == lost ? &loss : attempt, text));
+	ddp_restart_clear(&restart);
+	return count;
+}
+
+Test(restart, counts_failures_in_a_time)
+{
+	const struct attempt within = { .after_s = 59 }, later = { .after_s = 60 };
+	struct ddp_text text = { 0 };
+	char *said;
+
+	cr_expect_eq(count_failures(&within, 0, &text), 10);
+	said = ddp_text_finish(&text);
+	cr_expect_str_eq(said, NOT "it failed ten times within 10 minutes, so "
+			 "that it would fail again\n");
+	free(said);
+	text = (struct ddp_text){ 0 };
+	cr_expect_eq(count_failures(&later, 0, &text), 20);
+	cr_expect_eq(count_failures(&within, 4, &text), 14);
+	free(ddp_text_finish(&text));
+}
+
 Test(restart, drops_spares)
 {
 	const struct ddp_restart_job job = {
