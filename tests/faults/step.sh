@@ -45,6 +45,7 @@ root()
 in_time()
 {
 	late=$((ended - $(cat fault.end) / 1000000))
+	echo "$1 $late" >>lates
 	# shellcheck disable=SC2086 # several words
 	in_goal "$late" "$1" $plain
 }
