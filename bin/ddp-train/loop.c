@@ -183,12 +183,16 @@ static int finish_step(struct run *run, struct steps *steps, uint64_t number,
 		step.loss_scale = share->loss_scale;
 		overflow = step.skipped && isfinite(step.loss);
 	}
-	if (overflow && step.loss_scale < LEAST_LOSS_SCALE)
+	if (overflow && step.loss_scale < LEAST_LOSS_SCALE) {
+		run->diverged = true;
 		return stop_for_overflow(number, error);
+	}
 	if (!overflow)
 		steps->bad = step.skipped ? steps->bad + 1 : 0;
-	if (steps->bad && steps->bad >= options->max_bad_steps)
+	if (steps->bad && steps->bad >= options->max_bad_steps) {
+		run->diverged = true;
 		return stop_for_loss(run, number, error);
+	}
 	step.exposed = fmin(step.exposed, step.seconds);
 	step.waited = fmin(step.waited, step.seconds);
 	if (run->progress && progress_print_step(run->progress, &step,

@@ -396,5 +396,7 @@ int main(int argc, char **argv)
 	finish(&run);
 	if (!failed)
 		return run.stopped ? CHECKPOINT_STOPPED : 0;
+	if (run.diverged)
+		return RUN_DIVERGED;
 	return mine.code == DDP_ERROR_ARGUMENT ? 2 : 1;
 }

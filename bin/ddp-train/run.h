@@ -24,6 +24,8 @@ struct progress;
 struct saver;
 struct trainer;
 
+enum { RUN_DIVERGED = 65 };	/* exit code: would do so again */
+
 struct run {
 	struct options options, asked;	/* complete; as they were given */
 	struct collective collective;
@@ -37,6 +39,7 @@ struct run {
 	char gpu[64];			/* this rank's, by model; "": none */
 	bool stopped;			/* before the last step, as a signal
 					   asked for; saved, if any was done */
+	bool diverged;			/* failed for its own numbers */
 	char (*hosts)[WORLD_CELL];	/* of all ranks */
 	double begun, opened;		/* moments */
 	bool quiet;			/* another process prints the error */

@@ -99,11 +99,11 @@ test_shared_plan()
 test_bad_steps()
 {
 	call timeout 60 "$train" --data "$text" --lr 1e30 --clip 0 --log log
-	test "$status" -eq 1 && grep -q 'no longer a number at step' err
+	test "$status" -eq 65 && grep -q 'no longer a number at step' err
 	result $? 'ends at the first loss that is not a number'
 	call timeout 60 "$train" --data "$text" --lr 1e30 --clip 0 --log log \
 		--max-bad-steps 3 --steps 20
-	test "$status" -eq 1 &&
+	test "$status" -eq 65 &&
 		test "$(grep -c '"loss":null' log)" -eq 2
 	result $? 'or after as many in a row as are allowed'
 }

@@ -153,7 +153,7 @@ test_loss_scale()
 	assert skipped > 0 and len(rows) == 20, rows
 	END
 	call timeout 60 "$train" --dtype fp16 --lr 60000 --steps 100
-	test "$status" -eq 1 &&
+	test "$status" -eq 65 &&
 		grep -q '^ddp-train: the gradient is too large for fp16 at' err
 	result $? 'a loss scale below 1 ends the run'
 }

@@ -246,12 +246,12 @@ test_trouble()
 	refused 'refuses a world that no MPI launcher started' 1 \
 		'no MPI launcher' 1 env WORLD_SIZE=2 "$train"
 	ranks 2 "$train" --data "$text" --lr 1e30 --clip 0 --steps 20
-	test "$status" -eq 1 &&
+	test "$status" -eq 65 &&
 		grep -q 'no longer a number at step [0-9]*, first on rank 0 on' \
 			err && test "$(grep -c '^ddp-train: ' err)" -eq 1
 	result $? 'a loss that diverges ends all, with step and rank'
 	ranks 2 "$train" --data "$text" --lr 1e4 --clip 0 --steps 30
-	test "$status" -eq 1 &&
+	test "$status" -eq 65 &&
 		grep '^ddp-train: ' err | grep -qx "ddp-train: the$(
 			) gradient is no longer a number at step [0-9]*;$(
 			) choose a smaller --lr"
