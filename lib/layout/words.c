@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Splits a shell script into commands and words. */
+#define _GNU_SOURCE
 #include "layout/words.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define SBATCH "#SBATCH"
+
+enum { WORDS_MAX = 256 };	/* of a part of a line for sbatch */
 
 /* Where a script is read, and where its words are written. */
 struct reader {
@@ -112,4 +117,43 @@ int ddp_words_next(const char **at, char *buffer, char **words, size_t max)
 	}
 	*at = reader.at + (*reader.at != '\0');
 	return count;
+}
+
+static bool has_word(const char *line, size_t length, const char *word)
+{
+	char *text = strndup(line, length), *buffer = malloc(length + 1);
+	char *words[WORDS_MAX];
+	const char *at = text;
+	bool found = false;
+	int count;
+
+	while (text && buffer &&
+	       (count = ddp_words_next(&at, buffer, words, WORDS_MAX)) >= 0)
+		while (count > 0)
+			found |= strcmp(words[--count], word) == 0;
+	free(buffer);
+	free(text);
+	return found;
+}
+
+/* Empty, or a comment */
+static bool is_idle(const char *line)
+{
+	line += strspn(line, " \t\v\f\r");
+	return *line == '#' || *line == '\n' || *line == '\0';
+}
+
+bool ddp_words_sbatch(const char *script, const char *word)
+{
+	const size_t mark = strlen(SBATCH);
+	bool found = false;
+	size_t length;
+
+	while (*script != '\0' && is_idle(script)) {
+		length = strcspn(script, "\n");
+		if (strncmp(script, SBATCH, mark) == 0)
+			found |= has_word(script + mark, length - mark, word);
+		script += length + (script[length] != '\0');
+	}
+	return found;
 }

@@ -6,6 +6,7 @@
 #ifndef DDP_LAYOUT_WORDS_H
 #define DDP_LAYOUT_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -17,5 +18,11 @@
  * Returns how many words there are, which may be none; -1 at the script's end.
  */
 int ddp_words_next(const char **at, char *buffer, char **words, size_t max);
+
+/*
+ * Whether a word is among the options that sbatch takes from a script: those of
+ * its lines that begin with "#SBATCH", up to the first command.
+ */
+bool ddp_words_sbatch(const char *script, const char *word);
 
 #endif

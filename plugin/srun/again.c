@@ -11,6 +11,7 @@
 
 #include "layout/request.h"
 #include "layout/text.h"
+#include "layout/words.h"
 #include "options.h"
 #include "plugin.h"
 #include "srun/asked.h"
@@ -293,16 +294,13 @@ static bool has_line(const char *job_id)
 	const char *argv[] = {
 		"scontrol", "write", "batch_script", job_id, "-", NULL,
 	};
-	char *text = ddp_scontrol_show("job", job_id), *line, *save;
-	bool kept = false;
-	bool batch = text && strstr(text, " BatchFlag=1");
+	char *text = ddp_scontrol_show("job", job_id);
+	bool batch = text && strstr(text, " BatchFlag=1"), kept;
 
 	free(text);
 	text = batch ? ddp_program_read(argv) : NULL;
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save))
-		kept |= strncmp(line, "#SBATCH", 7) == 0 &&
-			(strstr(line, " --no-kill") || strstr(line, " -k"));
+	kept = text && (ddp_words_sbatch(text, "--no-kill") ||
+			ddp_words_sbatch(text, "-k"));
 	free(text);
 	return kept;
 }

@@ -78,3 +78,33 @@ Test(words, beyond_the_last_are_left_out)
 	cr_expect_str_eq(words[0], "d");
 	cr_expect_eq(ddp_words_next(&at, buffer, words, 2), -1);
 }
+
+/* Scripts, and whether sbatch would take -k from them. */
+static const struct {
+	const char *script;
+	bool wanted;
+} sbatch[] = {
+	{ "", false },
+	{ "#!/bin/sh\n#SBATCH -k\n", true },
+	{ "#!/bin/sh\n#SBATCH\t-N2 -k", true },
+	{ "#!/bin/sh\n#SBATCH -C a&b -k # why", true },
+	{ "#!/bin/sh\n\n \t# why\r\n \n#SBATCH -k\n", true },
+	/* Not by itself */
+	{ "#!/bin/sh\n#SBATCH -kx --k x-k\n", false },
+	{ "#!/bin/sh\n#SBATCH -J \"a -k b\"\n", false },
+	{ "#!/bin/sh\n#SBATCH -N2 # -k\n", false },
+	{ "#!/bin/sh\n#SBATCH -J 'a\n# -k\n", false },
+	/* Not for sbatch */
+	{ "#!/bin/sh\n# SBATCH -k\n #SBATCH -k\n##SBATCH -k\n", false },
+	{ "#!/bin/sh\ntrue\n#SBATCH -k\n", false },
+	{ "#!/bin/sh\n  cat <<E\n#SBATCH -k\nE\n", false },
+};
+
+Test(words, of_sbatch_come_before_a_command)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS(sbatch); i++)
+		cr_expect_eq(ddp_words_sbatch(sbatch[i].script, "-k"),
+			     sbatch[i].wanted, "%s", sbatch[i].script);
+}
