@@ -2,8 +2,8 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
 # The signal before a job's end: --ddp-signal reaches the ranks alone, at its
-# time; what they save then is complete; the template puts the job into the
-# queue again. SIGNALS_SAVES is how often PyTorch saves (5), for 10 s each.
+# time; what they save then is complete. SIGNALS_SAVES is how often PyTorch
+# saves (5), for 10 s each.
 
 cluster --nodes 2 --gpus 2 --cpus 8
 
