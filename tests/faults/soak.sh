@@ -2,10 +2,11 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
 # Steps in a row, three of four of which fail, leave nothing behind in Slurm's
-# daemons and on the nodes.
+# daemons and on the nodes. Daemons note each step, so their memory may grow by
+# 4 MB.
 
-# daemons: a line for each with the number of its open files and threads, and
-# its resident kB
+# daemons: a line for each, by process, with the number of its open files and
+# threads, and its resident kB
 daemons()
 {
 	root sh -c 'for pid in $(pgrep -x "slurmd|slurmctld"); do
@@ -13,7 +14,7 @@ daemons()
 			"$(ls "/proc/$pid/fd" | wc -l) files" \
 			"$(ls "/proc/$pid/task" | wc -l) threads" \
 			"$(sed -n "s/^VmRSS:[[:space:]]*//p" "/proc/$pid/status")"
-		done' | sort
+		done'
 }
 
 # kept: what there is beside: processes, files in spool folders, in /dev/shm and
@@ -66,6 +67,9 @@ sed 's/^/# after: /' daemons.after
 	diff kept.before kept.after
 	sed 's/threads.*/threads/' daemons.before >few.before
 	sed 's/threads.*/threads/' daemons.after | diff few.before -
+	awk 'NR == FNR { kb[FNR] = $6; next }
+		$6 - kb[FNR] > 4096 { print $1, "grew from", kb[FNR], "kB to",
+			$6, "kB" }' daemons.before daemons.after
 } >why
 ! test -s why
 result $? "${FAULTS_STEPS:-2000} steps leave nothing behind"
