@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154,SC2016 # variables of run; the tasks' shells expand
 # How much of its time a run spends in steps while its ranks are killed.
 
-goodput_kills=3 goodput_every=30 goodput_needs=100
+goodput_kills=3 goodput_every=30 goodput_needs=100 goodput_goal=90
 
 goodput_missing()
 {
@@ -30,15 +30,25 @@ goodput_run()
 		>out 2>err </dev/null
 }
 
-# goodput_kill: kill a rank drawn at random each time it is due
+# goodput_kill: kill a rank drawn at random each time it is due; kills has a line
+# for each that was
 goodput_kill()
 {
 	# shellcheck disable=SC2034 # so many times
 	for kill in $(seq "$goodput_kills"); do
 		sleep "$goodput_every"
 		"$sandbox" exec --dir "$dir/cluster" --root sh -c \
-			'pgrep -x ddp-train | shuf -n 1 | xargs -r kill -KILL'
+			'pid=$(pgrep -x ddp-train | shuf -n 1) &&
+				kill -KILL $pid && echo $pid' >>kills
 	done
+}
+
+# goodput_state FILE: the losses and norms in the log, and the last checkpoint
+goodput_state()
+{
+	sed 's/,"skipped".*//' run/log >"$1"
+	cat "run/saved/step-$goodput_steps"/shard-* >>"$1" ||
+		die "a run has not saved at its end"
 }
 
 goodput()
@@ -61,7 +71,8 @@ goodput()
 		-v needs="$goodput_needs" 'NR == 1 { first = $1 }
 		END { print int(needs * (NR - 1) / ($1 - first)) }')
 	goodput_run "$steps" || die "a run has failed: $(cat err)"
-	sed 's/,"skipped".*//' run/log >wanted
+	goodput_state wanted
+	: >kills
 	goodput_kill &
 	begin=$(date +%s%N)
 	goodput_run "$steps" --ddp-restarts="$goodput_kills" ||
@@ -69,11 +80,14 @@ goodput()
 	end=$(date +%s%N)
 	wait
 	attempts=$(($(grep -c '^slurm-ddp: restart' err) + 1))
-	sed 's/,"skipped".*//' run/log >got
+	goodput_state got
 	tail -n 1 run/log | sed 's/.*"seconds":\([0-9.e+-]*\),.*/\1/' | awk \
 		-v took=$(((end - begin) / 1000000)) -v attempts="$attempts" \
+		-v goal="$goodput_goal" -v kills="$(wc -l <kills)" \
+		-v of="$goodput_kills" \
 		-v same="$(cmp -s wanted got && echo the same || echo OTHERS)" '
-		{ printf "goodput: %.1f %% of %.1f s in steps that stay, " \
-			"%d attempts, %s bits as without kills\n",
-			$1 * 1e5 / took, took / 1e3, attempts, same }'
+		{ printf "goodput: %.1f %% of %.1f s in steps that stay " \
+			"(goal: %d %%), %d of %d kills struck, %d attempts, " \
+			"%s bits as without kills\n", $1 * 1e5 / took,
+			took / 1e3, goal, kills, of, attempts, same }'
 }

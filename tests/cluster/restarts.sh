@@ -183,6 +183,7 @@ resumes()
 	shift
 	within -N2 --ntasks-per-node=2 -- "$@" ./resumes "begun/$resumes_name"
 	sed 's/,"seconds".*//' "begun/$resumes_name.log" >"$resumes_name.bits"
+	cat "begun/$resumes_name"/step-3000/shard-* >"$resumes_name.state"
 }
 if test -n "$train"; then
 	cp /usr/share/common-licenses/GPL-3 text
@@ -197,6 +198,8 @@ if test -n "$train"; then
 	result $? 'killed after a save, it goes on from that'
 	check 'and has the losses and norms of the run that was not, bit by bit' \
 		cmp whole.bits killed.bits
+	test -s whole.state && cmp whole.state killed.state >why
+	result $? 'and in its last checkpoint the state of that run'
 else
 	skip 'ddp-train goes on from what it has saved' 'ddp-train was not built'
 fi
