@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzzes the search for a launcher in a user's command. The input is the
- * command, a word in each line.
+ * command, a word in each line. It is also a script with options for sbatch.
  */
 #include "fuzz.h"
 #include "layout/launcher.h"
+#include "layout/words.h"
 
 enum { WORDS = 32, NODES = 2 };
 
@@ -29,6 +30,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	struct ddp_launcher launcher;
 	size_t count = 0;
 
+	ddp_words_sbatch(text, "-k");
 	while (*rest != '\0' && count < WORDS)
 		words[count++] = fuzz_next_line(&rest);
 	words[count] = NULL;
