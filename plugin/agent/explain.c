@@ -187,10 +187,14 @@ static int start_program(const struct ddp_agent *agent, pid_t pid)
 	return -1;
 }
 
-/* Read all until each has closed its end. */
-static void read_programs(struct pollfd *fds, char (*printed)[PRINTED_SIZE],
+/*
+ * Read until each has closed its end. A slow one must not cost the others their
+ * stacks, so that each is understood as it ends.
+ */
+static void read_programs(struct pollfd *fds, struct ddp_wire **of,
 			  uint32_t count)
 {
+	static char printed[STACKS_MAX][PRINTED_SIZE];
 	size_t lengths[STACKS_MAX] = { 0 };
 	uint32_t i, open = 0;
 	ssize_t got;
@@ -204,8 +208,10 @@ static void read_programs(struct pollfd *fds, char (*printed)[PRINTED_SIZE],
 				got = read(fds[i].fd, printed[i] + lengths[i],
 					   PRINTED_SIZE - 1 - lengths[i]);
 				lengths[i] += got > 0 ? (size_t)got : 0;
-				if (got <= 0)
+				if (got <= 0) {
 					fds[i].fd = -1;
+					ddp_stack_read(printed[i], of[i]->tail);
+				}
 			}
 			open += fds[i].fd >= 0;
 		}
@@ -215,7 +221,6 @@ static void read_programs(struct pollfd *fds, char (*printed)[PRINTED_SIZE],
 /* The helper. What it writes of a detail is a text at any time. */
 __attribute__((noreturn)) static void find_stacks(struct ddp_agent *agent)
 {
-	static char printed[STACKS_MAX][PRINTED_SIZE];
 	struct ddp_wire *details = agent->progress.details;
 	struct ddp_wire *of[STACKS_MAX];
 	struct pollfd fds[STACKS_MAX];
@@ -232,9 +237,7 @@ __attribute__((noreturn)) static void find_stacks(struct ddp_agent *agent)
 		};
 		count++;
 	}
-	read_programs(fds, printed, count);
-	for (i = 0; i < count; i++)
-		ddp_stack_read(printed[i], of[i]->tail);
+	read_programs(fds, of, count);
 	_exit(0);
 }
 
