@@ -74,6 +74,75 @@ name='a busy loop behind heartbeats' hangs 2 'behind in heartbeats' \
 equal 'no file is left' '' "$(ls folder)"
 unset TMPDIR
 
+# Stacks, where the program that reads rank 0's does not come to an end: that must
+# not cost rank 1, on the same node, its own. On a machine that is too busy to read
+# any in 3 s the step runs once more.
+stacks()
+{
+	cat >waits.c <<'END'
+#include <poll.h>
+void sum_gradients(void) { poll(0, 0, -1); }
+int main(void) { sum_gradients(); return 0; }
+END
+	cat >waits.py <<'END'
+import os
+ends = os.pipe()
+def read_batch():
+    os.read(ends[0], 1)
+read_batch()
+END
+	mkdir fakes
+	cat >fakes/eu-stack <<END
+#!/bin/sh
+# Not elfutils': the real one for all processes but rank 0's
+grep -qzx RANK=0 "/proc/\$5/environ" && exec sleep 60
+exec $real "\$@"
+END
+	cat >fakes/py-spy <<'END'
+#!/bin/sh
+# No real one: it reads nothing, and has one stack for all
+printf 'Process %s: a fake\n\nThread %s (idle): "MainThread"\n' "$4" "$4"
+printf '    %s\n' 'read_batch (waits.py:4)' '<module> (waits.py:5)'
+END
+	cat >stacks.py <<'END'
+import json
+ranks = json.load(open("report.json"))["ranks"]
+stacks = [rank["stack"] for rank in ranks]
+assert stacks[0] == [], stacks
+assert stacks[1] == ["read_batch (waits.py:4)",
+                     "<module> (waits.py:5)"], stacks
+for stack in stacks[2:]:
+    assert "sum_gradients" in stack, stacks
+END
+	chmod 755 fakes/*
+	"${cc:-cc}" -o waits waits.c || exit 1
+	for try in 1 2 3; do
+		call login env PATH="$scratch/fakes:$PATH" srun --ddp -N2 \
+			--ntasks-per-node=2 --ddp-watchdog=5 \
+			--ddp-report=report.json sh -c \
+			'test $RANK = 1 || exec ./waits
+			exec /usr/bin/python3 waits.py'
+		python3 stacks.py >why 2>&1 && break
+	done
+	check 'the report has the stack of each rank but one' \
+		python3 stacks.py
+	grep -E '^slurm-ddp: (rank 1: \| |ranks 2-3: )' err |
+		sed 's/ sleeping in [^,]*,//' >why
+	equal 'and standard error has them' \
+		"slurm-ddp: rank 1: | read_batch (waits.py:4)
+slurm-ddp: rank 1: | <module> (waits.py:5)
+slurm-ddp: ranks 2-3: sum_gradients" "$(cat why)"
+}
+real=$(command -v eu-stack)
+cc=$(sed -n 's/^CC = //p' "$build/config.mak")
+if test -z "$real"; then
+	skip 'stacks' 'no eu-stack here'
+elif grep -qsv '^0$' /proc/sys/kernel/yama/ptrace_scope; then
+	skip 'stacks' 'kernel.yama.ptrace_scope forbids to trace'
+else
+	stacks
+fi
+
 goes_on 'one rank sleeps, and the others print' sh -c \
 	'test $RANK = 3 && exec sleep 9
 	for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 1; done'
