@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Breaks a rank of a C program that does not know it, as an LD_PRELOAD library.
- * FAULT is "WHEN HOW RANK FILE". WHEN: start (before MPI_Init or ddp_job_create),
- * init (inside; of MPI_Init, while ranks wait for each other), after (when it has
- * returned), collective (the first one), step (the file that FAULT_LOG names has
- * three lines or more; without it, in libddp's 20th collective). HOW: see act.
- * FILE gets the pid.
+ * FAULT is "WHEN HOW RANK FILE". WHEN, in ddp-train's order:
+ *
+ *   start       before anything else
+ *   join        in ddp_job_create, where no rank waits for another
+ *   meet        in libddp's first exchange, for which the others wait
+ *   init        in MPI_Init, while ranks wait for each other
+ *   after       MPI_Init has returned
+ *   collective  the first of MPI's that carries data
+ *   step        the file that FAULT_LOG names has three lines or more
+ *
+ * Without FAULT_LOG the program is libddp's test rank, which has no MPI: after
+ * means that it has its job, and step is its 20th exchange. HOW: see act. FILE
+ * gets the pid.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,8 +37,9 @@
 enum { PIECE = 1 << 20, LITTLE = 64 << 20, STEP_FENCE = 20 };
 
 static char when[16], how[16], file[512];
-static bool mine, inside;
-static atomic_bool initialized;
+static char *log_file;
+static bool mine, inside;	/* inside MPI_Init */
+static atomic_bool joined;
 
 /* Under a name that nobody reads before the line is complete. */
 static void note(void)
@@ -110,7 +119,6 @@ static void *await_steps(void *log)
 __attribute__((constructor)) static void begin(void)
 {
 	const char *fault = getenv("FAULT"), *rank = getenv("SLURM_PROCID");
-	char *log = getenv("FAULT_LOG");
 	pthread_t thread;
 	int number;
 
@@ -118,9 +126,10 @@ __attribute__((constructor)) static void begin(void)
 				      &number, file) != 4)
 		return;
 	mine = number == atoi(rank);
+	log_file = getenv("FAULT_LOG");
 	reach("start");
-	if (mine && log && strcmp(when, "step") == 0)
-		pthread_create(&thread, NULL, await_steps, log);
+	if (mine && log_file && strcmp(when, "step") == 0)
+		pthread_create(&thread, NULL, await_steps, log_file);
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
@@ -130,19 +139,17 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 	inside = true;
 	rc = NEXT(MPI_Init_thread)(argc, argv, required, provided);
 	inside = false;
-	atomic_store(&initialized, true);
 	reach("after");
 	return rc;
 }
 
-/* In ddp_job_create no rank waits for another. */
 pmix_status_t PMIx_Init(pmix_proc_t *proc, pmix_info_t info[], size_t ninfo)
 {
 	pmix_status_t rc = NEXT(PMIx_Init)(proc, info, ninfo);
 
 	if (!inside) {
-		reach("init");
-		atomic_store(&initialized, true);
+		reach("join");
+		atomic_store(&joined, true);
 	}
 	return rc;
 }
@@ -155,11 +162,11 @@ pmix_status_t PMIx_Fence_nb(const pmix_proc_t procs[], size_t nprocs,
 	pmix_status_t rc;
 
 	if (!inside)
-		reach("collective");
+		reach("meet");
 	rc = NEXT(PMIx_Fence_nb)(procs, nprocs, info, ninfo, callback, data);
 	if (inside)
 		reach("init");
-	if (++fences == STEP_FENCE && !getenv("FAULT_LOG"))
+	if (++fences == STEP_FENCE && !log_file)
 		reach("step");
 	return rc;
 }
@@ -167,7 +174,7 @@ pmix_status_t PMIx_Fence_nb(const pmix_proc_t procs[], size_t nprocs,
 /* The test's rank sleeps once it has its job. */
 int usleep(useconds_t time_us)
 {
-	if (!inside && atomic_load(&initialized))
+	if (!log_file && atomic_load(&joined))
 		reach("after");
 	return NEXT(usleep)(time_us);
 }

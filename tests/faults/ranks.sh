@@ -18,6 +18,8 @@ torch step limit 3
 torch step STOP 2
 torch step sleep 2
 train start TERM 2
+train join KILL 3
+train meet SEGV 2
 train init KILL 0
 train after SEGV 2
 train collective exit3 3
@@ -25,8 +27,8 @@ train step KILL 0
 train step oom 2
 train step limit 3
 job start exit3 2
-job init KILL 0
-job collective SEGV 3'
+job join KILL 0
+job meet SEGV 3'
 
 # Where a rank is gone, the others abort at once in Open MPI 5, and mpi/pmix has
 # Slurm kill the agents: on a machine as busy as this one, before a rank that is
@@ -81,7 +83,7 @@ for case in 'TERM 3' 'KILL 0'; do
 done
 
 # Slurm's mpi/pmix kills a step one of whose ranks ends without its farewell.
-for case in 'train step' 'job collective'; do
+for case in 'train step' 'job meet'; do
 	program=${case% *}
 	case " $have " in
 	*" $program "*) ;;

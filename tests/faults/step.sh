@@ -229,7 +229,7 @@ ended_early()
 }
 
 # combinations: lines as in ranks.sh, of all that a rank can break by: each way,
-# at each point, in each program, for rank 0 and another. A shell has no MPI_Init.
+# at each point, in each program, for rank 0 and another. The points are fault.c's.
 # Nobody can tell one that sleeps from the others where these sleep, too: as rank 0
 # of PyTorch does while it waits for all to connect.
 combinations()
@@ -238,6 +238,8 @@ combinations()
 		points='start init after collective step' more=
 		case $program in
 		sh) points='start step' more=sleep ;;
+		train) points='start join meet init after collective step' ;;
+		job) points='start join after meet step' ;;
 		torch) more='error sleep' ;;
 		esac
 		for point in $points; do
