@@ -19,14 +19,17 @@ ranks_library()
 # What the cluster's user loads: where the user may read it
 ranks_install()
 {
-	mkdir -m 755 fakes module
+	mkdir -m 755 fakes fast checked
 	ranks_library fakes/libcuda.so.1 "$top/tests/fakes/fake_cuda.c"
 	ranks_library fakes/libnccl.so.2 -Wl,-soname,libnccl.so.2 \
 		"$top"/tests/fakes/fake_nccl*.c
-	built cuda_on_cpu/fast/ddp_cuda.so
-	cp "$build/obj/tests/cuda_on_cpu/fast/ddp_cuda.so" module
+	for ranks_module in checked fast; do
+		built cuda_on_cpu/$ranks_module/ddp_cuda.so
+		cp "$build/obj/tests/cuda_on_cpu/$ranks_module/ddp_cuda.so" \
+			$ranks_module
+	done
 	cp "$build/obj/bin/ddp-train" .
-	chmod 755 module/* fakes/* ddp-train
+	chmod 755 fast/* checked/* fakes/* ddp-train
 	train=$scratch/ddp-train
 }
 
@@ -69,7 +72,8 @@ on()
 	# shellcheck disable=SC2086 # several arguments
 	call login env FAKE_NCCL_DIR="$scratch/meet" EMU_ORDER="$order" \
 		srun --ddp $on_layout env LD_LIBRARY_PATH="$scratch/fakes" \
-		DDP_MODULE_DIR="$scratch/module" "$train" --data $text "$@"
+		DDP_MODULE_DIR="$scratch/$ranks_module" "$train" \
+		--data $text "$@"
 }
 
 # ranks_losses LOG
@@ -143,6 +147,26 @@ ranks_orders()
 	order=eager
 }
 
+# ranks_watched LAYOUT ARGUMENT...: a few steps, each access of a kernel and of
+# NCCL looked at
+ranks_watched()
+{
+	on "$@" --context 32 --global-batch 4 --steps 3 --check-every 1
+	test "$status" -eq 0 && ! grep -q '^cuda_on_cpu' err &&
+		grep -q '^backend nccl, device cuda (' out
+	result $? "the emulator has nothing to tell: $order $*"
+}
+
+# The code between ranks: its buffers, and what of a stream waits for another
+ranks_checked()
+{
+	ranks_module=checked order=lazy
+	ranks_watched "$four" --zero 1 --bucket-mib 0.1
+	ranks_watched "$four" --deterministic --bucket-mib 0.1
+	ranks_watched "$two" --dtype bf16 --batch 1
+	ranks_module=fast order=eager
+}
+
 # ranks_bits LAYOUT ARGUMENT...: what a log has but times
 ranks_bits()
 {
@@ -211,7 +235,7 @@ ranks_trouble()
 	# shellcheck disable=SC2016,SC2086 # for the ranks' shell; arguments
 	call login env FAKE_NCCL_DIR="$scratch/meet" FAKE_NCCL_VERSION=21805 \
 		srun --ddp $four env LD_LIBRARY_PATH="$scratch/fakes" \
-		DDP_MODULE_DIR="$scratch/module" sh -c '
+		DDP_MODULE_DIR="$scratch/fast" sh -c '
 		test "$SLURM_PROCID" = 2 && { (sleep 3; kill -STOP $$) & }
 		exec "$@"' sh "$train" --data $text --context 32 --batch 1 \
 		--steps 100000 --timeout 4
@@ -231,7 +255,7 @@ ranks_mixed()
 				export LD_LIBRARY_PATH="$1"
 			shift
 			exec "$@"' $ranks_node "$scratch/fakes" \
-			env DDP_MODULE_DIR="$scratch/module" "$train" \
+			env DDP_MODULE_DIR="$scratch/fast" "$train" \
 			--data $text --steps 2
 		ranks_words="ranks $ranks_gpus-$((ranks_gpus + 1)) on n$((
 			ranks_node + 1))) and others on CPUs (ranks $(
@@ -252,7 +276,7 @@ with_rank()
 	# shellcheck disable=SC2016,SC2086 # for the ranks' shell; arguments
 	call login env FAKE_NCCL_DIR="$scratch/meet" timeout -k 5 120 \
 		srun --ddp $with_layout env LD_LIBRARY_PATH="$scratch/fakes" \
-		DDP_MODULE_DIR="$scratch/module" sh -c '
+		DDP_MODULE_DIR="$scratch/fast" sh -c '
 		test "$SLURM_PROCID" != "$0" || export "$1"
 		shift; exec "$@"' "$with_one" "$with_set" "$train" \
 		--data $text "$@"
@@ -286,6 +310,7 @@ test_ranks()
 	patience=60
 	ranks_types
 	ranks_orders
+	ranks_checked
 	ranks_repeat
 	ranks_resume 2e-6
 	ranks_resume 2e-3 --dtype bf16 --zero 1
