@@ -242,6 +242,22 @@ ranks_trouble()
 	test "$status" -ne 0 && grep -q "^ddp-train: .* waited [0-9]* s for $(
 		)NCCL, and then over PMIx: waited [0-9.]* s for rank 2 on n2" err
 	result $? 'a rank that stops is named'
+	check 'and who names it has aborted its communicators' \
+		grep ' abort [013]/4$' meet/log
+	ranks_meet
+	rm -f log
+	# shellcheck disable=SC2016,SC2086
+	call login env FAKE_NCCL_DIR="$scratch/meet" \
+		srun --ddp $four env LD_LIBRARY_PATH="$scratch/fakes" \
+		DDP_MODULE_DIR="$scratch/fast" sh -c '
+		test "$SLURM_PROCID" = 2 && {
+			(until grep -qs "\"step\":3," log; do sleep 0.1; done
+				kill -KILL $$) & }
+		exec "$@"' sh "$train" --data $text --context 32 --batch 1 \
+		--steps 100000 --log log
+	test "$status" -ne 0 && grep -q "^slurm-ddp: rank 2 failed first on $(
+		)n2 (.*: killed by signal 9 (SIGKILL)$" err
+	result $? 'a rank that is killed in a step is named'
 }
 
 # One node alone has a driver: all ranks end at once, and say who has a GPU.

@@ -243,6 +243,11 @@ test_nccl_trouble()
 			test "$(grep -c '^ddp-train: ' err)" -eq 1 &&
 			grep '^ddp-train: ' err | grep -qF -- "$words"
 		result $? "$name"
+		case $variables in
+		FAKE_NCCL_ASYNC=* | FAKE_NCCL_BUSY=* | FAKE_DEVICE=*)
+			check 'and communicators are aborted' \
+				grep ' abort [01]/2$' meet/log ;;
+		esac
 	done <<-END
 	two ranks on one GPU|use the same GPU|FAKE_CUDA_GPU=same
 	NCCL that is missing|/none|DDP_NCCL_LIBRARY=/none
