@@ -122,6 +122,14 @@ ranks_trains()
 	as_cpu "and lose as a CPU does" 20 "$ranks_tolerance"
 }
 
+# ranks_calls NAME WANTED: what the communicators for buckets were asked for,
+# and how often, on all ranks alike. Those for little only gather.
+ranks_calls()
+{
+	equal "$1" "$2" "$(sed -n 's/^[0-9]* calls \(.*\) [^ ]*$/\1/p' meet/log |
+		sed 's/nccl//g; /^AllGather [0-9]*$/d' | sort -u | paste -sd';')"
+}
+
 # Two types' losses differ where sums are rounded, which each device does in its
 # own order: to 2^-8 of a value of bf16, 2^-11 of fp16, 2^-24 of fp32, of which
 # a loss has the mean over many. After 20 steps it is some times as much.
@@ -130,6 +138,9 @@ ranks_types()
 	order=eager
 	for layout in "$one" "$two" "$four"; do
 		ranks_trains "$layout" 2e-6 --dtype fp32
+		test "$layout" = "$one" || ranks_calls \
+			'the only bucket is summed, and nothing else' \
+			"AllReduce $((20 + 1)) Broadcast 1"
 		ranks_trains "$layout" 2e-3 --dtype bf16
 		ranks_trains "$layout" 5e-4 --dtype fp16
 	done
@@ -142,6 +153,12 @@ ranks_orders()
 	for order in lazy 1 2; do
 		ranks_trains "$four" 2e-6 --dtype fp32 --zero 1 \
 			--bucket-mib 0.1
+		# In each of 20 steps 7 even buckets, a last one that is not,
+		# and the sums of squares; before them a trial of both, and the
+		# parameters of 8 buckets
+		ranks_calls '--zero 1 scatters sums, and gathers parameters' \
+			"AllReduce 20 ReduceScatter $((20 * 7 + 1)) AllGather $(
+			)$((20 * 8 + 1)) Broadcast $((20 + 8))"
 		ranks_trains "$two" 2e-3 --dtype bf16 --bucket-mib 0.05
 	done
 	order=eager
@@ -201,6 +218,11 @@ ranks_repeat()
 	# shellcheck disable=SC2086
 	ranks_bits "$one" $same >one.bits
 	ranks_as_one "$two" --zero 0
+	# In each step 4 even buckets, and one that is not; before them a trial,
+	# and the parameters of 5
+	ranks_calls 'which sends owners their slices, and has NCCL add nothing' \
+		"AllGather $((20 * 4 + 1)) Broadcast $((20 * 2 + 5)) $(
+		)Send $((20 * 5 + 1)) Recv $((20 * 5 + 1))"
 	ranks_as_one "$two" --zero 1
 	for layout in "$four" "$four --distribution=cyclic"; do
 		for zero in 0 1; do

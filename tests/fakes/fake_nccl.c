@@ -9,7 +9,8 @@
  * each rank checks that they came with the same ids, none used before, that
  * there are as many as they said, and that each id was made by the first rank
  * of the block that NCCL has meet at it. What is done to communicators is
- * logged to $FAKE_NCCL_DIR/log. A call that moves data is in progress once.
+ * logged to $FAKE_NCCL_DIR/log, at its end how often each call moved data. Such
+ * a call is in progress once.
  *
  *   FAKE_NCCL_VERSION=N       [22809]
  *   FAKE_NCCL_ID=fail|crash   ncclGetUniqueId
@@ -405,9 +406,27 @@ int ncclCommFinalize(struct ncclComm *comm)
 	return PROGRESS;
 }
 
+/* How often each call was made, if any was. */
+static void say_calls(const struct ncclComm *comm)
+{
+	char text[400] = "calls";
+	size_t used = strlen(text), before = used;
+	int kind;
+
+	for (kind = 0; kind < KINDS; kind++)
+		if (comm->asked[kind] > 0)
+			used += (size_t)snprintf(text + used,
+						 sizeof(text) - used, " %s %u",
+						 fake_name(kind),
+						 comm->asked[kind]);
+	if (used > before)
+		say(text, comm);
+}
+
 static int end(struct ncclComm *comm, const char *what)
 {
 	check(comm, what);
+	say_calls(comm);
 	say(what, comm);
 	comm->magic = 0;
 	free(comm->ids);

@@ -16,6 +16,9 @@ enum { SUCCESS, CUDA, SYSTEM, INTERNAL, ARGUMENT, USAGE, REMOTE, PROGRESS };
 
 enum { RANKS = 8 };		/* of a communicator that moves data */
 
+enum kind { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, REDUCE, SEND,
+	    RECEIVE, KINDS };
+
 struct fake_stream;
 struct shared;
 
@@ -34,6 +37,7 @@ struct ncclComm {
 	unsigned int collectives, sends[RANKS], receives[RANKS];
 	unsigned int collected, sent[RANKS], received[RANKS];
 	unsigned int pieces;		/* of collectives, that are done */
+	unsigned int asked[KINDS];	/* calls, for the log */
 };
 
 /* The moves of all communicators that are pending, and not aborted. */
@@ -46,9 +50,6 @@ void fake_format_path(char path[PATH_MAX], const ncclUniqueId *id,
 /* ncclDataType_t */
 enum { INT8, UINT8, INT32, UINT32, INT64, UINT64, FP16, FP32, FP64, BF16,
        TYPES };
-
-enum kind { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, REDUCE, SEND,
-	    RECEIVE };
 
 /* What a call moves, and how far that is. */
 struct move {

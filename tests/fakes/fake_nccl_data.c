@@ -108,6 +108,7 @@ static int submit(struct move move, void *stream)
 	if (group->count == MOVES || group_stream != stream)
 		return fake_fail("a group of many moves or streams");
 	move.ticket = (*tickets)++;
+	move.comm->asked[move.kind]++;
 	move.comm->pending++;
 	fake_moves++;
 	move.comm->stream = stream;
