@@ -71,6 +71,7 @@ on()
 	ranks_meet
 	# shellcheck disable=SC2086 # several arguments
 	call login env FAKE_NCCL_DIR="$scratch/meet" EMU_ORDER="$order" \
+		FAKE_CUDA_NAME="$gpu_name" \
 		srun --ddp $on_layout env LD_LIBRARY_PATH="$scratch/fakes" \
 		DDP_MODULE_DIR="$scratch/$ranks_module" "$train" \
 		--data $text "$@"
@@ -100,6 +101,7 @@ text=/usr/share/common-licenses/GPL-3
 one='-N1 -n1 --gres=gpu:1' two='-N2 -n2 --gres=gpu:1'
 four='-N2 -n4 --gres=gpu:2'
 tiny='--context 32 --global-batch 4 --steps 20 --check-every 1'
+gpu_name=Fake
 
 # ranks_trains LAYOUT TOLERANCE ARGUMENT...: as one rank on the CPU does
 ranks_trains()
@@ -130,6 +132,43 @@ ranks_calls()
 		sed 's/nccl//g; /^AllGather [0-9]*$/d' | sort -u | paste -sd';')"
 }
 
+# ranks_rated LAYOUT: what emu.log and the end of its run say of H100s. A
+# step has 128 tokens, each of 6 x 116480 + 6 x 2 x 64 x 32 FLOP.
+ranks_rated()
+{
+	grep 'predicted time$' out | sed 's/.*, \([0-9.]*\) of.*/\1/' >steady
+	# shellcheck disable=SC2086 # several arguments
+	on "$1" $tiny --dtype bf16 --plan
+	sed -n 's/^a step on one H100 .*(MFU \([0-9.]*\)%).*/\1/p' out |
+		cat - steady >rated
+	sed 's/.*"seconds":\([^,]*\),.*"mfu":/\1 /; s/,.*:/ /; s/}$//' \
+		emu.log >>rated
+	# shellcheck disable=SC2016 # awk's own variables
+	check "MFU, and the predicted time: $1" awk -v ranks="${1#* -n}" '
+	BEGIN { ranks += 0 }	# up to the first blank
+	function far(a, b, most) { d = a / b - 1; return d * d > most * most }
+	NR == 1 { planned = $1 }
+	NR == 2 { steady = $1 }
+	NR < 3 { next }
+	{
+		took = $1 - before; before = $1
+		flop = 128 * (6 * 116480 + 6 * 2 * 64 * 32)
+		if (far($2, flop / (ranks * 989.4e12 * took), 1e-4)) {
+			print "step " NR - 2 " has MFU " $2; bad = 1
+		}
+		if (sprintf("%.1f", 100 * $2 * $3) != planned) {
+			print $3 " times that of MFU " planned "%"; bad = 1
+		}
+		if (NR == 3) first = $1
+		predicted = took / $3
+	}
+	END {
+		print "in all " steady " of " predicted " s"
+		exit bad || NR != 22 || \
+			far(steady, ($1 - first) / 19 / predicted, 1e-3)
+	}' rated
+}
+
 # Two types' losses differ where sums are rounded, which each device does in its
 # own order: to 2^-8 of a value of bf16, 2^-11 of fp16, 2^-24 of fp32, of which
 # a loss has the mean over many. After 20 steps it is some times as much.
@@ -141,8 +180,11 @@ ranks_types()
 		test "$layout" = "$one" || ranks_calls \
 			'the only bucket is summed, and nothing else' \
 			"AllReduce $((20 + 1)) Broadcast 1"
-		ranks_trains "$layout" 2e-3 --dtype bf16
 		ranks_trains "$layout" 5e-4 --dtype fp16
+		gpu_name='NVIDIA H100 80GB HBM3'
+		ranks_trains "$layout" 2e-3 --dtype bf16
+		ranks_rated "$layout"
+		gpu_name=Fake
 	done
 	ranks_trains "$one" 2e-3 --dtype bf16 --recompute on
 }
@@ -371,8 +413,10 @@ ranks_gpus()
 	equal 'so does one without memory' "1 1" "$status $(
 		grep -c '^ddp-train: .*MiB of memory free' err)"
 	set -- "$two" --context 32 --global-batch 4 --steps 2
-	with_rank 1 FAKE_CUDA_NAME=Other "$@"
-	equal 'two models of GPU train' 0 "$status"
+	with_rank 0 FAKE_CUDA_NAME='NVIDIA H100 80GB HBM3' "$@"
+	equal 'two models of GPU train; without MFU, as one is not known' \
+		'0 rank 1 on n2' "$status $(sed -n "s/^what the GPU of $(
+			)\(.*\) can do is not known, so .* no MFU$/\1/p" out)"
 	with_rank 1 FAKE_CUDA_NAME=Other "$@" --deterministic
 	equal 'but not with --deterministic' "1 rank 1 on n2 has $(
 		)--deterministic on a GPU Other, but rank 0 has $(
