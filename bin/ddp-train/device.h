@@ -28,7 +28,7 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 7, DEVICE_ALIGN = 64, DEVICE_EVENTS = 512,
+enum { DEVICE_ABI = 8, DEVICE_ALIGN = 64, DEVICE_EVENTS = 512,
        DEVICE_BLOCK = 4096 };
 
 enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };
@@ -418,6 +418,9 @@ struct device {
 					   with the first */
 	int place;			/* which of its node's ranks this is,
 					   from 1; 0: as variables say */
+	size_t later;			/* bytes that the caller will alloc(),
+					   for what is said where memory is
+					   short */
 };
 
 /* Copy bytes to host memory, now; the next check() reports a failure. */

@@ -76,18 +76,6 @@ static void print_sums(const struct trainer *trainer, double bytes)
 		print_memory(name, most * bytes);
 }
 
-/* --deterministic on GPUs: what the ranks send for this one's slice */
-static double count_received(const struct trainer *trainer)
-{
-	size_t most = buckets_find_largest(&trainer->buckets), begin;
-	int size = trainer->collective->size;
-
-	if (!trainer->options->deterministic || size == 1)
-		return 0;
-	return (double)collective_find_slice(most, 0, size, &begin) * size *
-	       sizeof(float);
-}
-
 /* needed: by a rank, but for CUDA and NCCL; gpu: NULL if it is unknown */
 static void print_gpu_memory(double needed, const struct rates *gpu)
 {
@@ -121,7 +109,7 @@ static void print_all_memory(const struct trainer *trainer,
 	double own = (double)trainer->device.table->own_bytes(options->dtype);
 	double all = (double)trainer_count_own(trainer);
 	bool on_gpu = is_on_gpu(trainer);
-	double received = on_gpu ? count_received(trainer) : 0;
+	double received = (double)trainer_count_received(trainer);
 
 	printf("memory of a rank%s:\n", options->gpu && !on_gpu ? ", if it "
 	       "computed on CPUs, as the module for GPUs cannot be loaded here" :
@@ -147,9 +135,9 @@ static void print_all_memory(const struct trainer *trainer,
 	print_memory("activations and workspace", all - master - moments -
 		     scratch - partial - snapshot - own);
 	if (on_gpu)
-		print_gpu_memory((double)trainer_count_buffer(trainer) + own +
-				 received +
-				 (double)trainer->bytes[SPACE_DEVICE], gpu);
+		print_gpu_memory((double)trainer_count_exchanged(trainer) +
+				 own + (double)trainer->bytes[SPACE_DEVICE],
+				 gpu);
 	print_sums(trainer, (double)trainer_count_buffer(trainer) + all +
 		   received);
 }

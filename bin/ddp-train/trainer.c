@@ -253,6 +253,7 @@ static int create_memory(struct trainer *trainer, struct ddp_error *error)
 	if (trainer->options->plan)
 		return 0;
 	device->tf32 = trainer->options->tf32;
+	device->later = trainer_count_exchanged(trainer);
 	if (device->table->open(device, trainer->options->dtype, trainer->bytes,
 				threads, error) < 0)
 		return -1;
@@ -341,6 +342,43 @@ size_t trainer_count_buffer(const struct trainer *trainer)
 	       trainer_count_sums(trainer) * sizeof(*trainer->blocks);
 }
 
+/* The most bytes of one start(): of a bucket, or of the sums. */
+static size_t count_largest(const struct trainer *trainer)
+{
+	size_t bucket = buckets_find_largest(&trainer->buckets) *
+			device_type_bytes(trainer->options->grad_dtype);
+	size_t sums = trainer_count_sums(trainer) * sizeof(*trainer->blocks);
+
+	return bucket > sums ? bucket : sums;
+}
+
+static bool has_several_gpus(const struct trainer *trainer)
+{
+	return trainer->device.table != &device_cpu &&
+	       trainer->collective->size > 1;
+}
+
+size_t trainer_count_received(const struct trainer *trainer)
+{
+	size_t ranks = (size_t)trainer->collective->size, begin;
+	size_t most = count_largest(trainer) / sizeof(float);
+
+	if (!trainer->options->deterministic || !has_several_gpus(trainer))
+		return 0;
+	return collective_find_slice(most, 0, (int)ranks, &begin) * ranks *
+	       sizeof(float);
+}
+
+size_t trainer_count_exchanged(const struct trainer *trainer)
+{
+	size_t bytes = trainer_count_buffer(trainer) +
+		       trainer_count_received(trainer);
+
+	if (has_several_gpus(trainer))
+		bytes += COLLECTIVE_RECORD * (size_t)trainer->collective->size;
+	return bytes;
+}
+
 size_t trainer_count_own(const struct trainer *trainer)
 {
 	const struct device_table *table = trainer->device.table;
@@ -374,18 +412,14 @@ static void find_buffer(struct trainer *trainer, char *buffer)
 static void *allocate_buffer(struct trainer *trainer, struct ddp_error *error)
 {
 	struct collective *collective = trainer->collective;
-	size_t sums = trainer_count_sums(trainer) * sizeof(*trainer->blocks);
 	struct collective_plan plan = {
 		.bytes = trainer_count_buffer(trainer),
-		.largest = buckets_find_largest(&trainer->buckets) *
-			   device_type_bytes(trainer->options->grad_dtype),
+		.largest = count_largest(trainer),
 		.staging = trainer->staging,
 		.own = trainer_count_own(trainer),
 		.deterministic = trainer->options->deterministic
 	};
 
-	if (plan.largest < sums)
-		plan.largest = sums;
 	return collective->table->alloc(collective, &trainer->device, &plan,
 					error);
 }

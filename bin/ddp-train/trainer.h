@@ -149,7 +149,14 @@ bool trainer_must_recompute(const struct trainer *trainer);
 /* Bytes of the collective's buffer: see trainer->grad. */
 size_t trainer_count_buffer(const struct trainer *trainer);
 
-/* Bytes of a rank beside that. */
+/*
+ * Bytes of other ranks' gradients, where a GPU sums them itself: those of
+ * --deterministic. And all that the collective takes of the device's memory.
+ */
+size_t trainer_count_received(const struct trainer *trainer);
+size_t trainer_count_exchanged(const struct trainer *trainer);
+
+/* Bytes of a rank beside what the collective takes. */
 size_t trainer_count_own(const struct trainer *trainer);
 
 /* Whether the fp32 sum over the chunks has memory of its own. */

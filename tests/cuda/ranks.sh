@@ -409,9 +409,16 @@ ranks_gpus()
 		)ddp-train: rank 2 on n2: GPU 0 (Emulated GPU) of n2 failed" "$status $(
 		grep -c '^ddp-train: .*GPU' err) $(
 		sed -n 's/^\(ddp-train: .*n2 failed\) in .*/\1/p' err)"
-	with_rank 1 EMU_BYTES=1000000 "$four" --context 32 --batch 1 --steps 9
-	equal 'so does one without memory' "1 1" "$status $(
-		grep -c '^ddp-train: .*MiB of memory free' err)"
+	set -- "$two" --context 32 --width 512 --granule 1 --global-batch 2 \
+		--deterministic
+	on "$@" --plan
+	ranks_mib=$(sed -n 's/^  on the GPU, but .* \([0-9.]*\) MiB$/\1/p' out)
+	with_rank 1 EMU_BYTES="$(awk "BEGIN { print int($ranks_mib * 2^19) }"
+		)" "$@" --steps 9
+	equal 'so does one with too little memory, and says what is planned' \
+		"1 $(awk "BEGIN { printf \"%.0f\", $ranks_mib + 0.45 }")" \
+		"$status $(sed -n "s/^ddp-train: .*MiB of memory free, and $(
+		)this rank needs \([0-9]*\) MiB.*/\1/p" err)"
 	set -- "$two" --context 32 --global-batch 4 --steps 2
 	with_rank 0 FAKE_CUDA_NAME='NVIDIA H100 80GB HBM3' "$@"
 	equal 'two models of GPU train; without MFU, as one is not known' \

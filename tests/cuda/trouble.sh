@@ -17,6 +17,36 @@ trouble()
 			s/in or before [^:]*:/in or before a kernel:/' err)"
 }
 
+# memory_run ARGUMENT...: two steps in 16 bit, or their plan
+memory_run()
+{
+	call env LD_LIBRARY_PATH="$PWD/drivers" DDP_MODULE_DIR="$build/obj/$(
+		)tests/cuda_on_cpu/fast" EMU_BYTES="$memory_bytes" \
+		timeout 60 "$train" --data /usr/share/common-licenses/GPL-3 \
+		--context 32 --batch 4 --width 512 --dtype bf16 --steps 2 "$@"
+}
+
+# A GPU with the memory that a plan counts trains, and one with less is refused
+# by that figure. A plan rounds to 0.1 MiB, a refusal up to a whole one.
+memory_as_planned()
+{
+	memory_bytes=8000000000
+	memory_run --plan
+	memory_mib=$(sed -n \
+		's/^  on the GPU, but .* \([0-9.]*\) MiB$/\1/p' out)
+	memory_bytes=$(awk "BEGIN { print int(($memory_mib + 0.1) * 2^20) }")
+	memory_run
+	equal 'the memory that a plan counts is enough' 0 "$status"
+	memory_wanted=$(awk "BEGIN { printf \"%.0f\", $memory_mib + 0.45 }")
+	for memory_less in "$memory_mib - 1" "$memory_mib / 2"; do
+		memory_bytes=$(awk "BEGIN { print int(($memory_less) * 2^20) }")
+		memory_run
+		equal "with $memory_less MiB a run needs as much as the plan" \
+			"1, $memory_wanted" "$status, $(sed -n "s/^ddp-train: $(
+			).*this rank needs \([0-9]*\) MiB.*/\1/p" err)"
+	done
+}
+
 test_trouble()
 {
 	one_gpu 'trouble' || return 0
@@ -38,4 +68,5 @@ test_trouble()
 		)memory free, and this rank needs N MiB: choose a smaller $(
 		)--batch, --recompute on, or --zero 1 with several ranks" \
 		EMU_BYTES=50000000
+	memory_as_planned
 }

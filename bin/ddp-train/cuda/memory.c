@@ -17,14 +17,29 @@ static size_t count_mib(size_t bytes)
 	return (bytes >> 20) + (bytes % (1 << 20) > 0);
 }
 
-static int refuse_device(const struct cuda *cuda, size_t bytes, size_t left,
+static size_t count_taken(const struct cuda *cuda)
+{
+	size_t bytes = 0;
+
+	for (const struct block *block = cuda->blocks; block;
+	     block = block->next)
+		bytes += block->space == SPACE_DEVICE ? block->bytes : 0;
+	return bytes;
+}
+
+/* bytes: what could not be taken; it may be more than was known before */
+static int refuse_device(const struct cuda *cuda, size_t bytes,
 			 struct ddp_error *error)
 {
+	size_t left = 0, all = 0, taken = count_taken(cuda);
+	size_t known = cuda->needed, asked = taken + bytes;
+
+	cudaMemGetInfo(&left, &all);
 	ddp_error_set(error, DDP_ERROR_CUDA, "%s has %zu MiB of memory free, "
 		      "and this rank needs %zu MiB: choose a smaller --batch, "
 		      "--recompute on, or --zero 1 with several ranks",
-		      cuda->name,
-		      left >> 20, count_mib(bytes));
+		      cuda->name, (left + taken) >> 20,
+		      count_mib(known > asked ? known : asked));
 	return ddp_error_set_native(error, cudaErrorMemoryAllocation);
 }
 
@@ -89,23 +104,11 @@ static void give(enum device_space space, char *at, size_t bytes)
 		munmap(at, bytes);
 }
 
-static size_t count_taken(const struct cuda *cuda)
-{
-	size_t bytes = 0;
-
-	for (const struct block *block = cuda->blocks; block;
-	     block = block->next)
-		bytes += block->space == SPACE_DEVICE ? block->bytes : 0;
-	return bytes;
-}
-
-/* needed: all that this rank needs, for the sentence */
 static char *take(struct device *device, enum device_space space, size_t bytes,
-		  size_t needed, struct ddp_error *error)
+		  struct ddp_error *error)
 {
 	struct cuda *cuda = cuda_state(device);
 	struct block *block = calloc(1, sizeof(*block));
-	size_t left = 0, all = 0;
 	cudaError_t failure = cudaSuccess;
 
 	if (!block) {
@@ -129,8 +132,7 @@ static char *take(struct device *device, enum device_space space, size_t bytes,
 	if (space != SPACE_DEVICE)
 		return NULL;
 	if (failure == cudaErrorMemoryAllocation) {
-		cudaMemGetInfo(&left, &all);
-		refuse_device(cuda, needed, left + count_taken(cuda), error);
+		refuse_device(cuda, bytes, error);
 		return NULL;
 	}
 	cuda_check(device, failure, "taking its memory");
@@ -143,7 +145,7 @@ static int open_ring(struct device *device, struct ddp_error *error)
 	struct ring *ring = &cuda_state(device)->ring;
 
 	ring->pieces = take(device, SPACE_STAGING,
-			    (size_t)RING_PIECES * RING_BYTES, 0, error);
+			    (size_t)RING_PIECES * RING_BYTES, error);
 	if (!ring->pieces)
 		return -1;
 	for (int i = 0; i < RING_PIECES; i++)
@@ -156,18 +158,17 @@ int cuda_open_memory(struct device *device, const size_t *bytes, size_t own,
 		     struct ddp_error *error)
 {
 	struct cuda *cuda = cuda_state(device);
-	size_t needed = bytes[SPACE_DEVICE] + own;
 
+	cuda->needed = bytes[SPACE_DEVICE] + own + device->later;
 	for (int space = 0; space < SPACES; space++) {
 		if (bytes[space] == 0)
 			continue;
-		device->arena[space] = take(device, space, bytes[space],
-					    needed, error);
+		device->arena[space] = take(device, space, bytes[space], error);
 		if (!device->arena[space])
 			return -1;
 	}
 	cuda->sums = (float *)take(device, SPACE_DEVICE,
-				   CUDA_SUMS * sizeof(float), needed, error);
+				   CUDA_SUMS * sizeof(float), error);
 	return cuda->sums ? open_ring(device, error) : -1;
 }
 
@@ -190,8 +191,7 @@ void cuda_free_memory(struct device *device)
 
 void *cuda_alloc(struct device *device, size_t bytes, struct ddp_error *error)
 {
-	return take(device, SPACE_DEVICE, bytes,
-		    count_taken(cuda_state(device)) + bytes, error);
+	return take(device, SPACE_DEVICE, bytes, error);
 }
 
 static bool is_on_gpu(const struct cuda *cuda, const void *at)

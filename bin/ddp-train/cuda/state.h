@@ -35,6 +35,7 @@ struct cuda {
 	cudaStream_t streams[QUEUES];
 	cudaEvent_t events[DEVICE_EVENTS];
 	struct block *blocks;
+	size_t needed;			/* bytes of SPACE_DEVICE, in all */
 	struct ring ring;
 	float *sums;
 	struct linear *linear;
