@@ -6,6 +6,7 @@
  * no GPU has that of its local rank, as if it had been the only one visible.
  *
  *   FAKE_GPUS=N             how many there are [4]; with 0 cuInit fails
+ *   FAKE_CUDA_INIT=N        cuInit fails, with N
  *   FAKE_GPU_BYTES=N        the memory of each [64 MiB]
  *   FAKE_CUDA_GPU=NAME      its UUID is NAME and zeros [device and node]
  *   FAKE_CUDA_UUID=no       it has none; NAME is its bus id
@@ -53,7 +54,9 @@ static int device_now(void)
 int cuInit(unsigned int flags)
 {
 	(void)flags;
-	return number("FAKE_GPUS", 4) > 0 ? 0 : NO_DEVICE;
+	if (number("FAKE_GPUS", 4) == 0)
+		return NO_DEVICE;
+	return (int)number("FAKE_CUDA_INIT", 0);
 }
 
 int cuDriverGetVersion(int *version)

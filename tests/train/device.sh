@@ -76,6 +76,8 @@ test_device()
 			"$train" $arguments
 	done <<-END
 	1|there is no GPU (no CUDA-capable device is detected); ask for a node|FAKE_GPUS=0|driver|--device cuda
+	1|--device cuda: the CUDA driver cannot be used (a fake CUDA error); ask for|FAKE_CUDA_INIT=999|driver|--device cuda
+	1|the CUDA driver cannot be used (a fake CUDA error); repair it, or train without GPUs by --device cpu|FAKE_CUDA_INIT=999|driver|
 	1|libcuda.so.1 has no cuInit: it is not that of a CUDA driver|A=|other|--device cuda
 	2|/slurm-ddp/ddp_cuda.so: No such file or directory; install|A=|driver|
 	2|for it, /none/ddp_cuda.so: No such file or directory; install|DDP_MODULE_DIR=/none|driver|--device cuda
