@@ -169,9 +169,10 @@ struct op_attention_backward {
 
 /*
  * loss = scale * sum over rows of -log softmax(x weight^T)[target]; forward
- * and backward in one, so that memory never holds all logits at once. The
- * gradients are those of loss * loss_scale. A row whose part of the loss is not
- * finite has NaN for gradient: from the gradient's norm every rank sees it.
+ * and backward in one, so that the logits of a block of rows give way to those
+ * of the next: work has 256 rows of them on a CPU, and up to 512 MiB on a GPU.
+ * The gradients are those of loss * loss_scale. A row whose part of the loss is
+ * not finite has NaN for gradient: from the gradient's norm every rank sees it.
  */
 struct op_classifier {
 	int rows, width, vocab;
