@@ -269,7 +269,9 @@ int trainer_fetch(struct trainer *trainer, void *to, const void *from,
 /*
  * What a device is asked for waits in a queue that has an end, where CUDA then
  * blocks without a deadline. So no step is asked for before other ranks have
- * come in the one before: its update still keeps the device busy.
+ * come in the one before: its update still keeps the device busy. With --zero 1
+ * ranks wait for each other up to the last gather, behind which a step has
+ * little left: there the device waits until the first operators are asked for.
  */
 static void await_ranks(struct trainer *trainer)
 {

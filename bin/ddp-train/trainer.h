@@ -177,7 +177,8 @@ int trainer_begin(struct trainer *trainer, struct ddp_error *error);
 
 /*
  * Take step `step` (from 1): the gradient, summed over all ranks, and the
- * update. Collective; does not wait for the device.
+ * update. Collective; waits for nothing of it on the device, but with several
+ * ranks until these have come in the step before.
  */
 void trainer_take_step(struct trainer *trainer, uint64_t step);
 
