@@ -182,13 +182,15 @@ tf32_run()
 		sed -n 's/^computing on [^,]*, [0-9]* MiB//p' out)"
 }
 
-# waits STEPS: what the emulator counts of the host's waits in a run
+# waits STEPS ARGUMENT...: what the emulator counts of the host's waits in a run
 waits()
 {
+	waits_steps=$1
+	shift
 	call env EMU_WAITS=1 LD_LIBRARY_PATH="$PWD/drivers" DDP_MODULE_DIR="$(
 		)$build/obj/tests/cuda_on_cpu/fast" timeout 200 "$train" \
 		--data /usr/share/common-licenses/GPL-3 --context 32 \
-		--batch 4 --steps "$1"
+		--batch 4 --steps "$waits_steps" "$@"
 	sed -n 's/^cuda_on_cpu: the host waited/waits/p' err
 }
 
@@ -237,10 +239,19 @@ test_plan()
 test_waits()
 {
 	one_gpu 'waits' || return 0
-	few=$(waits 3)
-	equal 'a step has no wait of the host, and allocates nothing' \
-		"${few:-nothing counted}" "$(waits 9)"
-	equal 'and nothing in the default stream' 0 "${few##*: }"
+	while read -r arguments; do
+		# shellcheck disable=SC2086 # several words
+		few=$(waits 3 $arguments)
+		# shellcheck disable=SC2086
+		equal "a step waits for nothing, takes no memory: $arguments" \
+			"${few:-nothing counted}" "$(waits 9 $arguments)"
+		equal 'and nothing in the default stream' 0 "${few##*: }"
+	done <<-END
+	--dtype fp32
+	--dtype bf16
+	--dtype fp16
+	--dtype bf16 --recompute on
+	END
 }
 
 # Each line of the program's TAP as a result
