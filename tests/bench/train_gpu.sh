@@ -76,10 +76,28 @@ gpu_batch()
 	echo "${2:-0}"
 }
 
-# watched COMMAND...: run it, and set used to the MiB of a GPU's memory that
-# nvidia-smi saw more than before, at most; 0 where it is not installed
+# gpu_lost NAME WHY: a run has failed. What it was to show is left out, and it
+# does not run again; all else is measured, as GPUs are rare.
+gpu_lost()
+{
+	failed=1
+	rm -f "$1.runs"
+	: >"$1.lost"
+	left_out "  $1" "$2"
+}
+
+# gpu_reason STATUS: why the last run has failed
+gpu_reason()
+{
+	echo "exit status $1: $(grep -h . out err | tail -n 1)"
+}
+
+# watched NAME COMMAND...: run it, and set used to the MiB of a GPU's memory
+# that nvidia-smi saw more than before, at most; 0 where it is not installed
 watched()
 {
+	watched_name=$1
+	shift
 	: >used.log
 	used=0 watcher=
 	if command -v nvidia-smi >/dev/null; then
@@ -97,8 +115,9 @@ watched()
 			$2 - first[$1] > most { most = $2 - first[$1] }
 			END { print most + 0 }' used.log)
 	fi
-	test "$watched_status" -eq 0 ||
-		die "a run has failed: $* $(tail -n 5 out err)"
+	test "$watched_status" -eq 0 && return
+	gpu_lost "$watched_name" "$(gpu_reason $watched_status)"
+	return 1
 }
 
 # gpu_row NAME BATCH ALLOCATED PREDICTED: add a line about the run to NAME.runs,
@@ -124,13 +143,18 @@ gpu_row()
 		sort(took, n); sort(mfu, n)
 		print tokens / at(took, n, 0.5), allocated, used,
 			at(mfu, n, 0.5), predicted + 0
-	}' run.log >>"$1.runs" || die "no steps: $(cat run.log)"
+	}' run.log >row || {
+		gpu_lost "$1" 'its log has no steps'
+		return
+	}
+	cat row >>"$1.runs"
 	sed -n 's/.*"loss":\([^,]*\),.*/\1/p' run.log >"$1.losses"
 }
 
 # gpu_ours NAME PRESET BATCH ATTENTION: one run of ddp-train
 gpu_ours()
 {
+	test ! -e "$1.lost" || return 0
 	gpu_name=$1 gpu_count=$3
 	set -- env DDP_MODULE_DIR="$build/obj/bin" "$build/obj/bin/ddp-train" \
 		--device cuda --preset "$2" --vocab $gpu_vocab \
@@ -140,7 +164,7 @@ gpu_ours()
 	allocated=$("$@" --plan |
 		sed -n 's/^ *in all  *\([0-9.]*\) MiB$/\1/p')
 	rm -f run.log
-	watched "$@" --log run.log
+	watched "$gpu_name" "$@" --log run.log || return 0
 	gpu_row "$gpu_name" "$gpu_count" "$allocated" \
 		"$(sed -n 's/.*, \([0-9.]*\) of the predicted time$/\1/p' out)"
 }
@@ -148,11 +172,18 @@ gpu_ours()
 # gpu_theirs NAME PRESET BATCH HOW: one run of PyTorch
 gpu_theirs()
 {
+	test ! -e "$1.lost" || return 0
 	rm -f run.log
 	# shellcheck disable=SC2086 # nothing, or a word
-	watched "$gpu_python" "$here/train_gpu_peer.py" "$2" tokens $gpu_steps \
-		"$3" bf16 run.log ${4-}
+	watched "$1" "$gpu_python" "$here/train_gpu_peer.py" "$2" tokens \
+		$gpu_steps "$3" bf16 run.log ${4-} || return 0
 	gpu_row "$1" "$3" "$(sed -n 's/^memory \([0-9.]*\) .*/\1/p' out)" 0
+}
+
+# gpu_versus NAME A B COLUMN: a line about both, if neither has failed
+gpu_versus()
+{
+	test ! -s "$2.runs" || test ! -s "$3.runs" || versus "$@"
 }
 
 # gpu_median FILE COLUMN
@@ -167,6 +198,7 @@ gpu_median()
 # MFU is as much less as its speed.
 gpu_figures()
 {
+	test -s "ours_$1.runs" || return 0
 	rate=$(gpu_median "ours_$1.runs" 1) mfu=$(gpu_median "ours_$1.runs" 4)
 	echo "  ddp-train: $rate tokens/s, $(gpu_median "ours_$1.runs" 2) MiB" \
 		"planned$(test "$mfu" = 0 || echo ", MFU $mfu %," \
@@ -184,7 +216,8 @@ gpu_figures()
 # gpu_apart PRESET: how far losses are apart; those of 774M begin differently
 gpu_apart()
 {
-	test "$1" = 124M || return 0
+	test "$1" = 124M && test -s "ours_$1.runs" &&
+		test -s "theirs_$1.runs" || return 0
 	paste "ours_$1.losses" "theirs_$1.losses" | awk '
 		{ apart = $2 / $1 - 1; apart = apart < 0 ? -apart : apart }
 		apart > worst { worst = apart }
@@ -205,12 +238,13 @@ gpu_preset()
 		echo "gpu_theirs theirs_$1 $1 $batch ${gpu_how#eager}" >>plan
 	in_rounds plan
 	train_head "$1, bf16, batch $batch x $gpu_context"
-	! $gpu_cudnn || versus "tokens/s, attention by cuDNN / our own" \
+	! $gpu_cudnn || gpu_versus "tokens/s, attention by cuDNN / our own" \
 		"cudnn_$1" "ours_$1" 1
 	if test -n "$gpu_how"; then
-		versus "tokens/s / PyTorch, $gpu_how" "ours_$1" "theirs_$1" 1
-		versus 'memory of tensors, MiB' "ours_$1" "theirs_$1" 2
-		test "$used" -eq 0 || versus 'memory by nvidia-smi, MiB' \
+		gpu_versus "tokens/s / PyTorch, $gpu_how" "ours_$1" \
+			"theirs_$1" 1
+		gpu_versus 'memory of tensors, MiB' "ours_$1" "theirs_$1" 2
+		test "$used" -eq 0 || gpu_versus 'memory by nvidia-smi, MiB' \
 			"ours_$1" "theirs_$1" 3
 		gpu_apart "$1"
 	fi
@@ -253,8 +287,11 @@ nccl_by()
 {
 	nccl_to=$1
 	shift
-	timeout -k 5 300 mpirun -n "$gpus" "$@" >out 2>err </dev/null ||
-		die "a run has failed: $* $(tail -n 5 out err)"
+	test ! -e "$nccl_to.lost" || return 0
+	timeout -k 5 300 mpirun -n "$gpus" "$@" >out 2>err </dev/null || {
+		gpu_lost "$nccl_to" "$(gpu_reason $?)"
+		return
+	}
 	sed -n 's/.*"in_place":{"time":\([0-9.]*\),.*/\1/; /^[0-9.]*$/p' \
 		out >>"$nccl_to.runs"
 }
@@ -303,8 +340,11 @@ gpu_exposed()
 		env DDP_MODULE_DIR="$build/obj/bin" "$build/obj/bin/ddp-train" \
 		--device cuda --preset "$1" --vocab $gpu_vocab \
 		--tokens "$PWD/tokens" --dtype bf16 --batch "$batch" \
-		--steps $gpu_steps --log "$PWD/run.log" >out 2>err </dev/null ||
-		die "$1 on two GPUs has failed: $(tail -n 5 out err)"
+		--steps $gpu_steps --log "$PWD/run.log" >out 2>err \
+		</dev/null || {
+		gpu_lost "$1 on two GPUs" "$(gpu_reason $?)"
+		return
+	}
 	awk -v tokens="$((2 * batch * gpu_context))" -v preset="$1" \
 		"$quantiles"'
 	function field(name, text) {
@@ -321,15 +361,17 @@ gpu_exposed()
 		printf "  %s on two GPUs: %.6g tokens/s, exposed %.1f %% of a " \
 			"step; the goal: at most 10 %%\n", preset,
 			tokens / at(took, n, 0.5), 100 * at(share, n, 0.5)
-	}' run.log || die "no steps: $(cat run.log)"
+	}' run.log || gpu_lost "$1 on two GPUs" 'its log has no steps'
 }
 
 # Both call NCCL in the same way, so a ratio is what ddp-bench adds.
 gpu_nccl()
 {
 	gpu_several 'ddp-bench beside NCCL' || return 0
-	gpu_made obj/bin/ddp-bench obj/tests/bench/nccl_loop ||
-		die "cannot build ddp-bench and nccl_loop in $build"
+	gpu_made obj/bin/ddp-bench obj/tests/bench/nccl_loop || {
+		gpu_lost 'ddp-bench beside NCCL' "no build in $build"
+		return
+	}
 	cp "$build/obj/tests/bench/nccl_loop" . || exit 1
 	for bytes in 1048576 26214400 268435456; do
 		echo "nccl_ours $bytes"
@@ -338,7 +380,7 @@ gpu_nccl()
 	in_rounds plan
 	train_head "all-reduce of $gpus GPUs, us"
 	for bytes in 1048576 26214400 268435456; do
-		versus "$bytes bytes: ddp-bench / NCCL" "bench_$bytes" \
+		gpu_versus "$bytes bytes: ddp-bench / NCCL" "bench_$bytes" \
 			"alone_$bytes" 1
 	done
 }

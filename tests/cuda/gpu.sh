@@ -52,12 +52,63 @@ gpu_emulated()
 		"0, 5 passed, 0 failed, 1 skipped" "$status, $(tail -n 1 out)"
 	equal 'ddp-train is left out' 'ok 6 - one rank # SKIP configure found'`
 		`' no libgcrypt, or no oneDNN and no BLAS' "$(grep SKIP out)"
+	gpu_speed
 	gpu_libraries
 	rm other/obj/tests/train/operators
 	gpu_run operators
 	equal 'what is missing is not made' "1, $PWD/other has no $(
 		)obj/tests/train/operators: run 'make gpu-tests' where it $(
 		)was built" "$status, $(sed -n 's/^# why: //p' out)"
+}
+
+# gpu_program FILE CASE...: a program that looks for its arguments in these cases
+gpu_program()
+{
+	gpu_program_to=$1
+	shift
+	{
+		printf '%s\n' '#!/bin/sh' 'case "$*" in' "$@" esac
+	} >"$gpu_program_to"
+	chmod 755 "$gpu_program_to"
+}
+
+# gpu_ratios: how often each ratio is in the report
+gpu_ratios()
+{
+	sed -n 's/^#   \(tokens.*[^ ]\)  *[0-9]*\.[0-9]*  too .*/\1/p' out |
+		LC_ALL=C sort | uniq -c | sed 's/^ *//' | paste -s -d ';'
+}
+
+# The report on speed, where ddp-train and PyTorch take no time: where one run
+# fails, and where nothing is there to compare with
+gpu_speed()
+{
+	printf '%s\n' 'HAVE_GCRYPT = yes' 'HAVE_BLAS = yes' >>other/config.mak
+	sed -i '/^HAVE_GCRYPT = no/d' other/config.mak
+	# shellcheck disable=SC2016 # for those programs
+	log='for i in $(seq 20); do echo "{\"loss\":1,\"seconds\":$i}"; done'
+	gpu_program other/obj/bin/ddp-train \
+		"*--plan*) echo '  in all   100.0 MiB' ;;" \
+		"*--log*) $log >run.log ;;" \
+		"*) echo 'computing on a GPU, 80000 MiB' ;;"
+	gpu_program python \
+		"*peer.py*774M*) echo 'CUDA out of memory' >&2; exit 1 ;;" \
+		"*peer.py*) $log >run.log; echo memory 100 100 ;;" \
+		"*torch*) echo PyTorch ;;" "*) exec $python \"\$@\" ;;"
+	export DDP_PYTHON="$PWD/python"
+	gpu_run bench
+	equal 'a run that fails loses no figure but its own, and is told' \
+		"1, theirs_774M: left out: exit status 1: CUDA out of memory, $(
+		)1 tokens/s / PyTorch, compile;2 tokens/s, attention by $(
+		)cuDNN / our own" "$status, $(
+		sed -n 's/^# *\(theirs.*\)/\1/p' out), $(gpu_ratios)"
+	gpu_program python "*torch*) echo 'no torch' >&2; exit 1 ;;" \
+		"*) exec $python \"\$@\" ;;"
+	sed -i 's/^case.*/&\n*cudnn*) exit 1 ;;/' other/obj/bin/ddp-train
+	gpu_run bench
+	equal 'speed with nothing beside it is not said to be measured' \
+		'ok 3 - speed # SKIP PyTorch: no torch' "$(grep SKIP out)"
+	unset DDP_PYTHON
 }
 
 # A module whose cuBLASLt is in no folder where the loader looks, and then in

@@ -115,5 +115,14 @@ gpu_bench()
 	: >out
 	: >why
 	sed 's/^/# /' bench.out
-	result $status 'speed was measured'
+	# A ratio, its interval and quartiles, A, B, A - B, and the rounds
+	if grep -Eq ' [0-9.]+ - [0-9.]+( +[-+0-9.]+){3} +[0-9]+$' bench.out
+	then
+		result $status 'speed was measured'
+	elif test $status -eq 0 && grep -q ': left out: ' bench.out; then
+		omit speed "$(sed -n 's/^ *\(.*\): left out: /\1: /p' \
+			bench.out | head -n 1)"
+	else
+		result 1 'speed was measured'
+	fi
 }
