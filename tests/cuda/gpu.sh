@@ -52,6 +52,12 @@ gpu_emulated()
 		"0, 5 passed, 0 failed, 1 skipped" "$status, $(tail -n 1 out)"
 	equal 'ddp-train is left out' 'ok 6 - one rank # SKIP configure found'`
 		`' no libgcrypt, or no oneDNN and no BLAS' "$(grep SKIP out)"
+	EMU_CC=7.5 gpu_run operators rank
+	gpu_reason="GPU 0 (Emulated GPU) has compute capability 7.5, and $(
+		)ddp-train needs 8.0 (A100) or later"
+	equal 'a GPU that is too old is a reason to skip' \
+		"ok 2 - operators # SKIP $gpu_reason
+ok 3 - one rank # SKIP $gpu_reason" "$(grep SKIP out)"
 	gpu_speed
 	gpu_libraries
 	rm other/obj/tests/train/operators

@@ -85,19 +85,28 @@ train_build()
 	made obj/bin/ddp-train && cat "$top"/bin/ddp-train/*.[ch] >text
 }
 
+# operators_refused: what the module says of a GPU that is too old for it
+operators_refused()
+{
+	timeout -k 5 300 "$operators" "$build/$module" spaces 2>/dev/null |
+		sed -n 's/^Bail out! .*: \(GPU .* or later\): choose .*/\1/p'
+}
+
 # can_operate NAME, can_train NAME: skip the test, and fail, where the operators
 # or ddp-train cannot be tested. The first call builds what is needed.
-operators_built=unknown train_built=unknown
+operators_built=unknown train_built=unknown gpu_too_old=
 can_operate()
 {
 	can_why=$(operators_missing)
 	if test -z "$can_why" && test $operators_built = unknown; then
 		builds "ddp-train's module" operators_build
 		operators_built=$built
+		gpu_too_old=$(operators_refused)
 	fi
 	if test -z "$can_why" && test $operators_built = no; then
 		can_why='the module could not be built'
 	fi
+	can_why=${can_why:-$gpu_too_old}
 	test -n "$can_why" || return 0
 	omit "$1" "$can_why"
 	return 1
