@@ -104,8 +104,10 @@ uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank);
  * of it.
  *
  * Costs one PMIx fence and a read for each rank: use it to set up, not to
- * train. The thousandth costs what the second does. Up to 100 bytes are
- * cheapest. PMIx forgets nothing: each later collective of the job carries
+ * train. The thousandth costs what the second does. Over several nodes of Slurm
+ * the first is not before the process is 0.3 s old: sooner, slurmstepd of a node
+ * that is still starting its tasks may lose it, and all would wait for ever. Up
+ * to 100 bytes are cheapest. PMIx forgets nothing: each later collective of the job carries
  * twice the size of the largest records again, and so does each read with
  * PMIx 5, where the node's server answers it with all that the rank has put.
  */

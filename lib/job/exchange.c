@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "job/absent.h"
+#include "job/early.h"
 #include "job/job_struct.h"
 
 /* How many jobs of this process had an exchange. Those that had none do not
@@ -68,6 +69,9 @@ int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
 	if (!job->client)
 		return 0;
 	if (put_own(job, deadline, &why) == 0) {
+		if (job->session == 1 && job->round == 1 &&
+		    ddp_layout_node_count(job->layout) > 1)
+			ddp_early_wait(deadline);
 		if (ddp_client_fence(job->client, deadline, &why) == 0)
 			return 0;
 		if (why.code == DDP_ERROR_TIMEOUT)

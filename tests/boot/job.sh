@@ -69,6 +69,13 @@ lines()
 shows 'block' 5 srun --mpi=pmix -N2 -n5
 shows 'cyclic' 5 srun --mpi=pmix -N2 -n5 -m cyclic
 shows 'plane' 6 srun --mpi=pmix -N2 -n6 -m plane=2
+# A younger rank could ask a node that still starts its tasks, and is not heard.
+# shellcheck disable=SC2016 # for the tasks' shells
+call two sh -c 'begin=$(date +%s%N)
+	./job create barrier && echo $((($(date +%s%N) - begin) / 1000000))'
+check 'no rank exchanges anything before it is 0.3 s old' awk '
+	{ print; bad = bad || $1 < 290 }
+	END { exit bad || NR != 4 }' out
 printf 'n2\nn1\nn2\n' >hosts
 shows 'arbitrary, where rank 0 is on n2' 3 env SLURM_HOSTFILE="$scratch/hosts" \
 	srun --mpi=pmix -n3 -m arbitrary
