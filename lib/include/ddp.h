@@ -107,9 +107,10 @@ uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank);
  * train. The thousandth costs what the second does. Over several nodes of Slurm
  * the first is not before the process is 0.3 s old: sooner, slurmstepd of a node
  * that is still starting its tasks may lose it, and all would wait for ever. Up
- * to 100 bytes are cheapest. PMIx forgets nothing: each later collective of the job carries
- * twice the size of the largest records again, and so does each read with
- * PMIx 5, where the node's server answers it with all that the rank has put.
+ * to 100 bytes are cheapest. PMIx forgets nothing: each later collective of the
+ * job carries twice the size of the largest records again, and so does each read
+ * with PMIx 5, where the node's server answers it with all that the rank has
+ * put.
  */
 int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		      void *all, struct ddp_error *error);
