@@ -120,6 +120,10 @@ test_operators()
 		checked EMU_ORDER=lazy OPERATORS_SEED=1 --
 	all_operators 'operators, checked, in an order by chance, on an A100' \
 		checked EMU_ORDER=1 EMU_CC=8.0 OPERATORS_SEED=3 --
+	apart=
+	all_operators 'operators in 99 KiB of shared memory, as of an L40S' \
+		fast EMU_CC=8.9 -- attention norm
+	apart=--apart
 	all_operators 'products without epilogues' checked EMU_EPILOGUES=no \
 		-- matmul special
 	test_epilogues

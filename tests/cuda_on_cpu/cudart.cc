@@ -115,7 +115,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a,
 {
 	if (a != cudaFuncAttributeMaxDynamicSharedMemorySize)
 		return cudaSuccess;
-	if (value > EMU_SHARED)
+	if (value > emu_shared_limit())
 		return emu_fail(cudaErrorInvalidValue);
 	shared_limits[kernel] = value;
 	return cudaSuccess;

@@ -80,6 +80,24 @@ void emu_count_launch(void)
 			  cudaErrorLaunchFailure);
 }
 
+static int capability(int minor)
+{
+	const char *text = getenv("EMU_CC");
+
+	text = text ? text : "9.0";
+	return minor ? text[strcspn(text, ".")] ?
+		atoi(text + strcspn(text, ".") + 1) : 0 : atoi(text);
+}
+
+/* As the CUDA programming guide's table of compute capabilities has it */
+int emu_shared_limit(void)
+{
+	if (capability(0) == 8)
+		return (capability(1) == 0 || capability(1) == 7 ? 163 : 99) <<
+		       10;
+	return capability(0) == 12 ? 99 << 10 : EMU_SHARED;
+}
+
 extern "C" {
 const char *cudaGetErrorName(cudaError_t error)
 {
@@ -146,15 +164,6 @@ cudaError_t cudaDriverGetVersion(int *version)
 	return cudaSuccess;
 }
 
-static int capability(int minor)
-{
-	const char *text = getenv("EMU_CC");
-
-	text = text ? text : "9.0";
-	return minor ? text[strcspn(text, ".")] ?
-		atoi(text + strcspn(text, ".") + 1) : 0 : atoi(text);
-}
-
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr attribute, int)
 {
 	switch (attribute) {
@@ -162,7 +171,8 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr attribute, int)
 	case cudaDevAttrComputeCapabilityMinor: *v = capability(1); break;
 	/* Few, so that loops over blocks are taken */
 	case cudaDevAttrMultiProcessorCount: *v = 4; break;
-	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *v = EMU_SHARED; break;
+	case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+		*v = emu_shared_limit(); break;
 	case cudaDevAttrMaxSharedMemoryPerBlock: *v = 48 << 10; break;
 	case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
 		*v = 228 << 10; break;
@@ -194,7 +204,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 	p->minor = capability(1);
 	p->multiProcessorCount = 4;
 	p->sharedMemPerBlock = 48 << 10;
-	p->sharedMemPerBlockOptin = EMU_SHARED;
+	p->sharedMemPerBlockOptin = emu_shared_limit();
 	p->sharedMemPerMultiprocessor = 228 << 10;
 	p->maxThreadsPerBlock = EMU_THREADS;
 	p->maxThreadsPerMultiProcessor = 2048;

@@ -180,6 +180,7 @@ void emu_wait_all(void);
 
 cudaError_t emu_fail(cudaError_t error);	/* for cudaGetLastError */
 cudaError_t emu_driver_error(void);	/* whether a GPU can be used */
+int emu_shared_limit(void);		/* bytes of a block, at most */
 void emu_count_launch(void);
 cudaError_t emu_failure(void);		/* that every call has from now on */
 
