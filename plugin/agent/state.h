@@ -156,6 +156,16 @@ struct ddp_talk {
 	const char *why;	/* it cannot be reached */
 };
 
+/* lost.c: the supervisor has ended; whether the tasks are killed for it. */
+struct ddp_lost {
+	pid_t helper;		/* it asks Slurm; 0: none */
+	int64_t until_ms;	/* it has time */
+};
+
+void ddp_lost_begin(struct ddp_agent *agent);
+int64_t ddp_lost_deadline(const struct ddp_agent *agent);
+void ddp_lost_serve(struct ddp_agent *agent);
+
 /* Find the supervisor in the task's environment. */
 void ddp_talk_find(struct ddp_talk *talk, const struct ddp_task *task);
 
@@ -214,6 +224,7 @@ struct ddp_agent {
 	struct ddp_container step;
 	struct ddp_cause cause;
 	struct ddp_talk talk;
+	struct ddp_lost lost;
 	struct ddp_tee *tee;
 	struct ddp_progress progress;
 };

@@ -78,19 +78,37 @@ static void dial(struct ddp_talk *talk)
 	close(fd);
 }
 
-/* The connection is broken. */
-static void drop(struct ddp_agent *agent, const char *why)
+/* Give the connection up. Returns whether tasks were watched over it. */
+static bool part(struct ddp_agent *agent, const char *why)
 {
 	struct ddp_talk *talk = &agent->talk;
+	bool was_on = talk->state == DDP_TALK_ON;
 
 	ddp_link_destroy(talk->link);
 	talk->link = NULL;
 	talk->why = why;
-	if (talk->state != DDP_TALK_ON)
-		return;
-	talk->state = DDP_TALK_LOST;
-	if (!agent->done)
+	if (was_on)
+		talk->state = DDP_TALK_LOST;
+	return was_on && !agent->done;
+}
+
+static void drop(struct ddp_agent *agent, const char *why)
+{
+	if (part(agent, why))
 		ddp_agent_kill(agent);
+}
+
+/* It is broken, by this error; 0: the other side has closed it. */
+static void lose(struct ddp_agent *agent, int error)
+{
+	bool closed = error == 0 || error == ECONNRESET || error == EPIPE;
+	const char *why = error ? strerror(error) :
+			  "it has closed the connection";
+
+	if (!closed)
+		drop(agent, why);
+	else if (part(agent, why))
+		ddp_lost_begin(agent);
 }
 
 static void give_up(struct ddp_agent *agent)
@@ -130,7 +148,7 @@ static void greet(struct ddp_agent *agent, const struct ddp_wire *challenge)
 	memcpy(hello.nonce, talk->nonce, sizeof(hello.nonce));
 	talk->greeted = true;
 	if (ddp_link_send(talk->link, &hello) < 0)
-		drop(agent, strerror(errno));
+		lose(agent, errno);
 }
 
 static void welcome(struct ddp_agent *agent, const struct ddp_wire *wire)
@@ -196,15 +214,14 @@ static void receive(struct ddp_agent *agent)
 	int rc;
 
 	if (ddp_link_flush(talk->link) < 0) {
-		drop(agent, strerror(errno));
+		lose(agent, errno);
 		return;
 	}
 	while (talk->link && (rc = ddp_link_receive(talk->link, &wire)) != 0) {
 		if (rc > 0)
 			obey(agent, &wire);
 		else
-			drop(agent, errno == 0 ? "it has closed the connection"
-			     : strerror(errno));
+			lose(agent, errno);
 	}
 }
 
@@ -244,7 +261,7 @@ void ddp_talk_send(struct ddp_agent *agent, const struct ddp_wire *wire)
 {
 	if (agent->talk.state == DDP_TALK_ON &&
 	    ddp_link_send(agent->talk.link, wire) < 0)
-		drop(agent, strerror(errno));
+		lose(agent, errno);
 }
 
 bool ddp_talk_sent(const struct ddp_agent *agent)

@@ -5,7 +5,7 @@
 # time; what they save then is complete. SIGNALS_SAVES is how often PyTorch
 # saves (5), for 10 s each.
 
-cluster --nodes 2 --gpus 2 --cpus 8
+cluster --nodes 2 --gpus 2 --cpus 8 --slurm KillWait=20
 
 as_root()
 {
@@ -96,6 +96,56 @@ result $? "sbatch --signal is told what it does to a rank's children"
 call login sbatch -W --ddp --signal=B:USR1@90 -n1 -o /dev/null --wrap true
 ! grep slurm-ddp err >why
 result $? 'but not --signal=B:'
+
+# Slurm ends the script of a batch job that is cancelled, and its srun, at once.
+cat >late <<'END'
+#!/bin/sh
+trap 'sleep 9; echo >"$1/$RANK"; exit 75' TERM
+echo >"$1/begun.$RANK"
+while sleep 0.2; do :; done
+END
+chmod 755 late
+# begun COUNT: wait until so many of them have begun
+begun()
+{
+	deadline=$(($(now) + 60000))
+	until test "$(ls met | grep -c begun)" = "$1" ||
+		test "$(now)" -gt "$deadline"
+	do
+		sleep 0.1
+	done
+}
+rm -rf met
+mkdir -m 777 met
+bounded 20 sbatch -N2 --ntasks-per-node=2 -J late -o /dev/null \
+	--wrap 'srun --ddp ./late met; sleep 1000' >why 2>&1
+begun 4
+bounded 20 scancel -n late >>why 2>&1
+settle
+equal 'ranks of a batch job that is cancelled have the time of KillWait' \
+	'0 1 2 3' "$(ls met | grep -v begun | paste -sd' ')"
+
+# But not where srun alone ends: the ranks, deaf to SIGTERM, are killed.
+rm -rf met
+mkdir -m 777 met
+bounded 20 sbatch -N2 --ntasks-per-node=2 -J alone -o /dev/null --wrap \
+	'srun --ddp sh -c "trap : TERM; echo >met/begun.\$RANK
+		while :; do sleep 0.2; done"; touch met/on; sleep 1000' \
+	>why 2>&1
+begun 4
+as_root pkill -KILL -x ddp-supervisor
+as_root sh -c 'i=0
+	while pgrep -f begun.[$]RANK && test $((i += 1)) -lt 100; do
+		sleep 0.1
+	done' >>why
+{
+	as_root ps -u 61000 -o args= | grep begun.[$]RANK
+	bounded 20 squeue -h -n alone -o %T
+	ls met/on
+} >why 2>&1
+equal 'those whose srun is killed are killed, and the job goes on' \
+	'RUNNING met/on' "$(paste -sd' ' why)"
+bounded 20 scancel -n alone
 
 python=/usr/bin/python3
 requeue=$templates/pytorch_requeue
