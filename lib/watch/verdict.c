@@ -14,7 +14,8 @@
 enum {
 	TOGETHER_NS = 150000000,
 	AT_ONCE_NS = 2000000,	/* in which Slurm kills all of a node */
-	SOON_NS = 500000000	/* the same, on a machine that is too busy */
+	SOON_NS = 500000000	/* the same, on a machine that is too busy; and
+				 * in which the kernel ends a rank */
 };
 
 static bool has_failed(const struct ddp_step_rank *rank)
@@ -151,6 +152,28 @@ static void find_killed(const struct ddp_step *step, struct ddp_verdict *first)
 	}
 }
 
+/*
+ * A cause that the kernel tells is a rank's own: no other makes it run out of
+ * memory. To free that takes a while, in which those that wait for it can fail.
+ */
+static void find_caused(const struct ddp_step *step, struct ddp_verdict *first)
+{
+	int64_t at_ns, limit_ns = first->at_ns + SOON_NS;
+	uint32_t i;
+
+	if (first->kind != DDP_VERDICT_RANK || step->ranks[first->rank].cause)
+		return;
+	for (i = 0; i < step->world_size; i++) {
+		at_ns = ddp_step_end_ns(step, i);
+		if (!has_failed(&step->ranks[i]) || !step->ranks[i].cause ||
+		    at_ns > limit_ns)
+			continue;
+		first->rank = i;
+		first->node = step->ranks[i].node;
+		first->at_ns = limit_ns = at_ns;
+	}
+}
+
 /* Whether no rank has failed, though Slurm takes their exit code for that. */
 static bool have_saved(const struct ddp_step *step)
 {
@@ -181,6 +204,7 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 	}
 	find_rank(step, &first);
 	find_killed(step, &first);
+	find_caused(step, &first);
 	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first.at_ns))
 		first.kind = DDP_VERDICT_SIGNAL;
 	else if (first.kind == DDP_VERDICT_RANK &&

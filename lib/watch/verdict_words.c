@@ -85,12 +85,13 @@ static bool had_ended(const struct ddp_step *step, uint32_t rank,
 }
 
 /*
- * A rank that lacks a peer ends by an exit code, or aborts. Where its end has
- * another cause, or was sent to it, it did not wait for one.
+ * A rank that lacks a peer ends by an exit code, or aborts, or has told its error
+ * before Slurm ends it. Where its end has another cause, or was sent to it, it did
+ * not wait for one.
  */
 static bool may_have_waited(const struct ddp_step_rank *rank)
 {
-	return !rank->cause && (!WIFSIGNALED(rank->status) ||
+	return !rank->cause && (rank->message || !WIFSIGNALED(rank->status) ||
 				WTERMSIG(rank->status) == SIGABRT);
 }
 

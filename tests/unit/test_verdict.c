@@ -112,6 +112,17 @@ static const struct {
 				    { 1, 9, 11020, 0, 0 } } },
 	{ "rank 0 after 1000 ms", { { 1, 11, 11020, 0, 0 },
 				    { 0, 1 << 8, 11000, 0, "a fault" } } },
+	/* The kernel had one killed, which the others saw before its end. */
+	{ "rank 1 after 1300 ms", { { 0, 1 << 8, 11000, 0, 0 },
+				    { 2, 1 << 8, 6005, 0, "reset" },
+				    { 1, 9, 11300, "out of memory", 0 } } },
+	{ "rank 3 after 1200 ms", { { 0, 1 << 8, 11000, 0, 0 },
+				    { 1, 9, 11300, "out of memory", 0 },
+				    { 3, 9, 6200, "out of memory", 0 } } },
+	{ "rank 0 after 1000 ms", { { 0, 1 << 8, 11000, 0, 0 },
+				    { 1, 9, 11600, "out of memory", 0 } } },
+	{ "rank 0 after 1000 ms", { { 0, 9, 11000, "out of memory", 0 },
+				    { 1, 9, 11100, "out of memory", 0 } } },
 	/* One of them is later, another signal, an error, a fault. */
 	{ "rank 0 after 1000 ms", {
 		{ 0, 15, 11000, 0, 0 }, { 1, 15, 11200, 0, 0 },
@@ -568,6 +579,12 @@ Test(verdict, ranks_that_ended_before_the_failure)
 		     "2.0 s: exit code 1: E: closed\nslurm-ddp: ranks 1-3 had "
 		     "ended with exit code 0, the first 9.2 s before; did rank "
 		     "0 wait for them?\n");
+	/* Slurm has ended it when it had told its error. */
+	expect_words(&(struct end){ 0, SIGTERM, 12000, NULL, "E: closed" },
+		     "slurm-ddp: rank 0 failed first on n1 (pid 100) after "
+		     "2.0 s: killed by signal 15 (SIGTERM): E: closed\n"
+		     "slurm-ddp: ranks 1-3 had ended with exit code 0, the "
+		     "first 9.2 s before; did rank 0 wait for them?\n");
 	expect_words(&(struct end){ 0, 1 << 8, 10600, NULL, NULL },
 		     "slurm-ddp: rank 0 failed first on n1 (pid 100) after "
 		     "0.6 s: exit code 1\n");
