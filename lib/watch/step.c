@@ -23,6 +23,7 @@ void ddp_step_clear(struct ddp_step *step)
 		free(step->ranks[i].message);
 		free(step->ranks[i].cause);
 		free(step->ranks[i].tail);
+		free(step->ranks[i].error);
 	}
 	free(step->ranks);
 	free(step->nodes);
@@ -188,6 +189,29 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 		step->end_ns = now_ns;
 	rank->answered = is_answer(step, wire->status);
 	step->failed |= wire->status != 0 && !rank->answered;
+}
+
+void ddp_step_add_error(struct ddp_step *step, uint32_t node,
+			const struct ddp_wire *wire)
+{
+	struct ddp_step_rank *rank;
+
+	if (wire->rank >= step->world_size)
+		return;
+	rank = &step->ranks[wire->rank];
+	if (!rank->known || rank->node != node || rank->error)
+		return;
+	rank->error = copy(wire->message);
+	rank->error_ns = (int64_t)wire->at_ns;
+}
+
+bool ddp_step_had_error(const struct ddp_step *step, uint32_t rank,
+			int64_t at_ns)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	return of->error && !of->ended &&
+	       of->error_ns + step->nodes[of->node].offset_ns < at_ns;
 }
 
 void ddp_step_add_abort(struct ddp_step *step, uint32_t rank, int code,

@@ -35,6 +35,8 @@ struct ddp_step_rank {
 	int64_t at_ns;			/* its end, by the clock of its node */
 	int64_t seen_ns;		/* when that was heard of */
 	char *gpus, *message, *cause, *tail;	/* as in a ddp_wire; NULL: "" */
+	char *error;			/* it ran, and had left this message */
+	int64_t error_ns;		/* at that time, by its node's clock */
 };
 
 /* The time of --ddp-grace. */
@@ -84,6 +86,16 @@ void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
 		       const struct ddp_wire *wire);
 void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 		      const struct ddp_wire *wire, int64_t now_ns);
+
+/* An ERROR of a node. */
+void ddp_step_add_error(struct ddp_step *step, uint32_t node,
+			const struct ddp_wire *wire);
+
+/*
+ * Whether this rank, which has not ended, had left an error before that time.
+ */
+bool ddp_step_had_error(const struct ddp_step *step, uint32_t rank,
+			int64_t at_ns);
 
 /*
  * This rank has ended by an exit code, for this cause, and before all others

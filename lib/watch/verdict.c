@@ -263,6 +263,20 @@ int64_t ddp_verdict_wait_ms(const struct ddp_step *step)
 		DDP_VERDICT_WAIT_MS;
 }
 
+bool ddp_verdict_awaits_error(const struct ddp_step *step)
+{
+	struct ddp_verdict first = ddp_verdict_find(step);
+	uint32_t i;
+
+	if (first.kind != DDP_VERDICT_RANK ||
+	    ddp_verdict_is_own(&first, step))
+		return false;
+	for (i = 0; i < step->world_size; i++)
+		if (ddp_step_had_error(step, i, first.at_ns))
+			return true;
+	return false;
+}
+
 int ddp_verdict_code(const struct ddp_verdict *verdict,
 		     const struct ddp_step *step)
 {

@@ -120,6 +120,27 @@ static void add_had_ended(struct ddp_text *text, uint32_t rank,
 		     count == 1 ? "it" : "them");
 }
 
+/* Who had an error before, but has not ended, though we have waited. */
+static void add_had_error(struct ddp_text *text,
+			  const struct ddp_verdict *verdict,
+			  const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank;
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++) {
+		if (!ddp_step_had_error(step, i, verdict->at_ns))
+			continue;
+		rank = &step->ranks[i];
+		ddp_text_add(text, "slurm-ddp: rank %u, which still ran, had an "
+			     "error ", i);
+		add_seconds(text, verdict->at_ns - rank->error_ns -
+			    step->nodes[rank->node].offset_ns);
+		ddp_text_add_quoted(text, " before: %s", rank->error);
+		ddp_text_add(text, "\n");
+	}
+}
+
 /* Whether it ran when those of the verdict that is the context had failed. */
 static bool still_ran(const struct ddp_step *step, uint32_t rank,
 		      const void *context)
@@ -184,6 +205,7 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		ddp_text_add_quoted(text, ": %s", rank->message);
 	ddp_text_add(text, "\n");
 	add_had_ended(text, verdict->rank, step);
+	add_had_error(text, verdict, step);
 	if (rank->tail)
 		add_tail(text, verdict->rank, rank->tail);
 }

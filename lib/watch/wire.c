@@ -48,6 +48,9 @@ static const struct field kinds[DDP_WIRE_KINDS][FIELDS_MAX] = {
 		FIELD(NUMBER, depth), FIELD(NUMBER, behind),
 		FIELD(TEXT, message), FIELD(TEXT, tail),
 	},
+	[DDP_WIRE_ERROR] = {
+		FIELD(NUMBER, rank), FIELD(TIME, at_ns), FIELD(TEXT, message),
+	},
 };
 
 static void put_number(unsigned char *to, uint64_t value, size_t bytes)

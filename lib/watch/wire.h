@@ -56,6 +56,9 @@ enum ddp_wire_kind {
 				 * state, a letter), idle_ms, beats, depth,
 				 * behind, message (what it waits in), tail
 				 * (its stack) */
+	DDP_WIRE_ERRORS,	/* supervisor: an ERROR of each rank that runs
+				 * and has left one, please */
+	DDP_WIRE_ERROR,		/* agent: rank, at_ns, message */
 	DDP_WIRE_KINDS
 };
 

@@ -59,6 +59,27 @@ static uint64_t get_time(const struct ddp_error_file *error, uint64_t ended_ns)
 	return at_ns < ended_ns ? at_ns : ended_ns;
 }
 
+void ddp_ends_errors(struct ddp_agent *agent)
+{
+	struct ddp_error_file error;
+	struct ddp_wire wire;
+	uint32_t i;
+
+	for (i = 0; i < agent->count; i++) {
+		if (agent->tasks[i].ended ||
+		    !ddp_errors_read(&agent->node->slots[i], &error))
+			continue;
+		wire = (struct ddp_wire){
+			.kind = DDP_WIRE_ERROR,
+			.rank = agent->node->slots[i].rank,
+			.at_ns = get_time(&error, (uint64_t)ddp_clock_ns()),
+		};
+		snprintf(wire.message, sizeof(wire.message), "%s",
+			 error.message);
+		ddp_talk_send(agent, &wire);
+	}
+}
+
 static void describe(struct ddp_agent *agent, uint32_t task, int status,
 		     struct ddp_wire *end)
 {

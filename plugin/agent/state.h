@@ -196,6 +196,9 @@ void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status);
 /* slurmstepd is no more: all that have not ended have been killed. */
 void ddp_ends_orphan(struct ddp_agent *agent);
 
+/* Tell the errors that tasks have left which have not ended. */
+void ddp_ends_errors(struct ddp_agent *agent);
+
 /* The supervisor is reached, or given up. */
 void ddp_ends_send(struct ddp_agent *agent);
 void ddp_ends_tell(struct ddp_agent *agent);

@@ -203,6 +203,8 @@ static void obey(struct ddp_agent *agent, const struct ddp_wire *wire)
 		ddp_agent_kill(agent);
 	else if (on && wire->kind == DDP_WIRE_EXPLAIN)
 		ddp_explain_begin(agent);
+	else if (on && wire->kind == DDP_WIRE_ERRORS)
+		ddp_ends_errors(agent);
 	else
 		drop(agent, "it does not speak as it should");
 }

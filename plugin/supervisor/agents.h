@@ -62,7 +62,7 @@ void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds);
 /* What is due: a PING to each; who has not proven itself is cut off. */
 void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns);
 
-/* Send KILL, or SIGNAL with a signal, to all. */
+/* Send KILL, EXPLAIN, ERRORS, or SIGNAL with a signal, to all. */
 void ddp_agents_tell(struct ddp_agents *agents, enum ddp_wire_kind kind,
 		     int signal);
 

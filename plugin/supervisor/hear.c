@@ -94,6 +94,9 @@ bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
 	case DDP_WIRE_PULSE:
 		ddp_hang_add_pulse(step, node, wire);
 		return true;
+	case DDP_WIRE_ERROR:
+		ddp_step_add_error(step, node, wire);
+		return true;
 	case DDP_WIRE_DETAIL:
 		ddp_hang_add_detail(step, node, wire);
 		return true;

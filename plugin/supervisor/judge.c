@@ -11,6 +11,7 @@
 enum {
 	HOLD_MS = 800,		/* lines of Slurm's, from the first failure */
 	DECIDE_MS = 10000,	/* a node that may be lost is waited for */
+	ERROR_MS = 1500,	/* so is a rank that had an error before */
 	HIDDEN_MS = 1500,	/* srun may tell of a rank that no agent does */
 	TOLD_MS = 10000		/* a signal to srun explains what ranks do */
 };
@@ -39,6 +40,8 @@ static bool is_clear(const struct ddp_attempt *attempt, int64_t now_ns)
 		return waited_ns >= ms(DECIDE_MS);
 	if (!ddp_hidden_is_clear(attempt))
 		return waited_ns >= ms(HIDDEN_MS);
+	if (ddp_verdict_awaits_error(&attempt->step))
+		return waited_ns >= ms(ERROR_MS);
 	return waited_ns >= ms(ddp_verdict_wait_ms(&attempt->step));
 }
 
@@ -87,6 +90,14 @@ static bool was_told(const struct ddp_attempt *attempt, int64_t now_ns)
 	return told_ns && now_ns - told_ns < ms(TOLD_MS);
 }
 
+/* Slurm's own lines come after ours, as far as that takes no long time. */
+static bool has_held(const struct ddp_attempt *attempt, int64_t now_ns)
+{
+	return now_ns - attempt->failed_ns >= ms(HOLD_MS) &&
+	       (attempt->decided_ns ||
+		!ddp_verdict_awaits_error(&attempt->step));
+}
+
 void ddp_judge_tick(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	bool all = is_told(attempt);
@@ -98,6 +109,7 @@ void ddp_judge_tick(struct ddp_attempt *attempt, int64_t now_ns)
 		attempt->told = was_told(attempt, now_ns);
 		attempt->ended_by_user = attempt->told ||
 					 ddp_attempt_was_killed(attempt);
+		ddp_agents_tell(&attempt->agents, DDP_WIRE_ERRORS, 0);
 		ddp_cancel_note(attempt, now_ns);
 		ddp_relay_hold(&attempt->relay);
 	}
@@ -106,8 +118,7 @@ void ddp_judge_tick(struct ddp_attempt *attempt, int64_t now_ns)
 		decide(attempt, now_ns);
 	if (attempt->decided_ns && all)
 		say_others(attempt);
-	if (now_ns - attempt->failed_ns >= ms(HOLD_MS) ||
-	    (attempt->decided_ns && all))
+	if (has_held(attempt, now_ns) || (attempt->decided_ns && all))
 		ddp_relay_release(&attempt->relay);
 }
 

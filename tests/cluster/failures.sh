@@ -7,7 +7,8 @@
 cluster --nodes 2 --gpus 2 --cpus 8
 
 # A program for tasks: rank 2 fails, and the others when it is gone. It ends as
-# the variable HOW says: by an error, without one, by a signal, or well.
+# the variable HOW says: by an error, without one, by a signal, or well; or, if
+# that is a number, by an error, so many seconds after the others.
 cat >fails <<'END'
 #!/bin/sh
 fail()
@@ -26,9 +27,16 @@ if test "$SLURM_PROCID" = 2; then
 	silent) exit 3 ;;
 	signal) kill -KILL $$ ;;
 	well) exit 0 ;;
+	*)	trap '' TERM
+		(fail 'ValueError: bad batch')
+		: >"$1/told"
+		sleep "$HOW"
+		exit 3 ;;
 	esac
 fi
-while kill -0 "$(cat "$1/2")" 2>/dev/null; do sleep 0.02; done
+while kill -0 "$(cat "$1/2")" 2>/dev/null && ! test -e "$1/told"; do
+	sleep 0.02
+done
 fail 'RuntimeError: connection closed by peer'
 END
 chmod 755 fails
@@ -83,6 +91,18 @@ result $? "a user's own file stays, and is not read"
 try_fails error srun --ddp --ddp-supervise=off -N2 --ntasks-per-node=2
 grep -q '^slurm-ddp: rank 2 failed first on n2, .*: ValueError: bad batch$' err
 result $? 'a rank of the second node is named by its number in the step'
+
+# A rank that has raised an error may end later than those that miss it.
+try_fails 0.9 srun --ddp -N2 --ntasks-per-node=2
+grep '^slurm-ddp: rank .* failed first' err >why
+grep -qE '^slurm-ddp: rank 2 failed first on n2 .*: exit code 3: ValueError: bad batch$' why &&
+	test "$(wc -l <why) $status" = '1 3'
+result $? 'the first error counts, not the first end'
+try_fails 9 srun --ddp -N2 --ntasks-per-node=2
+cp err why
+grep -qE '^slurm-ddp: rank [013] failed first .*: RuntimeError: conn' err &&
+	grep -qE '^slurm-ddp: rank 2, which still ran, had an error 0[.][0-9] s before: ValueError: bad batch$' err
+result $? 'of a rank that does not end its error is told'
 
 # What it has forked and not yet renamed has its name for a moment.
 call login srun --ddp -N1 -n2 sh -c \

@@ -205,7 +205,7 @@ says()
 {
 	grep -nE "$culprit|^(srun: |slurmstepd)" err | head -n 30
 	echo "code $status, wanted $2 and: $1"
-	test "$status" = "$2" &&
+	echo "$status" | grep -qxE "$2" &&
 		grep -E '^(slurm-ddp|srun|slurmstepd)' err | head -n 1 |
 			grep -qE "^slurm-ddp: $1\$" &&
 		test "$(grep -cE "$culprit" err)" = 1 &&
@@ -256,7 +256,9 @@ combinations()
 	done
 }
 
-# cause PROGRAM HOW: the words for it, as a regular expression, and the code
+# cause PROGRAM HOW: the words for it, as a regular expression, and the code, of
+# which there may be two, as "1|143": Slurm may end a rank that has raised an error
+# before that has ended it.
 cause()
 {
 	case $1:$2 in
@@ -264,10 +266,10 @@ cause()
 	*:SEGV) echo 'killed by signal 11 \(SIGSEGV\)' 139 ;;
 	*:TERM) echo 'killed by signal 15 \(SIGTERM\)' 143 ;;
 	*:oom) echo 'out of memory, killed by signal 9 \(SIGKILL\)' 137 ;;
-	torch:limit) echo 'exit code 1: MemoryError.*' 1 ;;
+	torch:limit) echo '(exit code 1|killed by signal 15 \(SIGTERM\)): MemoryError.*' '1|143' ;;
 	sh:limit) echo 'exit code 1' 1 ;;
 	*:limit) echo 'killed by signal 6 \(SIGABRT\)' 134 ;;
-	torch:error) echo 'exit code 1: ValueError: bad batch' 1 ;;
+	torch:error) echo '(exit code 1|killed by signal 15 \(SIGTERM\)): ValueError: bad batch' '1|143' ;;
 	*:exit*) echo "exit code ${2#exit}" "${2#exit}" ;;
 	esac
 }
