@@ -34,7 +34,7 @@
 enum {
 	SPECIAL_STEPS = 0xfffffffa,	/* batch, interactive, extern, ... */
 	PAUSE_NS = 200000000,
-	TOLD_MS = 1000,			/* beyond the pause */
+	TOLD_MS = 3000,			/* beyond the pause */
 	AGENT_MS = 1000,		/* as long as Slurm would sleep */
 	KILL_MS = 100,
 	NOTE_ROOM = 2048		/* bytes of a note in the kernel */

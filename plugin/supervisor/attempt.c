@@ -16,6 +16,7 @@
 #include "supervisor/abort.h"
 #include "supervisor/cancel.h"
 #include "supervisor/ending.h"
+#include "supervisor/hidden.h"
 #include "supervisor/judge.h"
 #include "supervisor/now.h"
 #include "supervisor/untold.h"
@@ -280,7 +281,8 @@ static void say_unknown(struct ddp_attempt *attempt)
 		return;
 	for (i = 0; i < attempt->agents.count; i++)
 		went_on |= attempt->agents.all[i].warned;
-	ddp_verdict_add_unknown(&text, &attempt->step, went_on);
+	if (!ddp_hidden_add_named(attempt, &text))
+		ddp_verdict_add_unknown(&text, &attempt->step, went_on);
 	ddp_relay_say(&attempt->relay, &text);
 }
 

@@ -3,7 +3,7 @@
  * Whether somebody has cancelled the step, or its job, so that what its ranks
  * then do is no failure. slurmstepd says so; but it says the same in two other
  * cases, and may be faster than the agent of the rank that is to blame, though
- * slurmstepd waits for that one for a second.
+ * slurmstepd waits up to 3 s for that one.
  *
  * srun has the step killed as a rank has failed. Then it has said so before, and
  * which rank that was.

@@ -64,6 +64,19 @@ bool ddp_hidden_is_clear(const struct ddp_attempt *attempt)
 	       attempt->relay.sieve.ends != DDP_SIEVE_GOES_ON;
 }
 
+bool ddp_hidden_add_named(const struct ddp_attempt *attempt,
+			  struct ddp_text *text)
+{
+	const struct ddp_sieve *sieve = &attempt->relay.sieve;
+
+	if (sieve->ends != DDP_SIEVE_SRUN || sieve->failed.length == 0)
+		return false;
+	ddp_text_add(text, UNKNOWN "srun says that rank %lu had failed, and no "
+		     "ddp-agent tells of it\n",
+		     strtoul(sieve->failed.data, NULL, 10));
+	return true;
+}
+
 bool ddp_hidden_find(const struct ddp_attempt *attempt,
 		     const struct ddp_verdict *verdict, struct ddp_text *text)
 {

@@ -143,7 +143,7 @@ fails()
 	took=$(((${took:-0} - $(cat failed)) / 1000000))
 }
 # slurmstepd tells srun of a failure after 0.2 s, and when the agent has told of it
-# or 1 s has passed. The machine may be busy.
+# or 3 s have passed. The machine may be busy.
 fake
 fails 0.6
 test "$took" -ge 500

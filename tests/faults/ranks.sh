@@ -54,7 +54,7 @@ result $? 'sh: rank 2 breaks, and rank 4 is stopped'
 
 # On a busy machine srun can hear of a rank before the rank's agent tells of it.
 # Here that agent stops until srun has said so, for which slurmstepd waits for it
-# for a second: the time runs from when it goes on.
+# for 3 s: the time runs from when it goes on.
 for case in 'TERM 3' 'KILL 0'; do
 	way=${case% *} rank=${case#* }
 	rm -f fault.go
