@@ -126,11 +126,11 @@ static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 }
 
 /*
- * A process that is killed closes its sockets before it has ended: what another
- * rank writes of that can be earlier. Slurm kills nobody as soon, and what ended
- * later has not made others end.
+ * A process closes its sockets before it has ended: what another rank writes of
+ * that can be earlier. Slurm kills nobody as soon, and what ended later has not
+ * made others end.
  */
-static void find_killed(const struct ddp_step *step, struct ddp_verdict *first)
+static void find_silent(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	const struct ddp_step_rank *told = &step->ranks[first->rank], *rank;
 	int64_t at_ns, limit_ns = first->at_ns + TOGETHER_NS;
@@ -142,8 +142,8 @@ static void find_killed(const struct ddp_step *step, struct ddp_verdict *first)
 		rank = &step->ranks[i];
 		at_ns = ddp_step_end_ns(step, i);
 		if (!has_failed(rank) || rank->message ||
-		    !WIFSIGNALED(rank->status) ||
-		    !is_sent(WTERMSIG(rank->status)) || at_ns > limit_ns ||
+		    (WIFSIGNALED(rank->status) &&
+		     !is_sent(WTERMSIG(rank->status))) || at_ns > limit_ns ||
 		    rank->seen_ns >= told->seen_ns)
 			continue;
 		first->rank = i;
@@ -203,7 +203,7 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 		return first;
 	}
 	find_rank(step, &first);
-	find_killed(step, &first);
+	find_silent(step, &first);
 	find_caused(step, &first);
 	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first.at_ns))
 		first.kind = DDP_VERDICT_SIGNAL;
@@ -263,6 +263,17 @@ int64_t ddp_verdict_wait_ms(const struct ddp_step *step)
 		DDP_VERDICT_WAIT_MS;
 }
 
+bool ddp_verdict_had_error(const struct ddp_verdict *verdict,
+			   const struct ddp_step *step, uint32_t rank)
+{
+	int64_t at_ns = verdict->at_ns;
+
+	/* As in find_silent. */
+	if (!step->ranks[verdict->rank].message)
+		at_ns -= TOGETHER_NS;
+	return ddp_step_had_error(step, rank, at_ns);
+}
+
 bool ddp_verdict_awaits_error(const struct ddp_step *step)
 {
 	struct ddp_verdict first = ddp_verdict_find(step);
@@ -272,7 +283,7 @@ bool ddp_verdict_awaits_error(const struct ddp_step *step)
 	    ddp_verdict_is_own(&first, step))
 		return false;
 	for (i = 0; i < step->world_size; i++)
-		if (ddp_step_had_error(step, i, first.at_ns))
+		if (ddp_verdict_had_error(&first, step, i))
 			return true;
 	return false;
 }

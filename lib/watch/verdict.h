@@ -83,9 +83,12 @@ bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
 int64_t ddp_verdict_wait_ms(const struct ddp_step *step);
 
 /*
- * Whether a rank that has not ended yet had left an error before the first one:
- * that takes Python some time.
+ * Whether this rank, which has not ended yet, had left an error before the one of
+ * RANK ended, or left its own; and whether any had by the verdict of now: to end
+ * takes Python some time.
  */
+bool ddp_verdict_had_error(const struct ddp_verdict *verdict,
+			   const struct ddp_step *step, uint32_t rank);
 bool ddp_verdict_awaits_error(const struct ddp_step *step);
 
 /* The exit code of a step that failed so, of RANK, NODE and HANG. */

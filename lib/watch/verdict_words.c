@@ -129,7 +129,7 @@ static void add_had_error(struct ddp_text *text,
 	uint32_t i;
 
 	for (i = 0; i < step->world_size; i++) {
-		if (!ddp_step_had_error(step, i, verdict->at_ns))
+		if (!ddp_verdict_had_error(verdict, step, i))
 			continue;
 		rank = &step->ranks[i];
 		ddp_text_add(text, "slurm-ddp: rank %u, which still ran, had an "

@@ -106,6 +106,10 @@ static const struct {
 				    { 0, 1 << 8, 11000, 0, "reset" } } },
 	{ "rank 1 after 1020 ms", { { 1, 15, 11020, 0, 0 },
 				    { 0, 15, 11000, 0, "reset" } } },
+	{ "rank 1 after 1020 ms", { { 1, 3 << 8, 11020, 0, 0 },
+				    { 0, 15, 11000, 0, "reset" } } },
+	{ "rank 0 after 1000 ms", { { 1, 3 << 8, 11200, 0, 0 },
+				    { 0, 15, 11000, 0, "a fault" } } },
 	{ "rank 0 after 1000 ms", { { 1, 9, 11200, 0, 0 },
 				    { 0, 1 << 8, 11000, 0, "a fault" } } },
 	{ "rank 0 after 1000 ms", { { 0, 1 << 8, 11000, 0, "a fault" },
@@ -588,4 +592,54 @@ Test(verdict, ranks_that_ended_before_the_failure)
 	expect_words(&(struct end){ 0, 1 << 8, 10600, NULL, NULL },
 		     "slurm-ddp: rank 0 failed first on n1 (pid 100) after "
 		     "0.6 s: exit code 1\n");
+}
+
+/* Rank 2 has an error at 11.0 s, and runs; 5 s less is its own clock's time. */
+Test(verdict, an_error_of_a_rank_that_runs)
+{
+	static const struct {
+		struct end first;
+		bool waits;
+	} cases[] = {
+		{ { 0, 1 << 8, 11100, NULL, "E: closed" }, true },
+		{ { 0, 1 << 8, 10900, NULL, "E: closed" }, false },
+		{ { 0, 1 << 8, 11200, NULL, NULL }, true },
+		/* It may have seen that rank 0 was ending. */
+		{ { 0, 1 << 8, 11100, NULL, NULL }, false },
+		{ { 0, 9, 11900, "out of memory", NULL }, false },
+	};
+	struct ddp_wire wire = {
+		.rank = 2, .at_ns = (uint64_t)MS(6000), .message = "E: bad",
+	};
+	struct ddp_text text = { 0 };
+	struct ddp_verdict verdict;
+	struct ddp_step step;
+	char *words;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&step);
+		ddp_step_add_error(&step, 1, &wire);
+		cr_expect_not(ddp_verdict_awaits_error(&step));
+		add(&step, &cases[i].first);
+		cr_expect_eq(ddp_verdict_awaits_error(&step), cases[i].waits,
+			     "case %zu", i);
+		ddp_step_clear(&step);
+	}
+	begin(&step);
+	ddp_step_add_error(&step, 0, &wire);	/* not that node's */
+	add(&step, &cases[0].first);
+	cr_expect_not(ddp_verdict_awaits_error(&step));
+	ddp_step_add_error(&step, 1, &wire);
+	verdict = ddp_verdict_find(&step);
+	ddp_verdict_add(&text, &verdict, &step);
+	words = ddp_text_finish(&text);
+	cr_expect_str_eq(words, "slurm-ddp: rank 0 failed first on n1 (pid 100) "
+			 "after 1.1 s: exit code 1: E: closed\nslurm-ddp: "
+			 "rank 2, which still ran, had an error 0.1 s before: "
+			 "E: bad\n", "%s", words);
+	free(words);
+	add(&step, &(struct end){ 2, 15, 6900, NULL, NULL });
+	cr_expect_not(ddp_verdict_awaits_error(&step));
+	ddp_step_clear(&step);
 }
