@@ -267,21 +267,34 @@ static void give_notice(struct ddp_attempt *attempt)
 	}
 }
 
-/* Where neither Slurm nor a user has said why the step ends. */
+/* Whether the step has failed, or so it seems, and nobody was told why. */
+static bool is_unknown(const struct ddp_attempt *attempt)
+{
+	const struct ddp_child *child = &attempt->child;
+
+	return !ddp_attempt_named(attempt) && !attempt->hidden &&
+	       !attempt->untold_ns && !attempt->step.noticed &&
+	       attempt->verdict.kind != DDP_VERDICT_SAVED &&
+	       !ddp_child_was_told(child) && !child->interrupted_ms &&
+	       WIFEXITED(child->status) && ddp_attempt_code(attempt) != 0;
+}
+
+/*
+ * Neither Slurm nor a user has said why the step ends. Where Slurm says that it
+ * is cancelled, it can have meant what srun had done.
+ */
 static void say_unknown(struct ddp_attempt *attempt)
 {
 	struct ddp_text text = { 0 };
 	bool went_on = false;
 	size_t i;
 
-	if (ddp_attempt_named(attempt) || ddp_attempt_unwanted(attempt) ||
-	    attempt->hidden || attempt->child.told_ms || attempt->untold_ns ||
-	    attempt->relay.cancelled_ns ||
-	    !WIFEXITED(attempt->child.status) || ddp_attempt_code(attempt) == 0)
+	if (!is_unknown(attempt))
 		return;
 	for (i = 0; i < attempt->agents.count; i++)
 		went_on |= attempt->agents.all[i].warned;
-	if (!ddp_hidden_add_named(attempt, &text))
+	if (!ddp_hidden_add_named(attempt, &text) &&
+	    !ddp_attempt_unwanted(attempt) && !attempt->relay.cancelled_ns)
 		ddp_verdict_add_unknown(&text, &attempt->step, went_on);
 	ddp_relay_say(&attempt->relay, &text);
 }
