@@ -108,6 +108,20 @@ test "$status" -eq 0 && ! test -s err
 result $? 'the agent prints nothing'
 finish 'a step that ends well'
 
+# It counts in the memory of the step; what it shares with slurmstepd does not.
+fake
+under -N2 --ntasks-per-node=2 sleep 2 &
+started RANK 4
+"$sandbox" exec --dir "$dir/cluster" --root sh -c 'for pid in $(pgrep -x ddp-agent)
+	do
+		awk "/^Private_/ { kb += \$2 } END { print kb }" \
+			"/proc/$pid/smaps_rollup"
+	done' >why
+wait $!
+test "$(awk '$1 > 0 && $1 <= 2048' why | wc -l)" = 2
+result $? 'an agent takes 2 MiB at most'
+finish 'a step whose agents were measured'
+
 fake
 under -N2 --ntasks-per-node=2 sh -c 'case $SLURM_PROCID in
 	1) exit 0 ;; 2) kill -KILL $$ ;; 3)
