@@ -445,6 +445,43 @@ test "$status" = 1 && test "$(wc -l <out)" = 4 && test "$(wc -l <why)" = 1 &&
 	grep -q 'not started again: a node was lost, and no spare' why
 result $? 'without a spare the loss of a node is the end'
 
+# minute COMMAND...: wait until it succeeds, for a minute at most
+minute()
+{
+	deadline=$(($(date +%s) + 60))
+	until "$@"; do
+		test "$(date +%s)" -lt "$deadline" || return
+		sleep 0.2
+	done
+}
+began() { test "$(grep -c '^from step' spare/output)" = "$1"; }
+
+# The template with a spare, unchanged
+if $python -c 'import torch.distributed' 2>why; then
+	mkdir -m 777 spare
+	cp "$templates/pytorch_spare.sbatch" "$templates/pytorch_requeue.py" \
+		spare
+	runs() { bounded 20 srun -w n1,n2,n3 true; }
+	minute runs 2>wait.out
+	settle
+	bounded 20 env USE_LIBUV=0 sh -c 'cd spare && exec sbatch -w n1,n2,n3 \
+		-J spare -o output pytorch_spare.sbatch 100000 saved 20' >why 2>&1
+	minute test -e spare/saved
+	"$sandbox" exec --dir "$dir/cluster" --root --node n2 \
+		ip link set eth0 down
+	minute began 2
+	cp spare/output why
+	grep -qx 'slurm-ddp: restart 1 of 3: n3 in place of n2, which was lost' \
+		why && began 2 && grep -q '^from step [1-9]' why
+	result $? 'the template with a spare goes on without a node that is lost'
+	"$sandbox" exec --dir "$dir/cluster" --root --node n2 \
+		ip link set eth0 up
+	bounded 20 scancel -n spare
+	minute runs 2>wait.out
+else
+	skip 'the template with a spare' "no torch for $python"
+fi
+
 # n2 is lost when nobody waits for it: slurmd ends, and then rank 0 fails.
 cat >stops <<'END'
 #!/bin/sh
