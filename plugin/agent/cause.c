@@ -169,5 +169,5 @@ void ddp_cause_find(struct ddp_agent *agent, uint32_t task, int status,
 			 record->words, record->words[0] ? ")" : "");
 	else if (record->what == DDP_KERNEL_KILLED ||
 		 was_killed(agent, task, status))
-		snprintf(cause, DDP_FAILURE_SIZE, "out of memory");
+		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_NO_MEMORY);
 }

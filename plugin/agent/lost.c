@@ -2,10 +2,11 @@
 /*
  * The supervisor has ended while tasks run. Then they are killed, but not where
  * Slurm ends a batch job: it kills the script with all that this has started, and
- * so srun, at once, and leaves the tasks the time of KillWait after SIGTERM. Only
- * slurmctld knows which it is; a helper process asks it.
+ * so srun, at once, and leaves the tasks the time of KillWait after SIGTERM. In
+ * the step both look alike, so a helper process asks slurmctld.
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,13 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "close_range.h"
+#include "srun/program.h"
 #include "srun/scontrol.h"
 
 enum {
-	ANSWER_MS = 6000,
+	ANSWER_MS = 8000,
+	AGAIN_MS = 500,		/* from one question to the next */
 	LOOK_MS = 50
 };
 
@@ -30,17 +34,40 @@ static bool has_word(const char *text, const char *name, const char *value)
 	       strncmp(at, value, (size_t)length) == 0;
 }
 
-/* In the helper: whether Slurm ends the job. */
-static bool is_ended(const struct ddp_agent *agent)
+/* Whether Slurm ends this job: the flag is 0, or counts how often it began. */
+static bool is_ended(const char *job)
 {
-	char id[16], *text;
+	static const char *const lives[] = {
+		"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "CONFIGURING",
+		"SIGNALING",
+	};
+	size_t i;
 
+	for (i = 0; i < sizeof(lives) / sizeof(lives[0]); i++)
+		if (has_word(job, "JobState", lives[i]))
+			return false;
+	return !has_word(job, "BatchFlag", "0") &&
+	       !has_word(job, "BatchFlag", "") && !has_word(job, "JobState", "");
+}
+
+/* The helper. Slurm's SIGTERM for the step must not end scontrol. */
+__attribute__((noreturn)) static void ask(const struct ddp_agent *agent)
+{
+	char id[16], *job;
+	const char *argv[] = { "scontrol", "-o", "show", "job", id, NULL };
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGTERM, SIG_IGN);
+	dup2(DDP_AGENT_NULL, STDIN_FILENO);
+	dup2(DDP_AGENT_NULL, STDERR_FILENO);
+	ddp_close_from(STDERR_FILENO + 1);
 	snprintf(id, sizeof(id), "%u", agent->job_id);
 	if (agent->path)
 		setenv("PATH", agent->path, 1);
-	text = ddp_scontrol_show("job", id);
-	return has_word(text, "BatchFlag", "1") &&
-	       !has_word(text, "JobState", "RUNNING");
+	while (!(job = ddp_program_read(argv)))
+		usleep(1000 * AGAIN_MS);
+	_exit(is_ended(job) ? 0 : 1);
 }
 
 void ddp_lost_begin(struct ddp_agent *agent)
@@ -49,14 +76,13 @@ void ddp_lost_begin(struct ddp_agent *agent)
 
 	lost->until_ms = ddp_clock_ms() + ANSWER_MS;
 	lost->helper = fork();
-	if (lost->helper == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(DDP_AGENT_NULL, STDIN_FILENO);
-		dup2(DDP_AGENT_NULL, STDERR_FILENO);
-		_exit(is_ended(agent) ? 0 : 1);
-	}
-	if (lost->helper > 0)
+	if (lost->helper == 0)
+		ask(agent);
+	if (lost->helper > 0) {
+		/* Whoever is first. */
+		setpgid(lost->helper, lost->helper);
 		return;
+	}
 	lost->helper = 0;
 	ddp_agent_kill(agent);
 }
@@ -75,7 +101,7 @@ void ddp_lost_serve(struct ddp_agent *agent)
 	if (!lost->helper)
 		return;
 	if (late)
-		kill(lost->helper, SIGKILL);
+		kill(-lost->helper, SIGKILL);
 	if (waitpid(lost->helper, &status, late ? 0 : WNOHANG) == 0)
 		return;
 	lost->helper = 0;

@@ -92,16 +92,20 @@ try_fails error srun --ddp --ddp-supervise=off -N2 --ntasks-per-node=2
 grep -q '^slurm-ddp: rank 2 failed first on n2, .*: ValueError: bad batch$' err
 result $? 'a rank of the second node is named by its number in the step'
 
-# A rank that has raised an error may end later than those that miss it.
-try_fails 0.9 srun --ddp -N2 --ntasks-per-node=2
-grep '^slurm-ddp: rank .* failed first' err >why
+# A rank that has raised an error may end later than those that miss it. On a
+# machine that is too busy its end may come too late.
+for _ in 1 2 3; do
+	try_fails 0.9 srun --ddp -N2 --ntasks-per-node=2
+	grep '^slurm-ddp: rank .* failed first' err >why
+	test "$status" != 3 || break
+done
 grep -qE '^slurm-ddp: rank 2 failed first on n2 .*: exit code 3: ValueError: bad batch$' why &&
 	test "$(wc -l <why) $status" = '1 3'
 result $? 'the first error counts, not the first end'
 try_fails 9 srun --ddp -N2 --ntasks-per-node=2
 cp err why
-grep -qE '^slurm-ddp: rank [013] failed first .*: RuntimeError: conn' err &&
-	grep -qE '^slurm-ddp: rank 2, which still ran, had an error 0[.][0-9] s before: ValueError: bad batch$' err
+grep -qE '^slurm-ddp: (rank [013] failed first|3 of 4 ranks failed) .*: RuntimeError: conn' err &&
+	grep -qE '^slurm-ddp: rank 2, which still ran, had an error [0-9.]+ s before: ValueError: bad batch$' err
 result $? 'of a rank that does not end its error is told'
 
 # What it has forked and not yet renamed has its name for a moment.
