@@ -4,6 +4,7 @@
 #include "watch/verdict.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 
@@ -152,11 +153,17 @@ static void find_silent(const struct ddp_step *step, struct ddp_verdict *first)
 	}
 }
 
+static bool lacked_memory(const struct ddp_step_rank *rank)
+{
+	return rank->ended && ddp_step_was_killed(rank->status) &&
+	       rank->cause && strcmp(rank->cause, DDP_WIRE_NO_MEMORY) == 0;
+}
+
 /*
- * A cause that the kernel tells is a rank's own: no other makes it run out of
- * memory. To free that takes a while, in which those that wait for it can fail.
+ * That the kernel kills a rank as memory is short no other rank brings about. To
+ * free it takes a while, in which those that wait for the rank can fail.
  */
-static void find_caused(const struct ddp_step *step, struct ddp_verdict *first)
+static void find_starved(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	int64_t at_ns, limit_ns = first->at_ns + SOON_NS;
 	uint32_t i;
@@ -165,8 +172,7 @@ static void find_caused(const struct ddp_step *step, struct ddp_verdict *first)
 		return;
 	for (i = 0; i < step->world_size; i++) {
 		at_ns = ddp_step_end_ns(step, i);
-		if (!has_failed(&step->ranks[i]) || !step->ranks[i].cause ||
-		    at_ns > limit_ns)
+		if (!lacked_memory(&step->ranks[i]) || at_ns > limit_ns)
 			continue;
 		first->rank = i;
 		first->node = step->ranks[i].node;
@@ -204,7 +210,7 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 	}
 	find_rank(step, &first);
 	find_silent(step, &first);
-	find_caused(step, &first);
+	find_starved(step, &first);
 	if (first.kind == DDP_VERDICT_RANK && was_signalled(step, first.at_ns))
 		first.kind = DDP_VERDICT_SIGNAL;
 	else if (first.kind == DDP_VERDICT_RANK &&

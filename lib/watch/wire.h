@@ -27,6 +27,9 @@ enum {
 	DDP_WIRE_FRAME_MAX = 8192	/* holds each frame, its length too */
 };
 
+/* The cause where the kernel has had a process killed as memory was short. */
+#define DDP_WIRE_NO_MEMORY "out of memory"
+
 #define DDP_WIRE_NO_RANK UINT32_MAX	/* whose process it is, is unknown */
 
 enum ddp_wire_kind {
@@ -82,7 +85,7 @@ struct ddp_wire {
 	uint32_t behind;		/* in NCCL's operations: see ras.h */
 	char gpus[DDP_WIRE_GPUS_SIZE];	/* as "0,1"; "": none */
 	char message[DDP_FAILURE_SIZE];	/* one line; "": none */
-	char cause[DDP_FAILURE_SIZE];	/* in words, such as "out of memory";
+	char cause[DDP_FAILURE_SIZE];	/* in words: NO_MEMORY, or another;
 					 * "": none is known */
 	char tail[DDP_WIRE_TAIL_SIZE];	/* the last lines of its stderr */
 };

@@ -15,8 +15,9 @@ bool ddp_hidden_find(const struct ddp_attempt *attempt,
 		     const struct ddp_verdict *verdict, struct ddp_text *text);
 
 /*
- * Where nobody was named when the step is over: add whom srun said to have failed
- * before it ended the step. Returns whether it has said that of anybody.
+ * Where nobody was named when the step is over: add the rank that srun said first
+ * to have failed before it ended the step. Returns whether there is one of whose
+ * end no agent has told.
  */
 bool ddp_hidden_add_named(const struct ddp_attempt *attempt,
 			  struct ddp_text *text);

@@ -93,9 +93,12 @@ static bool was_told(const struct ddp_attempt *attempt, int64_t now_ns)
 /* Slurm's own lines come after ours, as far as that takes no long time. */
 static bool has_held(const struct ddp_attempt *attempt, int64_t now_ns)
 {
-	return now_ns - attempt->failed_ns >= ms(HOLD_MS) &&
-	       (attempt->decided_ns ||
-		!ddp_verdict_awaits_error(&attempt->step));
+	int64_t waited_ns = now_ns - attempt->failed_ns;
+
+	return waited_ns >= ms(ERROR_MS) ||
+	       (waited_ns >= ms(HOLD_MS) &&
+		(attempt->decided_ns ||
+		 !ddp_verdict_awaits_error(&attempt->step)));
 }
 
 void ddp_judge_tick(struct ddp_attempt *attempt, int64_t now_ns)

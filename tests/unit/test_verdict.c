@@ -127,6 +127,12 @@ static const struct {
 				    { 1, 9, 11600, "out of memory", 0 } } },
 	{ "rank 0 after 1000 ms", { { 0, 9, 11000, "out of memory", 0 },
 				    { 1, 9, 11100, "out of memory", 0 } } },
+	/* But other causes can come of the end of a step. */
+	{ "rank 0 after 1000 ms", { { 0, 1 << 8, 11000, 0, 0 },
+				    { 1, 6, 11100, "Xid 45 of GPU 0", 0 } } },
+	{ "rank 0 after 1000 ms", { { 0, 1 << 8, 11000, 0, 0 },
+				    { 1, 1 << 8, 11100, "out of memory",
+				      0 } } },
 	/* One of them is later, another signal, an error, a fault. */
 	{ "rank 0 after 1000 ms", {
 		{ 0, 15, 11000, 0, 0 }, { 1, 15, 11200, 0, 0 },
