@@ -448,9 +448,9 @@ result $? 'without a spare the loss of a node is the end'
 # minute COMMAND...: wait until it succeeds, for a minute at most
 minute()
 {
-	deadline=$(($(date +%s) + 60))
+	minute_end=$(($(date +%s) + 60))
 	until "$@"; do
-		test "$(date +%s)" -lt "$deadline" || return
+		test "$(date +%s)" -lt "$minute_end" || return
 		sleep 0.2
 	done
 }

@@ -109,7 +109,7 @@ chmod 755 late
 begun()
 {
 	deadline=$(($(now) + 60000))
-	until test "$(ls met | grep -c begun)" = "$1" ||
+	until test "$(find met -name 'begun.*' | wc -l)" = "$1" ||
 		test "$(now)" -gt "$deadline"
 	do
 		sleep 0.1
@@ -123,7 +123,7 @@ begun 4
 bounded 20 scancel -n late >>why 2>&1
 settle
 equal 'ranks of a batch job that is cancelled have the time of KillWait' \
-	'0 1 2 3' "$(ls met | grep -v begun | paste -sd' ')"
+	'0 1 2 3' "$(find met -name '[0-9]' -printf '%f\n' | sort | paste -sd' ')"
 
 # But not where srun alone ends: the ranks, deaf to SIGTERM, are killed.
 rm -rf met
@@ -139,7 +139,7 @@ as_root sh -c 'i=0
 		sleep 0.1
 	done' >>why
 {
-	as_root ps -u 61000 -o args= | grep begun.[$]RANK
+	as_root ps -u 61000 -o args= | grep 'begun.[$]RANK'
 	bounded 20 squeue -h -n alone -o %T
 	ls met/on
 } >why 2>&1
