@@ -37,6 +37,8 @@ fi
 while kill -0 "$(cat "$1/2")" 2>/dev/null && ! test -e "$1/told"; do
 	sleep 0.02
 done
+# Nodes' clocks are compared over a network that is busy, too.
+test ! -e "$1/told" || sleep 0.3
 fail 'RuntimeError: connection closed by peer'
 END
 chmod 755 fails
