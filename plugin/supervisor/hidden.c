@@ -68,13 +68,12 @@ bool ddp_hidden_add_named(const struct ddp_attempt *attempt,
 			  struct ddp_text *text)
 {
 	const struct ddp_sieve *sieve = &attempt->relay.sieve;
-	const struct ddp_step *step = &attempt->step;
 	unsigned long rank;
 
 	if (sieve->ends != DDP_SIEVE_SRUN || sieve->failed.length == 0)
 		return false;
 	rank = strtoul(sieve->failed.data, NULL, 10);
-	if (rank < step->world_size && step->ranks[rank].ended)
+	if (!is_owed(&attempt->step, rank))
 		return false;
 	ddp_text_add(text, UNKNOWN "srun says that rank %lu had failed, and no "
 		     "ddp-agent tells of it\n", rank);

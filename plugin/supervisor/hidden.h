@@ -16,8 +16,9 @@ bool ddp_hidden_find(const struct ddp_attempt *attempt,
 
 /*
  * Where nobody was named when the step is over: add the rank that srun said first
- * to have failed before it ended the step. Returns whether there is one of whose
- * end no agent has told.
+ * to have failed before it ended the step. Returns whether there is one, of whose
+ * start an agent has told, and not of its end: a rank that the plugin refuses has
+ * no agent.
  */
 bool ddp_hidden_add_named(const struct ddp_attempt *attempt,
 			  struct ddp_text *text);
