@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,15 +24,6 @@ enum {
 	LOOK_MS = 50
 };
 
-static bool has_word(const char *text, const char *name, const char *value)
-{
-	int length;
-	const char *at = ddp_scontrol_find_word(text, name, &length);
-
-	return (size_t)length == strlen(value) &&
-	       strncmp(at, value, (size_t)length) == 0;
-}
-
 /* Whether Slurm ends this job: the flag is 0, or counts how often it began. */
 static bool is_ended(const char *job)
 {
@@ -44,10 +34,11 @@ static bool is_ended(const char *job)
 	size_t i;
 
 	for (i = 0; i < sizeof(lives) / sizeof(lives[0]); i++)
-		if (has_word(job, "JobState", lives[i]))
+		if (ddp_scontrol_has_word(job, "JobState", lives[i]))
 			return false;
-	return !has_word(job, "BatchFlag", "0") &&
-	       !has_word(job, "BatchFlag", "") && !has_word(job, "JobState", "");
+	return !ddp_scontrol_has_word(job, "BatchFlag", "0") &&
+	       !ddp_scontrol_has_word(job, "BatchFlag", "") &&
+	       !ddp_scontrol_has_word(job, "JobState", "");
 }
 
 /* The helper. Slurm's SIGTERM for the step must not end scontrol. */

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "srun/scontrol.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,4 +101,14 @@ const char *ddp_scontrol_find_word(const char *text, const char *name,
 		at += name_length;
 	}
 	return "";
+}
+
+bool ddp_scontrol_has_word(const char *text, const char *name,
+			   const char *value)
+{
+	int length;
+	const char *at = ddp_scontrol_find_word(text, name, &length);
+
+	return (size_t)length == strlen(value) &&
+	       strncmp(at, value, (size_t)length) == 0;
 }

@@ -6,6 +6,7 @@
 #ifndef DDP_SRUN_SCONTROL_H
 #define DDP_SRUN_SCONTROL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "layout/error.h"
@@ -38,5 +39,9 @@ const char *ddp_scontrol_find_setting(const char *text, const char *key);
  */
 const char *ddp_scontrol_find_word(const char *text, const char *name,
 				   int *length);
+
+/* Whether the word has this value; "": there is no such word, or it is empty. */
+bool ddp_scontrol_has_word(const char *text, const char *name,
+			   const char *value);
 
 #endif

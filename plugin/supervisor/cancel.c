@@ -56,18 +56,16 @@ void ddp_cancel_note(struct ddp_attempt *attempt, int64_t now_ns)
 static int ask(const void *argument)
 {
 	const struct ddp_attempt *attempt = argument;
-	static const char state[] = " JobState=", runs[] = "RUNNING ";
-	char id[16], *answer, *at;
-	bool is;
+	char id[16], *answer;
+	bool runs;
 
 	/* A user has nothing from its complaints. */
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 	snprintf(id, sizeof(id), "%u", attempt->step.job_id);
 	answer = ddp_scontrol_show("job", id);
-	at = answer ? strstr(answer, state) : NULL;
-	is = at && strncmp(at + strlen(state), runs, strlen(runs)) == 0;
+	runs = ddp_scontrol_has_word(answer, "JobState", "RUNNING");
 	free(answer);
-	return is ? 0 : 1;
+	return runs ? 0 : 1;
 }
 
 static bool has_lost_agents(const struct ddp_step *step)
