@@ -17,7 +17,7 @@ void ddp_root_post_opt(spank_t spank);
 
 /*
  * In slurmstepd, as root, when a task has ended. For the first task of the node
- * that failed it sleeps for 0.2 s, and waits for the agent for 1 s at most.
+ * that failed it sleeps for 0.2 s, and waits for the agent for 3 s at most.
  */
 void ddp_root_task_exit(spank_t spank);
 

@@ -107,8 +107,11 @@ static void end_mirror(pid_t mirror)
 		waitpid(mirror, NULL, 0);
 }
 
-/* The signals that it has, as a mask; 0 also where that cannot be known. */
-static uint64_t read_mirror(pid_t mirror)
+/*
+ * The signals that a process has, but has not taken, as a mask; 0 also where
+ * that cannot be known.
+ */
+static uint64_t read_pending(pid_t pid)
 {
 	static const char name[] = "ShdPnd:";
 	char path[32], *line = NULL;
@@ -116,8 +119,8 @@ static uint64_t read_mirror(pid_t mirror)
 	size_t room = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)mirror);
-	file = mirror > 0 ? fopen(path, "re") : NULL;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = pid > 0 ? fopen(path, "re") : NULL;
 	if (!file)
 		return 0;
 	/* A line before it can be long: it has all the user's groups. */
@@ -325,11 +328,11 @@ static void settle(struct ddp_child *child)
 	uint64_t passes;
 
 	child->waits_ms = ddp_clock_ms();
-	if (take_signals(child) || read_mirror(next)) {
+	if (take_signals(child) || read_pending(next)) {
 		end_mirror(next);
 		return;
 	}
-	passes = child->taken & ~read_mirror(child->mirror);
+	passes = child->taken & ~read_pending(child->mirror);
 	end_mirror(child->mirror);
 	child->mirror = next;
 	pass(child, passes);
@@ -347,6 +350,9 @@ void ddp_child_read(struct ddp_child *child)
 void ddp_child_pass(struct ddp_child *child)
 {
 	if (!child->waits || ddp_clock_ms() - child->waits_ms < SETTLE_MS)
+		return;
+	/* One more would be lost in the one that srun has not taken yet. */
+	if (child->taken & read_pending(child->pid))
 		return;
 	settle(child);
 	/* It takes SIGCHLD, too. */

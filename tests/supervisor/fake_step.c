@@ -28,7 +28,8 @@
  *	forge	prove with a wrong secret; the first word
  *
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
- * s9 (end by signal 9), n1500 (print how many SIGINTs come in 1500 ms), hang,
+ * s9 (end by signal 9), n1500 (print how many SIGINTs come in 1500 ms), b1000
+ * (take none for 1000 ms; one that is pending then n1500 gets), hang,
  * all (wait until all agents have gone), nodes (print the step's nodes, and
  * whether it overlaps), launch (tell that it launches the step now), files
  * (print how many files it may open).
@@ -293,11 +294,24 @@ static void count(int signal)
 	interrupts++;
 }
 
+static void block_interrupts(int milliseconds)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	usleep((useconds_t)milliseconds * 1000);
+}
+
 static void count_interrupts(int milliseconds)
 {
 	int64_t until_ms = ddp_clock_ms() + milliseconds;
+	sigset_t set;
 
 	signal(SIGINT, count);
+	sigemptyset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
 	while (ddp_clock_ms() < until_ms)
 		usleep(10000);
 	dprintf(STDERR_FILENO, "interrupts: %d\n", (int)interrupts);
@@ -323,6 +337,8 @@ play_srun(char *text, unsigned int world, const struct ddp_restart *restart)
 			_exit(number);
 		if (sscanf(word, "s%d", &number) == 1)
 			kill(getpid(), number);
+		if (sscanf(word, "b%d", &number) == 1)
+			block_interrupts(number);
 		if (sscanf(word, "n%d", &number) == 1)
 			count_interrupts(number);
 		if (strcmp(word, "launch") == 0)
