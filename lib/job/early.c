@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "job/early.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,16 +38,8 @@ void ddp_early_wait(int64_t deadline)
 {
 	const char *name = getenv("PMIX_NAMESPACE");
 	int64_t ms = DDP_EARLY_MS - find_age_ms();
-	int64_t left = deadline - ddp_clock_ms();
-	struct timespec rest = { 0 };
 
-	if (!name || strncmp(name, "slurm.", 6) != 0)
-		return;
-	if (ms > DDP_EARLY_MS)
-		ms = DDP_EARLY_MS;
-	if (ms > left)
-		ms = left;
-	rest.tv_nsec = ms * 1000000;
-	while (ms > 0 && nanosleep(&rest, &rest) < 0 && errno == EINTR)
-		;
+	if (name && strncmp(name, "slurm.", 6) == 0)
+		ddp_clock_sleep(ms < DDP_EARLY_MS ? ms : DDP_EARLY_MS,
+				deadline);
 }

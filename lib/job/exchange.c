@@ -10,6 +10,9 @@
 #include "job/absent.h"
 #include "job/early.h"
 #include "job/job_struct.h"
+#include "layout/vars.h"
+
+enum { FIRST_MS = 300 };
 
 /* How many jobs of this process had an exchange. Those that had none do not
  * count, or two jobs that follow each other could use the same keys. */
@@ -58,6 +61,17 @@ static int put_own(struct ddp_job *job, int64_t deadline,
 				  error);
 }
 
+/*
+ * A rank that dies can make the exchanges of others fail within milliseconds.
+ * If they end then, too, Slurm kills the step, and with it perhaps the agent
+ * that has yet to tell who was first: under srun --ddp give that a moment.
+ */
+static void leave_to_agent(int64_t deadline)
+{
+	if (getenv(DDP_VARS_RECORD))
+		ddp_clock_sleep(FIRST_MS, deadline);
+}
+
 int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
 		     int64_t deadline, struct ddp_error *error)
 {
@@ -76,6 +90,8 @@ int ddp_exchange_put(struct ddp_job *job, const void *record, size_t size,
 			return 0;
 		if (why.code == DDP_ERROR_TIMEOUT)
 			ddp_absent_explain(job, ddp_clock_ms() - begin, &why);
+		else
+			leave_to_agent(deadline);
 	}
 	return ddp_job_fail(job, &why, error);
 }
@@ -200,7 +216,10 @@ int ddp_exchange_get(struct ddp_job *job, uint32_t rank, void *buffer,
 				     job->size);
 	if (rank == job->self.rank)
 		return get_own(job, buffer, room, size, error);
-	return get_other(job, rank, buffer, room, size, deadline, error);
+	if (get_other(job, rank, buffer, room, size, deadline, error) == 0)
+		return 0;
+	leave_to_agent(deadline);
+	return -1;
 }
 
 /* Read all ranks' records, which must be as long as this rank's. */

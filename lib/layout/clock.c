@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "layout/clock.h"
 
+#include <errno.h>
 #include <time.h>
 
 int64_t ddp_clock_ns(void)
@@ -16,6 +17,20 @@ int64_t ddp_clock_ns(void)
 int64_t ddp_clock_ms(void)
 {
 	return ddp_clock_ns() / 1000000;
+}
+
+void ddp_clock_sleep(int64_t ms, int64_t deadline_ms)
+{
+	int64_t until_ms = ddp_clock_ms() + ms;
+	struct timespec until;
+
+	if (until_ms > deadline_ms)
+		until_ms = deadline_ms;
+	until.tv_sec = until_ms / 1000;
+	until.tv_nsec = until_ms % 1000 * 1000000;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) ==
+	       EINTR)
+		;
 }
 
 double ddp_clock_seconds(void)

@@ -11,6 +11,9 @@
 int64_t ddp_clock_ns(void);
 int64_t ddp_clock_ms(void);
 
+/* Sleep so long, but not beyond a deadline; a signal's handler ends no sleep. */
+void ddp_clock_sleep(int64_t ms, int64_t deadline_ms);
+
 /* Seconds of the same clock, to its full resolution: for measuring. */
 double ddp_clock_seconds(void);
 

@@ -119,6 +119,11 @@ job 1: create as many jobs on all ranks"
 forged version "PEER at once: rank 1 writes records of version 2, this rank of \
 1: use the same libddp on all ranks"
 forged damage "PMIX at once: rank 1's record was damaged on its way through PMIx"
+call login srun --ddp -N2 --gres=gpu:2 ./job create=20000 gather !1:gather \
+	@1:forge=round @1:sleep=5000
+check 'under srun --ddp one fails after the agents could tell who was first' awk '
+	{ print; bad = bad || !/after (0\.[3-9]|[1-9])/ }
+	END { exit bad || NR == 0 }' out
 call two ./job create !3:gather=300 @3:gather=299 gather
 lines '0 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300: give as many on all ranks
 1 gather=300: PEER at once: rank 3 on n2 has given 299 bytes, this rank 300: give as many on all ranks
