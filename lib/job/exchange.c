@@ -216,10 +216,7 @@ int ddp_exchange_get(struct ddp_job *job, uint32_t rank, void *buffer,
 				     job->size);
 	if (rank == job->self.rank)
 		return get_own(job, buffer, room, size, error);
-	if (get_other(job, rank, buffer, room, size, deadline, error) == 0)
-		return 0;
-	leave_to_agent(deadline);
-	return -1;
+	return get_other(job, rank, buffer, room, size, deadline, error);
 }
 
 /* Read all ranks' records, which must be as long as this rank's. */
@@ -246,6 +243,16 @@ static int read_records(struct ddp_job *job, size_t size, char *all,
 	return 0;
 }
 
+/* After the reads of a collective, of which rc is the result. Returns it. */
+static int end_reading(int rc, int64_t deadline)
+{
+	if (rc == 0)
+		ddp_heartbeat();
+	else
+		leave_to_agent(deadline);
+	return rc;
+}
+
 int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		      void *all, struct ddp_error *error)
 {
@@ -259,9 +266,8 @@ int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		return -1;
 	rc = ddp_exchange_put(job, mine, size, deadline, error);
 	if (rc == 0)
-		rc = read_records(job, size, all, deadline, error);
-	if (rc == 0)
-		ddp_heartbeat();
+		rc = end_reading(read_records(job, size, all, deadline, error),
+				 deadline);
 	ddp_job_end(job);
 	return rc;
 }
@@ -281,11 +287,12 @@ int ddp_job_barrier(struct ddp_job *job, struct ddp_error *error)
 	if (ddp_job_begin(job, deadline, error))
 		return -1;
 	rc = ddp_exchange_put(job, NULL, 0, deadline, error);
-	for (rank = 0; rank < job->size && rc == 0; rank++)
-		rc = ddp_exchange_get(job, rank, &none, 0, &size, deadline,
-				      error);
-	if (rc == 0)
-		ddp_heartbeat();
+	if (rc == 0) {
+		for (rank = 0; rank < job->size && rc == 0; rank++)
+			rc = ddp_exchange_get(job, rank, &none, 0, &size,
+					      deadline, error);
+		end_reading(rc, deadline);
+	}
 	ddp_job_end(job);
 	return rc;
 }
