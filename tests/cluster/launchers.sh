@@ -18,8 +18,19 @@ for helper in orted prted hydra_pmi_proxy hydra_bstrap_proxy; do
 done
 
 if command -v mpirun >/dev/null; then
+	# An mpirun of Open MPI 5 that outlives its srun asks sinfo for Slurm's
+	# version, and complains, as it cannot read Debian's "slurm-wlm 24.11.5".
+	mkdir -p own
+	cat >own/sinfo <<-'END'
+	#!/bin/sh
+	PATH=${PATH#*/own:}
+	words=$(sinfo "$@") || exit
+	echo "$words" | sed 's/^slurm-wlm /slurm /'
+	END
+	chmod 755 own/sinfo
 	cat >mpirun.sh <<-'END'
 	#!/bin/sh
+	PATH=$PWD/own:$PATH
 	mpirun -n 4 sh -c 'echo "$OMPI_COMM_WORLD_RANK of \
 		$OMPI_COMM_WORLD_SIZE on $(uname -n), RANK ${RANK-unset}"'
 	END

@@ -92,7 +92,7 @@ def read_batch():
     os.read(ends[0], 1)
 read_batch()
 END
-	mkdir fakes
+	mkdir -p fakes
 	cat >fakes/eu-stack <<END
 #!/bin/sh
 # Not elfutils': the real one for all processes but rank 0's
