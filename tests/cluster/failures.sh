@@ -20,7 +20,7 @@ fail()
 }
 echo $$ >"$1/.$SLURM_PROCID"	# not there before it can be read
 mv "$1/.$SLURM_PROCID" "$1/$SLURM_PROCID"
-until test "$(ls "$1" | wc -l)" = "$SLURM_NTASKS"; do sleep 0.02; done
+until test "$(ls "$1" | wc -l)" -ge "$SLURM_NTASKS"; do sleep 0.02; done
 if test "$SLURM_PROCID" = 2; then
 	case $HOW in
 	error) fail 'ValueError: bad batch' ;;
