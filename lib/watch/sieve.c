@@ -87,11 +87,13 @@ static void notice_launch(struct ddp_sieve *sieve, const char *line)
  */
 static void notice_failure(struct ddp_sieve *sieve, const char *line)
 {
+	static const char begin[] = "srun: error: ";
 	static const char launch[] = " launch failed: ";
-	const char *at = strstr(line, ": task");
+	const char *node = line + strlen(begin), *end = strstr(line, ": task");
+	const char *at = end;
 	size_t length;
 
-	if (strncmp(line, "srun: error: ", strlen("srun: error: ")) != 0 || !at)
+	if (strncmp(line, begin, strlen(begin)) != 0 || !at)
 		return;
 	at += strlen(": task");
 	at += *at == 's';
@@ -101,6 +103,12 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	    (at[length] == ':' ||
 	     strncmp(at + length, launch, strlen(launch)) == 0))
 		ddp_text_add(&sieve->failed, "%.*s,", (int)length, at);
+	if (length > 0 && !sieve->told && end > node) {
+		snprintf(sieve->first_node, sizeof(sieve->first_node), "%.*s",
+			 (int)(end - node), node);
+		sieve->first = sieve->failed.length;
+	}
+	sieve->told |= length > 0;
 }
 
 /*

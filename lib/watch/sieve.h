@@ -30,6 +30,11 @@ struct ddp_sieve {
 	struct ddp_text failed;		/* ranks that have, srun says, perhaps
 					 * of another step: "3,0-1,"; the
 					 * caller's */
+	size_t first;			/* bytes of failed after the first line
+					 * of these, and its node; 0: that line
+					 * was too long, or there is none yet */
+	char first_node[200];
+	bool told;			/* there was one */
 	uint32_t aborter;		/* a rank that has called MPI_Abort, as
 					 * Open MPI says while the step goes on,
 					 * and 1; 0: none */

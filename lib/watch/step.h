@@ -30,6 +30,8 @@ struct ddp_step_node {
 struct ddp_step_rank {
 	bool known, ended;
 	bool answered;			/* the end is no failure: see noticed */
+	bool confirmed;			/* srun has named it first, or with that
+					 * one, of those that failed */
 	uint32_t node;			/* its index */
 	uint32_t pid, status;
 	int64_t at_ns;			/* its end, by the clock of its node */

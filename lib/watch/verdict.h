@@ -56,6 +56,12 @@ bool ddp_verdict_is_in_time(const struct ddp_verdict *verdict,
 void ddp_verdict_find_together(struct ddp_verdict *verdict,
 			       const struct ddp_step *step);
 
+/*
+ * Whether srun has yet to name a rank first (see confirmed), of which it is then
+ * known that it was: it was killed before all agents had come.
+ */
+bool ddp_verdict_needs_srun(const struct ddp_step *step);
+
 /* Whether a signal has ended that rank which others send, as far as is known. */
 bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
 			 const struct ddp_step *step);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layout/ranks.h"
+
 #define UNKNOWN "slurm-ddp: which rank failed first is not known: "
 
 /* Whether its agent, which has told of this rank's start, owes its end. */
@@ -59,9 +61,38 @@ static const struct ddp_step_node *find_silent(const struct ddp_step *step)
 
 bool ddp_hidden_is_clear(const struct ddp_attempt *attempt)
 {
-	return !find_silent(&attempt->step) || attempt->child.ended ||
-	       attempt->relay.in < 0 ||
+	bool needs = !attempt->ended_by_user &&
+		     ddp_verdict_needs_srun(&attempt->step);
+
+	return (!find_silent(&attempt->step) && !needs) ||
+	       attempt->child.ended || attempt->relay.in < 0 ||
 	       attempt->relay.sieve.ends != DDP_SIEVE_GOES_ON;
+}
+
+/*
+ * If others end the step, a rank can have failed by that, and so can all that
+ * srun names later. The node tells the rank from that of a step which a rank has
+ * started, or of another component.
+ */
+void ddp_hidden_confirm(struct ddp_attempt *attempt)
+{
+	const struct ddp_sieve *sieve = &attempt->relay.sieve;
+	struct ddp_step *step = &attempt->step;
+	bool says = sieve->first && !sieve->failed.failed &&
+		    sieve->ends != DDP_SIEVE_OTHERS;
+	char *list = says ? strndup(sieve->failed.data, sieve->first - 1) : NULL;
+	struct ddp_step_rank *rank;
+	uint32_t i;
+
+	says = list && ddp_ranks_check("srun", list, 0, NULL) == 0;
+	for (i = 0; i < step->world_size; i++) {
+		rank = &step->ranks[i];
+		rank->confirmed = says && rank->known &&
+			strcmp(step->nodes[rank->node].name,
+			       sieve->first_node) == 0 &&
+			ddp_ranks_has(list, i);
+	}
+	free(list);
 }
 
 bool ddp_hidden_add_named(const struct ddp_attempt *attempt,

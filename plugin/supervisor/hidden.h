@@ -4,7 +4,13 @@
 
 #include "supervisor/attempt.h"
 
-/* False while an agent does not answer, and srun may still tell of its ranks. */
+/* Note in the step whom srun has named first, while only srun ends the step. */
+void ddp_hidden_confirm(struct ddp_attempt *attempt);
+
+/*
+ * False while srun may still tell of ranks: those of an agent that does not
+ * answer, or one that it has to name first.
+ */
 bool ddp_hidden_is_clear(const struct ddp_attempt *attempt);
 
 /*

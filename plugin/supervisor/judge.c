@@ -12,7 +12,7 @@ enum {
 	HOLD_MS = 800,		/* lines of Slurm's, from the first failure */
 	DECIDE_MS = 10000,	/* a node that may be lost is waited for */
 	ERROR_MS = 1500,	/* so is a rank that had an error before */
-	HIDDEN_MS = 1500,	/* srun may tell of a rank that no agent does */
+	HIDDEN_MS = 1500,	/* srun may tell of a rank: hidden.h */
 	TOLD_MS = 10000		/* a signal to srun explains what ranks do */
 };
 
@@ -98,7 +98,8 @@ static bool has_held(const struct ddp_attempt *attempt, int64_t now_ns)
 	return waited_ns >= ms(ERROR_MS) ||
 	       (waited_ns >= ms(HOLD_MS) &&
 		(attempt->decided_ns ||
-		 !ddp_verdict_awaits_error(&attempt->step)));
+		 (ddp_hidden_is_clear(attempt) &&
+		  !ddp_verdict_awaits_error(&attempt->step))));
 }
 
 void ddp_judge_tick(struct ddp_attempt *attempt, int64_t now_ns)
@@ -116,6 +117,8 @@ void ddp_judge_tick(struct ddp_attempt *attempt, int64_t now_ns)
 		ddp_cancel_note(attempt, now_ns);
 		ddp_relay_hold(&attempt->relay);
 	}
+	if (!attempt->decided_ns)
+		ddp_hidden_confirm(attempt);
 	if (!attempt->decided_ns && is_clear(attempt, now_ns) &&
 	    ddp_cancel_is_clear(attempt, now_ns))
 		decide(attempt, now_ns);

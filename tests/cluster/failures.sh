@@ -138,6 +138,39 @@ grep -q '^slurm-ddp: rank 3 failed first on n2 .*: exit code 5$' err &&
 	test "$(grep -c 'failed first' err)" = 1 && test "$status" = 5
 result $? 'a rank that fails before the agent begins is the first'
 
+# The tasks of n1 begin later, and srun ends the step before they do. When it
+# starts again, all begin at once, and end well.
+cat >prolog <<'END'
+#!/bin/sh
+test "$SLURMD_NODENAME" = n2 || test -e again || { : >waits; sleep 9; }
+END
+cat >late <<'END'
+#!/bin/sh
+echo "$SLURM_PROCID" >>ran
+test ! -e again || exit 0
+test "$SLURM_PROCID" = 2 || exec sleep 30
+until test -e waits && grep -q 3 ran; do sleep 0.02; done
+echo why >&2
+: >again
+kill -KILL $$
+END
+chmod 755 late
+for how in --ddp-report=late.json --error=%t.err; do
+	rm -f again ran waits
+	call login srun --ddp -N2 --gres=gpu:2 "$how" \
+		--task-prolog="$scratch/prolog" "$scratch/late"
+	cp err why
+	grep -q '^slurm-ddp: rank 2 failed first on n2 .*: killed by signal 9' err &&
+		grep -qx 'slurm-ddp: rank 2: | why' err && test "$status" = 137
+	result $? "also before the tasks of another node begin: $how"
+	equal 'which they do not' '2 3' "$(sort ran | paste -sd' ')"
+done
+rm -f again ran waits
+call login salloc -Q -N2 --ntasks-per-node=2 --gres=gpu:2 srun --ddp \
+	--ddp-restarts=1 --task-prolog="$scratch/prolog" "$scratch/late"
+equal 'then it starts again' '0 0 1 2 2 3 3' \
+	"$status $(sort ran | paste -sd' ')"
+
 # PyTorch's own @record, and peers that fail because of rank 2
 cat >record.py <<'END'
 import torch
