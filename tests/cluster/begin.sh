@@ -25,6 +25,7 @@ stop()
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
+trap 'exit 141' PIPE	# tests/cluster/run | head
 # Jobs, which run as the cluster's user, write into the same folder. No other
 # user may enter it: root runs what lies there.
 chgrp 61000 "$dir" 2>/dev/null && chmod 750 "$dir"
