@@ -41,6 +41,21 @@ bool ddp_node_fail(const char *why, bool alone)
 		alone;
 }
 
+void ddp_node_leave(void)
+{
+	const struct ddp_node *node;
+	uint32_t i;
+
+	if (!ddp_stepd.siblings)
+		return;
+	node = (const void *)ddp_stepd.siblings->memory;
+	for (i = 0; i < ddp_stepd.siblings->count; i++)
+		if (node->slots[i].refusal[0]) {
+			tell_agent(node->slots[i].refusal);
+			return;
+		}
+}
+
 /* The file of topology=, with the node's name for each %n; the caller's. */
 static char *name_topology(const struct ddp_task *task)
 {

@@ -26,4 +26,10 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error);
  */
 bool ddp_node_fail(const char *why, bool alone);
 
+/*
+ * This task ends as another one of the node has failed, which has said why: for
+ * the agent, which may see this one end first, it is the reason for both.
+ */
+void ddp_node_leave(void);
+
 #endif

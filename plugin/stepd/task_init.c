@@ -153,8 +153,10 @@ void ddp_task_init(spank_t spank)
 	task.alike = false;
 	if (users > 0 && rc == 0)
 		rc = prepare(&task, &error);
-	if (rc > 0)
+	if (rc > 0) {
+		ddp_node_leave();
 		_exit(1);
+	}
 	if (users < 0 || rc < 0)
 		refuse(&task, error.text);
 	if (ddp_plugin.dry_run)

@@ -181,7 +181,7 @@ done
 denies 'cannot write /proc/logs: ' \
 	srun --ddp -N1 -n1 --ddp-logs=/proc/logs true
 call login "$@" --ddp-logs=/proc/logs true
-grep -q 'failed first on .*: exit code 1: --ddp-logs: cannot write /proc/logs: ' err
+grep -qE '^slurm-ddp: .* (failed first on|failed in the same way,) .*: exit code 1: --ddp-logs: cannot write /proc/logs: ' err
 result $? 'the rank that is named says why, whichever it is'
 # srun may run where the nodes' file system is not.
 none='srun: slurm-ddp: --ddp-logs: this host has no folder'
