@@ -4,7 +4,7 @@
 # For tests in sh, which print TAP. The caller sets scratch to a directory,
 # sources this file, and calls plan last.
 
-tap_count=0 tap_failed=0
+tap_count=0 tap_failed=0 late=
 
 # result STATUS NAME: reports a test. If it failed, shows what the last call
 # printed.
@@ -16,11 +16,20 @@ result()
 		return
 	fi
 	tap_failed=$((tap_failed + 1))
-	echo "not ok $tap_count - $2"
+	echo "not ok $tap_count - $2$late"
 	for stream in why out err; do
 		sed "s/^/# $stream: /" "$scratch/$stream" 2>/dev/null |
 			head -n 20
 	done
+}
+
+# in_time STATUS NAME: a test about lateness alone. The runner tries it again on a
+# quiet machine before it counts as failed; a wrong value is never lateness.
+in_time()
+{
+	late=' # LATE'
+	result "$1" "$2"
+	late=
 }
 
 # check NAME COMMAND...: a test that passes if COMMAND succeeds
