@@ -65,6 +65,12 @@ call()
 	status=$?
 }
 
+# themes LEVEL: those that tests/themes has for it
+themes()
+{
+	sed -n "s,^$1/\\([^ ]*\\) .*,\\1,p" "$top/tests/themes"
+}
+
 # has_torch: whether $python has it
 has_torch()
 {

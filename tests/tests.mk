@@ -297,3 +297,21 @@ FUZZERS += $(FUZZ_SRC:$(srcdir)/%.c=obj/%)
 else
 FUZZERS += without-libfuzzer
 endif
+
+# What tests/run builds before levels run side by side: else two of them could
+# build the same file at once.
+TRAIN_TESTS := allreduce faults mixed operators parity pieces predict progress \
+	sampler window buckets abi host/ddp_cuda.so
+EMU_TESTS := cuda/bugs cuda/right cuda/products cuda/exchange cuda/refusals \
+	cuda_on_cpu/fast/ddp_cuda.so cuda_on_cpu/checked/ddp_cuda.so
+.PHONY: tests-unit tests-spank tests-supervisor tests-boot tests-train tests-cuda
+tests-unit: $(if $(filter yes,$(HAVE_CRITERION)),obj/tests/unit/unit)
+tests-spank: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/spank/spank_host)
+tests-supervisor: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/supervisor/fake_step)
+tests-boot: $(if $(filter yes,$(HAVE_PMIX)),obj/tests/boot/job obj/tests/boot/threads \
+	$(if $(filter yes,$(HAVE_MPI)),obj/tests/boot/job_mpi))
+tests-train: $(if $(filter obj/bin/ddp-train,$(ALL)), \
+	$(TRAIN_TESTS:%=obj/tests/train/%))
+tests-cuda: tests-train $(if $(filter yesyes,$(HAVE_CXX)$(HAVE_CUDA)), \
+	$(EMU_TESTS:%=obj/tests/%) \
+	$(if $(filter yes,$(HAVE_CUDNN)),obj/tests/cuda/cudnn))

@@ -13,7 +13,7 @@ unset RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK \
 	PET_NPROC_PER_NODE PET_MASTER_ADDR PET_MASTER_PORT \
 	PET_RDZV_ENDPOINT PET_RDZV_ID
 
-dir=$(mktemp -d "/tmp/ddp-$level.XXXXXX") || exit 1
+dir=$(mktemp -d "${DDP_TEST_DIR:-/tmp/ddp}-$level.XXXXXX") || exit 1
 scratch=$dir/work
 # shellcheck disable=SC2317 # called by trap
 stop()
