@@ -40,7 +40,7 @@ LATE_MOST = 5           # more late checks than this in a run are a failure
 # Levels with programs of their own have a target tests-LEVEL in tests.mk.
 SANDBOX = ["sandbox", "trainer"]
 NEEDS = {
-    "unit": ["unit"], "golden": ["python"], "hostnames": ["sandbox"],
+    "runner": [], "unit": ["unit"], "golden": ["python"], "hostnames": ["sandbox"],
     "manuals": ["sandbox", "python", "manuals"], "spank": [],
     "supervisor": ["python"], "configure": ["configure"],
     "packages": ["sandbox", "python", "packages"], "fuzz": ["fuzz"],
@@ -214,14 +214,15 @@ def describe(pid):
 
 
 def reap():
-    """Waits for all children that have ended: {pid: status}."""
+    """Waits for all children that have ended: {pid: exit code as of a shell}."""
     ended = {}
     try:
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 break
-            ended[pid] = status
+            ended[pid] = (os.WEXITSTATUS(status) if os.WIFEXITED(status)
+                          else 128 + os.WTERMSIG(status))
     except ChildProcessError:
         pass
     return ended
@@ -323,7 +324,7 @@ class Result:
         count = (self.passed + len(self.skips) + len(self.failed) +
                  len(self.late))
         if self.unit.name.endswith(":"):
-            if self.end["status"] == 77 << 8:
+            if self.end["status"] == 77:
                 self.skips.append("no root of %s can be made here" %
                                   self.unit.suite)
             elif self.end["status"]:
