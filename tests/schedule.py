@@ -390,22 +390,24 @@ class Run:
             self.waiting.remove(unit)
             self.start(unit, unit.file)
 
+    def seconds_left(self):
+        """From the table, and from how fast this machine was so far."""
+        left = sum(u.cpu for u in self.waiting) + sum(
+            u.cpu / 2 for u in self.running.values())
+        done = self.expected - left
+        rate = (time.time() - self.begun) / done if done > 60 else 1 / CPUS
+        return max([left * rate] + [u.wall for u in self.waiting])
+
     def show(self, text=""):
         """Prints lines, and below them, on a terminal, how far the run is."""
         clear = "\r\033[K" if self.tty else ""
         if text:
             print(clear + text)
-        if self.tty:
-            left = sum(u.cpu for u in self.waiting) + sum(
-                u.cpu / 2 for u in self.running.values())
-            done = self.expected - left
-            passed = time.time() - self.begun
-            rate = passed / done if done > 60 else 1 / CPUS
-            seconds = max([left * rate] + [u.wall for u in self.waiting])
-            print("%s%d of %d done, about %d min left: %s" % (
-                clear, len(self.results), self.count, seconds / 60 + 1,
-                " ".join(u.name for u in self.running.values()))[:120],
-                  end="")
+        if self.tty and self.running:
+            line = "%d of %d done, about %d min left: %s" % (
+                len(self.results), self.count, self.seconds_left() / 60 + 1,
+                " ".join(u.name for u in self.running.values()))
+            print(clear + line[:os.get_terminal_size().columns - 1], end="")
         sys.stdout.flush()
 
     def report(self, result):
@@ -424,6 +426,8 @@ class Run:
         self.show("\n".join(lines))
 
     def run(self):
+        self.show("%d themes, about %d min" % (self.count,
+                                               self.seconds_left() / 60 + 1))
         while self.waiting or self.running:
             self.start_more()
             self.show()
