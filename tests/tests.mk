@@ -33,12 +33,16 @@ obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'
 obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) -rdynamic -ldl -pthread $(LIBS)
 
-# A fake srun and fake agents, with the real supervisor in the same program
+# A fake srun and fake agents, with the real supervisor in the same program: by a
+# fast clock of its own, which is linked first, and by the machine's
 obj/tests/supervisor/%.o: PART_CFLAGS = -I$(srcdir)/plugin
-obj/tests/supervisor/fake_step: obj/tests/supervisor/fake_step.o \
-		$(filter obj/plugin/supervisor/%,$(PLUGIN_OBJ)) \
-		obj/plugin/srun/program.o obj/plugin/srun/scontrol.o \
-		$(WATCH_LIB) obj/lib/libddp_layout.a
+FAKE_STEP := obj/tests/supervisor/fake_step.o \
+	$(filter obj/plugin/supervisor/%,$(PLUGIN_OBJ)) \
+	obj/plugin/srun/program.o obj/plugin/srun/scontrol.o \
+	$(WATCH_LIB) obj/lib/libddp_layout.a
+obj/tests/supervisor/fake_step_real: $(FAKE_STEP)
+	$(call quiet,LD) $(link) $(GCRYPT_LIBS) -pthread $(LIBS)
+obj/tests/supervisor/fake_step: obj/tests/supervisor/clock.o $(FAKE_STEP)
 	$(call quiet,LD) $(link) $(GCRYPT_LIBS) -pthread $(LIBS)
 
 obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake srun with fake agents under the real supervisor, without Slurm:
+ * A fake srun with fake agents under the real supervisor, without Slurm. Its
+ * times are those of clock.c; in fake_step_real they are the machine's.
  *
  *	fake_step [grace=S] [kill=0] [alone=1] [watchdog=S] [report=FILE]
  *		[restarts=N] [spare=NODES] [signal=SIGNAL@S] [own=1]
@@ -28,11 +29,11 @@
  *	forge	prove with a wrong secret; the first word
  *
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
- * s9 (end by signal 9), n1500 (print how many SIGINTs come in 1500 ms), b1000
- * (take none for 1000 ms; one that is pending then n1500 gets), hang,
- * all (wait until all agents have gone), nodes (print the step's nodes, and
- * whether it overlaps), launch (tell that it launches the step now), files
- * (print how many files it may open).
+ * s9 (end by signal 9), I (count SIGINTs from now on), B (block them), n2 (take
+ * them, wait for 2 and 300 ms more, print how many there were), hang, all (wait
+ * until all agents have gone), nodes (print the step's nodes, and whether it
+ * overlaps), launch (tell that it launches the step now), files (print how many
+ * files it may open).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -288,32 +289,32 @@ static void print_nodes(const struct ddp_restart *restart)
 
 static volatile sig_atomic_t interrupts;
 
-static void count(int signal)
+static void count_interrupt(int signal)
 {
 	(void)signal;
 	interrupts++;
 }
 
-static void block_interrupts(int milliseconds)
+static void mask_interrupts(int how)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	usleep((useconds_t)milliseconds * 1000);
+	sigprocmask(how, &set, NULL);
 }
 
-static void count_interrupts(int milliseconds)
+/* One more than these would come soon after them. */
+static void await_interrupts(int wanted)
 {
-	int64_t until_ms = ddp_clock_ms() + milliseconds;
-	sigset_t set;
+	int64_t now_ms = ddp_clock_ms(), until_ms = now_ms + 20000;
 
-	signal(SIGINT, count);
-	sigemptyset(&set);
-	sigprocmask(SIG_SETMASK, &set, NULL);
-	while (ddp_clock_ms() < until_ms)
+	mask_interrupts(SIG_UNBLOCK);
+	for (; now_ms < until_ms; now_ms = ddp_clock_ms()) {
 		usleep(10000);
+		if (interrupts == wanted && until_ms > now_ms + 300)
+			until_ms = now_ms + 300;
+	}
 	dprintf(STDERR_FILENO, "interrupts: %d\n", (int)interrupts);
 }
 
@@ -337,10 +338,12 @@ play_srun(char *text, unsigned int world, const struct ddp_restart *restart)
 			_exit(number);
 		if (sscanf(word, "s%d", &number) == 1)
 			kill(getpid(), number);
-		if (sscanf(word, "b%d", &number) == 1)
-			block_interrupts(number);
+		if (strcmp(word, "I") == 0)
+			signal(SIGINT, count_interrupt);
+		if (strcmp(word, "B") == 0)
+			mask_interrupts(SIG_BLOCK);
 		if (sscanf(word, "n%d", &number) == 1)
-			count_interrupts(number);
+			await_interrupts(number);
 		if (strcmp(word, "launch") == 0)
 			ddp_child_tell_launch(getppid(), &launch);
 		if (strcmp(word, "files") == 0)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh disable=SC2154,SC2034 # the variables of run and lib.sh
+# Which rank failed first, and what is told of it.
+
+two='n1:0-1:w100,K,done'
+step 4 $two n2:2-3:w100,e2=3,K,done srun:all,x143
+said 'a rank that fails is named, and its code is the step'\''s' 3 \
+	"$(first 2 'n2 (pid 1002)' 1 'exit code 3'; others '3 other ranks')"
+step 2 n1:0-1:w100,k0=11,K,done srun:all
+said 'a failed rank is told with its GPU and its signal in words' 139 "$(
+	first 0 'n1 (GPU 0, pid 1000)' 1 'killed by signal 11 (SIGSEGV)'
+	others '1 other rank')"
+step 1 n1:0-0:w100,k0=34,done srun:all
+said 'a signal without a name is told by its number' 162 \
+	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'killed by signal 34')"
+step 1 'n1:0-0:w100,k0=9=out of memory,done' srun:all
+said 'the cause of a signal is told before it' \
+	137 "$(first 0 'n1 (GPU 0, pid 1000)' 1 \
+	'out of memory, killed by signal 9 (SIGKILL)')"
+step 1 'n1:0-0:w100,e0=1=ValueError: bad batch,done' srun:all
+said 'the message of a failed rank is told behind its exit code' \
+	1 "$(first 0 'n1 (GPU 0, pid 1000)' 1 \
+	'exit code 1: ValueError: bad batch')"
+step 1 "n1:0-0:w100,t0=1/2/3/4/5/6/7/8/9/10/$(printf 'e\033[31m')/12,e0=1,done" \
+	srun:all
+said 'the last ten lines of a failed rank are told, safe to print' 1 "$(
+	first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 1'
+	for line in 3 4 5 6 7 8 9 10 'e?[31m' 12; do
+		echo "slurm-ddp: rank 0: | $line"
+	done)"
+
+step 4 "$two" n2:2-3:w110,a60,e3=4,a50,e2=5,K,done \
+	n3:9-9:forge srun:all
+said 'of two ranks that fail the earlier is named, not the one heard of first' \
+	4 \
+	"$(first 3 'n2 (pid 1003)' 1 'exit code 4'; others '3 other ranks')"
+# Clocks differ by seconds, either way. Rank 1 fails 100 ms before rank 0.
+for ahead in 5000 -5000; do
+	step 2 n1:0-0:c$ahead,w200,e0=1,K,done n2:1-1:w100,e1=2,K,done srun:all
+	said "the earlier rank is named on nodes whose clocks differ by $ahead ms" 2 "$(
+		first 1 'n2 (pid 1001)' 1 'exit code 2'; others '1 other rank')"
+	step 2 n1:0-0:c$ahead,w300,a200,e0=1,K,done \
+		n2:1-1:w200,e1=2,K,done srun:all
+	said "the earlier rank is named though heard of later, clocks $ahead ms apart" 1 "$(
+		first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 1'
+		others '1 other rank')"
+done
+
+step 3 n1:0-0:w100,k0=15,done n2:1-2:w120,k1=15,k2=15,done srun:all,x143
+said 'nobody is named where one signal kills all ranks at once' 143 ''
+step 3 n1:0-0:w100,k0=11,done n2:1-2:w120,k1=11,k2=11,done srun:all,x3
+said 'a rank is named where all end at once by a signal of their own fault' \
+	139 "$(
+	first 0 'n1 (GPU 0, pid 1000)' 1 'killed by signal 11 (SIGSEGV)'
+	alike '2 other ranks')"
+step 4 'n1:0-1:w100,t0=E: 0,e0=1,t1=E: 1,e1=1,K,done' \
+	n2:2-3:w300,e2=1,K,done srun:all
+said 'ranks that fail by the same error are told apart from the others' 1 "$(
+	first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 1'
+	echo 'slurm-ddp: rank 0: | E: 0'
+	alike '1 other rank'; others '2 other ranks')"
+step 2 'n1:0-0:w900,a600,e0=1=E: reset,done' 'n2:1-1:w900,e1=1=E: reset,done' \
+	srun:all
+said 'of ranks with the same error the earlier is named, though heard of later' \
+	1 "$(
+	first 0 'n1 (GPU 0, pid 1000)' 3 'exit code 1: E: reset'
+	alike '1 other rank')"
+why='cannot execute a: No such file or directory'
+step 2 "n1:0-0:w100,t0=slurmstepd-n1: error: execve(): ${why#* * },e0=2,K,done" \
+	n2:1-1:w200,K,done srun:all
+said 'a command that cannot be executed is the cause, and that is said once' \
+	2 "$(first 0 'n1 (GPU 0, pid 1000)' 1 "$why, exit code 2"
+	others '1 other rank')"

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh disable=SC2154,SC2034 # the variables of run and lib.sh
+# Signals to the process of srun alone, and to its group, as a terminal sends them.
+# Here the clock is that of the machine.
+
+# They are sent once a line of stderr has the word READY ("ready", a line that is
+# not shown). MORE=MS: once more, so much later than all have taken the first, with
+# which the kernel would make it one.
+cat >signals.py <<'END'
+import os, signal, subprocess, sys, time
+number, group = int(sys.argv[1]), sys.argv[2] == "group"
+
+def read(pid, name):
+    with open(f"/proc/{pid}/{name}") as file:
+        return file.read()
+
+def is_pending(pid):
+    status = dict(line.split(":", 1) for line in
+                  read(pid, "status").splitlines())
+    return (status["Name"].strip() != "ddp-mirror" and
+            int(status["ShdPnd"], 16) >> (number - 1) & 1)
+
+def is_taken(pid):
+    pids = [pid]
+    if group:
+        pids += read(pid, f"task/{pid}/children").split()
+    try:
+        return not any(is_pending(one) for one in pids)
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # a mirror that has gone: look again
+
+def show(line):
+    if line.strip() != b"ready":
+        sys.stderr.buffer.write(line)
+        sys.stderr.flush()
+
+signal.signal(number, signal.SIG_DFL)  # a shell's "&" may have it ignored
+child = subprocess.Popen(sys.argv[3:], start_new_session=True,
+                         stderr=subprocess.PIPE)
+for line in child.stderr:
+    show(line)
+    if os.environ.get("READY", "ready").encode() in line:
+        break
+(os.killpg if group else os.kill)(child.pid, number)
+if os.environ.get("MORE"):
+    while not is_taken(child.pid):
+        time.sleep(0.001)
+    time.sleep(int(os.environ["MORE"]) / 1000)
+    (os.killpg if group else os.kill)(child.pid, number)
+for line in child.stderr:
+    show(line)
+sys.exit(child.wait() % 256)
+END
+for number in 1 2 3 10 12 15; do
+	call "$python" signals.py $number one ./real 1 srun:pready/,w60000
+	said "signal $number reaches srun" $((128 + number)) \
+		"slurm-ddp: srun itself was killed by signal $number, and so the step ends"
+done
+for how in one group; do
+	call "$python" signals.py 2 $how ./real 1 srun:I,pready/,n1
+	said "srun gets a SIGINT to $how once" 0 'interrupts: 1'
+done
+for more in 8 200; do
+	for how in one group; do
+		call env MORE=$more "$python" signals.py 2 $how ./real 1 \
+			srun:I,pready/,n2
+		said "srun gets two SIGINTs to $how, $more ms apart, as two" 0 \
+			'interrupts: 2'
+	done
+done
+call env MORE=8 "$python" signals.py 2 one ./real 1 srun:I,B,pready/,w1000,n2
+said 'srun gets two SIGINTs as two where it is slow to take the first' 0 \
+	'interrupts: 2'
+# The status of a process begins with all its groups, which can be long.
+cat >groups.py <<'END'
+import os, sys
+os.setgroups(range(4000000, 4000450))
+os.execvp(sys.argv[1], sys.argv[1:])
+END
+if "$python" groups.py true 2>why; then
+	call "$python" groups.py "$python" signals.py 2 group ./real 1 \
+		srun:I,pready/,n1
+	said 'srun gets a SIGINT once for a user of many groups' 0 \
+		'interrupts: 1'
+else
+	skip 'a user of many groups' "$(tail -n 1 why)"
+fi
+
+asks='srun: interrupt (one more within 1 sec to abort)'
+again='n1:0-0:e0=0,done srun:all'
+# shellcheck disable=SC2086 # words
+call "$python" signals.py 2 one ./real restarts=1 1 n1:0-0:w1500,e0=3,done \
+	"srun:I,pready/,n1,p$asks/,all" $again
+said_soon 'one SIGINT, about which srun asks, does not explain a failure' 0 \
+	"interrupts: 1
+$asks
+$(first 0 'n1 (GPU 0, pid 1000)' 9 'exit code 3')
+slurm-ddp: restart 1 of 1: on the same nodes"
+# shellcheck disable=SC2086 # words
+call env READY='failed first' "$python" signals.py 2 one ./real restarts=1 1 \
+	n1:0-0:w200,e0=3,w1000,done "srun:I,n1,p$asks/,all" $again
+said_soon 'a step does not start again after a SIGINT to srun' 3 \
+	"$(first 0 'n1 (GPU 0, pid 1000)' 2 'exit code 3')
+interrupts: 1
+$asks"
+for number in 2 15; do
+	call env READY='failed first' "$python" signals.py $number one ./real \
+		restarts=1 1 n1:0-0:w300,e0=3,done srun:w60000
+	said_soon "a step does not start again that signal $number was for" 3 \
+		"$(first 0 'n1 (GPU 0, pid 1000)' 3 'exit code 3')
+slurm-ddp: srun itself was killed by signal $number, and so the step ends"
+done
+(
+	timeout -k 1 20 ./real 1 n1:0-0:w30000 \
+		srun:p1/,w500,p2/,w500,p3/,w500,p4/,w30000
+	echo $? >code
+) 2>&1 | head -n 1 >out
+equal 'srun ends by SIGPIPE where nobody reads what it prints' '1 141' \
+	"$(cat out code | paste -sd' ')"
