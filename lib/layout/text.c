@@ -85,7 +85,7 @@ void ddp_text_add_bytes(struct ddp_text *text, const char *bytes, size_t length)
 {
 	char *out = grow_text(text, length);
 
-	if (!out)
+	if (!out || length == 0)
 		return;
 	memcpy(out, bytes, length);
 	text->length += length;

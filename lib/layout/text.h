@@ -29,7 +29,7 @@ void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 /* As ddp_text_add(text, "%s", string), but faster; for our own strings. */
 void ddp_text_add_fixed(struct ddp_text *text, const char *string);
 
-/* Add bytes as they are; NULs among them too. */
+/* Add bytes as they are, NULs among them too; NULL for none. */
 void ddp_text_add_bytes(struct ddp_text *text, const char *bytes,
 			size_t length);
 
