@@ -70,19 +70,20 @@ static void index_node(struct ddp_step *step, uint32_t node)
 		*slot = node + 1;
 }
 
-/* Room for one more node, with at most half of the slots in use. */
+/* Make room for one more node. There are twice as many slots as nodes have
+ * room. */
 static int grow(struct ddp_step *step)
 {
 	uint32_t count = step->slot_count ? 2 * step->slot_count : 16, i;
 	struct ddp_step_node *nodes;
 	uint32_t *slots;
 
-	nodes = realloc(step->nodes, (step->node_count + 1) * sizeof(*nodes));
+	if (2 * (step->node_count + 1) <= step->slot_count)
+		return 0;
+	nodes = realloc(step->nodes, count / 2 * sizeof(*nodes));
 	if (!nodes)
 		return -1;
 	step->nodes = nodes;
-	if (2 * (step->node_count + 1) <= step->slot_count)
-		return 0;
 	slots = calloc(count, sizeof(*slots));
 	if (!slots)
 		return -1;
