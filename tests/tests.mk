@@ -19,14 +19,17 @@ else
 UNIT_SRC := $(filter-out $(patsubst %.c,$(srcdir)/tests/unit/test_%.c, \
 	$(notdir $(DDP_SRC))),$(UNIT_SRC))
 endif
+# tests/unit/hooks.c has functions in place of these.
+UNIT_WRAP := malloc calloc realloc free setrlimit pthread_cond_wait \
+	pthread_cond_timedwait
 UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
 SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
-obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS) \
+obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS) $(HWLOC_CFLAGS) \
 	-I$(srcdir)/bin/ddp-info
 obj/tests/unit/unit: $(UNIT_OBJ) $(INFO_CHECK) $(TOPO_LIB) $(WATCH_LIB) \
 		$(DDP_LIB) $(TOOL_LIB)
-	$(call quiet,LD) $(link) $(CRITERION_LIBS) $(HWLOC_LIBS) \
+	$(call quiet,LD) $(link) $(UNIT_WRAP:%=-Wl,--wrap=%) $(CRITERION_LIBS) $(HWLOC_LIBS) \
 		$(GCRYPT_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'

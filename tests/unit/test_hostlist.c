@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "layout/hostlist.h"
+#include "hooks.h"
 
 struct expansion {
 	char text[64];
@@ -255,10 +255,9 @@ Test(hostlist, is_quick)
 
 Test(hostlist, survives_a_lack_of_memory)
 {
-	struct rlimit limit = { 8 << 20, 8 << 20 };
 	struct ddp_error error = { 0 };
 
-	cr_assert_eq(setrlimit(RLIMIT_DATA, &limit), 0);
+	hook_limit_memory(8 << 20);
 	cr_expect_null(ddp_hostlist_create("n[0-1048575]", &error));
 	cr_expect_eq(error.code, DDP_ERROR_SYSTEM);
 	cr_expect_not_null(strstr(error.text, "1048576 hosts"));

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "layout/layout.h"
+#include "hooks.h"
 
 struct word {
 	char text[32];
@@ -357,10 +357,9 @@ Test(layout, survives_a_lack_of_memory)
 	struct ddp_hostlist *hosts = ddp_hostlist_create("n1", NULL);
 	uint32_t tasks[] = { DDP_RANK_MAX };
 	struct ddp_layout_params params = { .hosts = hosts, .tasks = tasks };
-	struct rlimit limit = { 8 << 20, 8 << 20 };
 	struct ddp_error error = { 0 };
 
-	cr_assert_eq(setrlimit(RLIMIT_DATA, &limit), 0);
+	hook_limit_memory(8 << 20);
 	cr_expect_null(ddp_layout_create(&params, &error));
 	cr_expect_eq(error.code, DDP_ERROR_SYSTEM);
 	ddp_hostlist_destroy(hosts);

@@ -204,7 +204,7 @@ Test(topo, refuses_what_is_no_file)
 }
 
 /* Whatever byte of a topology is wrong, the process must not crash. */
-Test(topo, survives_damage, .timeout = 60)
+Test(topo, survives_damage, .timeout = 300)
 {
 	static const char whole[] = HEAD PU("0", "0x1") PU("1", "0x2")
 		PCI("0000:02:00.0", "0302 [10de:20b0]", "0", "") TAIL;
