@@ -19,9 +19,9 @@ else
 UNIT_SRC := $(filter-out $(patsubst %.c,$(srcdir)/tests/unit/test_%.c, \
 	$(notdir $(DDP_SRC))),$(UNIT_SRC))
 endif
-# tests/unit/hooks.c has functions in place of these.
+# tests/unit/hooks.c and test_topo.c have functions in place of these.
 UNIT_WRAP := malloc calloc realloc free setrlimit pthread_cond_wait \
-	pthread_cond_timedwait
+	pthread_cond_timedwait hwloc_topology_load ddp_topo_has_gpu
 UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
 SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)

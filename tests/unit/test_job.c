@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How structs of options of another version are read. */
+/*
+ * How structs of options of another version are read; one collective at a time;
+ * and the words for ranks that do not come.
+ */
+#define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "config.h"
-#include "job/job.h"
+#include "hooks.h"
+#include "job/absent.h"
+#include "job/job_struct.h"
+#include "job/launch.h"
+#include "layout/text.h"
 #include "nccl/nccl.h"
 
 #define RESERVED offsetof(struct ddp_nccl_options, reserved)
@@ -94,4 +106,196 @@ Test(job, no_options_are_the_defaults)
 	cr_expect_eq(read_options(NULL, &options, NULL), 0);
 	cr_expect_eq(options.timeout_ms, 0);
 	cr_expect_null(options.config);
+}
+
+/* ---- one collective at a time */
+
+static struct ddp_job *make_job(void)
+{
+	struct ddp_job_options options = {
+		.size = sizeof(options), .launch = DDP_LAUNCH_SINGLE,
+	};
+	struct ddp_job *job = ddp_job_create(&options, NULL);
+
+	cr_assert_not_null(job);
+	return job;
+}
+
+Test(job, waits_for_another_collective_until_the_deadline, .timeout = 60)
+{
+	struct ddp_job *job = make_job();
+	int64_t deadline = ddp_clock_ms() + 50;
+	struct ddp_error error = { 0 };
+
+	cr_assert_eq(ddp_job_begin(job, DDP_CLOCK_NEVER, NULL), 0);
+	hook_wake(0, 3);
+	cr_expect_eq(ddp_job_begin(job, deadline, &error), -1);
+	cr_expect_geq(ddp_clock_ms(), deadline, "no wake-up ends the wait");
+	cr_expect_eq(error.code, DDP_ERROR_TIMEOUT);
+	ddp_job_end(job);
+	cr_expect_eq(ddp_job_begin(job, 0, NULL), 0, "nobody is in it now");
+	ddp_job_end(job);
+	ddp_job_destroy(job);
+}
+
+/* A thread that wants a collective of the job, and what it got. */
+struct waiter {
+	pthread_t thread;
+	struct ddp_job *job;
+	int result;
+	struct ddp_error error;
+};
+
+static void *begin_collective(void *data)
+{
+	struct waiter *waiter = data;
+
+	waiter->result = ddp_job_begin(waiter->job, DDP_CLOCK_NEVER,
+				       &waiter->error);
+	if (waiter->result == 0)
+		ddp_job_end(waiter->job);
+	return NULL;
+}
+
+enum { WAITERS = 3 };
+
+/* Start threads, and return when all of them wait for the job. */
+static void start_waiters(struct waiter *waiters, struct ddp_job *job)
+{
+	int64_t limit = ddp_clock_ms() + 60000;
+	int begun = hook_count_waits(), i;
+
+	for (i = 0; i < WAITERS; i++) {
+		waiters[i] = (struct waiter){ .job = job, .result = -2 };
+		pthread_create(&waiters[i].thread, NULL, begin_collective,
+			       &waiters[i]);
+	}
+	while (hook_count_waits() < begun + WAITERS && ddp_clock_ms() < limit)
+		usleep(1000);
+}
+
+/* Returns whether all threads have ended within a minute. */
+static bool join_waiters(const struct waiter *waiters)
+{
+	struct timespec until;
+	int i, failed = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 60;
+	for (i = 0; i < WAITERS; i++)
+		failed |= pthread_timedjoin_np(waiters[i].thread, NULL,
+					       &until);
+	return failed == 0;
+}
+
+Test(job, lets_threads_in_one_after_the_other, .timeout = 120)
+{
+	struct waiter waiters[WAITERS];
+	struct ddp_job *job = make_job();
+	int i;
+
+	cr_assert_eq(ddp_job_begin(job, DDP_CLOCK_NEVER, NULL), 0);
+	start_waiters(waiters, job);
+	ddp_job_end(job);
+	cr_assert(join_waiters(waiters), "each thread gets its turn");
+	for (i = 0; i < WAITERS; i++)
+		cr_expect_eq(waiters[i].result, 0);
+	ddp_job_destroy(job);
+}
+
+/* Their collective could not work, and whoever comes later is told the same. */
+Test(job, that_has_ended_tells_all_threads_why, .timeout = 120)
+{
+	struct waiter waiters[WAITERS];
+	struct ddp_job *job = make_job();
+	struct ddp_error why = { 0 }, error = { 0 };
+	int i;
+
+	ddp_error_set(&why, DDP_ERROR_PMIX, "the fence failed");
+	cr_assert_eq(ddp_job_begin(job, DDP_CLOCK_NEVER, NULL), 0);
+	start_waiters(waiters, job);
+	cr_expect_eq(ddp_job_fail(job, &why, &error), -1);
+	cr_expect_str_eq(error.text, "the fence failed");
+	cr_assert(join_waiters(waiters), "no thread waits any more");
+	for (i = 0; i < WAITERS; i++) {
+		cr_expect_eq(waiters[i].result, -1);
+		cr_expect_str_eq(waiters[i].error.text, "the fence failed");
+	}
+	ddp_job_end(job);
+	for (i = 0; i < 2; i++) {
+		error = (struct ddp_error){ 0 };
+		cr_expect_eq(ddp_job_begin(job, 0, &error), -1);
+		cr_expect_eq(error.code, DDP_ERROR_PMIX);
+		cr_expect_str_eq(error.text, "the fence failed");
+	}
+	ddp_job_destroy(job);
+}
+
+Test(job, timeouts_become_deadlines)
+{
+	struct ddp_job *job = make_job();
+	int64_t now = ddp_clock_ms();
+
+	cr_expect_eq(ddp_job_deadline(job, -1), DDP_CLOCK_NEVER);
+	cr_expect_geq(ddp_job_deadline(job, 7000), now + 7000);
+	cr_expect_leq(ddp_job_deadline(job, 7000), ddp_clock_ms() + 7000);
+	job->timeout_ms = 5000;
+	cr_expect_geq(ddp_job_deadline(job, 0), now + 5000);
+	cr_expect_leq(ddp_job_deadline(job, 0), ddp_clock_ms() + 5000);
+	job->timeout_ms = -3;
+	cr_expect_eq(ddp_job_deadline(job, 0), DDP_CLOCK_NEVER);
+	cr_expect_geq(ddp_job_deadline(NULL, 0), now + 300000);
+	ddp_job_destroy(job);
+}
+
+/* ---- ranks that do not come */
+
+/* Of eight ranks on a, a, a, b, b, a, c, c: '-' does not come. */
+struct absent_row {
+	char here[9];
+	uint32_t most;
+	char text[80];
+};
+
+ParameterizedTestParameters(job, absent)
+{
+	static struct absent_row table[] = {
+		{ "xxxxxxxx", 8, "" },
+		{ "-xxxxxxx", 8, "rank 0 on a" },
+		{ "xxxxxxx-", 8, "rank 7 on c" },
+		{ "x--xxxxx", 8, "ranks 1-2 on a" },
+		/* Neighbours on two nodes are two runs. */
+		{ "xx--xxxx", 8, "rank 2 on a, rank 3 on b" },
+		{ "--------", 8,
+		  "ranks 0-2 on a, ranks 3-4 on b, rank 5 on a, ranks 6-7 on "
+		  "c" },
+		{ "--------", 2, "ranks 0-2 on a, ranks 3-4 on b and 3 more" },
+		{ "-x-x-x-x", 3,
+		  "rank 0 on a, rank 2 on a, rank 4 on b and 1 more" },
+		{ "-x-x-x-x", 4,
+		  "rank 0 on a, rank 2 on a, rank 4 on b, rank 6 on c" },
+	};
+
+	return cr_make_param_array(struct absent_row, table,
+				   sizeof(table) / sizeof(table[0]));
+}
+
+ParameterizedTest(struct absent_row *row, job, absent)
+{
+	char *names[] = { "a", "a", "a", "b", "b", "a", "c", "c" };
+	struct ddp_job job = {
+		.layout = ddp_launch_place_named(names, 8, NULL), .size = 8,
+	};
+	struct ddp_text text = { 0 };
+	bool here[8];
+	char *had;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		here[i] = row->here[i] == 'x';
+	ddp_absent_format(&job, here, row->most, &text);
+	had = ddp_text_finish(&text);
+	cr_expect_str_eq(had, row->text);
+	free(had);
+	ddp_layout_destroy(job.layout);
 }

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls in threads that are waited for until a deadline only. */
+#define _GNU_SOURCE
 #include <criterion/criterion.h>
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "hooks.h"
 #include "job/thread.h"
+#include "job/wait.h"
 #include "layout/clock.h"
+
+enum { A_MINUTE_MS = 60000 };
 
 /* A call that goes on once the test says so, and says that it did. */
 struct call {
@@ -98,4 +105,99 @@ Test(thread, a_worker_that_did_nothing_ends)
 {
 	ddp_worker_destroy(ddp_worker_create());
 	ddp_worker_destroy(NULL);
+}
+
+static int count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int count = -2;		/* "." and ".." */
+
+	cr_assert_not_null(tasks);
+	while (readdir(tasks))
+		count++;
+	closedir(tasks);
+	return count;
+}
+
+/* It must not find the lock held by the caller that left it. */
+Test(thread, a_thread_that_was_left_frees_its_state_and_ends, .timeout = 120)
+{
+	int64_t limit = ddp_clock_ms() + A_MINUTE_MS;
+	int before = count_threads(), done;
+	struct call *call;
+	int go = make_call(&call, &done);
+
+	hook_watch_block(call);
+	cr_expect_eq(ddp_thread_run(work, call, ddp_clock_ms() + 20), -1);
+	cr_expect_not(hook_block_is_free(), "the call still uses it");
+	cr_assert_eq(write(go, "", 1), 1);
+	expect_byte(done);
+	while (count_threads() > before && ddp_clock_ms() < limit)
+		usleep(1000);
+	cr_expect_eq(count_threads(), before);
+	cr_expect(hook_block_is_free());
+}
+
+Test(thread, a_call_goes_on_when_its_caller_wakes_up_too_early)
+{
+	struct ddp_worker *worker = ddp_worker_create();
+	struct call *call;
+	int done, go = make_call(&call, &done);
+
+	cr_assert_eq(write(go, "", 1), 1);
+	hook_wake(0, 3);
+	cr_expect_eq(ddp_worker_run(worker, work, call,
+				    ddp_clock_ms() + A_MINUTE_MS), 0);
+	cr_expect_eq(hook_count_wakes(), 0);
+	expect_byte(done);
+	ddp_worker_destroy(worker);
+	free(call);
+}
+
+/* There is nothing to call yet. */
+Test(thread, a_worker_that_wakes_up_too_early_calls_nothing)
+{
+	int64_t limit = ddp_clock_ms() + A_MINUTE_MS;
+	struct ddp_worker *worker;
+
+	hook_wake(3, 0);
+	worker = ddp_worker_create();
+	while (hook_count_wakes() > 0 && ddp_clock_ms() < limit)
+		usleep(1000);
+	cr_expect_eq(hook_count_wakes(), 0);
+	ddp_worker_destroy(worker);
+}
+
+Test(thread, a_wait_that_wakes_up_too_early_lasts_until_its_deadline)
+{
+	struct ddp_wait *wait = ddp_wait_create();
+	int64_t deadline = ddp_clock_ms() + 50;
+
+	hook_wake(0, 3);
+	cr_expect_not(ddp_wait_until(wait, deadline));
+	cr_expect_geq(ddp_clock_ms(), deadline);
+	ddp_wait_drop(wait);
+	ddp_wait_drop(wait);
+}
+
+/* The bytes are the ender's, who may free them at once; an empty value is one. */
+Test(thread, a_wait_gets_a_copy_of_what_ended_it)
+{
+	struct ddp_wait *wait = ddp_wait_create();
+	char bytes[] = "abc";
+
+	ddp_wait_end(wait, 7, 5, bytes, 3);
+	memset(bytes, 0, sizeof(bytes));
+	cr_assert(ddp_wait_until(wait, 0), "it has ended before the deadline");
+	cr_expect_eq(wait->status, 7);
+	cr_expect_eq(wait->type, 5);
+	cr_assert_eq(wait->size, 3);
+	cr_expect_arr_eq(wait->bytes, "abc", 3);
+	hook_watch_block(wait->bytes);
+	ddp_wait_drop(wait);
+	cr_expect(hook_block_is_free(), "the last share frees all");
+	wait = ddp_wait_create();
+	ddp_wait_end(wait, 0, 5, bytes, 0);
+	cr_expect_not_null(wait->bytes);
+	ddp_wait_drop(wait);
 }

@@ -3,15 +3,40 @@
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "topo/hwloc_topo.h"
 #include "topo/topo.h"
 
+int __real_hwloc_topology_load(hwloc_topology_t topology);
+int __wrap_hwloc_topology_load(hwloc_topology_t topology);
+bool __real_ddp_topo_has_gpu(const char *root);
+bool __wrap_ddp_topo_has_gpu(const char *root);
+
 static char directory[64];
+static pid_t slow_below;	/* a child of it loads for longer than it may */
+static bool gpu_here;		/* this machine has a GPU, whatever it has */
+
+int __wrap_hwloc_topology_load(hwloc_topology_t topology)
+{
+	time_t end = time(NULL) + 10;
+
+	while (getppid() == slow_below && time(NULL) < end)
+		;
+	return __real_hwloc_topology_load(topology);
+}
+
+/* The tests' own machines are below a directory. */
+bool __wrap_ddp_topo_has_gpu(const char *root)
+{
+	return *root ? __real_ddp_topo_has_gpu(root) : gpu_here;
+}
 
 static void make_directory(void)
 {
@@ -126,6 +151,116 @@ Test(topo, which_devices_are_gpus)
 	cr_expect_str_eq(machine->gpus[1].model, "1002:740c");
 	cr_expect_str_eq(machine->gpus[3].model, "RTX 3090");
 	ddp_machine_destroy(machine);
+}
+
+/* XML names them in any order; functions of one device differ in the last digit. */
+Test(topo, sorts_gpus_by_all_parts_of_their_bus_id)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_machine *machine = read_machine(HEAD PU("0", "0x1")
+		PU("1", "0x2")
+		PCI("0001:02:00.0", "0302 [10de:20b0]", "0", "")
+		PCI("0000:03:01.0", "0302 [10de:20b0]", "1", "")
+		PCI("0000:03:00.7", "0302 [10de:20b0]", "2", "")
+		PCI("0000:03:00.1", "0302 [10de:20b0]", "3", "")
+		PCI("0000:03:00.2", "0302 [10de:20b0]", "4", "")
+		PCI("0000:03:00.0", "0302 [10de:20b0]", "5", "")
+		PCI("0000:02:1f.0", "0302 [10de:20b0]", "6", "") TAIL, &error);
+	static const char *const expected[] = {
+		"0000:02:1f.0", "0000:03:00.0", "0000:03:00.1",
+		"0000:03:00.2", "0000:03:00.7", "0000:03:01.0",
+		"0001:02:00.0",
+	};
+	uint32_t i;
+
+	cr_assert_not_null(machine, "%s", error.text);
+	cr_assert_eq(machine->gpu_count, 7);
+	for (i = 0; i < 7; i++)
+		cr_expect_str_eq(machine->gpus[i].bus_id, expected[i]);
+	ddp_machine_destroy(machine);
+}
+
+/* The machine says that it has CPUs 0 to 3 near the GPU, but only two are there. */
+Test(topo, keeps_only_cpus_that_are_there)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_machine *machine = read_machine(
+		"<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n"
+		"<object type=\"Machine\" os_index=\"0\" cpuset=\"0xf\" "
+		"complete_cpuset=\"0xf\" allowed_cpuset=\"0xf\" "
+		"nodeset=\"0x1\" complete_nodeset=\"0x1\" "
+		"allowed_nodeset=\"0x1\" gp_index=\"1\">\n"
+		"<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0xf\" "
+		"complete_cpuset=\"0xf\" nodeset=\"0x1\" "
+		"complete_nodeset=\"0x1\" gp_index=\"2\" "
+		"local_memory=\"1024\"/>\n"
+		PU("1", "0x2") PU("2", "0x4")
+		PCI("0000:02:00.0", "0302 [10de:20b0]", "0", "") TAIL, &error);
+
+	cr_assert_not_null(machine, "%s", error.text);
+	cr_assert_eq(machine->cpu_count, 2);
+	cr_assert_eq(machine->gpu_count, 1);
+	cr_expect_eq(ddp_cpuset_count(&machine->gpus[0].cpus), 2);
+	cr_expect(ddp_cpuset_has(&machine->gpus[0].cpus, 1));
+	cr_expect(ddp_cpuset_has(&machine->gpus[0].cpus, 2));
+	ddp_machine_destroy(machine);
+}
+
+/* A network card of this link speed, in GB/s, with one device of the system. */
+#define NIC(bus, index, speed, type, name) "<object type=\"PCIDev\" " \
+	"gp_index=\"3" index "\" pci_busid=\"" bus "\" " \
+	"pci_type=\"0200 [15b3:1017] [0000:0000] 00\" " \
+	"pci_link_speed=\"" speed "\"><object type=\"OSDev\" " \
+	"gp_index=\"4" index "\" name=\"" name "\" osdev_type=\"" type \
+	"\"/></object>\n"
+#define BRIDGE(index, rest) "<object type=\"Bridge\" gp_index=\"5" index \
+	"\" bridge_type=\"0-1\" depth=\"0\" " \
+	"bridge_pci=\"0000:[0" index "-0" index "]\">" rest "</object>\n"
+#define NETWORK "2"
+#define RDMA "3"
+#define GPU(bus) PCI(bus, "0302 [10de:20b0]", "0", "")
+
+static void expect_interface(const char *devices, const char *wanted)
+{
+	struct ddp_error error = { 0 };
+	char *text;
+	struct ddp_machine *machine;
+
+	cr_assert_gt(asprintf(&text, "%s%s%s", HEAD PU("0", "0x1")
+			      PU("1", "0x2"), devices, TAIL), 0);
+	machine = read_machine(text, &error);
+	free(text);
+	cr_assert_not_null(machine, "%s", error.text);
+	cr_assert_eq(machine->gpu_count, 1);
+	cr_expect_str_eq(machine->gpus[0].interface, wanted);
+	ddp_machine_destroy(machine);
+}
+
+Test(topo, of_cards_that_are_as_near_the_faster_link_counts)
+{
+	expect_interface(BRIDGE("1", GPU("0000:01:00.0")
+		NIC("0000:01:01.0", "1", "2.0", NETWORK, "slow")
+		NIC("0000:01:02.0", "2", "31.5", NETWORK, "fast")), "fast");
+	expect_interface(BRIDGE("1", GPU("0000:01:00.0")
+		NIC("0000:01:01.0", "1", "31.5", NETWORK, "fast")
+		NIC("0000:01:02.0", "2", "2.0", NETWORK, "slow")), "fast");
+}
+
+Test(topo, a_card_with_sockets_counts_before_one_with_rdma_alone)
+{
+	expect_interface(BRIDGE("1", GPU("0000:01:00.0")
+		NIC("0000:01:01.0", "1", "63.0", RDMA, "mlx5_0")
+		NIC("0000:01:02.0", "2", "2.0", NETWORK, "eth0")), "eth0");
+	expect_interface(BRIDGE("1", GPU("0000:01:00.0")
+		NIC("0000:01:01.0", "1", "63.0", RDMA, "mlx5_0")), "mlx5_0");
+}
+
+Test(topo, the_nearer_card_counts_however_slow_it_is)
+{
+	expect_interface(BRIDGE("1",
+		NIC("0000:01:01.0", "1", "63.0", NETWORK, "far"))
+		BRIDGE("2", GPU("0000:02:00.0")
+		NIC("0000:02:01.0", "2", "2.0", RDMA, "near")), "near");
 }
 
 static void expect_refusal(const char *text, const char *expected)
@@ -255,6 +390,55 @@ Test(topo, finds_the_same)
 	ddp_machine_destroy(b);
 	ddp_topo_destroy(whole);
 	ddp_topo_destroy(found);
+}
+
+/*
+ * hwloc takes this machine from a file, which has a GPU. Reading PCI takes time,
+ * so that it is left out where the kernel knows no GPU.
+ */
+Test(topo, finds_gpus_where_the_kernel_has_some)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_machine *machine;
+	struct ddp_topo *found;
+	int i;
+
+	setenv("HWLOC_XMLFILE", write_file("here.xml", HEAD PU("0", "0x1")
+		PU("1", "0x2") PCI("0000:02:00.0", "0302 [10de:20b0]", "0", "")
+		TAIL), 1);
+	for (i = 0; i < 2; i++) {
+		gpu_here = i == 1;
+		found = ddp_topo_find(&error);
+		machine = found ? ddp_topo_machine(found, &error) : NULL;
+		cr_assert_not_null(machine, "%s", error.text);
+		cr_expect_eq(machine->cpu_count, 2);
+		cr_expect_eq(machine->gpu_count, gpu_here ? 1 : 0);
+		ddp_machine_destroy(machine);
+		ddp_topo_destroy(found);
+	}
+	found = ddp_topo_create(NULL, &error);
+	machine = found ? ddp_topo_machine(found, &error) : NULL;
+	cr_assert_not_null(machine, "%s", error.text);
+	cr_expect_eq(machine->gpu_count, 1, "all that there is was asked for");
+	ddp_machine_destroy(machine);
+	ddp_topo_destroy(found);
+}
+
+/*
+ * A trial is ended after 5 s, also where the caller blocks or ignores the signal
+ * that does it.
+ */
+Test(topo, ends_a_trial_that_loops, .timeout = 120)
+{
+	sigset_t alarms;
+
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	sigprocmask(SIG_BLOCK, &alarms, NULL);
+	signal(SIGALRM, SIG_IGN);
+	slow_below = getpid();
+	expect_refusal(HEAD PU("0", "0x1") PU("1", "0x2") TAIL,
+		       "hwloc does not survive the topology file");
 }
 
 /* A bridge, a management display, an NVIDIA bridge, and then a GPU. */
