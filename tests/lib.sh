@@ -71,6 +71,16 @@ themes()
 	sed -n "s,^$1/\\([^ ]*\\) .*,\\1,p" "$top/tests/themes"
 }
 
+# wait_until COMMAND...: until it succeeds, for a minute at most; fails then
+wait_until()
+{
+	wait_end=$(($(date +%s) + 60))
+	until "$@"; do
+		test "$(date +%s)" -lt "$wait_end" || return
+		sleep 0.05
+	done
+}
+
 # has_torch: whether $python has it
 has_torch()
 {

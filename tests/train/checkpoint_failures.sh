@@ -502,8 +502,8 @@ test_folders()
 		"--checkpoint place.*\\(is no longer the folder of this run\\|$(
 		)No such file or directory; bring the folder back\\)" \
 		sh -c 'mkdir place; "$@" & run=$!
-			until find place -name manifest | grep -q .; do
-				sleep 0.02; done
+			until find place -name manifest | grep -q . ||
+				! kill -0 "$run"; do sleep 0.02; done
 			mv place taken; mkdir place; wait "$run"' - "$train" \
 		--model toy --checkpoint place --steps 1000000 \
 		--checkpoint-every 1
@@ -513,8 +513,8 @@ test_folders()
 	ends_in 'a folder that vanishes' \
 		'No such file or directory; bring the folder back, or name ' \
 		sh -c 'mkdir gone; "$@" & run=$!
-			until find gone -name manifest | grep -q .; do
-				sleep 0.02; done
+			until find gone -name manifest | grep -q . ||
+				! kill -0 "$run"; do sleep 0.02; done
 			mv gone away; wait "$run"' - "$train" \
 		--model toy --checkpoint gone --steps 1000000 \
 		--checkpoint-every 1

@@ -14,27 +14,21 @@ begin_owner()
 	"$@" --model toy --checkpoint "$scratch/saved" --steps 999999998 \
 		>"$begin_owner.out" 2>"$begin_owner.err" </dev/null &
 	owner=$!
-	until grep -q '^step [0-9]*  saved' "$begin_owner.out" ||
-		! kill -0 "$owner"; do
-		sleep 0.02
-	done
+	reaches "$owner" grep -q '^step [0-9]*  saved' "$begin_owner.out"
 }
 
 # end_owner SIGNAL: its exit code is in $owner_status
 end_owner()
 {
 	kill "-$1" "$owner"
-	wait "$owner" 2>/dev/null
-	owner_status=$?
+	reap "$owner"
+	owner_status=$status
 }
 
-# waits_for_lock PROCESS: wait until it has opened the file of the lock
-waits_for_lock()
+# has_lock PROCESS: whether it has opened the file of the lock
+has_lock()
 {
-	until find "/proc/$1/fd" -lname "*ddp-train-owner" | grep -q .; do
-		kill -0 "$1" || return
-		sleep 0.02
-	done 2>/dev/null
+	find "/proc/$1/fd" -lname "*ddp-train-owner" | grep -q .
 }
 
 # in_use NAME WHO JOB COMMAND...: it says at once for whom it waits, and then
@@ -46,13 +40,12 @@ in_use()
 	rm -f err
 	"$@" >out 2>err </dev/null &
 	second=$!
-	until test -s err || ! kill -0 "$second"; do sleep 0.02; done
+	reaches "$second" test -s err || return 0
 	equal "$in_use_name is told at once for whom it waits" \
 		"ddp-train: --checkpoint saved: waiting 10 s at most for $(
 		)the end of another run that saves there, $in_use_who$(
 		)$in_use_job" "$(cat err)"
-	wait "$second"
-	status=$?
+	reap "$second"
 	cp err why
 	test "$status" -eq 1 && test "$(wc -l <err)" -eq 2 &&
 		grep -q "^ddp-train: --checkpoint saved is in use by $(
@@ -74,11 +67,11 @@ test_owner()
 	begin_owner first "$train" --checkpoint-every 20000 --resume
 	"$train" --checkpoint saved --resume --steps 999999999 >out 2>err &
 	second=$!
-	waits_for_lock "$second"
+	reaches "$second" has_lock "$second"
 	end_owner USR1
-	wait "$second"
+	reap "$second"
 	equal 'it saves once more, while another one looks for its checkpoint' \
-		1 $?
+		1 "$status"
 	check 'and that one starts again' grep -q \
 		'another run has just saved .*step-[0-9]*; start again' err
 	begin_owner first "$train" --checkpoint-every 20000 --resume
@@ -103,18 +96,17 @@ test_attempts()
 		"$train" --checkpoint saved --resume --checkpoint-every 0 \
 		--steps 999999999 --log log >out 2>err </dev/null &
 	later=$!
-	until test -s log || ! kill -0 "$later"; do sleep 0.02; done
+	reaches "$later" test -s log
 	kill -CONT "$owner"
-	wait "$owner"
-	owner_status=$?
+	reap "$owner"
+	owner_status=$status
 	cp first.err why
 	test "$owner_status" -eq 1 && grep -q "^ddp-train: --checkpoint $(
 		)$scratch/saved was taken by another run, process $later on $(
 		).*, of job 7 of c, since .*; this run saves no more" first.err
 	result $? 'the earlier attempt of a job ends where a later one began'
 	kill -USR1 "$later"
-	wait "$later"
-	status=$?
+	reap "$later"
 	cp err why
 	test "$status" -eq 75 &&
 		grep -q 'attempt before is still held; going on' err
@@ -133,13 +125,13 @@ test_no_locks()
 		--checkpoint "$scratch/saved" --steps 999999999 --log log \
 		>out 2>err </dev/null &
 	later=$!
-	until test -s log || ! kill -0 "$later"; do sleep 0.02; done
+	reaches "$later" test -s log
 	kill -CONT "$owner"
-	wait "$owner"
-	owner_status=$?
+	reap "$owner"
+	owner_status=$status
 	kill -USR1 "$later"
-	wait "$later"
-	echo "$owner_status $?" >why
+	reap "$later"
+	echo "$owner_status $status" >why
 	grep -q '^1 75$' why && grep -q "is noticed late, as locks do $(
 		)not work: No locks available" err &&
 		grep -q 'was taken by another run' first.err

@@ -45,12 +45,11 @@ test_torch_lock()
 	"$train" --model toy --steps 999999998 --checkpoint used >lock.out \
 		2>lock.err </dev/null &
 	owner=$!
-	until grep -q '^step ' lock.out || ! kill -0 "$owner"; do
-		sleep 0.02
-	done
+	reaches "$owner" grep -q '^step ' lock.out || return 0
 	in_torch write used "$text"
+	torch_status=$status
 	end_owner KILL
-	test "$status" -ne 0 && grep -q "BlockingIOError: used is in use by $(
+	test "$torch_status" -ne 0 && grep -q "BlockingIOError: used is in use by $(
 		)another run, process $owner on $(uname -n), since 20" err &&
 		! test -e used/step-0
 	result $? 'PyTorch does not save where ddp-train does'

@@ -227,11 +227,7 @@ shrinks()
 	: >out
 	timeout 60 "$train" "$@" --steps 1000000 >out 2>err &
 	pid=$!
-	tries=0
-	until grep -q '^step' out || test $tries -eq 300; do
-		sleep 0.1
-		tries=$((tries + 1))
-	done
+	reaches "$pid" grep -q '^step' out || return 0
 	truncate -s "$shrinks_to" "$2"
 	wait $pid
 	equal "ends when $shrinks_what shrinks to $shrinks_to bytes" \
@@ -266,11 +262,7 @@ test_changing_file()
 	timeout 60 "$train" --tokens tokens --vocab 256 --steps 1000000 \
 		>out 2>err &
 	pid=$!
-	tries=0
-	until grep -q '^step' out || test $tries -eq 300; do
-		sleep 0.1
-		tries=$((tries + 1))
-	done
+	reaches "$pid" grep -q '^step' out || return 0
 	tr '\000-\377' '\377' <tokens | dd of=tokens bs=1024 skip=1 seek=1 \
 		conv=notrunc 2>/dev/null
 	wait $pid

@@ -110,7 +110,9 @@ cat >look <<'END'
 train=$1
 mpirun -n 2 "$train" --steps 100000000 --data "$2" >steps 2>steps.err &
 mpirun=$!
+tries=0
 until grep -q '^step' steps || ! kill -0 "$mpirun"; do
+	test $((tries += 1)) -lt 600 || break
 	sleep .1
 done
 ranks=$(pgrep -P "$mpirun")
@@ -129,6 +131,7 @@ kill -KILL "$mpirun" $ranks
 wait "$mpirun" 2>/dev/null
 for rank in $ranks; do
 	while kill -0 "$rank" 2>/dev/null; do
+		test $((tries += 1)) -lt 1200 || break
 		sleep .1
 	done
 done
@@ -197,7 +200,11 @@ chown 65534 /dev/shm/slurm-ddp.theirs
 find /dev/shm ! -name '*.young' -exec touch -d '2 minutes ago' {} +
 rm -f locked
 flock -s /dev/shm/slurm-ddp.used sh -c 'echo >locked; exec sleep 120' &
-until test -s locked; do sleep .1; done
+tries=0
+until test -s locked; do
+	test $((tries += 1)) -lt 600 || exit 99
+	sleep .1
+done
 "$@"
 status=$?
 kill $!
