@@ -48,6 +48,12 @@ obj/tests/supervisor/fake_step_real: $(FAKE_STEP)
 obj/tests/supervisor/fake_step: obj/tests/supervisor/clock.o $(FAKE_STEP)
 	$(call quiet,LD) $(link) $(GCRYPT_LIBS) -pthread $(LIBS)
 
+# ddp-info, linked with the leak sanitizer
+obj/tests/golden/ddp-info_leaks: $(INFO_OBJ) $(INFO_LIB) \
+		obj/lib/libddp_topo.a $(TOOL_LIB)
+	$(call quiet,LD) $(link) -fsanitize=leak $(HWLOC_LIBS) $(PMIX_LIBS) \
+		-ldl -pthread $(LIBS)
+
 obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) $(LIBS)

@@ -15,6 +15,10 @@ fails()
 	result $? "$fails_name"
 }
 
+# README shows this machine from contrib/topologies.
+check 'contrib/topologies/server8.xml is machines/server8' \
+	cmp "$xml" "$top/contrib/topologies/server8.xml"
+
 mkdir folder
 mkfifo folder/pipe
 cd folder || exit 1
@@ -117,6 +121,13 @@ rows = json.load(open("out"))["ranks"]
 assert {row["node"] for row in rows} == {"n\"\\1"}, rows
 models = {gpu["model"] for row in rows for gpu in row["gpus"]}
 assert len(rows) == 8 and models == {"A\"\\??"}, models'
+
+"$info" --nodes 'n[1-2500]' --tasks-per-node 1 --gpus 0 >many
+for rank in 0 1023 1024 2047 2048 2499; do
+	equal "of 2,500 rows the one of rank $rank has its rank and node" \
+		"$rank n$((rank + 1))" \
+		"$(awk -v rank=$rank '$1 == rank { print $1, $2 }' many)"
+done
 
 # A million hosts cost less processor time than another program takes to print a
 # million such lines.
