@@ -4,6 +4,7 @@
 # How much of its time a run spends in steps while its ranks are killed.
 
 goodput_kills=3 goodput_every=30 goodput_needs=100 goodput_goal=90
+test -z "$smoke" || goodput_kills=1 goodput_every=5 goodput_needs=15
 
 goodput_missing()
 {

@@ -10,7 +10,8 @@
 # of the environment which tests/frameworks makes.
 train_python=/usr/bin/python3 train_peers='' train_env=''
 train_text=/usr/share/common-licenses
-train_steps=5 train_batch=8
+train_steps=5 train_batch=8 train_preset=10M
+test -z "$smoke" || train_steps=3 train_preset=tiny
 
 # what mpirun must be told as root, on one machine
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -48,6 +49,7 @@ train_find_peers()
 	else
 		left_out "  PyTorch of $train_python" "$(tail -n 1 err)"
 	fi
+	test -z "$smoke" || return 0
 	train_env=$("$top/tests/frameworks/environment")
 	case $? in
 	0) ;;
@@ -300,20 +302,20 @@ alike()
 train_speed()
 {
 	{
-		both one alone 1 10M $train_steps
-		both two node 2 10M $train_steps
-		both far nodes 2 10M $train_steps
+		both one alone 1 $train_preset $train_steps
+		both two node 2 $train_preset $train_steps
+		both far nodes 2 $train_preset $train_steps
 		cat <<-END
-		ours four node 4 10M $train_steps
-		ours fixed node 2 10M $train_steps --deterministic
-		ours fixed8 node 2 10M $train_steps --deterministic --granule 8
-		ours zero node 2 10M $train_steps --zero 1
+		ours four node 4 $train_preset $train_steps
+		ours fixed node 2 $train_preset $train_steps --deterministic
+		ours fixed8 node 2 $train_preset $train_steps --deterministic --granule 8
+		ours zero node 2 $train_preset $train_steps --zero 1
 		END
 	} >plan
 	in_rounds plan
 	alike one 1e-5
 	alike two 1e-5
-	train_head '10M, fp32, tokens/s, A / B'
+	train_head "$train_preset, fp32, tokens/s, A / B"
 	faster '1 rank' one
 	faster '2 on a node' two
 	faster '2 on two nodes' far
@@ -325,7 +327,7 @@ train_speed()
 	versus 'deterministic / not' fixed two 1
 	versus 'the same, granules of 8' fixed8 two 1
 	versus '--zero 1 / not' zero two 1
-	train_head '10M, fp32, resident MB a rank'
+	train_head "$train_preset, fp32, resident MB a rank"
 	beside '1 rank' one 3
 	beside '2 on a node' two 3
 	beside 'the same, shared once' two 7
@@ -341,18 +343,18 @@ train_bf16()
 		return ;;
 	esac
 	{
-		both one16 alone 1 10M $train_steps bf16
-		both two16 node 2 10M $train_steps bf16
-		echo "ours one alone 1 10M $train_steps"
+		both one16 alone 1 $train_preset $train_steps bf16
+		both two16 node 2 $train_preset $train_steps bf16
+		echo "ours one alone 1 $train_preset $train_steps"
 	} >plan
 	in_rounds plan
 	alike one16 0.02
 	alike two16 0.02
-	train_head '10M, bf16, tokens/s, A / B'
+	train_head "$train_preset, bf16, tokens/s, A / B"
 	faster '1 rank' one16
 	faster '2 on a node' two16
 	versus '1 rank / fp32' one16 one 1
-	train_head '10M, bf16, resident MB a rank'
+	train_head "$train_preset, bf16, resident MB a rank"
 	beside '1 rank' one16 3
 	beside '2 on a node' two16 3
 	beside 'the same, shared once' two16 7
@@ -386,11 +388,11 @@ limit()
 train_link()
 {
 	cat >plan <<-END
-	ours on nodes 2 10M $train_steps --overlap on
-	ours off nodes 2 10M $train_steps --overlap off
+	ours on nodes 2 $train_preset $train_steps --overlap on
+	ours off nodes 2 $train_preset $train_steps --overlap off
 	END
 	in_rounds plan
-	train_head "10M, two nodes, $1"
+	train_head "$train_preset, two nodes, $1"
 	versus 'overlap on / off, tokens/s' on off 1
 	versus 'the same, exposed ms a step' on off 2
 	versus 'of it, the later rank'"'s" on off 6
@@ -408,7 +410,7 @@ train_allreduce()
 {
 	programs allreduce
 	for where in node nodes; do
-		ranks "$where" 2 ./allreduce
+		ranks "$where" 2 ./allreduce ${smoke:+1048576 1}
 		sed 's/^/  /' run/out.0
 	done
 }

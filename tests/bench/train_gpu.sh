@@ -8,6 +8,7 @@
 
 gpu_python=${DDP_PYTHON:-python3}
 gpu_steps=20 gpu_context=1024 gpu_vocab=50304 gpu_calls=50
+test -z "$smoke" || gpu_steps=5 gpu_calls=5
 
 # gpu_count: those that a program may see
 gpu_count()

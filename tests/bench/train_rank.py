@@ -49,7 +49,7 @@ def shared(pid):
 def watch(child, cpu, out):
     """Return the time of the first step (or None) and the most shared memory"""
     first, text, most = None, b"", 0
-    said, home = None, time.monotonic()
+    home = time.monotonic()
     while True:
         if select.select([child.stdout], [], [], 0.5)[0]:
             chunk = os.read(child.stdout.fileno(), 65536)
@@ -64,10 +64,8 @@ def watch(child, cpu, out):
         if not said:
             home = time.monotonic()
         elif time.monotonic() - home > 2:
-            break
+            sys.exit(said)
         most = max(most, shared(child.pid))
-    if said:
-        sys.exit(said)
     return first, most
 
 
