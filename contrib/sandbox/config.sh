@@ -67,7 +67,7 @@ find_plugin()
 	fi
 	for file in "$1/spank_ddp.so" "$2"/ddp-{bench,info,train}; do
 		[ -f "$file" ] || continue
-		why=$(flaw "$file" "$(stat -c %U "$self")")
+		flaw "$file" "$(stat -c %U "$self")"
 		[ -z "$why" ] || die "$file: $why: let only its owner write it"
 		built+=("$file")
 	done
@@ -291,12 +291,13 @@ make_devices()
 {
 	local i n=$((gpus > 16 ? gpus : 16))
 	for ((i = 0; i < n; i++)); do
-		mknod -m 660 "$dir/dev/nvidia$i" c 195 "$i" 2>/dev/null &&
-			chown ":$gid" "$dir/dev/nvidia$i" && continue
+		! mknod -m 660 "$dir/dev/nvidia$i" c 195 "$i" 2>/dev/null ||
+			continue
 		[ "$i" -gt 0 ] || say "this machine allows no device nodes:" \
 			"the GPUs are links to /dev/null"
 		ln -s /dev/null "$dir/dev/nvidia$i"
 	done
+	chown -h ":$gid" "$dir/dev"/nvidia*
 }
 
 # No account or name is made on the machine: these files are mounted over those

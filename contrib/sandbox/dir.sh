@@ -4,20 +4,33 @@
 # The sandbox's directory, which only root may be able to change, its state, and
 # the processes that belong to it; sourced by ddp-sandbox.
 
-# flaw PATH [USER]: what on the way to PATH, links included, somebody other than
-# root and USER could replace. In a sticky folder that is what they do not own,
-# and links: others can make hard links to root's.
+# flaw PATH [USER]: put into why what on the way to PATH, links included, somebody
+# other than root and USER could replace; nothing if that is nothing. In a sticky
+# folder that is what they do not own, and links: others can make hard links to
+# root's.
 flaw()
 {
-	LC_ALL=C namei -mo -- "$1" | awk -v user="${2:-root}" '
-		function say(why) { print why; exit }
-		/^f: / { next }
-		$2 == "-" { say($1 " does not exist") }
-		$2 != "root" && $2 != user { say($4 " belongs to " $2) }
-		$1 ~ /^l/ { if (open) say($4 " is a link that others can make") }
-		$1 !~ /^l/ { open = $1 ~ /^.(....w|.......w)/ }
-		open && $1 !~ /[tT]$/ { say($4 " can be written by others") }
-		END { exit NR < 2 }' || echo "it needs namei and awk to be checked"
+	local lines line mode owner name open='' user=${2:-root}
+	why=''
+	mapfile -t lines < <(LC_ALL=C exec namei -mo -- "$1")
+	[ ${#lines[@]} -gt 1 ] || why='it needs namei to be checked'
+	for line in "${lines[@]:1}"; do
+		read -r mode owner _ name _ <<<"$line"
+		if [ "$owner" = - ]; then
+			why="$mode does not exist"
+		elif [ "$owner" != root ] && [ "$owner" != "$user" ]; then
+			why="$name belongs to $owner"
+		elif [[ $mode = l* ]]; then
+			[ -z "$open" ] ||
+				why="$name is a link that others can make"
+		else
+			open=''
+			[[ $mode = ?????[!w]??[!w]* ]] || open=yes
+			[ -z "$open" ] || [[ $mode = *[tT] ]] ||
+				why="$name can be written by others"
+		fi
+		[ -z "$why" ] || return 0
+	done
 }
 
 # From here on $dir is absolute and has no links, except perhaps a last one.
@@ -40,7 +53,7 @@ set_dir()
 	case $name in
 	''|.|..) die "$from does not end in a name: name the folder itself" ;;
 	esac
-	why=$(flaw "${dir:-/}")
+	flaw "${dir:-/}"
 	[ -z "$why" ] || die "$dir/$name: $why: choose a --dir in a folder" \
 		"that only root can change"
 	dir=$(CDPATH='' cd -P -- "${dir:-/}" && pwd) || exit
@@ -63,7 +76,7 @@ set_cgroup_name()
 dir_exists()
 {
 	[ -e "$dir" ] || [ -L "$dir" ] || return
-	[ "$(find "$dir" -maxdepth 0 -type d -user 0 ! -perm /022)" ] ||
+	[[ $(stat -c %u%A "$dir") = 0d????[!w]??[!w]? ]] ||
 		die "$dir is not a folder that only root can write:" \
 			"choose another --dir"
 }
@@ -103,7 +116,8 @@ lock()
 	fi
 }
 
-# process_id PID|self: pid, start and boot, which no two processes share
+# process_id PID|self: put into identity pid, start and boot, which no two
+# processes share
 process_id()
 {
 	local stat boot
@@ -111,16 +125,17 @@ process_id()
 	read -r stat 2>/dev/null <"/proc/$1/stat" || return
 	# shellcheck disable=SC2086 # words
 	set -- "${stat%% *}" ${stat##*) }
-	echo "$1 ${21-} $boot"
+	identity="$1 ${21-} $boot"
 }
 
-# running FILE: the pid that FILE in run/ names, of the holder of the namespaces
-# or of a node, unless another process, perhaps another user's, has it by now
+# running FILE: put into pid the one that FILE in run/ names, of the holder of the
+# namespaces or of a node, unless another process, perhaps another user's, has it
+# by now
 running()
 {
-	local id
-	read -r id 2>/dev/null <"$dir/run/$1" &&
-		[ "$id" = "$(process_id "${id%% *}")" ] && echo "${id%% *}"
+	local id identity=''
+	read -r id 2>/dev/null <"$dir/run/$1" && pid=${id%% *} &&
+		process_id "$pid" && [ "$id" = "$identity" ]
 }
 
 # The holder and, where there are no namespaces, what exec started, the daemons
@@ -158,7 +173,7 @@ no_sandbox()
 is_up()
 {
 	load_state && case $mode in
-	private) running holder >/dev/null ;;
+	private) running holder ;;
 	host) sandbox_pids >/dev/null ;;
 	esac
 }

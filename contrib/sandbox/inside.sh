@@ -28,6 +28,15 @@ hide_driver()
 	done
 }
 
+# For the same reason a node has no PCI devices. Besides, PMIx reads the
+# configuration of each of them in each step that it serves, which takes a virtual
+# machine a millisecond a device.
+hide_devices()
+{
+	[ ! -e "$dir/etc/gpu_driver" ] && [ -d /sys/bus/pci/devices ] || return 0
+	mount -t tmpfs tmpfs /sys/bus/pci/devices
+}
+
 # pid 1 of the sandbox and its login node: when it ends, everything in the
 # sandbox ends. /proc is the machine's until all nodes have read their pids on
 # the machine from it.
@@ -35,7 +44,7 @@ cmd_hold()
 {
 	local i f
 	enter_dir "$1"
-	process_id self >"$dir/run/holder" || exit
+	process_id self && echo "$identity" >"$dir/run/holder" || exit
 	hostname login
 	for f in $etc_files; do
 		mount --bind "$dir/etc/$f" "/etc/$f" || exit
@@ -109,10 +118,11 @@ cmd_node()
 	local n=n$2 first width
 	enter_dir "$1"
 	read -r first width <<<"$(node_share $(($2 - 1)))"
-	process_id self >"$dir/run/$n" || exit
+	process_id self && echo "$identity" >"$dir/run/$n" || exit
 	hostname "$n"
 	umount -R -l /sys	# Slurm takes its cgroups from the first mount
-	mount -t proc proc /proc && mount -t sysfs sysfs /sys || exit
+	mount -t proc proc /proc && mount -t sysfs sysfs /sys &&
+		hide_devices || exit
 	mv "$dir/run/$n" "$dir/run/$n.pid"
 	mount_cgroups
 	mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit
