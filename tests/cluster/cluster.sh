@@ -74,13 +74,22 @@ patient()
 	return "$patient_status"
 }
 
+# For the login node, which takes as long to enter as a small step takes to run: run
+# a command when all nodes are done with the end of the job before, or after a minute
+cat >settled <<'END'
+#!/bin/sh
+tries=1200
+until test -z "$(sinfo -h -t completing -o %N)" || test $((tries -= 1)) -lt 0; do
+	sleep 0.05
+done
+exec "$@"
+END
+chmod 755 settled
+
 # settle: wait until all nodes are done with the end of the job before
 settle()
 {
-	until test -z "$("$sandbox" exec --dir "$dir/cluster" \
-		sinfo -h -t completing -o %N)"; do
-		sleep 0.05
-	done
+	"$sandbox" exec --dir "$dir/cluster" "$scratch/settled"
 }
 
 # now: the time, in ms
@@ -117,7 +126,7 @@ in_goal()
 }
 
 # login CMD...: on the login node, as the unprivileged user, when all nodes are
-# done. To enter it takes as long as a small step, so both is done at once.
+# done
 login()
 {
 	case " $* " in
@@ -125,12 +134,8 @@ login()
 		settle
 		patient "$@" ;;
 	*)
-		# shellcheck disable=SC2016 # for the inner shell
-		"$sandbox" exec --dir "$dir/cluster" sh -c '
-			until test -z "$(sinfo -h -t completing -o %N)"; do
-				sleep 0.05
-			done
-			exec timeout -k 5 "$@"' sh $((3 * patience)) "$@" ;;
+		"$sandbox" exec --dir "$dir/cluster" "$scratch/settled" \
+			timeout -k 5 $((3 * patience)) "$@" ;;
 	esac
 }
 
