@@ -107,13 +107,12 @@ struct ddp_layout *ddp_launch_place_mapped(const char *node_list,
 	return layout;
 }
 
+/* The order of a host's own ranks does not matter: each just gets the host. */
 static int compare_named(const void *a, const void *b)
 {
 	const struct named *one = a, *other = b;
-	int order = strcmp(one->name, other->name);
 
-	return order != 0 ? order : (one->rank > other->rank) -
-		(one->rank < other->rank);
+	return strcmp(one->name, other->name);
 }
 
 /* Number the hosts in the order of their names. Returns the list of names, or

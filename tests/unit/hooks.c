@@ -86,13 +86,14 @@ void __wrap_free(void *block)
 
 /*
  * AddressSanitizer reserves far more memory than the code allows itself, so that
- * under such a limit nothing could be allocated any more.
+ * under the kernel's limit nothing could be allocated any more.
  */
 int __wrap_setrlimit(int resource, const struct rlimit *limit)
 {
-	if (resource == RLIMIT_DATA && __asan_init)
-		return 0;
-	return __real_setrlimit(resource, limit);
+	if (resource != RLIMIT_DATA || !__asan_init)
+		return __real_setrlimit(resource, limit);
+	hook_limit_memory(limit->rlim_cur);
+	return 0;
 }
 
 /* ---- conditions */

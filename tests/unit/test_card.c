@@ -79,3 +79,21 @@ Test(card, refuses_nonsense)
 	bad[0] = bytes[0] ^ 1;
 	cr_expect_eq(ddp_card_read(&read, bad, size), -1);
 }
+
+/* The text's length is at byte 24. There is room for 255 bytes and a NUL. */
+Test(card, has_a_text_that_fits)
+{
+	struct ddp_card made = card(), read;
+	unsigned char bytes[DDP_CARD_MAX];
+	size_t size;
+
+	memset(made.text, 'x', sizeof(made.text) - 1);
+	size = ddp_card_write(&made, bytes);
+	cr_assert_eq(size, 44 + 255);
+	cr_expect_eq(ddp_card_read(&read, bytes, size), 0);
+	cr_expect_eq(strlen(read.text), 255);
+	bytes[size] = 'x';
+	bytes[24] = 0;
+	bytes[25] = 1;
+	cr_expect_eq(ddp_card_read(&read, bytes, size + 1), -1);
+}

@@ -12,16 +12,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "hooks.h"
 #include "job/absent.h"
+#include "job/early.h"
+#include "job/exchange.h"
 #include "job/job_struct.h"
 #include "job/launch.h"
 #include "layout/text.h"
 #include "nccl/nccl.h"
+
+TestSuite(job, .timeout = 120);
 
 #define RESERVED offsetof(struct ddp_nccl_options, reserved)
 
@@ -121,7 +126,7 @@ static struct ddp_job *make_job(void)
 	return job;
 }
 
-Test(job, waits_for_another_collective_until_the_deadline, .timeout = 60)
+Test(job, waits_for_another_collective_until_the_deadline)
 {
 	struct ddp_job *job = make_job();
 	int64_t deadline = ddp_clock_ms() + 50;
@@ -188,7 +193,7 @@ static bool join_waiters(const struct waiter *waiters)
 	return failed == 0;
 }
 
-Test(job, lets_threads_in_one_after_the_other, .timeout = 120)
+Test(job, lets_threads_in_one_after_the_other)
 {
 	struct waiter waiters[WAITERS];
 	struct ddp_job *job = make_job();
@@ -204,7 +209,7 @@ Test(job, lets_threads_in_one_after_the_other, .timeout = 120)
 }
 
 /* Their collective could not work, and whoever comes later is told the same. */
-Test(job, that_has_ended_tells_all_threads_why, .timeout = 120)
+Test(job, that_has_ended_tells_all_threads_why)
 {
 	struct waiter waiters[WAITERS];
 	struct ddp_job *job = make_job();
@@ -248,9 +253,101 @@ Test(job, timeouts_become_deadlines)
 	ddp_job_destroy(job);
 }
 
+Test(job, is_one_at_a_time)
+{
+	struct ddp_job *job = make_job();
+	struct ddp_error error = { 0 };
+
+	cr_expect_null(ddp_job_create(NULL, &error));
+	cr_expect(strstr(error.text, "has a job already"), "%s", error.text);
+	ddp_job_destroy(job);
+	ddp_job_destroy(make_job());
+}
+
+/* ---- the exchange, with oneself */
+
+Test(job, gets_its_own_record)
+{
+	static char bytes[DDP_RECORD_MAX], got[DDP_RECORD_MAX + 1];
+	static const size_t sizes[] = { 0, 1, 100, 101, 300, DDP_RECORD_MAX };
+	struct ddp_job *job = make_job();
+	struct ddp_error error = { 0 };
+	size_t i, size;
+
+	memset(bytes, 'b', sizeof(bytes));
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		memset(got, 'x', sizeof(got));
+		cr_assert_eq(ddp_exchange_put(job, bytes, sizes[i], 0, &error),
+			     0, "%s", error.text);
+		cr_assert_eq(ddp_exchange_get(job, 0, got, sizes[i], &size, 0,
+					      &error), 0, "%s", error.text);
+		cr_expect_eq(size, sizes[i]);
+		cr_expect_eq(memcmp(got, bytes, size), 0);
+		cr_expect_eq(got[size], 'x');
+	}
+	ddp_job_destroy(job);
+}
+
+Test(job, refuses_records_that_do_not_fit_and_ranks_that_are_not_there)
+{
+	static char bytes[DDP_RECORD_MAX + 1], got[8];
+	struct ddp_job *job = make_job();
+	struct ddp_error error = { 0 };
+	size_t size;
+
+	cr_assert_eq(ddp_exchange_put(job, "12345", 5, 0, NULL), 0);
+	memset(got, 'x', sizeof(got));
+	cr_expect_eq(ddp_exchange_get(job, 0, got, 4, &size, 0, &error), -1);
+	cr_expect_eq(error.code, DDP_ERROR_PEER);
+	cr_expect_str_eq(error.text, "rank 0 has given 5 bytes where at most 4 "
+			 "are expected");
+	cr_expect_eq(got[0], 'x');
+	cr_expect_eq(ddp_exchange_get(job, 1, got, 8, &size, 0, &error), -1);
+	cr_expect_str_eq(error.text, "there is no rank 1 in a job of 1");
+	cr_expect_eq(ddp_exchange_put(job, bytes, sizeof(bytes), 0, &error),
+		     -1);
+	cr_expect_eq(error.code, DDP_ERROR_ARGUMENT);
+	cr_expect_eq(ddp_exchange_get(job, 0, got, 8, &size, 0, &error), 0);
+	cr_expect_eq(size, 5, "the last one is still there");
+	ddp_job_destroy(job);
+}
+
+/* ---- the first exchange */
+
+/* How long a rank that a launcher starts waits before its first exchange. */
+static int64_t time_first_exchange(const char *name_space)
+{
+	int64_t begin = ddp_clock_ms();
+	int status = -1;
+	pid_t rank;
+
+	setenv("PMIX_NAMESPACE", name_space, 1);
+	rank = fork();
+	if (rank == 0) {
+		ddp_early_wait(begin + 20000);
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(rank, &status, 0), rank);
+	cr_assert_eq(status, 0);
+	return ddp_clock_ms() - begin;
+}
+
+/*
+ * The kernel counts a process's age in hundredths of a second. How long the
+ * others take depends on the machine; 20 s would be the deadline's.
+ */
+Test(job, of_slurm_lets_its_ranks_grow_old_enough)
+{
+	int64_t took = time_first_exchange("slurm.pmix.7.0");
+
+	cr_expect_geq(took, DDP_EARLY_MS - 20);
+	cr_expect_lt(took, 20000);
+	cr_expect_lt(time_first_exchange("prterun-n1-7@1"), 20000);
+}
+
 /* ---- ranks that do not come */
 
-/* Of eight ranks on a, a, a, b, b, a, c, c: '-' does not come. */
+/* Eight ranks are on a, a, a, b, b, a, c, c. A '-' does not come. */
 struct absent_row {
 	char here[9];
 	uint32_t most;

@@ -98,6 +98,39 @@ Test(lines, are_not_broken_within_a_character)
 	cr_expect_eq(euros, 500);
 }
 
+/*
+ * Characters of each length, at each place: 992 bytes fit. What a line lacks is
+ * the character that would not have fitted.
+ */
+Test(lines, are_not_broken_within_a_character_of_any_length)
+{
+	static const char *const characters[] = {
+		"\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+	};
+	char bytes[992 + 4];
+	size_t kind, whole, rest, i;
+
+	for (kind = 0; kind < 3; kind++) {
+		whole = strlen(characters[kind]);
+		for (rest = 0; rest < whole; rest++) {
+			memset(&lines, 0, sizeof(lines));
+			memset(bytes, 'x', 992 - rest);
+			memcpy(bytes + 992 - rest, characters[kind], whole);
+			length = 0;
+			take(bytes, 992 - rest + whole);
+			end();
+			i = strlen(LABEL) + 992 - rest;
+			cr_assert_eq(strcspn(out, "\n"), i, "%zu %zu", kind,
+				     rest);
+			cr_expect_eq(strncmp(out + i + 1, LABEL,
+					     strlen(LABEL)), 0);
+			cr_expect_eq(strncmp(out + i + 1 + strlen(LABEL),
+					     characters[kind], whole), 0);
+			cr_expect_eq(length, i + 1 + strlen(LABEL) + whole + 1);
+		}
+	}
+}
+
 /* No character has five bytes: it is broken like any other text. */
 Test(lines, of_what_is_no_text_are_full)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layout/near.h"
 #include "layout/placement.h"
 #include "machines.h"
 
@@ -676,4 +677,17 @@ Test(placement, positions)
 	ddp_placement_positions(&all, text);
 	cr_expect_eq(strlen(text), 10 * 2 + 54 * 3 - 1);
 	cr_expect_str_eq(text + strlen(text) - 5, "62,63");
+}
+
+/* There is room for four. */
+Test(placement, keeps_the_first_reasons)
+{
+	struct ddp_placement placement = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < 6; i++)
+		ddp_why_add(&placement, "reason %u", i);
+	cr_expect_eq(placement.why_count, 4);
+	for (i = 0; i < 4; i++)
+		cr_expect_eq(placement.why[i][7], '0' + (char)i);
 }

@@ -148,3 +148,33 @@ Test(record, damage)
 					     NULL), -1, "bit %zu", bit);
 	}
 }
+
+/* The keys of what may be there at the same time differ; the rank is no part. */
+Test(record, keys_differ_between_exchanges_jobs_and_sizes)
+{
+	static const struct {
+		uint32_t session, round;
+		size_t copy;
+	} rows[] = {
+		{ 1, 1, 0 }, { 1, 2, 0 }, { 2, 1, 0 }, { 2, 2, 0 },
+		{ 1, 1, 284 }, { 1, 1, 540 }, { 1, 2, 284 }, { 2, 2, 284 },
+	};
+	const size_t count = sizeof(rows) / sizeof(rows[0]);
+	struct ddp_record_id of = { 0 };
+	char keys[8][32], later[32];
+	size_t i, k;
+
+	for (i = 0; i < count; i++) {
+		of = (struct ddp_record_id){ rows[i].session, rows[i].round,
+					     5 };
+		ddp_record_key(&of, rows[i].copy, keys[i]);
+		for (k = 0; k < i; k++)
+			cr_expect_str_neq(keys[i], keys[k]);
+		/* A new one each time would let fences carry ever more. */
+		of.round += 2;
+		of.session += 2;
+		of.rank = 6;
+		ddp_record_key(&of, rows[i].copy, later);
+		cr_expect_str_eq(later, keys[i]);
+	}
+}

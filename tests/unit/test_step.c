@@ -155,3 +155,26 @@ Test(step, nodes_are_found_by_name)
 	}
 	ddp_step_clear(&step);
 }
+
+/* The components of a heterogeneous job have its id and the next ones. */
+Test(step, has_the_lowest_id_of_its_components)
+{
+	static const uint32_t orders[][3] = {
+		{ 12, 13, 14 }, { 14, 12, 13 }, { 13, 14, 12 },
+	};
+	struct ddp_wire hello = { .world_size = 3, .step_id = 4 };
+	struct ddp_step step = { .world_size = 0 };
+	size_t i, k;
+
+	for (i = 0; i < 3; i++) {
+		for (k = 0; k < 3; k++) {
+			hello.job_id = orders[i][k];
+			snprintf(hello.node, sizeof(hello.node), "n%zu", k);
+			cr_assert_eq(ddp_step_add_node(&step, &hello, 1000),
+				     (int)k);
+		}
+		cr_expect_eq(step.job_id, 12);
+		cr_expect_eq(step.step_id, 4);
+		ddp_step_clear(&step);
+	}
+}

@@ -132,3 +132,43 @@ Test(tail, is_the_same_however_it_is_added)
 		cr_expect_str_eq(get(), whole, "by %zu", size);
 	}
 }
+
+/* The line is just as long as the text, with its NUL or without it. */
+Test(tail, leaves_room_for_the_nul)
+{
+	static struct {
+		char text[DDP_WIRE_TAIL_SIZE], behind;
+	} got;
+	static char bytes[DDP_TAIL_SIZE + 1];
+	static const size_t sizes[] = {
+		DDP_WIRE_TAIL_SIZE - 1, DDP_WIRE_TAIL_SIZE,
+		DDP_WIRE_TAIL_SIZE + 1, DDP_TAIL_SIZE - 1, DDP_TAIL_SIZE,
+		DDP_TAIL_SIZE + 1,
+	};
+	size_t i;
+
+	memset(bytes, 'a', sizeof(bytes));
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		memset(&tail, 0, sizeof(tail));
+		memset(&got, 'x', sizeof(got));
+		ddp_tail_add(&tail, bytes, sizes[i]);
+		ddp_tail_get(&tail, got.text);
+		cr_expect_eq(got.behind, 'x', "of %zu bytes", sizes[i]);
+		cr_expect_eq(strlen(got.text), DDP_WIRE_TAIL_SIZE - 1);
+	}
+}
+
+/* The line that is cut off is left out; one that just fits is not. */
+Test(tail, begins_with_the_first_whole_line_that_fits)
+{
+	static char bytes[DDP_WIRE_TAIL_SIZE + 8];
+	size_t size = DDP_WIRE_TAIL_SIZE - 1;
+
+	memset(bytes, 'a', sizeof(bytes));
+	bytes[9] = '\n';
+	ddp_tail_add(&tail, bytes, size);
+	cr_expect_eq(strlen(get()), size);
+	memset(&tail, 0, sizeof(tail));
+	ddp_tail_add(&tail, bytes, size + 1);
+	cr_expect_eq(strlen(get()), size + 1 - 10);
+}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hooks.h"
 #include "layout/error.h"
 #include "layout/text.h"
 
@@ -127,4 +128,50 @@ Test(text, numbers_and_repeats)
 	ddp_text_repeat(&text, 1, 5);
 	ddp_text_repeat(&text, 0, 0);
 	expect(&text, "0  4294967295  429");
+}
+
+/* Whatever is added, and however long: there is room for the NUL, too. */
+Test(text, has_room_for_the_nul)
+{
+	static const char bytes[600] = { 'a' };
+	struct ddp_text text;
+	size_t length;
+
+	for (length = 0; length <= sizeof(bytes); length++) {
+		text = (struct ddp_text){ 0 };
+		ddp_text_add_bytes(&text, bytes, length);
+		cr_assert_eq(text.length, length);
+		cr_assert(length == 0 || text.size > length, "%zu", length);
+		ddp_text_add(&text, "%*s", (int)length, "");
+		cr_assert_eq(text.length, 2 * length);
+		cr_assert_gt(text.size, 2 * length);
+		ddp_text_pad(&text, length);
+		cr_assert_gt(text.size, 3 * length);
+		ddp_text_repeat(&text, 0, length);
+		cr_assert_gt(text.size, 4 * length);
+		free(ddp_text_finish(&text));
+	}
+}
+
+Test(text, that_lacks_memory_is_null)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add(&text, "a");
+	hook_limit_memory(1000);
+	ddp_text_pad(&text, 2000);
+	ddp_text_add(&text, "b");
+	cr_expect(text.failed);
+	cr_expect_null(ddp_text_finish(&text));
+	cr_expect_not(text.failed, "it can be used again");
+}
+
+Test(text, of_lines_is_a_json_array)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add_json_lines(&text, NULL);
+	ddp_text_add_json_lines(&text, "");
+	ddp_text_add_json_lines(&text, "a\n\n\"b\"\nc");
+	expect(&text, "[][][\"a\", \"\", \"\\\"b\\\"\", \"c\"]");
 }

@@ -40,6 +40,7 @@ static void expect_config(const char *names, const uint32_t *tasks,
 Test(tf, config)
 {
 	static const uint32_t two[] = { 2, 2 }, three[] = { 1, 2, 2 };
+	static const uint32_t four[] = { 1, 2, 2, 1 };
 	static const uint32_t nine[] = { 8 }, reverse[] = { 1, 0, 1, 0 };
 
 	expect_config("n[1-2]", two, NULL, 3, "{\"cluster\":{\"worker\":["
@@ -54,6 +55,10 @@ Test(tf, config)
 		      "\"a:1000\",\"b:1000\",\"b:1001\",\"a:1001\","
 		      "\"a:1002\"]},"
 		      "\"task\":{\"type\":\"worker\",\"index\":1}}");
+	expect_config("a,b,a,a", four, NULL, 0, "{\"cluster\":{\"worker\":["
+		      "\"a:1000\",\"b:1000\",\"b:1001\",\"a:1001\","
+		      "\"a:1002\",\"a:1003\"]},"
+		      "\"task\":{\"type\":\"worker\",\"index\":0}}");
 	expect_config("n1", nine, NULL, 0, "no port 7");
 }
 

@@ -17,6 +17,8 @@
 
 enum { A_MINUTE_MS = 60000 };
 
+TestSuite(thread, .timeout = 120);
+
 /* A call that goes on once the test says so, and says that it did. */
 struct call {
 	int go, done;		/* ends of pipes */
@@ -120,7 +122,7 @@ static int count_threads(void)
 }
 
 /* It must not find the lock held by the caller that left it. */
-Test(thread, a_thread_that_was_left_frees_its_state_and_ends, .timeout = 120)
+Test(thread, a_thread_that_was_left_frees_its_state_and_ends)
 {
 	int64_t limit = ddp_clock_ms() + A_MINUTE_MS;
 	int before = count_threads(), done;
@@ -146,7 +148,7 @@ Test(thread, a_call_goes_on_when_its_caller_wakes_up_too_early)
 
 	cr_assert_eq(write(go, "", 1), 1);
 	hook_wake(0, 3);
-	cr_expect_eq(ddp_worker_run(worker, work, call,
+	cr_assert_eq(ddp_worker_run(worker, work, call,
 				    ddp_clock_ms() + A_MINUTE_MS), 0);
 	cr_expect_eq(hook_count_wakes(), 0);
 	expect_byte(done);

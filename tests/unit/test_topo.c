@@ -21,6 +21,7 @@ bool __wrap_ddp_topo_has_gpu(const char *root);
 
 static char directory[64];
 static pid_t slow_below;	/* a child of it loads for longer than it may */
+static pid_t greedy_below;	/* a child of it takes more memory than it may */
 static bool gpu_here;		/* this machine has a GPU, whatever it has */
 
 int __wrap_hwloc_topology_load(hwloc_topology_t topology)
@@ -29,6 +30,8 @@ int __wrap_hwloc_topology_load(hwloc_topology_t topology)
 
 	while (getppid() == slow_below && time(NULL) < end)
 		;
+	if (getppid() == greedy_below && !malloc((size_t)3 << 30))
+		return -1;
 	return __real_hwloc_topology_load(topology);
 }
 
@@ -439,6 +442,34 @@ Test(topo, ends_a_trial_that_loops, .timeout = 120)
 	slow_below = getpid();
 	expect_refusal(HEAD PU("0", "0x1") PU("1", "0x2") TAIL,
 		       "hwloc does not survive the topology file");
+}
+
+/* A trial may take 1 GiB. */
+Test(topo, a_trial_does_not_take_all_memory)
+{
+	greedy_below = getpid();
+	expect_refusal(HEAD PU("0", "0x1") PU("1", "0x2") TAIL,
+		       "hwloc cannot read the topology file");
+}
+
+/* The MIG instances of the second GPU are its own. */
+Test(topo, parts_belong_to_their_gpu)
+{
+	struct ddp_error error = { 0 };
+	struct ddp_machine *machine = read_machine(HEAD PU("0", "0x1")
+		PU("1", "0x2")
+		PCI("0000:01:00.0", "0302 [10de:20b0]", "0", "")
+		PCI("0000:02:00.0", "0302 [10de:20b0]", "1",
+		    "<info name=\"MIGUUID\" value=\"MIG-a\"/>"
+		    "<info name=\"MIGUUID\" value=\"MIG-b\"/>") TAIL, &error);
+
+	cr_assert_not_null(machine, "%s", error.text);
+	cr_assert_eq(machine->part_count, 2);
+	cr_expect_eq(machine->parts[0].gpu, 1);
+	cr_expect_str_eq(machine->parts[0].uuid, "MIG-a");
+	cr_expect_eq(machine->parts[1].gpu, 1);
+	cr_expect_str_eq(machine->parts[1].uuid, "MIG-b");
+	ddp_machine_destroy(machine);
 }
 
 /* A bridge, a management display, an NVIDIA bridge, and then a GPU. */
