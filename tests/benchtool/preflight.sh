@@ -256,6 +256,18 @@ preflight_names()
 	ranks 1
 	check 'but one that Slurm names' \
 		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
+	# Ranks 0 to 2 are on the second, third and first node of this list.
+	export SLURM_STEP_NODELIST='n[2,0-1]' SLURM_STEP_TASKS_PER_NODE='1(x3)'
+	ranks 1
+	grep -q 'the node of rank 2: rank 2 has not come' err &&
+		! grep -q exclude err
+	result $? 'no node is named where the list does not fit those that came'
+	export SLURM_PMIX_MAPPING_SERV='(vector,(1,2,1),(0,1,1))'
+	ranks 1
+	unset SLURM_PMIX_MAPPING_SERV
+	check 'the node is named that the mapping of the ranks has' \
+		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
+	export SLURM_STEP_NODELIST='n[0-2]'
 	export CUDA_VISIBLE_DEVICES=99
 	ranks 1 2
 	unset CUDA_VISIBLE_DEVICES SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE
@@ -307,11 +319,17 @@ preflight_late()
 	in_time $? 'a resolver that hangs late does not get more time'
 }
 
+# What is said of ranks that do not come; no cluster is needed.
+test_absent()
+{
+	needs_pmix '--preflight of ranks that do not come' || return 0
+	preflight_names
+	preflight_late
+}
+
 test_preflight()
 {
 	needs_pmix '--preflight' || return 0
-	preflight_names
-	preflight_late
 	needs_mpi '--preflight of ranks that MPI connects' || return 0
 	make_wrappers
 	if ! make_shims; then
