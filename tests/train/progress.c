@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The progress alone: progress LOG STEPS SAMPLES TOKENS RANKS [FLOPS PEAK
- * PREDICTED], LOG "-" for none. Lines on stdin: "step" and the fields of struct progress_step in their
- * order, "eval STEP LOSS", "sleep MS"; at their end, progress_print_end().
+ * PREDICTED [DONE SECONDS]], LOG "-" for none. Lines on stdin: "step" and the
+ * fields of struct progress_step in their order, "eval STEP LOSS", "sleep MS"; at
+ * their end, progress_print_end().
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -53,16 +54,20 @@ int main(int argc, char **argv)
 	char line[512];
 	int status;
 
-	if (argc != 6 && argc != 9)
+	if (argc != 6 && argc != 9 && argc != 11)
 		return 2;
 	plan.log = strcmp(argv[1], "-") == 0 ? NULL : argv[1];
 	plan.steps = strtoull(argv[2], NULL, 10);
 	plan.samples = strtoull(argv[3], NULL, 10);
 	plan.tokens = strtoull(argv[4], NULL, 10);
 	plan.ranks = atoi(argv[5]);
-	plan.flops = argc == 9 ? atof(argv[6]) : 0;
+	plan.flops = argc > 6 ? atof(argv[6]) : 0;
+	if (argc > 9) {
+		plan.done = strtoull(argv[9], NULL, 10);
+		plan.seconds = atof(argv[10]);
+	}
 	status = progress_open(&progress, &plan, &error);
-	if (status == 0 && argc == 9)
+	if (status == 0 && argc > 6)
 		progress_set_rates(progress, atof(argv[7]), atof(argv[8]));
 	while (status == 0 && fgets(line, sizeof(line), stdin))
 		status = obey(progress, line, &error);

@@ -50,6 +50,12 @@ test_progress_lines()
 	20 samples in 5.00 s: 4 samples/s, exposed 16.0%, parallel efficiency 92.0%
 	END
 	equal 'a lone rank, without tokens' "$(cat wanted)" "$(cat out)"
+	# Two steps of 2 s, after two that another run did in 5 s
+	write_steps 4 | sed 1,2d >steps
+	reports - 4 10 0 1 0 0 0 2 5
+	equal 'a run that goes on counts only its own steps and time' \
+		'20 samples in 4.00 s: 5 samples/s, exposed 20.0%, parallel efficiency 90.0%' \
+		"$(sed -n '$p' out)"
 	# 40 FLOP in 2 s by what can do 50 a second; 2 s are not 1.6.
 	write_steps 4 >steps
 	reports log 4 10 64 2 40 50 1.6

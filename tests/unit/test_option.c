@@ -13,7 +13,7 @@ struct options {
 	const char *text;
 	struct tool_list list;
 	uint64_t whole, size, bytes;
-	double real;
+	double real, share;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -33,6 +33,7 @@ static const struct tool_option rows[] = {
 	{ "help", TOOL_HELP, AT(help), .letter = 'h', .own = true },
 	{ "version", TOOL_ASK, AT(version), .own = true },
 	{ "stop", TOOL_FLAG, AT(flag), .own = true },
+	{ "fraction", TOOL_FRACTION, AT(share), .own = true, .value = "X" },
 };
 
 static const struct tool_options table = {
@@ -148,6 +149,10 @@ ParameterizedTestParameters(option, refuses)
 			 "18446744073709551615" },
 		{ "--size 1T", "--size '1T' is not a size from 1 to 1024G, "
 			       "such as 8, 64K, 32M or 1G" },
+		{ "--size 1025G", "--size '1025G' is not a size from 1 to "
+				  "1024G, such as 8, 64K, 32M or 1G" },
+		{ "--fraction 1", "--fraction '1' is not a number from 0 to "
+				  "below 1" },
 		{ "--real inf", "--real 'inf' is not a number from 0" },
 		{ "--meb 1025", "--mebibytes '1025' is not a number from "
 				"0.001 to 1024" },

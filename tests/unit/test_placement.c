@@ -343,6 +343,12 @@ Test(place, locality_unknown)
 	placement = ddp_placement_get(placed, 1);
 	cr_expect_not_null(strstr(placement->why[1], "locality unknown"));
 	ddp_placement_destroy(placed);
+	/* A GPU beside a known one may be anywhere: no CPU is left out. */
+	node.params.rank_count = 1;
+	see_only(&node, 0, 0, 2);
+	placed = place(&node);
+	expect(placed, 0, "01/01/0-15");
+	ddp_placement_destroy(placed);
 	ddp_machine_destroy(node.machine);
 }
 

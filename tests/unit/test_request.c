@@ -159,6 +159,8 @@ static const struct {
 	  NULL },
 	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "4" }, { 0, 0, 2 },
 	  NULL },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "5" }, { 0, 0, 0 },
+	  NULL },
 	{ { .nodes = "1-2", .gres = "gpu:2", .ntasks = "4" }, { 0, 0, 0 },
 	  NULL },
 	{ { .gres = "gpu:2", .ntasks = "4" }, { 0, 0, 2 }, NULL },
