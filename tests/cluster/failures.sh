@@ -111,8 +111,9 @@ grep -qE '^slurm-ddp: (rank [013] failed first|3 of 4 ranks failed) .*: RuntimeE
 result $? 'of a rank that does not end its error is told'
 
 # What it has forked and not yet renamed has its name for a moment.
-call login srun --ddp -N1 -n2 sh -c \
-	'test "$SLURM_PROCID" = 1 || { sleep 1; ps -C ddp-agent -o uid=; }'
+call login srun --ddp -N1 -n2 sh -c 'test "$SLURM_PROCID" = 1 || {
+	until test "$(ps -C ddp-agent -o uid= | wc -l)" = 1; do sleep 0.1; done
+	ps -C ddp-agent -o uid=; }'
 equal 'there is one agent, of the user' 61000 "$(tr -d ' ' <out)"
 call login srun --ddp -N2 -n4 sh -c \
 	'test "$SLURM_PROCID" != 0 || scancel -s KILL "$SLURM_JOB_ID"; sleep 60'
@@ -129,11 +130,16 @@ done
 
 # The agent begins when the program of its first task does, which a prolog holds
 # up here, and then kills: what has failed before that is the first all the same.
-printf '%s\n' '#!/bin/sh' 'test "$SLURM_PROCID" = 2 || exit 0' 'sleep 0.6' \
-	'kill -KILL $PPID' >prolog
+cat >prolog <<'END'
+#!/bin/sh
+test "$SLURM_PROCID" = 2 || exit 0
+until test -e failed && ! kill -0 "$(cat failed)"; do sleep 0.05; done
+kill -KILL $PPID
+END
 chmod 755 prolog
 call login srun --ddp -N2 --gres=gpu:2 --task-prolog="$scratch/prolog" sh -c '
-	test "$SLURM_PROCID" != 3 || exit 5; exec sleep 30'
+	test "$SLURM_PROCID" = 3 || exec sleep 30
+	echo $$ >failing && mv failing failed && exit 5'
 grep -q '^slurm-ddp: rank 3 failed first on n2 .*: exit code 5$' err &&
 	test "$(grep -c 'failed first' err)" = 1 && test "$status" = 5
 result $? 'a rank that fails before the agent begins is the first'
@@ -142,21 +148,24 @@ result $? 'a rank that fails before the agent begins is the first'
 # starts again, all begin at once, and end well.
 cat >prolog <<'END'
 #!/bin/sh
-test "$SLURMD_NODENAME" = n2 || test -e again || { : >waits; sleep 9; }
+test "$SLURMD_NODENAME" = n2 || test -e again || {
+	: >"waits.$SLURM_PROCID"
+	sleep 9
+}
 END
 cat >late <<'END'
 #!/bin/sh
 echo "$SLURM_PROCID" >>ran
 test ! -e again || exit 0
 test "$SLURM_PROCID" = 2 || exec sleep 30
-until test -e waits && grep -q 3 ran; do sleep 0.02; done
+until test -e waits.0 && test -e waits.1 && grep -q 3 ran; do sleep 0.02; done
 echo why >&2
 : >again
 kill -KILL $$
 END
 chmod 755 late
 for how in --ddp-report=late.json --error=%t.err; do
-	rm -f again ran waits
+	rm -f again ran waits.*
 	call login srun --ddp -N2 --gres=gpu:2 "$how" \
 		--task-prolog="$scratch/prolog" "$scratch/late"
 	cp err why
@@ -165,7 +174,7 @@ for how in --ddp-report=late.json --error=%t.err; do
 	result $? "also before the tasks of another node begin: $how"
 	equal 'which they do not' '2 3' "$(sort ran | paste -sd' ')"
 done
-rm -f again ran waits
+rm -f again ran waits.*
 call login salloc -Q -N2 --ntasks-per-node=2 --gres=gpu:2 srun --ddp \
 	--ddp-restarts=1 --task-prolog="$scratch/prolog" "$scratch/late"
 equal 'then it starts again' '0 0 1 2 2 3 3' \
