@@ -65,14 +65,21 @@ with()
 	chmod 666 meet/log
 	# Slurm 26.05 takes long to end a step of which some ranks sleep.
 	settle
-	begin=$(date +%s)
+	begin=$(now)
 	# shellcheck disable=SC2086 # a list of words
 	call login env FAKE_NCCL_DIR="$scratch/meet" srun --mpi=pmix \
 		$with_options env LD_LIBRARY_PATH="$with_dir" \
 		${preload:+LD_PRELOAD="$preload"} ${program:-$comms} "$@"
-	took=$(($(date +%s) - begin))
+	took=$(($(now) - begin))
 	sort -s -n -k1,1 out >sorted
 	mv sorted out
+}
+
+# took SECONDS NAME: the last step took no longer
+took()
+{
+	in_goal "$took" $((1000 * $1)) -N2 --ntasks-per-node=2 >why
+	in_time $? "$2 within $1 s"
 }
 
 # ranks SRUN-OPTIONS ARGUMENT...: on the fakes
@@ -240,15 +247,15 @@ says 'no groups' 4 ARGUMENT 'all 4 ranks: groups is 0x8: set it to an OR of enum
 ranks '-N2 --ntasks-per-node=2' timeout=1000 set=FAKE_NCCL_INIT=never create=1
 says 'an initialisation that does not end' 4 TIMEOUT 'the initialisation of the world communicator of 4 ranks was not done in time: a rank does not take part, or cannot be reached'
 equal 'is aborted' 4 "$(logged abort)"
-check 'in time' test "$took" -le 4
+took 4 'an initialisation that does not end is aborted'
 ranks '-N2 --ntasks-per-node=1' timeout=1000 set=FAKE_NCCL_INIT=never \
 	set=FAKE_NCCL_ABORT=never create=1
 says 'nor its abort' 2 TIMEOUT 'the initialisation of the world communicator of 2 ranks was not done in time: a rank does not take part, or cannot be reached'
-check 'which is left to itself' test "$took" -le 9
+took 9 'an abort that does not end is left to itself'
 ranks '-N2 --ntasks-per-node=1' set=FAKE_NCCL_INIT=third \
 	set=FAKE_NCCL_ABORT=never create=7
 says 'the third fails, two do not abort' 2 NCCL 'NCCL 2.28.9, in the initialisation of the cross communicator of 2 ranks: unhandled system error (fake: the third fails)'
-check 'which are left after one time for both' test "$took" -le 8
+took 8 'two aborts that do not end are left to themselves'
 ranks '-N2 --ntasks-per-node=1' set=FAKE_NCCL_INIT=async create=1
 says 'an initialisation that fails later' 2 NCCL 'NCCL 2.28.9, in the initialisation of the world communicator of 2 ranks: internal error (fake: asked to fail later)'
 ranks '-N2 --ntasks-per-node=1' set=FAKE_NCCL_INIT=cuda create=1 group
@@ -281,11 +288,13 @@ equal 'a rank that does not come' '6 waited 1.5 s for rank 3 on n2' \
 
 for death in kill set=FAKE_NCCL_ID=crash set=FAKE_NCCL_INIT=crash; do
 	ranks '-N2 --ntasks-per-node=2 -K0' @2:$death @1:sleep=200 create=7 sleep=20000
-	check "rank 2 dies by $death" test "$status" -ne 0 -a "$took" -le 10
+	check "rank 2 dies by $death: the step fails" test "$status" -ne 0
+	took 10 "rank 2 dies by $death: the step ends"
 done
 ranks '-N2 --ntasks-per-node=2 -K0' @2:sleep=500 @2:kill create=7 sleep=20000
-check 'rank 2 dies while the others wait' \
-	test "$status" -ne 0 -a "$took" -le 10
+check 'a step whose rank 2 dies while the others wait fails' \
+	test "$status" -ne 0
+took 10 'a step whose rank 2 dies while the others wait ends'
 
 # ---- which NCCL
 

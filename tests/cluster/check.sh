@@ -222,14 +222,19 @@ test -z "\${ON_END-}" || pass
 exit \$status
 END
 
+# at_gate: whether all ranks are there, or the check is over
+at_gate()
+{
+	test -e gate/done || test "$(ls gate | wc -l)" -eq 6
+}
+
 # cut_in_check NODE [ON_END]: its link is cut when all 6 ranks of the check
 # are at the gate
 cut_in_check()
 {
 	rm -f gate/*
 	{
-		until test -e gate/done ||
-			test "$(ls gate | wc -l)" -eq 6; do sleep 0.1; done
+		wait_until at_gate
 		admin "$1" ip link set eth0 down
 		touch gate/cut
 	} >later.out 2>&1 &

@@ -142,7 +142,7 @@ printf '%s\n' n2 n1 >n2n1
 			LocalPort => 29500) or die;
 		print qq(listening\n); close STDOUT; sleep 300" >listens &
 		echo $! >listener'
-	until test -s listens; do sleep 0.1; done
+	wait_until test -s listens
 	call login $ddp ./accelerate launch --multi_gpu a
 	grep -q 'slurm-ddp: rank 1 on n2: .* 29500 .*--main_process_port 0$' err &&
 		test "$status" -ne 0

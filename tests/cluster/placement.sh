@@ -122,6 +122,12 @@ one_unnamed()
 }
 
 # A step on one GPU of two, and on both, whatever numbers Slurm gives them
+# step_runs STEP
+step_runs()
+{
+	bounded 20 scontrol show step "$1" | grep -q RUNNING
+}
+
 for constrain in no yes; do
 	cluster --nodes 1 --gpus 2 --cpus 2 \
 		--cgroup "ConstrainDevices=$constrain"
@@ -134,9 +140,7 @@ for constrain in no yes; do
 	release
 	hold -n2 --gres=gpu:2
 	login srun --jobid="$job" --exact -n1 --gres=gpu:1 sleep 50 2>first &
-	until login scontrol show step "$job.0" | grep -q RUNNING; do
-		sleep 0.05
-	done
+	wait_until step_runs "$job.0"
 	places "1 $number 0 81" --jobid="$job" --exact -n1 --gres=gpu:1
 	release
 	wait

@@ -200,11 +200,10 @@ echo TopologyPlugin=topology/tree >>"$dir/cluster/etc/slurm.conf"
 "$sandbox" exec --dir "$dir/cluster" --root sh -c '
 	read -r pid <"$0/run/slurmctld.pid"
 	scontrol shutdown slurmctld
-	while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+	timeout 60 tail --pid="$pid" -s 0.1 -f /dev/null
 	slurmctld' "$dir/cluster"
-until test "$(login sinfo -h -t idle -o %D)" = 3; do
-	sleep 0.1
-done
+all_idle() { test "$(bounded 20 sinfo -h -t idle -o %D)" = 3; }
+wait_until all_idle
 where_plain <<END
 -N3 --ntasks-per-node=2 --gres=gpu:2
 -N3 -n7 --exclusive
