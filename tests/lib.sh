@@ -71,13 +71,15 @@ themes()
 	sed -n "s,^$1/\\([^ ]*\\) .*,\\1,p" "$top/tests/themes"
 }
 
-# wait_until COMMAND...: until it succeeds, for a minute at most; fails then
+# wait_until COMMAND...: until it succeeds, for a minute at most; fails then. A command
+# may need much of a CPU, and so it comes again soon once, and then seldom.
 wait_until()
 {
-	wait_end=$(($(date +%s) + 60))
+	wait_end=$(($(date +%s) + 60)) wait_pause=0.05
 	until "$@"; do
 		test "$(date +%s)" -lt "$wait_end" || return
-		sleep 0.05
+		sleep "$wait_pause"
+		wait_pause=0.2
 	done
 }
 
