@@ -13,18 +13,16 @@ named()
 		test "$named_status" -eq 0 && ! test -s left.out
 	} >why 2>&1
 	result $? "$3"
+	ended "$limit" "$3"
 }
 
-# gone NAME: whether all of the step has ended within 10 s
+# gone NAME: all of the step has ended, within 10 s
 gone()
 {
-	{
-		in_time 10000
-		gone_status=$?
-		left
-		test "$gone_status" -eq 0 && ! test -s left.out
-	} >why 2>&1
+	left >why 2>&1
+	! test -s left.out
 	result $? "$1"
+	ended 10000 "$1"
 }
 
 FAULT_SECONDS=60
@@ -32,9 +30,8 @@ export FAULT_SECONDS
 begin_step sh told exit3 2
 root kill -KILL "$(cat "$dir/cluster/run/slurmctld.pid")"
 root slurmctld
-until root scontrol ping >ping.out 2>&1 && ! grep -q DOWN ping.out; do
-	sleep 0.1
-done
+is_up() { root scontrol ping >ping.out 2>&1 && ! grep -q DOWN ping.out; }
+wait_until is_up
 touch fault.go
 end_step
 rm -f fault.go

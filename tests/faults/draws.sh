@@ -16,6 +16,7 @@ while read -r program point way rank <&3; do
 		wrong=$((wrong + 1))
 		echo "# $program $point $way $rank" && sed 's/^/# /' why
 	}
+	ended "$limit" "$program: rank $rank breaks: $point, $way"
 done 3<cases
 : >why
 test "$drawn" -gt 0 && test $((wrong * 100)) -le "$drawn"

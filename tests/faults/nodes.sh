@@ -21,6 +21,7 @@ lost()
 			! test -s left.out
 	} >>why 2>&1
 	result $? "$3"
+	ended "$limit" "$3"
 }
 
 # of_root NODE: what slurmstepd makes as root: files and folders of Slurm's, and

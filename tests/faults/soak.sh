@@ -43,11 +43,9 @@ soak()
 		} >>soak.bad
 	done
 	# slurmstepd itself takes some seconds after tasks that were killed.
-	deadline=$(($(now) + 30000))
-	while root pgrep -x slurmstepd >why && test "$(now)" -lt "$deadline"; do
-		sleep 0.1
-	done
+	wait_until no_slurmstepd >why
 }
+no_slurmstepd() { ! root pgrep -x slurmstepd; }
 
 tidy
 hold -N2 --ntasks-per-node=2 --gres=gpu:2

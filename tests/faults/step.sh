@@ -41,13 +41,17 @@ root()
 	"$sandbox" exec --dir "$dir/cluster" --root "$@"
 }
 
-# in_time LIMIT: whether the last step ended so many ms after the fault
-in_time()
+# ended LIMIT NAME: the last step ended so many ms after the fault, and what it had
+# left was gone 2 s after that
+ended()
 {
-	late=$((ended - $(cat fault.end) / 1000000))
-	echo "$1 $late" >>lates
+	late_by=$((ended - $(cat fault.end) / 1000000))
+	echo "$1 $late_by" >>lates
 	# shellcheck disable=SC2086 # several words
-	in_goal "$late" "$1" $plain
+	{
+		in_goal "$late_by" "$1" $plain && in_goal "$left_ms" 2000 $plain
+	} >why
+	in_time $? "$2: the step ends in time"
 }
 
 # watch: write into fault.end when the process ended whose pid a rank wrote into
@@ -96,19 +100,20 @@ find_left()
 			! -path "*/spmix_appdir_*" $1' "$dir/cluster" "${1-}"
 }
 
-# left: print what is left of the user's: processes and files. After 2 s nothing
-# may be.
+# left: print what is left of the user's: processes and files, after a minute if
+# need be; $left_ms is how long that took to go
 left()
 {
-	deadline=$(($(now) + 2000))
-	while :; do
-		root ps -U 61000 -o pid=,stat=,args= >left.out
-		find_left >>left.out
-		test -s left.out || break
-		test "$(now)" -lt "$deadline" || break
-		sleep 0.1
-	done
+	left_ms=$(now)
+	wait_until nothing_left
+	left_ms=$(($(now) - left_ms))
 	cat left.out
+}
+nothing_left()
+{
+	root ps -U 61000 -o pid=,stat=,args= >left.out
+	find_left >>left.out
+	! test -s left.out
 }
 
 # step PROGRAM WHEN HOW RANK [OPTION...]: run a step of 2 ranks a node, on 3 nodes
@@ -189,27 +194,23 @@ ready()
 {
 	test -n "$(of "$1" slurmd)" || admin "$1" slurmd
 	root scontrol update nodename="$1" state=resume 2>>why
-	deadline=$(($(now) + 20000))
-	until test "$(root sinfo -hN -n "$1" -o %t)" = idle ||
-		test "$(now)" -gt "$deadline"
-	do
-		sleep 0.05
-	done
+	wait_until is_idle "$1"
 }
+is_idle() { test "$(root sinfo -hN -n "$1" -o %t)" = idle; }
 
 # says LINE CODE LIMIT: whether srun's code is this, its first line of ours this
-# regular expression, before any of Slurm's, the only one that names a culprit,
-# and whether it came in time
+# regular expression, before any of Slurm's, and the only one that names a culprit;
+# the step may take $limit ms to end
 culprit='^slurm-ddp: (rank .* failed first|node .* was lost first|no rank has made progress)'
 says()
 {
+	limit=$3
 	grep -nE "$culprit|^(srun: |slurmstepd)" err | head -n 30
 	echo "code $status, wanted $2 and: $1"
 	echo "$status" | grep -qxE "$2" &&
 		grep -E '^(slurm-ddp|srun|slurmstepd)' err | head -n 1 |
 			grep -qE "^slurm-ddp: $1\$" &&
-		test "$(grep -cE "$culprit" err)" = 1 &&
-		in_time "$3"
+		test "$(grep -cE "$culprit" err)" = 1
 }
 
 # ended_early RANK PROGRAM WHEN: whether the step that this rank has left with exit
@@ -223,8 +224,9 @@ ended_early()
 		hangs "$1" "$2" "$3" 'ended before the others'
 		return ;;
 	esac
+	limit=10000
 	echo "code $status" && grep '^slurm-ddp: ' err
-	test "$status" -ne 0 && in_time 10000 &&
+	test "$status" -ne 0 &&
 		test "$(grep -c "^slurm-ddp: rank $1 had ended with exit code 0[ ,]" err)" = 1
 }
 
@@ -301,8 +303,8 @@ hangs()
 		124 "$(wait_ms "$2" "$3")"
 }
 
-# is_told PROGRAM WHEN HOW RANK: whether the last step has named it, in time, and
-# has left nothing
+# is_told PROGRAM WHEN HOW RANK: whether the last step has named it, and has left
+# nothing
 is_told()
 {
 	words=$(cause "$1" "$3")
@@ -337,4 +339,5 @@ ends()
 {
 	breaks "$@"
 	result $? "$1: rank $4 breaks: $2, $3"
+	ended "$limit" "$1: rank $4 breaks: $2, $3"
 }
