@@ -27,7 +27,7 @@ hangs()
 soon()
 {
 	in_goal "$took" $((1000 * $1 + 5000)) -N2 --ntasks-per-node=2 >why
-	result $? 'within that time and 5 s'
+	in_time $? "rank $rank is named within $(($1 + 5)) s"
 }
 
 # goes_on NAME WORDS...: the step ends well, without a word
@@ -163,10 +163,12 @@ equal 'nobody reads the output for a while' '0 3000000 ' \
 # Suspended for longer than the watchdog waits
 bounded 60 srun --ddp --ddp-watchdog=5 -J paused -N2 -n2 \
 	sh -c 'for i in 1 2 3 4 5 6; do echo $i; sleep 1; done' >out 2>err &
-until job=$(bounded 9 squeue -h -n paused -t R -o %A) && test -n "$job" &&
-	test -s out; do
-	sleep 0.1
-done
+runs()
+{
+	job=$(bounded 9 squeue -h -n paused -t R -o %A) && test -n "$job" &&
+		test -s out
+}
+wait_until runs
 admin n1 scontrol suspend "$job"
 sleep 12
 admin n1 scontrol resume "$job"
@@ -282,8 +284,10 @@ exit("/libmpi" not in open("/proc/self/maps").read())' 2>why; then
 	return
 fi
 rm -f since
+patience=60
 call login srun --ddp --ddp-watchdog=10 -N2 --ntasks-per-node=2 -c2 \
 	env USE_LIBUV=0 $python hang.py quiet 1
+patience=20
 grep '^slurm-ddp' err >why
 test $? = 1 && test "$status" = 0
 result $? 'PyTorch with long quiet steps is left alone'
