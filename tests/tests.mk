@@ -33,7 +33,8 @@ obj/tests/unit/unit: $(UNIT_OBJ) $(INFO_CHECK) $(TOPO_LIB) $(WATCH_LIB) \
 		$(GCRYPT_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'
-obj/tests/spank/spank_host: $(SPANK_OBJ) obj/lib/libddp_layout.a
+obj/tests/spank/spank_host: $(SPANK_OBJ) obj/tests/fakes/idle_threads.o \
+		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) -rdynamic -ldl -pthread $(LIBS)
 
 # A fake srun and fake agents, with the real supervisor in the same program: by a
@@ -53,6 +54,11 @@ obj/tests/golden/ddp-info_leaks: $(INFO_OBJ) $(INFO_LIB) \
 		obj/lib/libddp_topo.a $(TOOL_LIB)
 	$(call quiet,LD) $(link) -fsanitize=leak $(HWLOC_LIBS) $(PMIX_LIBS) \
 		-ldl -pthread $(LIBS)
+
+# An srun with threads of its own: preloaded, or part of a fake one
+obj/tests/fakes/%.o: PART_CFLAGS = -fPIC
+obj/tests/fakes/idle_threads.so: obj/tests/fakes/idle_threads.o
+	$(call quiet,LD) $(link) -shared -pthread $(LIBS)
 
 obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \
 		obj/lib/libddp_layout.a

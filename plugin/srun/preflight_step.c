@@ -22,6 +22,7 @@
 #include "srun/mpi.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
+#include "supervisor/threads.h"
 
 enum { SIGNALS_MS = 100, TEXT_MAX = 1 << 20, COMMAND_MAX = 4 };
 
@@ -153,11 +154,15 @@ static int read_all(pid_t pid, int out, struct ddp_text *text)
 	ssize_t got = 1;
 	int number = 0;
 
-	/* A terminal sends the others to the other srun, too. */
+	/*
+	 * A terminal sends the others to the other srun, too. If a thread of
+	 * srun takes these, we end, and by that the other srun does.
+	 */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, &before);
+	ddp_threads_block(&signals, NULL);
 	while (got > 0) {
 		number = pass_signals(pid, &signals, number);
 		if (poll(&poller, 1, SIGNALS_MS) <= 0)

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <slurm/spank.h>
+
+#include "layout/text.h"
 #include "plugin.h"
 #include "srun/again.h"
 #include "srun/cli.h"
@@ -49,6 +52,16 @@ bool ddp_supervise_alone(void)
 	return ddp_plugin.grace_s || ddp_plugin.notice.number;
 }
 
+/* An option that does nothing without a supervisor; NULL: none is given. */
+static const char *find_need(void)
+{
+	return ddp_plugin.report ? "--ddp-report" :
+		ddp_plugin.grace_s ? "--ddp-grace" :
+		ddp_plugin.notice.number ? "--ddp-signal" :
+		ddp_plugin.watchdog_s ? "--ddp-watchdog" :
+		ddp_plugin.restarts ? "--ddp-restarts" : NULL;
+}
+
 /*
  * Options that need a supervisor, or that another takes the sense from. A dry
  * run writes no report, but is there to tell what cannot be.
@@ -57,10 +70,7 @@ static void check(void)
 {
 	bool kill_given = ddp_cli_get("kill-on-bad-exit") &&
 			  !ddp_rerun_added("SLURM_KILL_BAD_EXIT");
-	const char *needs = ddp_plugin.report ? "--ddp-report" :
-		ddp_plugin.grace_s ? "--ddp-grace" :
-		ddp_plugin.notice.number ? "--ddp-signal" :
-		ddp_plugin.watchdog_s ? "--ddp-watchdog" : NULL;
+	const char *needs = find_need();
 	struct ddp_error error;
 
 	if (ddp_plugin.unsupervised && needs)
@@ -86,6 +96,20 @@ static void tell_tasks(const struct ddp_supervisor *supervisor,
 	ddp_rerun_add(DDP_TELL_SUPERVISOR, text);
 }
 
+/* In the srun of a check nobody misses one: it tells of itself what fails. */
+static void go_without(struct ddp_error *error)
+{
+	const char *needs = find_need();
+
+	if (ddp_srun.checks)
+		return;
+	if (needs)
+		ddp_srun_refuse("%s: needs the supervisor, which cannot run "
+				"here: %s", needs, error->text);
+	slurm_info("slurm-ddp: nobody watches this step, as the supervisor "
+		   "cannot run here: %s", ddp_text_quote(error->text));
+}
+
 bool ddp_supervise(void)
 {
 	struct ddp_supervisor supervisor = {
@@ -102,6 +126,7 @@ bool ddp_supervise(void)
 	};
 	struct ddp_secret secret;
 	struct ddp_error error;
+	int rc;
 
 	check();
 	if (ddp_plugin.unsupervised || ddp_plugin.dry_run ||
@@ -115,8 +140,13 @@ bool ddp_supervise(void)
 		supervisor.notice.number = 0;
 	}
 	read_ports(&supervisor);
-	if (ddp_supervisor_open(&supervisor, &error) < 0)
+	rc = ddp_supervisor_open(&supervisor, &error);
+	if (rc < 0)
 		ddp_srun_refuse("%s", error.text);
+	if (rc > 0) {
+		go_without(&error);
+		return false;
+	}
 	ddp_output_drop();
 	if (!ddp_srun.checks)
 		ddp_again_read(&supervisor.restart);

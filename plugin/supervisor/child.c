@@ -15,6 +15,7 @@
 
 #include "close_range.h"
 #include "layout/clock.h"
+#include "supervisor/threads.h"
 
 enum {
 	TWICE_MS = 1500,	/* srun counts interrupts in one second */
@@ -113,23 +114,21 @@ static void end_mirror(pid_t mirror)
  */
 static uint64_t read_pending(pid_t pid)
 {
-	static const char name[] = "ShdPnd:";
-	char path[32], *line = NULL;
 	uint64_t mask = 0;
-	size_t room = 0;
-	FILE *file;
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = pid > 0 ? fopen(path, "re") : NULL;
-	if (!file)
-		return 0;
-	/* A line before it can be long: it has all the user's groups. */
-	while (getline(&line, &room, file) > 0)
-		if (strncmp(line, name, strlen(name)) == 0)
-			mask = strtoull(line + strlen(name), NULL, 16);
-	free(line);
-	fclose(file);
+	if (pid > 0)
+		ddp_threads_read(path, "ShdPnd:", &mask);
 	return mask;
+}
+
+int ddp_child_block(struct ddp_error *error)
+{
+	sigset_t set;
+
+	fill_signals(&set);
+	return ddp_threads_block(&set, error);
 }
 
 int ddp_child_start(struct ddp_child *child, int *piped)

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "layout/error.h"
+
 enum { DDP_CHILD_HANDLED = 5 };
 
 /* The step that srun begins to launch. */
@@ -40,6 +42,12 @@ struct ddp_child {
 	int64_t launched_ms;	/* all are, since then; 0: not yet */
 	struct sigaction before[DDP_CHILD_HANDLED];
 };
+
+/*
+ * Blocks the signals that a supervisor reads in all other threads, once and for
+ * good. Returns 0, or -1 with an error if there is one that does not.
+ */
+int ddp_child_block(struct ddp_error *error);
 
 /*
  * Fork. Returns 0 in the child and 1 in the parent, -1 on failure. Where piped

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "supervisor/attempt.h"
+#include "supervisor/child.h"
 #include "supervisor/listen.h"
 #include "supervisor/report.h"
 
@@ -33,7 +34,12 @@ int ddp_supervisor_open(struct ddp_supervisor *supervisor,
 	supervisor->listener = ddp_listen(supervisor->port_first,
 					  supervisor->port_last,
 					  &supervisor->port, error);
-	return supervisor->listener < 0 ? -1 : 0;
+	if (supervisor->listener < 0)
+		return -1;
+	if (ddp_child_block(error) == 0)
+		return 0;
+	close(supervisor->listener);
+	return 1;
 }
 
 static void write_report(const char *path, const char *report,

@@ -41,7 +41,8 @@ struct ddp_supervisor {
 
 /*
  * Find all that can be refused: a port, and a file for the report. Returns 0,
- * or -1 with an error that is whole sentences.
+ * or -1 with an error that is whole sentences. 1: in this process there can be
+ * no supervisor, for a reason that is a sentence.
  */
 int ddp_supervisor_open(struct ddp_supervisor *supervisor,
 			struct ddp_error *error);

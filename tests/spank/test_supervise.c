@@ -12,6 +12,9 @@
 	"5a5a5a5a5a5a5a5a5a5a5a5a"
 #define KILL "SLURM_KILL_BAD_EXIT"
 #define JOB "SLURM_JOB_ID=7"
+#define THREADS "IDLE_THREADS="
+#define DEAF "a thread of srun (\"srun\") does not leave signals to it; take " \
+	"the library that starts that thread out of LD_PRELOAD"
 #define DDP "SLURM_SPANK__SLURM_SPANK_OPTION_ddp_ddp="
 
 static const struct spank_case cases[] = {
@@ -28,6 +31,29 @@ static const struct spank_case cases[] = {
 	  .command = "srun --ddp " STEP, .want = TOLD },
 	{ .name = "srun's exit code is that of the supervisor", .status = 3,
 	  .command = "srun --ddp " STEP " : --quit", .want = "" },
+	{ .name = "an srun that has threads of its own has a supervisor",
+	  .env = THREADS "2", .command = "srun --ddp " STEP,
+	  .want = TOLD "|" KILL "=1" },
+	{ .name = "the exit code of an srun that has threads is kept",
+	  .env = THREADS "2", .status = 3, .want = "",
+	  .command = "srun --ddp " STEP " : --quit" },
+	{ .name = "a thread that cannot be asked to block signals leaves the "
+	  "step without a supervisor, which is said once", .env = THREADS
+	  "deaf", .command = "srun --ddp " STEP, .want =
+	  "-SLURM_DDP_SUPERVISOR|" KILL "=1", .err = "srun: slurm-ddp: nobody "
+	  "watches this step, as the supervisor cannot run here: " DEAF
+	  "\n" },
+	{ .name = "--ddp-report is refused where there can be no supervisor",
+	  .env = THREADS "deaf", .refusal = "--ddp-report: needs the "
+	  "supervisor, which cannot run here: " DEAF,
+	  .command = "srun --ddp --ddp-report=/dev/shm/a " STEP },
+	{ .name = "--ddp-restarts is refused where there can be no supervisor",
+	  .env = THREADS "deaf|" JOB, .refusal = "--ddp-restarts: needs the "
+	  "supervisor, which cannot run here: " DEAF,
+	  .command = "srun --ddp --ddp-restarts=1 " STEP },
+	{ .name = "a thread leaves alone a step that wants no supervisor",
+	  .env = THREADS "deaf", .want = "-SLURM_DDP_SUPERVISOR",
+	  .command = "srun --ddp --ddp-supervise=off " STEP },
 	{ .name = "none with --ddp-supervise=off", .want = "-SLURM_DDP_"
 	  "SUPERVISOR|" KILL "=1",
 	  .command = "srun --ddp --ddp-supervise=off " STEP },

@@ -412,7 +412,7 @@ int main(int argc, char **argv)
 	sigset_t none;
 	int i = 1 + read_options(argv + 1, &wish), fd;
 
-	if (ddp_supervisor_open(&wish, &error) < 0) {
+	if (ddp_supervisor_open(&wish, &error) != 0) {
 		fprintf(stderr, "%s\n", error.text);
 		return 98;
 	}

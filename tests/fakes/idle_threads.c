@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Starts threads in an srun before it loads its plugins. Slurm 26.05 does so, and
+ * tracing libraries do. This is an LD_PRELOAD library, or part of a fake srun.
+ * IDLE_THREADS says which threads:
+ *
+ *	2	two threads, which only sleep
+ *	deaf	one more, which blocks all signals but those that end an srun
+ *	waits	one more, which blocks all and takes those by sigwait
+ *
+ * The plugin must not change what belongs to the whole process: the umask, the
+ * buffer of getgrnam, and in the supervisor, when srun itself is done with it, the
+ * environment. If it does, the process ends with code 97.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <grp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static pid_t started;	/* the process in which there are threads */
+
+static const int ends[] = {
+	SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
+};
+
+static void fill_ends(sigset_t *set)
+{
+	size_t i;
+
+	sigemptyset(set);
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(set, ends[i]);
+	sigaddset(set, SIGRTMIN);
+}
+
+static void *sleep_on(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void *be_deaf(void *unused)
+{
+	sigset_t set;
+	size_t i;
+
+	sigfillset(&set);
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigdelset(&set, ends[i]);
+	sigdelset(&set, SIGRTMIN);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	return sleep_on(unused);
+}
+
+static void *wait_for_ends(void *unused)
+{
+	sigset_t set;
+	int number;
+
+	sigfillset(&set);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	fill_ends(&set);
+	for (;;)
+		sigwait(&set, &number);
+	return unused;
+}
+
+static void start(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run, NULL) != 0)
+		abort();
+	pthread_detach(thread);
+}
+
+/* Programs that a task or a test runs inherit the variable, but start none. */
+static const char *asked(void)
+{
+	const char *threads = getenv("IDLE_THREADS");
+
+	return threads && strcmp(program_invocation_short_name, "srun") == 0 ?
+	       threads : NULL;
+}
+
+__attribute__((constructor)) static void start_all(void)
+{
+	const char *threads = asked();
+
+	if (!threads)
+		return;
+	started = getpid();
+	start(sleep_on);
+	start(sleep_on);
+	if (strcmp(threads, "deaf") == 0)
+		start(be_deaf);
+	if (strcmp(threads, "waits") == 0)
+		start(wait_for_ends);
+}
+
+static bool is_plugin(const void *caller)
+{
+	Dl_info info;
+
+	return dladdr(caller, &info) && info.dli_fname &&
+	       strstr(info.dli_fname, "spank_ddp");
+}
+
+static bool is_supervisor(void)
+{
+	char thread[16] = "";
+
+	prctl(PR_GET_NAME, thread);
+	return strcmp(thread, "ddp-supervisor") == 0;
+}
+
+/* A fork of it has no other threads. */
+static void refuse_if(bool wrong, const char *what, const char *name)
+{
+	if (getpid() != started || !wrong)
+		return;
+	fprintf(stderr, "idle_threads: %s(%s)\n", what, name);
+	_exit(97);
+}
+
+mode_t umask(mode_t mask)
+{
+	refuse_if(is_plugin(__builtin_return_address(0)) || is_supervisor(),
+		  "umask", "");
+	return (mode_t)syscall(SYS_umask, mask);
+}
+
+int setenv(const char *name, const char *value, int overwrite)
+{
+	int (*real)(const char *name, const char *value, int overwrite);
+
+	refuse_if(is_supervisor(), "setenv", name);
+	*(void **)&real = dlsym(RTLD_NEXT, "setenv");
+	return real(name, value, overwrite);
+}
+
+struct group *getgrnam(const char *name)
+{
+	struct group *(*real)(const char *name);
+
+	refuse_if(is_plugin(__builtin_return_address(0)), "getgrnam", name);
+	*(void **)&real = dlsym(RTLD_NEXT, "getgrnam");
+	return real(name);
+}
