@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "srun/policy.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,17 +105,35 @@ static char *find_partition(uint32_t component)
 	return partition ? strdup(partition) : ask_default();
 }
 
+/* getgrnam would use a buffer that all threads of srun share. */
+static bool find_group(const char *name, gid_t *gid)
+{
+	struct group group, *found = NULL;
+	char *buffer = NULL, *more;
+	size_t room = 1024;
+	int rc = ERANGE;
+
+	while (rc == ERANGE && (more = realloc(buffer, room *= 2))) {
+		buffer = more;
+		rc = getgrnam_r(name, &group, buffer, room, &found);
+	}
+	if (found)
+		*gid = group.gr_gid;
+	free(buffer);
+	return found != NULL;
+}
+
 /* Whether this process is in a group, such as "@staff" without the "@". */
 static bool in_group(const char *name)
 {
-	const struct group *group = getgrnam(name);
 	int count = getgroups(0, NULL), i;
-	gid_t *groups = calloc((size_t)count + 1, sizeof(*groups));
-	bool found = group && group->gr_gid == getegid();
+	gid_t *groups = calloc((size_t)count + 1, sizeof(*groups)), gid = 0;
+	bool exists = find_group(name, &gid);
+	bool found = exists && gid == getegid();
 
 	count = groups ? getgroups(count, groups) : 0;
-	for (i = 0; group && i < count; i++)
-		found |= groups[i] == group->gr_gid;
+	for (i = 0; exists && i < count; i++)
+		found |= groups[i] == gid;
 	free(groups);
 	return found;
 }

@@ -31,7 +31,8 @@ static const char *find_program(const char *name, char *path, size_t size)
 	return access(path, X_OK) == 0 ? path : name;
 }
 
-static pid_t start_program(const char *const argv[], bool quiet, int *out)
+static pid_t start_program(const char *const argv[], char **env, bool quiet,
+			   int *out)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -52,7 +53,7 @@ static pid_t start_program(const char *const argv[], bool quiet, int *out)
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	rc = posix_spawnp(&pid, find_program(argv[0], path, sizeof(path)),
-			  &actions, &attributes, (char *const *)argv, environ);
+			  &actions, &attributes, (char *const *)argv, env);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	close(pipes[1]);
@@ -65,9 +66,26 @@ static pid_t start_program(const char *const argv[], bool quiet, int *out)
 	return pid;
 }
 
-pid_t ddp_program_start(const char *const argv[], int *out)
+/*
+ * setenv would change srun's own environment, too, perhaps while another of its
+ * threads reads that. Of two entries of one name the first counts.
+ */
+pid_t ddp_program_start(const char *const argv[], const char *entry, int *out)
 {
-	return start_program(argv, true, out);
+	size_t count = 0;
+	char **env;
+	pid_t pid;
+
+	while (environ[count])
+		count++;
+	env = calloc(count + 2, sizeof(*env));
+	if (!env)
+		return -1;
+	env[0] = (char *)entry;
+	memcpy(env + 1, environ, count * sizeof(*env));
+	pid = start_program(argv, env, true, out);
+	free(env);
+	return pid;
 }
 
 /* All that it prints; NULL if that is nothing. */
@@ -98,7 +116,7 @@ char *ddp_program_read(const char *const argv[])
 	pid_t pid;
 
 	sigaction(SIGCHLD, &usual, &before);
-	pid = start_program(argv, false, &out);
+	pid = start_program(argv, environ, false, &out);
 	if (pid >= 0) {
 		text = read_all(out);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -12,9 +12,10 @@
 char *ddp_program_read(const char *const argv[]);
 
 /*
- * Start one in the same way, and return its process; *out is then the read end
- * of its stdout. What it prints on stderr is dropped. -1: it cannot start.
+ * Start one in the same way, with one more entry in its environment, and return
+ * its process; *out is then the read end of its stdout. What it prints on stderr
+ * is dropped. -1: it cannot start.
  */
-pid_t ddp_program_start(const char *const argv[], int *out);
+pid_t ddp_program_start(const char *const argv[], const char *entry, int *out);
 
 #endif

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,21 +23,21 @@ static int refuse(const char *path, struct ddp_error *error)
 			     "give a file in a folder of yours");
 }
 
-/* A new file beside path, whose name is for the caller to free. */
+/*
+ * A new file beside path, whose name is for the caller to free. mkstemp would
+ * give it mode 0600, and the umask, by which others see a file or not, cannot be
+ * read without a change that other threads of srun would feel.
+ */
 static int open_beside(const char *path, char **name)
 {
-	mode_t mask = umask(0);
-	int fd;
+	uint32_t number;
 
-	umask(mask);
-	if (asprintf(name, "%s.XXXXXX", path) < 0) {
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number) ||
+	    asprintf(name, "%s.%08" PRIx32, path, number) < 0) {
 		*name = NULL;
 		return -1;
 	}
-	fd = mkostemp(*name, O_CLOEXEC);
-	if (fd >= 0)
-		fchmod(fd, 0666 & ~mask);
-	return fd;
+	return open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
 /*

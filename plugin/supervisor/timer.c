@@ -13,8 +13,6 @@
 
 #include "srun/program.h"
 
-#define FORMAT "SLURM_TIME_FORMAT"
-
 void ddp_timer_begin(struct ddp_timer *timer, const struct ddp_notice *notice,
 		     uint32_t job_id)
 {
@@ -42,26 +40,18 @@ void ddp_timer_end(struct ddp_timer *timer)
 	timer->runs = false;
 }
 
-/* With times as seconds. Our own environment is for srun, too. */
+/* With times as seconds. */
 static void ask(struct ddp_timer *timer)
 {
 	const char *argv[] = { "scontrol", "-o", "show", "job", timer->job,
 			       NULL };
-	const char *set = getenv(FORMAT);
-	char *before = set ? strdup(set) : NULL;
 
-	setenv(FORMAT, "%s", 1);
 	timer->length = 0;
 	timer->plan.ask = time(NULL) + DDP_NOTICE_AGAIN_S;
-	if (ddp_program_start(argv, &timer->out) < 0)
+	if (ddp_program_start(argv, "SLURM_TIME_FORMAT=%s", &timer->out) < 0)
 		timer->out = -1;
 	else
 		fcntl(timer->out, F_SETFL, O_NONBLOCK);
-	if (before)
-		setenv(FORMAT, before, 1);
-	else
-		unsetenv(FORMAT);
-	free(before);
 }
 
 static void complain(struct ddp_timer *timer, struct ddp_text *said,

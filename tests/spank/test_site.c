@@ -136,6 +136,10 @@ static const struct spank_case allow_cases[] = {
 	{ .name = "allow= of the user's group",
 	  .command = "srun --ddp -pslow " STEP, .want = FILLED,
 	  .conf = LINE "allow=gpu,@root" },
+	{ .name = "a group is sought where srun has threads",
+	  .env = "IDLE_THREADS=2", .want = FILLED,
+	  .command = "srun --ddp -pslow " STEP,
+	  .conf = LINE "allow=gpu,@root" },
 	{ .name = "allow= of another group", .command = "srun --ddp " STEP,
 	  .conf = LINE "allow=@bin,@ddp-no-group", .refusal = "--ddp: this "
 	  "site does not allow it (allow=@bin,@ddp-no-group in plugstack.conf)"

@@ -102,3 +102,15 @@ threaded deaf ./srun 1 srun:x0
 spoke 'a thread that cannot be asked to block signals is told of' 98 "$lacks"
 threaded waits ./srun 1 srun:x0
 spoke 'a thread that waits for the signals itself is told of' 98 "$lacks"
+
+threaded 2 sh -c 'umask 027; exec ./srun "$@"' sh report=shared.json 1 \
+	n1:0-0:e0=0,done srun:launch,all
+spoke 'a report is written without a change of the umask' 0 ''
+equal 'a report has the mode that the umask leaves' 640 \
+	"$(stat -c %a shared.json)"
+
+echo " JobState=RUNNING EndTime=$(($(date +%s) + 3600)) " >scontrol.says
+threaded 2 ./srun signal=USR1@60 1 n1:0-0:w900,e0=0,done srun:launch,all
+spoke 'Slurm is asked for the end of a job without a change of the environment' \
+	0 ''
+rm scontrol.says
