@@ -326,7 +326,8 @@ EMU_TESTS := cuda/bugs cuda/right cuda/products cuda/exchange cuda/refusals \
 .PHONY: tests-unit tests-spank tests-supervisor tests-boot tests-train tests-cuda
 tests-unit: $(if $(filter yes,$(HAVE_CRITERION)),obj/tests/unit/unit)
 tests-spank: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/spank/spank_host)
-tests-supervisor: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/supervisor/fake_step)
+tests-supervisor: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/supervisor/fake_step \
+	obj/tests/supervisor/fake_step_real obj/tests/fakes/idle_threads.so)
 tests-boot: $(if $(filter yes,$(HAVE_PMIX)),obj/tests/boot/job obj/tests/boot/threads \
 	$(if $(filter yes,$(HAVE_MPI)),obj/tests/boot/job_mpi))
 tests-train: $(if $(filter obj/bin/ddp-train,$(ALL)), \
