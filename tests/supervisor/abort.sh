@@ -71,3 +71,6 @@ rm scontrol.says
 step 2 n1:0-0:w100,e0=0,done n2:1-1:w300,quit srun:all,x143
 said 'a rank that ended well before the step was killed is told' 143 \
 	'slurm-ddp: rank 0 had ended with exit code 0 when the step was killed; did rank 1 wait?'
+step 3 n1:0-0:w100,e0=0,done n2:1-1:w300,quit srun:all,x143
+said 'no rank is told to have ended well where not all ranks are known' 143 \
+	'slurm-ddp: which rank failed first, if any, is not known: the ddp-agent of node n2 ended before its ranks did'

@@ -51,3 +51,32 @@ step 2 n1:0-0:w300,quit n2:1-1:w1200,k1=15,done srun:all,x143
 said 'an agent that ended a second before a rank is the reason why nobody is named' \
 	143 \
 	"$unknown the ddp-agent of node n1 ended before its ranks did"
+step 1 n1:0-0:w100,reset srun:w3000
+said 'a node whose connection is reset is not watched any more, but not lost' 0 \
+	"slurm-ddp: node n1 is not watched any more, as its ddp-agent has ended; the \
+step goes on under Slurm's own rules"
+step 2 n1:0-1:w100,orphan,K,done srun:hang
+said 'an srun that waits for a node without its slurmstepd is ended' 1 \
+	"slurm-ddp: node n1 was lost first, after 0.1 s: its slurmstepd has ended"
+within 2000 'an srun that waits for a node that is lost ends within 2 s'
+step 2 n1:0-0:w500,e0=0,done n2:1-1:w100,e0=7,w400,e1=0,done srun:all
+said 'an agent cannot tell of the end of a rank of another node' 0 ''
+step 2 n1:0-1:e0=0,e1=0,done srun:w2500
+said 'an agent that has told all may go while srun goes on' 0 ''
+step 2 n1:0-1:deaf,w60000 srun:w200
+said 'a stopped agent is no failure once srun has ended well' 0 ''
+within 3000 'a stopped agent holds up the end of srun for 3 s at most'
+
+# Who connects, and knows no secret of the step
+step 3 n9:2-2:forge,w100,e2=7,done n1:0-1:w500,e0=0,e1=0,done srun:all
+said 'a rank fails by the word of an agent with the right secret only' 0 ''
+step 2 n9:0-0:s1=1 n1:0-1:w20000,e0=0,e1=0,done srun:all
+said 'a stranger who proves nothing is put out' 0 'strangers: 1 put out, the first'
+if sh -c 'ulimit -n 1100' 2>why; then
+	step 2 n9:0-0:s1030=6 n1:0-1:l3000,w100,e0=3,K,done srun:all
+	said 'of 1030 strangers 1024 stay, and an agent still finds a place' 3 \
+		"strangers: 6 put out, the first
+$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3'; others '1 other rank')"
+else
+	skip 'of 1030 strangers 1024 stay' "$(cat why)"
+fi

@@ -129,3 +129,25 @@ $aborted
 $cancelled
 $(others '1 other rank')
 slurm-ddp: restart 1 of 1: on the same nodes"
+
+# KillWait is over at some time: then Slurm meant something else.
+step 2 n1:0-0:w35000,e0=1,done n2:1-1:w35000,e1=1,done \
+	"srun:w200,p$cancelled/,all,x143"
+said 'nobody is named where Slurm has cancelled the step 35 s ago' 143 "$cancelled"
+step 2 n1:0-0:w45000,e0=1,K,done n2:1-1:w45000,K,done \
+	"srun:w200,p$cancelled/,all,x143"
+said 'a rank is named that fails 45 s after Slurm cancelled a step' 1 "$cancelled
+slurm-ddp: rank 0 failed first on n1 (GPU 0, pid 1000) after 45.0 s: exit code 1
+$(others '1 other rank')"
+asks='srun: sending Ctrl-C to StepId=12.3'
+step 1 n1:0-0:w12000,k0=2,done "srun:w200,p$asks/,all,x130"
+said 'a rank is named that fails 12 s after srun has sent Ctrl-C' 130 "$asks
+slurm-ddp: rank 0 failed first on n1 (GPU 0, pid 1000) after 12.0 s: killed by \
+signal 2 (SIGINT)"
+
+# srun ends a step at the second SIGINT within a second.
+step 1 n1:0-0:w4000,e0=3,done srun:I,S,w2000,S,w500,all
+said 'a rank is named after two SIGINTs that are 2 s apart' 3 \
+	"slurm-ddp: rank 0 failed first on n1 (GPU 0, pid 1000) after 4.0 s: exit code 3"
+step restarts=1 1 n1:0-0:w4000,e0=3,done srun:I,S,w500,S,w500,all,x3
+said 'nobody is named after two SIGINTs within a second, by which srun ends' 3 ''

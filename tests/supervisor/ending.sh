@@ -47,11 +47,16 @@ step own=1 1 n1:0-0:w100,e0=3,K,done srun:hang
 equal 'the job of an srun that hangs is cancelled if that is its own' \
 	'scancel -Q 12' "$(cat asked)"
 echo STEPID >squeue.says
-export SQUEUE_STATES=PENDING
+filters='ACCOUNT LICENSES NAMES PARTITION QOS STATES USERS'
+for filter in $filters; do
+	export "SQUEUE_$filter=x"
+done
 step 2 n1:0-1:w100,e0=0,e1=0,done srun:hang
-unset SQUEUE_STATES
+for filter in $filters; do
+	unset "SQUEUE_$filter"
+done
 said 'an srun that hangs after its step is ended' 0 ''
-equal 'Slurm is asked for the step of an srun that hangs' \
+equal 'Slurm is asked for the step of an srun that hangs without a filter of the user' \
 	'squeue -s 12.3 -o %i' "$(cat asked)"
 within 5500 'an srun that hangs after its step ends within 5 s'
 step 2 n1:0-1:w100,e0=0,e1=0,done \
@@ -60,3 +65,15 @@ said 'an srun that still writes after its step is left alone' 0 "$(seq 5)"
 printf 'STEPID\n12.3\n' >squeue.says
 step 1 n1:0-0:w100,e0=0,done srun:w5000,x6
 said 'an srun is left alone while Slurm knows its step' 6 ''
+
+# An srun that is gone, or takes no signal
+step 2 n1:0-1:w100,K,done srun:w300,s9
+said 'a step whose srun is killed ends with its signal' 137 \
+	'slurm-ddp: srun itself was killed by signal 9, and so the step ends'
+within 800 'the ranks of an srun that is killed are killed at once'
+step alone=1 2 n1:0-0:w100,quit \
+	"srun:trap,w400,psrun: error: n1: task 0: Exited with exit code 3/,hang"
+said 'an srun that hangs after a failure of which it alone told ends with 1' 1 \
+	"srun: error: n1: task 0: Exited with exit code 3
+slurm-ddp: rank 0 has failed, as srun says, on a node that is not watched, and so \
+the step ends"

@@ -19,21 +19,26 @@
  *	e2=3	rank 2 ends with exit code 3; e2=3=TEXT: with a message
  *	k2=9	it ends by signal 9; k2=9=TEXT: with a cause
  *	t2=TEXT	the tail of rank 2, before its end; "/" is a new line
+ *	E2=TEXT	rank 2 runs, and has left this error
  *	i5000	its ranks have been idle for 5000 ms
  *	X	wait for EXPLAIN
  *	d2=S=futex=600	what rank 2 does: state, place, bytes of its stack
  *	K, T	wait for KILL, for SIGNAL; KILL ends all that are left
  *	K0	the same, but they have ended at once, and none is told
  *	orphan, stays, done
- *	quit	go without a word; deaf: answer nothing for ever
+ *	quit	go without a word; reset: the same, as by a firewall
+ *	deaf	answer nothing for ever
  *	forge	prove with a wrong secret; the first word
+ *	s9=2	be no agent, but 9 strangers who prove nothing, until 2 of
+ *		them are put out or 15 s have passed; print how many, and
+ *		whether they came first; the only word
  *
  * and srun's: w100, pTEXT (print it on stderr, "/" is a new line), x3 (exit 3),
- * s9 (end by signal 9), I (count SIGINTs from now on), B (block them), n2 (take
- * them, wait for 2 and 300 ms more, print how many there were), hang, all (wait
- * until all agents have gone), nodes (print the step's nodes, and whether it
- * overlaps), launch (tell that it launches the step now), files (print how many
- * files it may open).
+ * s9 (end by signal 9), trap (ignore SIGTERM), I (count SIGINTs from now on),
+ * S (send one to the supervisor), B (block them), n2 (take them, wait for 2 and
+ * 300 ms more, print how many there were), hang, all (wait until all agents have
+ * gone), nodes (print the step's nodes, and whether it overlaps), launch (tell that
+ * it launches the step now), files (print how many files it may open).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -53,7 +58,7 @@
 #include "supervisor/supervisor.h"
 #include "watch/link.h"
 
-enum { WORDS_MAX = 64, RANKS_MAX = 64 };
+enum { STRANGERS_MAX = 2048, RANKS_MAX = 64 };
 
 static struct {
 	struct ddp_link *link;
@@ -187,6 +192,15 @@ static void detail(struct ddp_wire *wire, char state, const char *where)
 	strcpy(wire->message, where);
 }
 
+static void reset(void)
+{
+	const struct linger linger = { .l_onoff = 1 };
+
+	setsockopt(ddp_link_fd(me.link), SOL_SOCKET, SO_LINGER, &linger,
+		   sizeof(linger));
+	_exit(0);
+}
+
 static void act(char *word, unsigned int world)
 {
 	struct ddp_wire wire = {
@@ -211,6 +225,8 @@ static void act(char *word, unsigned int world)
 		end(rank, number, "", text);
 	else if (sscanf(word, "t%u=%255[^\n]", &rank, text) == 2)
 		strcpy(me.tails[rank], text);
+	else if (sscanf(word, "E%u=%255[^\n]", &wire.rank, wire.message) == 2)
+		wire.kind = DDP_WIRE_ERROR;
 	else if (sscanf(word, "i%u", &wire.idle_ms) == 1)
 		wire.kind = DDP_WIRE_PULSE;
 	else if (sscanf(word, "d%u=%c=%255[^=]=%u", &wire.rank, &state, text,
@@ -226,6 +242,8 @@ static void act(char *word, unsigned int world)
 			attend(1000, DDP_WIRE_SIGNAL, world);
 	else if (strcmp(word, "quit") == 0)
 		_exit(0);
+	else if (strcmp(word, "reset") == 0)
+		reset();
 	else if (strcmp(word, "deaf") == 0)
 		me.deaf = true;
 	else if (strcmp(word, "forge") == 0)
@@ -244,14 +262,51 @@ static void act(char *word, unsigned int world)
 		send_wire(&wire);
 }
 
-/* An agent, in a process of its own: it ends when its words do. */
-static void play_agent(char *text, unsigned int world, uint16_t port)
+static int connect_to(uint16_t port)
 {
 	struct sockaddr_in address = {
 		.sin_family = AF_INET, .sin_port = htons(port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (connect(fd, (void *)&address, sizeof(address)) < 0)
+		_exit(2);
+	return fd;
+}
+
+/* Each has its place when it gets the CHALLENGE: so they come one by one. */
+static void play_strangers(int count, int awaited, uint16_t port)
+{
+	struct pollfd fds[STRANGERS_MAX];
+	struct ddp_wire wire;
+	int i, waits, out, last;
+
+	for (i = 0; i < count; i++) {
+		fds[i].fd = connect_to(port);
+		fds[i].events = POLLRDHUP;
+		if (read(fds[i].fd, &wire, 1) < 1)
+			_exit(3);
+		usleep(1000);
+	}
+	for (waits = out = last = 0; waits < 150 && out < awaited; waits++) {
+		usleep(100000);
+		poll(fds, (nfds_t)count, 0);
+		for (i = out = last = 0; i < count; i++)
+			if (fds[i].revents) {
+				out++;
+				last = i + 1;
+			}
+	}
+	dprintf(STDERR_FILENO, "strangers: %d put out%s\n", out,
+		last == out ? ", the first" : "");
+	_exit(0);
+}
+
+/* An agent, in a process of its own: it ends when its words do. */
+static void play_agent(char *text, unsigned int world, uint16_t port)
+{
+	int count, awaited;
 	char *save, *word;
 
 	me.node = strtok_r(text, ":", &save);
@@ -259,9 +314,9 @@ static void play_agent(char *text, unsigned int world, uint16_t port)
 	word = strtok_r(NULL, ",", &save);
 	if (word && strchr("cfl", *word))
 		act(word, world);
-	if (connect(fd, (void *)&address, sizeof(address)) < 0)
-		_exit(2);
-	me.link = ddp_link_create(fd);
+	if (word && sscanf(word, "s%d=%d", &count, &awaited) == 2)
+		play_strangers(count, awaited, port);
+	me.link = ddp_link_create(connect_to(port));
 	attend(2000, DDP_WIRE_WELCOME, world);
 	attend(50, 0, world);
 	if (word && *word == 'l')
@@ -288,6 +343,15 @@ static void print_nodes(const struct ddp_restart *restart)
 }
 
 static volatile sig_atomic_t interrupts;
+
+/* A signal does not end it. */
+static void wait_ms(int milliseconds)
+{
+	int64_t until_ms = ddp_clock_ms() + milliseconds, now_ms;
+
+	while ((now_ms = ddp_clock_ms()) < until_ms)
+		usleep((useconds_t)(until_ms - now_ms) * 1000);
+}
 
 static void count_interrupt(int signal)
 {
@@ -333,11 +397,15 @@ play_srun(char *text, unsigned int world, const struct ddp_restart *restart)
 		    write(STDERR_FILENO, word + 1, strlen(word + 1)) < 0)
 			_exit(99);
 		if (sscanf(word, "w%d", &number) == 1)
-			usleep((useconds_t)number * 1000);
+			wait_ms(number);
+		if (strcmp(word, "S") == 0)
+			kill(getppid(), SIGINT);
 		if (sscanf(word, "x%d", &number) == 1)
 			_exit(number);
 		if (sscanf(word, "s%d", &number) == 1)
 			kill(getpid(), number);
+		if (strcmp(word, "trap") == 0)
+			signal(SIGTERM, SIG_IGN);
 		if (strcmp(word, "I") == 0)
 			signal(SIGINT, count_interrupt);
 		if (strcmp(word, "B") == 0)

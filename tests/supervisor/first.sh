@@ -6,6 +6,7 @@ two='n1:0-1:w100,K,done'
 step 4 $two n2:2-3:w100,e2=3,K,done srun:all,x143
 said 'a rank that fails is named, and its code is the step'\''s' 3 \
 	"$(first 2 'n2 (pid 1002)' 1 'exit code 3'; others '3 other ranks')"
+check 'agents end the other ranks, so that Slurm need not' test ! -e asked
 step 2 n1:0-1:w100,k0=11,K,done srun:all
 said 'a failed rank is told with its GPU and its signal in words' 139 "$(
 	first 0 'n1 (GPU 0, pid 1000)' 1 'killed by signal 11 (SIGSEGV)'
@@ -71,3 +72,17 @@ step 2 "n1:0-0:w100,t0=slurmstepd-n1: error: execve(): ${why#* * },e0=2,K,done" 
 said 'a command that cannot be executed is the cause, and that is said once' \
 	2 "$(first 0 'n1 (GPU 0, pid 1000)' 1 "$why, exit code 2"
 	others '1 other rank')"
+
+# A rank leaves its error, and ends later: to end takes Python some time.
+step 2 n1:0-0:w500,e0=1,K,done \
+	n2:1-1:w200,E1=boom,w1300,a1300,e1=2=boom,done srun:all
+said 'a rank that had an error before another failed is waited for, and named' 2 \
+	"$(first 1 'n2 (pid 1001)' 2 'exit code 2: boom'; others '1 other rank')"
+step 2 n1:0-0:w500,e0=1,K,done n2:1-1:w200,E1=boom,K,done srun:all
+said 'a rank that had an error before another failed, and does not end, is told' 1 \
+	"$(first 0 'n1 (GPU 0, pid 1000)' 5 'exit code 1')
+slurm-ddp: rank 1, which still ran, had an error 0.3 s before: boom
+$(others '1 other rank')"
+step 2 n1:0-1:w100,e1=3,e0=4,K,done srun:all
+said 'of ranks that fail at the same time the lowest is named' 4 \
+	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 4'; others '1 other rank')"

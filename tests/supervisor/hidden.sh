@@ -100,3 +100,9 @@ $ends" "w700,p$killed/$ends/,w2000" n2:2-3:w100,k2=9,w500,k3=9,done
 task='srun: error: n2: task 2: Terminated'
 nameless 'a rank ended by SIGTERM before others begin is not named' "$task
 $ends" "w700,p$task/$ends/,w2000" n2:2-3:w100,k2=15,w300,k3=15,done
+# Agents are asked each second whether they are there.
+step 4 n1:0-1:w5000,K,done n2:2-3:w5000,k2=9,K,done srun:all,x137
+said 'a rank that is killed after some seconds is named, as all agents answer' 137 \
+	"slurm-ddp: rank 2 failed first on n2 (pid 1002) after 5.0 s: killed by signal \
+9 (SIGKILL)
+$(others '3 other ranks')"

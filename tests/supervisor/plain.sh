@@ -31,6 +31,15 @@ equal 'too few open files for all nodes are told once, and the step ends' \
 slurm-ddp: rank 0 failed first on n0 (GPU 0, pid 1000) after T s: exit code 3
 slurm-ddp: N other ranks ended because of it' "$status $(cat full)"
 
+set --
+for rank in $(seq 0 11); do
+	set -- "$@" "n$rank:$rank-$rank:w500,e$rank=0,done"
+done
+call timeout -k 1 60 sh -c 'ulimit -n 14; exec ./srun "$@"' sh 14 "$@" \
+	n12:12-13:l4000,w500,e12=3,K,done srun:w6000,x3
+check 'agents that come when others have ended find room among the open files' \
+	grep 'rank 12 failed first on n12' err
+
 call timeout -k 1 60 sh -c 'ulimit -S -n 6; exec ./srun "$@"' sh restarts=1 2 \
 	n1:0-1:w100,e0=3,K,done srun:files,all,x3 \
 	n1:0-1:e0=0,e1=0,done srun:files,all
@@ -66,6 +75,17 @@ step 4 n1:0-2:e0=0,e2=0,w33000,e1=0,done n2:3-3:w33000,e3=0,done srun:all
 said 'ranks that ended well are named where others wait for long' 0 \
 	'slurm-ddp: ranks 0,2 ended with exit code 0 a while ago, and ranks 1,3 still run; do they wait for each other?'
 
+step 2 n1:0-1:e0=0,w20000,e1=0,done srun:all
+said 'ranks that end within half a minute of each other are not told' 0 ''
+step 3 n1:0-1:e0=0,w33000,e1=0,done srun:w34000
+said 'ranks that ended well are not told while not all ranks are known' 0 ''
+step kill=0 2 n1:0-1:w100,e0=3,w3000,e1=0,done \
+	'srun:w200,psrun: error: a/,w1300,pmine/,all'
+said 'lines of Slurm'\''s are held for a second at most while others go on' 3 \
+	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')
+srun: error: a
+mine"
+
 # --ddp-signal: the number of a task of an array may stand for the whole
 export SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=3
 echo " JobState=RUNNING EndTime=$(($(date +%s) + 3600)) " >scontrol.says
@@ -75,6 +95,12 @@ said 'a job gets no signal long before its end' 0 ''
 equal 'slurmctld is asked for the task of a job array' \
 	'scontrol -o show job 7_3' \
 	"$(cat asked)"
+echo " JobState=RUNNING EndTime=$(($(date +%s) + 61)) " >scontrol.says
+step signal=TERM@60 1 n1:0-0:T,e0=0,done srun:all
+sed 's/ [0-9]* s$/ N s/' err >why
+equal 'the ranks get a signal once, some time before their job ends' \
+	'0 slurm-ddp: the ranks get SIGTERM, as their job ends in N s' \
+	"$status $(cat why)"
 rm scontrol.says
 
 # SrunPortRange, of which one port is free

@@ -104,3 +104,7 @@ said 'a step does not start again of which srun alone knows that it has failed' 
 	4 \
 	"slurm-ddp: the step is not started again: it is not known which rank \
 or node failed"
+step restarts=1 2 n1:0-1:w100,e0=3,K,done n9:1-1:l1500,e1=9,K,done srun:w600,x3 \
+	n1:0-0:w4000,e0=0,done n2:1-1:l2000,w2000,e1=0,done srun:all
+said 'an agent that an attempt has left behind cannot join the next one' 0 "$failed
+slurm-ddp: restart 1 of 1: on the same nodes"
