@@ -60,6 +60,12 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
 	case S_JOB_NNODES:
 		*va_arg(args, uint32_t *) = fake.nodes;
 		break;
+	case S_JOB_UID:
+		*va_arg(args, uid_t *) = fake.uid;
+		break;
+	case S_JOB_GID:
+		*va_arg(args, gid_t *) = fake.gid;
+		break;
 	case S_TASK_ID:
 		*va_arg(args, int *) = fake.task;
 		break;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <slurm/spank.h>
 
@@ -21,6 +22,8 @@ struct fake {
 	const char *program;
 	uint32_t job_id, step_id, local_tasks, all_tasks, nodes;
 	int task, exit_status;		/* of the task that has ended */
+	uid_t uid;			/* of the job */
+	gid_t gid;
 	bool launched;			/* in srun: the step is there */
 	int argc;
 	char **argv;
@@ -66,10 +69,12 @@ void fake_kernel_hurry(void);	/* time-outs come in a tenth */
 void fake_kernel_print(void);
 unsigned int fake_kernel_naps(void);
 
-/* walk.c: load the plugin, call hooks, give options; print an environment. */
+/* hooks.c: load the plugin, call hooks, give options. */
 void walk_load(void);
 void walk_hook(const char *name);
 bool walk_option(const char *word, int remote);
+
+/* walk.c: print an environment. */
 void walk_print(char **env);
 
 /* Play a part; returns the exit status. */
