@@ -42,7 +42,7 @@ SANDBOX = ["sandbox", "trainer"]
 NEEDS = {
     "runner": [], "unit": ["unit"], "golden": ["python"], "hostnames": ["sandbox"],
     "manuals": ["sandbox", "python", "manuals"], "spank": [],
-    "supervisor": ["python"], "configure": ["configure"],
+    "agent": ["python"], "supervisor": ["python"], "configure": ["configure"],
     "packages": ["sandbox", "python", "packages"], "fuzz": ["fuzz"],
     "train": ["trainer", "python", "torch", "plot"],
     "cuda": SANDBOX + ["torch", "cuda"], "benchtool": SANDBOX + ["python"],
@@ -51,7 +51,7 @@ NEEDS = {
     "watch": SANDBOX + ["torch", "watch"],
     "frameworks": SANDBOX + ["frameworks"],
 }
-PROGRAMS = ["unit", "spank", "supervisor", "boot", "train", "cuda"]
+PROGRAMS = ["unit", "spank", "agent", "supervisor", "boot", "train", "cuda"]
 
 
 class Usage(Exception):

@@ -37,6 +37,12 @@ obj/tests/spank/spank_host: $(SPANK_OBJ) obj/tests/fakes/idle_threads.o \
 		obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) -rdynamic -ldl -pthread $(LIBS)
 
+# slurmstepd of one node, with real tasks, over the same fake of spank.h
+obj/tests/agent/%.o: PART_CFLAGS = $(SLURM_CFLAGS)
+obj/tests/agent/step: obj/tests/agent/step.o obj/tests/spank/fake_spank.o \
+		obj/tests/spank/hooks.o
+	$(call quiet,LD) $(link) -rdynamic -ldl $(LIBS)
+
 # A fake srun and fake agents, with the real supervisor in the same program: by a
 # fast clock of its own, which is linked first, and by the machine's
 obj/tests/supervisor/%.o: PART_CFLAGS = -I$(srcdir)/plugin
@@ -323,9 +329,11 @@ TRAIN_TESTS := allreduce faults mixed operators parity pieces predict progress \
 	sampler window buckets abi host/ddp_cuda.so
 EMU_TESTS := cuda/bugs cuda/right cuda/products cuda/exchange cuda/refusals \
 	cuda_on_cpu/fast/ddp_cuda.so cuda_on_cpu/checked/ddp_cuda.so
-.PHONY: tests-unit tests-spank tests-supervisor tests-boot tests-train tests-cuda
+.PHONY: tests-unit tests-spank tests-agent tests-supervisor tests-boot \
+	tests-train tests-cuda
 tests-unit: $(if $(filter yes,$(HAVE_CRITERION)),obj/tests/unit/unit)
 tests-spank: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/spank/spank_host)
+tests-agent: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/agent/step)
 tests-supervisor: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/supervisor/fake_step \
 	obj/tests/supervisor/fake_step_real obj/tests/fakes/idle_threads.so)
 tests-boot: $(if $(filter yes,$(HAVE_PMIX)),obj/tests/boot/job obj/tests/boot/threads \

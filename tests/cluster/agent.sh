@@ -4,6 +4,9 @@
 # The agents of a step, under a fake supervisor (fake_supervisor.py): what they
 # tell it, and what they do when it says so, or is gone.
 
+# shellcheck source=tests/cluster/fake_log.sh
+. "$here/fake_log.sh"
+
 # fake [HOW]: a new fake supervisor on the login node; its log is $fake/log
 fake()
 {
@@ -33,13 +36,6 @@ under()
 	call login "$scratch/under" "$told" "$@"
 }
 
-# started KIND COUNT: wait until the log has so many lines of a kind
-started()
-{
-	wait_until has_lines "$@"
-}
-has_lines() { test "$(grep -c " $1 " "$fake/log")" -ge "$2"; }
-
 # ready COUNT: wait until so many tasks have made a file ready.RANK
 ready()
 {
@@ -53,28 +49,6 @@ cat >goes <<'END'
 until test -e go; do sleep 0.05; done
 END
 chmod 755 goes
-
-# order WORDS: an order for the fake
-order()
-{
-	echo "$*" >>"$fake/orders"
-}
-
-# logged KIND: the lines of a kind, without their times, sorted
-logged()
-{
-	sed -n "s/^[0-9.]* $1 //p" "$fake/log" | sort
-}
-
-# took FROM TO: the ms from the first line with one to the last with the other
-took()
-{
-	awk -v from="$1" -v to="$2" '
-		index($0, from) && !begin { begin = $1 }
-		index($0, to) { end = $1 }
-		END { print begin && end ? int(1000 * (end - begin)) : 600000 }' \
-		"$fake/log"
-}
 
 # left: processes of the user's that are left
 left()

@@ -7,9 +7,11 @@ frames of lib/watch/wire.h from that header's words, not from its code.
     fake_supervisor.py FOLDER [HOW]
 
 FOLDER/told gets what belongs into SLURM_DDP_SUPERVISOR, FOLDER/log a line for
-each message. FOLDER/orders is read while it grows: KILL, SIGNAL NUMBER, DROP
-(close all connections), or QUIT. HOW: "liar" does not have the secret; "mute"
-never says a word.
+each message; of an END also AT, with its time, and of PONG only what answers an
+order. FOLDER/orders is read while it grows: KILL, SIGNAL NUMBER, PING, EXPLAIN,
+ERRORS, WELCOME (which is wrong by then), DROP (close all connections), or QUIT.
+HOW: "liar" does not have the secret; "mute" never says a word; "shy" closes its
+first three connections at once.
 """
 import hashlib
 import hmac
@@ -22,14 +24,16 @@ import sys
 import time
 
 (CHALLENGE, HELLO, WELCOME, RANK, END, DONE, ORPHANED, STAYS, PING, PONG,
- SIGNAL, KILL) = range(1, 13)
+ SIGNAL, KILL, PULSE, EXPLAIN, DETAIL, ERRORS, ERROR) = range(1, 18)
 FIELDS = {  # b: 32 bytes, n: number, q: time, t: text
     CHALLENGE: "b", HELLO: "bbtnnnn", WELCOME: "b", RANK: "nnt", END: "nnqttt",
     DONE: "", ORPHANED: "q", STAYS: "nnt", PING: "q", PONG: "qq", SIGNAL: "n",
-    KILL: "",
+    KILL: "", PULSE: "n", EXPLAIN: "", DETAIL: "nnnqnntt", ERRORS: "",
+    ERROR: "nqt",
 }
 NAMES = {HELLO: "HELLO", RANK: "RANK", END: "END", DONE: "DONE",
-         ORPHANED: "ORPHANED", STAYS: "STAYS"}
+         ORPHANED: "ORPHANED", STAYS: "STAYS", PULSE: "PULSE",
+         DETAIL: "DETAIL", ERROR: "ERROR"}
 
 
 def encode(kind, *values):
@@ -89,8 +93,11 @@ class Agent:
                           *values[3:])
         elif kind == PONG:
             assert values[0] in self.of.pings
+            if values[0] in self.of.ordered:
+                self.of.write("PONG", self.node)
         elif kind == END:
             self.of.write("END", self.node, *values[:2], *values[3:])
+            self.of.write("AT", self.node, values[0], values[2])
         else:
             self.of.write(NAMES[kind], self.node, *values)
 
@@ -118,6 +125,7 @@ class Supervisor:
         self.how, self.folder = how, folder
         self.secret = secrets.token_bytes(32)
         self.agents, self.pings, self.obeyed = [], set(), 0
+        self.ordered, self.closings = set(), 3 if how == "shy" else 0
         self.listener = socket.create_server(("", 0), backlog=1024)
         self.begin = time.monotonic()
         self.log = open(folder + "/log", "w", buffering=1)
@@ -140,10 +148,18 @@ class Supervisor:
                 agent.send(KILL)
             elif word[0] == "SIGNAL":
                 agent.send(SIGNAL, int(word[1]))
-            else:
+            elif word[0] == "EXPLAIN":
+                agent.send(EXPLAIN)
+            elif word[0] == "ERRORS":
+                agent.send(ERRORS)
+            elif word[0] == "WELCOME":
+                agent.send(WELCOME, bytes(32))
+            elif word[0] != "PING":
                 agent.sock.close()
         if word[0] == "DROP":
             self.agents = []
+        if word[0] == "PING":
+            self.ordered.add(self.ping())
         return word[0] != "QUIT"
 
     def ping(self):
@@ -152,6 +168,16 @@ class Supervisor:
         for agent in self.agents:
             if agent.on:
                 agent.send(PING, now)
+        return now
+
+    def accept(self):
+        sock = self.listener.accept()[0]
+        if self.closings:
+            self.closings -= 1
+            sock.close()
+            self.write("SHY")
+        else:
+            self.agents.append(Agent(sock, self))
 
     def run(self):
         due = time.monotonic()
@@ -159,7 +185,7 @@ class Supervisor:
             socks = [self.listener] + [a.sock for a in self.agents]
             ready = select.select(socks, [], [], 0.02)[0]
             if self.listener in ready:
-                self.agents.append(Agent(self.listener.accept()[0], self))
+                self.accept()
             self.agents = [a for a in self.agents
                            if a.sock not in ready or a.read()]
             if time.monotonic() >= due:

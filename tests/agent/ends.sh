@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2154,SC2016 # see run; the tasks' shells expand
+# How ranks end, and what the agent says of it.
+
+error='{"message": {"message": "E: bad"}}'
+
+# clock: nanoseconds of CLOCK_MONOTONIC, which is that of the agent's messages
+clock()
+{
+	python3 -c 'import time; print(time.monotonic_ns())'
+}
+
+# at RANK: when a rank ended or failed, as the agent tells it
+at()
+{
+	logged AT | sed -n "s/^n1|$1|//p"
+}
+
+fake
+run 3 sh -c 'echo $SLURM_PROCID $$; case $RANK in
+	1) kill -KILL $$ ;;
+	2) echo "$0" >"$TORCHELASTIC_ERROR_FILE"; exit 3 ;; esac' "$error"
+equal 'the agent tells the process of each rank' "$(sort out)" \
+	"$(logged RANK | sed 's/^n1|\(.\)|\(.*\)|$/\1 \2/')"
+equal 'the agent tells how each rank ended, and which error it left' \
+	'n1|0|0||| n1|1|9||| n1|2|768|E: bad||' "$(logged END | paste -sd' ')"
+equal 'when all ranks have ended the agent says that it is done' n1 \
+	"$(logged DONE)"
+equal 'where there is a supervisor the agent prints nothing' '' "$(cat err)"
+finish 'a step whose ranks fail'
+
+if test "$(id -u)" = 0; then
+	fake
+	run 1 sh -c 'echo "$0" >"$TORCHELASTIC_ERROR_FILE"
+		chown 12345 "$TORCHELASTIC_ERROR_FILE"; exit 1' "$error"
+	equal 'the agent does not read the error file of another user' \
+		'n1|0|256|||' "$(logged END)"
+	order QUIT
+else
+	skip 'the agent does not read the error file of another user' \
+		'only root can make one'
+fi
+
+fake
+run 1 sh -c 'ln -s "$S/secret" "$TORCHELASTIC_ERROR_FILE"; echo "$0" >"$S/secret"
+	exit 1' "$error"
+equal 'the agent does not follow a link to an error file' 'n1|0|256|||' \
+	"$(logged END)"
+order QUIT
+
+fake
+run 1 sh -c 'mkfifo "$TORCHELASTIC_ERROR_FILE"; exit 1'
+equal 'the agent does not wait for an error file that is a FIFO' 'n1|0|256|||' \
+	"$(logged END)"
+order QUIT
+
+fake
+run 1 sh -c 'printf "one\ntwo" >&2; exit 3'
+equal 'the last line that a rank printed is told though it has no newline' \
+	'n1|0|768|||one\ntwo' "$(logged END)"
+equal 'a last line without a newline arrives at srun' 'one
+two' "$(cat err)"
+order QUIT
+fake
+run 1 --ddp-show=0 sh -c 'printf "one\ntwo"'
+equal 'a last line without a newline arrives where each line has a label' \
+	'[0 n1] one
+[0 n1] two' "$(cat out)"
+order QUIT
+
+fake
+err_file=$scratch/err.file
+run 1 sh -c 'printf "lost\nfound" >&2; exit 3'
+err_file=
+equal 'the last lines are told, too, where they go to a file' \
+	'n1|0|768|||lost\nfound' "$(logged END)"
+order QUIT
+
+# slurmstepd is slow to say how rank 0 has ended; it has read it, so that nobody else
+# can.
+fake
+touch hold
+begin 2 sh -c 'test $RANK = 0 || exec sleep 60
+	echo "$TORCHELASTIC_ERROR_FILE" >"$S/name"; read line <"$S/go"; exit 1'
+started RANK 2
+kill -STOP "$(agent)"
+go
+wait_until is_state "$(rank_pid 0)" X
+kill -CONT "$(agent)"
+order PING
+started PONG 1
+before=$(clock)
+echo "$error" >"$(cat name)"
+rm hold
+started END 1
+equal 'an error file is read when slurmstepd tells the end of its rank' \
+	'n1|0|256|E: bad||' "$(logged END)"
+echo "before $before, told $(at 0)" >why
+test "$(at 0)" -le "$before"
+result $? 'a rank has not ended later because its error file is younger'
+kill "$(rank_pid 1)"
+wait "$step"
+finish 'a step of which one end was told late'
+
+fake
+begin 1 sh -c 'echo "$0" >"$TORCHELASTIC_ERROR_FILE"; : >"$S/there"
+	read line <"$S/go"; exit 1' "$error"
+wait_until test -e there
+between=$(clock)
+order ERRORS
+started ERROR 1
+equal 'the agent tells the errors of ranks that still run' 'E: bad' \
+	"$(logged ERROR | cut -d'|' -f4)"
+go
+wait "$step"
+echo "between $between, told $(at 0)" >why
+test "$(at 0)" -le "$between"
+result $? 'a rank has failed when it wrote its error, not when it ended'
+finish 'a step whose rank wrote its error first'
+
+fake
+begin 2 sh -c 'echo "$0" >"$TORCHELASTIC_ERROR_FILE"
+	test $RANK = 0 || read line <"$S/go"; exit 1' "$error"
+started END 1
+order ERRORS
+started ERROR 1
+order PING
+started PONG 1
+equal 'the agent tells no error of a rank that has ended' 'n1|1|' \
+	"$(logged ERROR | sed 's/[0-9]*|E: bad$//')"
+go
+wait "$step"
+finish 'a step of which one rank fails first'
+
+# Private folders of ranks of ddp-train, which a rank that fails leaves
+fake
+run 2 sh -c 'cd /dev/shm && at=slurm-ddp.$SLURM_JOB_ID && mkdir "$S/kept" "$at.3.$RANK.x"
+	touch "$S/kept/file" "$at.3.$RANK.x/file"
+	test $RANK = 0 || mkdir "$at.3.10.x" "$at.30.1.x" "$at.3.2.x"
+	test $RANK = 0 || ln -s "$S/kept" "$at.3.1.link"
+	exit $RANK' 2>/dev/null
+equal 'what ranks have left in memory is removed, and nothing of other ranks' \
+	'.3.1.link .3.10.x .3.2.x .30.1.x' \
+	"$(find /dev/shm -name "slurm-ddp.$job.*" | sed "s/.*$job//" | sort |
+		paste -sd' ')"
+equal 'nor what a link of such a name leads to' file "$(ls kept)"
+rm -r /dev/shm/slurm-ddp."$job".*
+order QUIT

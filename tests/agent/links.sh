@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2046,SC2154,SC2016 # see run; numbers; the tasks' shells expand
+# How the agent finds its supervisor, and what it does when that or slurmstepd is
+# gone.
+
+fake shy
+begin 1 sh -c 'read line <"$S/go"'
+started RANK 1
+go
+wait "$step"
+equal 'the agent comes again when it is put out, and then tells all' \
+	'3 n1|0|0|||' "$(grep -c ' SHY ' "$fake/log") $(logged END)"
+awk '/ SHY / { if (last && $1 - last < least) least = $1 - last; last = $1 }
+	END { print least; exit !(least >= 0.4) }' least=99 "$fake/log" >why
+result $? 'the agent pauses between two attempts to reach its supervisor'
+finish 'a step whose supervisor was shy'
+
+told=none
+run 2 sh -c 'exit 0'
+equal 'an address that is none is said in one sentence, and the ranks run' \
+	'0 0 slurm-ddp: on n1: srun'\''s supervisor at 127.0.0.1 port none cannot be reached (srun tells no such address)' \
+	"$(cut -d' ' -f2 told.log | paste -sd' ') $(sed 's/, so it.*//' err)"
+
+# asked: scontrol has been asked, and has answered
+cat >bin/scontrol <<'END'
+#!/bin/sh
+cat "$S/says"
+echo "$*" >"$S/asked.new"
+mv "$S/asked.new" "$S/asked"
+END
+chmod 755 bin/scontrol
+
+# no_scontrol: nobody asks any more
+no_scontrol()
+{
+	! grep -lx scontrol $(members "$job" | sed 's:.*:/proc/&/comm:')
+}
+
+# forsaken SAYS: a step whose supervisor closes its connection, and whose job
+# scontrol then shows so
+forsaken()
+{
+	fake
+	rm -f asked
+	echo "$1" >says
+	begin 2 sh -c 'trap "" TERM; until test -e "$S/there"; do sleep 0.05; done'
+	started RANK 2
+	order DROP
+	wait_until test -e asked
+}
+
+forsaken 'JobId=1 JobState=RUNNING BatchFlag=1'
+wait "$step"
+equal 'ranks whose supervisor is gone are killed' '9 9' \
+	"$(cut -d' ' -f2 told.log | paste -sd' ')"
+equal 'Slurm is asked for the job before' "-o show job $job" "$(cat asked)"
+finish 'a step whose supervisor was gone'
+forsaken 'JobId=1 JobState=COMPLETING BatchFlag=0'
+wait "$step"
+equal 'also where the job ends that salloc had made' '9 9' \
+	"$(cut -d' ' -f2 told.log | paste -sd' ')"
+order QUIT
+forsaken 'JobId=1 JobState=COMPLETING BatchFlag=1'
+# The agent has read the answer when the process that asked is gone.
+wait_until no_scontrol
+: >there
+wait "$step"
+equal 'ranks of a batch job that Slurm ends are left to Slurm' '0 0' \
+	"$(cut -d' ' -f2 told.log | paste -sd' ')"
+finish 'a step of a batch job that Slurm ends'
+
+# What a rank has left behind is Slurm's business where all has ended well.
+fake
+run 1 sh -c 'sleep 300 >/dev/null 2>&1 & echo $! >"$S/child"'
+started CLOSED 1
+check 'a child that a rank leaves lives on when all ranks have ended well' \
+	kill "$(cat child)"
+finish 'a step whose rank left a child'
+
+fake
+begin 2 sh -c 'trap "" TERM; : >"$S/there"; sleep 300'
+wait_until test -e there
+started RANK 2
+kill -KILL "$step"
+started DONE 1
+equal 'when slurmstepd is gone the agent says so, and kills its ranks' \
+	'1 n1|0|9||| n1|1|9|||' \
+	"$(grep -c ' ORPHANED ' "$fake/log") $(logged END | paste -sd' ')"
+finish 'a step whose slurmstepd was gone'
+
+# slurmstepd waits for an agent that is slow, but not for one that is dead. An agent
+# that is killed leaves files to slurmstepd.
+fake
+begin 2 sh -c 'test $RANK = 0 || exec sleep 60
+	: >"$S/there"; read line <"$S/go"; exit 3'
+wait_until test -e there
+started RANK 2
+kill -STOP "$(agent)"
+go
+wait_until is_state "$(rank_pid 0)" X
+sleep 1
+kill -CONT "$(agent)"
+wait_until test -s told.log
+# It takes 0.2 s anyway.
+cat told.log >why
+test "$(sed 's/.* //' told.log)" -ge 400
+result $? 'slurmstepd says nothing of a failure before the agent has told it'
+kill "$(rank_pid 1)"
+wait "$step"
+finish 'a step whose agent was slow'
+
+fake
+begin 2 --ddp-watchdog=5 sh -c 'echo >"$TORCHELASTIC_ERROR_FILE"; : >"$DDP_HEARTBEAT_FILE"
+	test $RANK = 0 && : >"$S/there"; read line <"$S/go"; exit 3'
+wait_until test -e there
+started RANK 2
+kill -KILL "$(agent)"
+started CLOSED 1
+go
+wait_until test -s told.log
+sed 's/.* //' told.log >why
+test "$(head -n 1 why)" -lt 2500
+in_time $? 'slurmstepd does not wait for an agent that is dead'
+go
+wait "$step"
+finish 'a step whose agent was killed'
+
+# slurmstepd has a group of root's here that may write to the folder, and so has not
+# the user.
+if test "$(id -u)" = 0; then
+	fake
+	mkdir -m 777 team
+	user=12345 tmp=$scratch/team as='setpriv --groups 0,4242'
+	chmod 777 .
+	begin 1 sh -c 'echo >"$TORCHELASTIC_ERROR_FILE"; : >"$S/there"
+		read line <"$S/go"; exit 3'
+	user='' tmp=$scratch/tmp as=''
+	wait_until test -e there
+	chmod 770 team
+	chown 0:4242 team
+	started RANK 1
+	kill -KILL "$(agent)"
+	started CLOSED 1
+	go
+	wait "$step"
+	equal 'slurmstepd removes nothing that the user may not remove' 1 \
+		"$(find team -name 'slurm-ddp-*' | wc -l)"
+	finish 'a step of another user'
+	chmod 755 .
+else
+	skip 'slurmstepd removes nothing that the user may not remove' \
+		'only root can start a step of another user'
+fi

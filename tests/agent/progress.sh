@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# What the agent takes for progress. Each second it tells how long its ranks have
+# made none. The steps run side by side.
+
+# watched NAME TASKS COMMAND...: begin such a step
+watched()
+{
+	name=$1 tasks=$2 at=$scratch/$1
+	shift 2
+	mkdir "$at"
+	fake
+	begin "$tasks" --ddp-watchdog=5 "$@"
+	echo "$fake $job $step" >"$at/which"
+}
+
+# look NAME: the variables of that step
+look()
+{
+	read -r fake job step <"$scratch/$1/which"
+}
+
+# pulses NAME: what it told, in ms
+pulses()
+{
+	look "$1"
+	sed -n 's/^[0-9.]* PULSE n1|//p' "$fake/log"
+}
+
+# moves NAME: its last three pulses tell of progress
+moves()
+{
+	pulses "$1" | tail -n 3 >why
+	test "$(grep -cx 0 why)" = 3
+}
+
+# rests NAME: none of its ranks has made progress for 3 s
+rests()
+{
+	pulses "$1" >why
+	test "$(tail -n 1 why)" -ge 3000
+}
+
+# The last of a rank's processes does nothing.
+forever='sleep 300 & while sleep 0.3; do'
+watched frozen 1 sleep 300
+watched idle 2 sleep 300
+watched stores 1 bash -c 'printf -v mega %1500000s; '"$forever"'
+	printf %s "$mega" >"$S/stored"; done'
+watched beats 1 bash -c "$forever"' i=$((i % 7 + 1))
+	printf "\\$i\0\0\0\0\0\0\0" >"$DDP_HEARTBEAT_FILE.new"
+	mv "$DDP_HEARTBEAT_FILE.new" "$DDP_HEARTBEAT_FILE"; done'
+watched one_prints 2 sh -c 'test $RANK = 0 || exec sleep 300; '"$forever"'
+	echo >&2; done'
+watched computes 1 sh -c '(while :; do :; done) & sleep 300 & wait'
+watched explained 3 sh -c 'test $RANK -ne 2 || exit 0
+	test $RANK -ne 0 || kill -STOP $$
+	sh -c "echo \$\$ >\"\$S/child\"; exec sleep 300"; exit'
+
+look frozen
+started PULSE 2
+stopped=$(agent)
+kill -STOP "$stopped"
+begun=$(date +%s)
+
+wait_until rests idle
+result $? 'ranks that sleep make no progress'
+wait_until moves stores
+result $? 'a rank that writes to a file makes progress, whatever its children do'
+wait_until moves beats
+result $? 'a rank whose heart beats makes progress'
+wait_until moves one_prints
+result $? 'ranks make progress where one of them prints'
+wait_until moves computes
+result $? 'a rank whose child computes makes progress'
+
+look explained
+cat >bin/eu-stack <<'END'
+#!/bin/sh
+END
+chmod 755 bin/eu-stack
+started END 1
+started PULSE 1
+child=$(cat explained/child)
+wait_until is_state "$child" S
+wait_until is_state "$(rank_pid 0)" T
+place=$(cat "/proc/$child/wchan")
+test "${place:-0}" != 0 ||
+	place="system call $(cut -d' ' -f1 "/proc/$child/syscall")"
+order EXPLAIN
+started DETAIL 2
+order PING
+started PONG 1
+equal 'the agent says what each rank does that runs, and of a shell what it waits for' \
+	"0|$(printf %d "'T") 1|$(printf %d "'S")|$place" \
+	"$(logged DETAIL | awk -F'|' '{ printf "%s%s|%s", sep, $2, $3; sep = " " }
+		$3 != 84 { printf "|%s", $8 }')"
+
+# One sample counts 2 s at most, however late it is.
+while test $(($(date +%s) - begun)) -lt 4; do sleep 0.1; done
+before=$(pulses frozen | wc -l)
+kill -CONT "$stopped"
+look frozen
+started PULSE $((before + 1))
+pulses frozen | awk 'NR > 1 && $1 - last > 2000 { bad = 1 } { last = $1; print }
+	END { exit bad }' >why
+result $? 'a step that was suspended has not been idle meanwhile'
+
+for name in frozen idle stores beats one_prints computes explained; do
+	look $name
+	order KILL
+done
+for name in frozen idle stores beats one_prints computes explained; do
+	look $name
+	wait "$step"
+	order QUIT
+done
+finish 'steps with a watchdog'
+at=$scratch
