@@ -67,16 +67,21 @@ static bool names_step(const struct ddp_sieve *sieve, const char *words)
 	       job_id == sieve->job_id && step_id == sieve->step_id;
 }
 
-/* "srun: error: Task launch for StepId=7.0 failed on node n1: Communi..." */
+/*
+ * "srun: error: Task launch for StepId=7.0 failed on node n1: Communi..."; of a
+ * heterogeneous step's second component "StepId=7.0+1".
+ */
 static void notice_launch(struct ddp_sieve *sieve, const char *line)
 {
 	static const char words[] = "Task launch for StepId=";
 	char name[sizeof(sieve->line)];
 	unsigned int job_id, step_id;
 	const char *at = strstr(line, words);
+	const char *node = at ? strstr(at, " failed on node ") : NULL;
 
-	if (at && sscanf(at + strlen(words), "%u.%u failed on node %199[^: \n]:",
-			 &job_id, &step_id, name) == 3)
+	if (node &&
+	    sscanf(at + strlen(words), "%u.%u", &job_id, &step_id) == 2 &&
+	    sscanf(node, " failed on node %199[^: \n]:", name) == 1)
 		ddp_text_add(&sieve->unlaunched, "%u %u %s\n", job_id, step_id,
 			     name);
 }
