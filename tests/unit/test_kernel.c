@@ -157,6 +157,8 @@ static const struct {
 	  5000000, 11 },
 	{ "another has its number now", { { 7, HOUR }, { 8, HOUR } },
 	  { { 7, "4000000 5 2" }, { 8, HOUR } }, 4000000, 5 },
+	{ "another has its number now, which ran for less but waited for more",
+	  { { 7, "4000000 5 2" } }, { { 7, "3000000 9 4" } }, 3000000, 9 },
 	{ "nothing is known from before", { { 0, NULL } }, { { 7, HOUR } },
 	  0, 0 },
 	{ "other texts", { { 7, "1 2" }, { 8, "" }, { 9, HOUR } },
