@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* --wrap in tests.mk makes the linker replace libc's functions by these. */
+#define _GNU_SOURCE
 #include "hooks.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* Is there only in a program under AddressSanitizer. */
 void __asan_init(void) __attribute__((weak));
@@ -31,6 +33,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 static size_t bytes_left = SIZE_MAX;	/* SIZE_MAX: there is no limit */
 static _Atomic uintptr_t watched;	/* 0 after it was freed */
 static atomic_int untimed_wakes, timed_wakes, waits;
+static const atomic_bool *expires_after;
 
 /* ---- memory */
 
@@ -120,6 +123,24 @@ static bool wakes(atomic_int *left)
 	return *left > 0 && (*left)--;
 }
 
+void hook_expire_after(const atomic_bool *event)
+{
+	expires_after = event;
+}
+
+static int expire(pthread_mutex_t *lock)
+{
+	const atomic_bool *event = expires_after;
+	int i;
+
+	expires_after = NULL;
+	pthread_mutex_unlock(lock);
+	for (i = 0; i < 60000 && !*event; i++)
+		usleep(1000);
+	pthread_mutex_lock(lock);
+	return ETIMEDOUT;
+}
+
 int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock)
 {
 	return wakes(&untimed_wakes) ? 0 :
@@ -129,6 +150,8 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock)
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 				  const struct timespec *until)
 {
-	return wakes(&timed_wakes) ? 0 :
+	if (wakes(&timed_wakes))
+		return 0;
+	return expires_after ? expire(lock) :
 		__real_pthread_cond_timedwait(cond, lock, until);
 }

@@ -6,6 +6,7 @@
 #ifndef DDP_UNIT_HOOKS_H
 #define DDP_UNIT_HOOKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,6 +29,12 @@ void hook_wake(int untimed, int timed);
 
 /* How many of those are left to wake. */
 int hook_count_wakes(void);
+
+/*
+ * The deadline of the next wait for a condition passes when this is set, and not
+ * before; within a minute it must be.
+ */
+void hook_expire_after(const atomic_bool *event);
 
 /* How many waits for a condition have begun. */
 int hook_count_waits(void);
