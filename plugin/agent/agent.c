@@ -16,7 +16,7 @@ enum {
 	KILL_MS = 100,		/* from one round to the next */
 	STAYS_MS = 2000,	/* what is left then cannot be killed */
 	SLOW_KILL_MS = 1000,	/* from one round to the next from then on */
-	OVER_MS = 800		/* less than slurmstepd waits for the agent */
+	OVER_MS = 800		/* for a supervisor that all went well */
 };
 
 void ddp_agent_signal(const struct ddp_agent *agent, int number)
@@ -99,7 +99,8 @@ static bool read_note(struct ddp_agent *agent)
 	struct ddp_note note = { 0 };
 	int rc = ddp_note_receive(DDP_AGENT_NOTES, &note, fds);
 
-	if (rc == 0 || (rc < 0 && errno != EAGAIN))
+	/* slurmstepd closes its side after the last END. */
+	if (agent->left > 0 && (rc == 0 || (rc < 0 && errno != EAGAIN)))
 		orphan(agent);
 	if (rc <= 0)
 		return false;
@@ -122,7 +123,7 @@ static void revive_tee(struct ddp_agent *agent)
  * started it: slurmstepd does not say that this task has ended well until the
  * agent has. So when the processes of all tasks have ended, and for a second
  * slurmstepd has known it, the agent must go first. It would have said at once
- * if one had failed.
+ * if one had failed. The tee goes with the last child that can write.
  */
 static int64_t get_children_deadline(const struct ddp_agent *agent)
 {
@@ -156,6 +157,7 @@ static void leave_children(struct ddp_agent *agent)
 			return;
 		}
 	}
+	agent->children = true;
 	for (i = 0; i < agent->count; i++)
 		ddp_ends_told(agent, i, 0);
 }
@@ -163,6 +165,17 @@ static void leave_children(struct ddp_agent *agent)
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+/*
+ * All is over, and the supervisor is not reached yet. It is given up late, by
+ * talk.c, where a task has failed: nobody else says which.
+ */
+static int64_t get_dialing_deadline(const struct ddp_agent *agent)
+{
+	return agent->over_ms && !agent->failed &&
+	       agent->talk.state == DDP_TALK_DIALING ?
+		agent->over_ms + OVER_MS : DDP_CLOCK_NEVER;
 }
 
 static int64_t get_deadline(const struct ddp_agent *agent)
@@ -174,9 +187,7 @@ static int64_t get_deadline(const struct ddp_agent *agent)
 	at = earlier(at, ddp_progress_deadline(agent));
 	if (agent->kill_ms != DDP_CLOCK_NEVER)
 		at = earlier(at, agent->next_kill_ms);
-	if (agent->left == 0)
-		at = earlier(at, agent->over_ms + OVER_MS);
-	return at;
+	return earlier(at, get_dialing_deadline(agent));
 }
 
 static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
@@ -242,19 +253,22 @@ static void serve(struct ddp_agent *agent, const struct pollfd *fds)
 				   MSG_NOSIGNAL) == 1;
 }
 
-/* Whether the agent may go: nothing is left to be done, or no time for it. */
+/* Returns true if nothing is left to be copied or told: the agent may go. */
 static bool is_over(struct ddp_agent *agent)
 {
 	const struct ddp_wire done = { .kind = DDP_WIRE_DONE };
 
-	if (agent->left > 0)
+	if (agent->left > 0 ||
+	    (!agent->children && !ddp_tee_finish(agent->tee)))
 		return false;
-	ddp_tee_finish(agent->tee);
-	if (!agent->done && agent->talk.state == DDP_TALK_ON)
+	if (!agent->over_ms)
+		agent->over_ms = ddp_clock_ms();
+	if (agent->talk.state == DDP_TALK_DIALING)
+		return ddp_clock_ms() >= get_dialing_deadline(agent);
+	if (!agent->done)
 		ddp_talk_send(agent, &done);
-	agent->done |= agent->talk.state != DDP_TALK_DIALING;
-	return (agent->done && ddp_talk_sent(agent)) ||
-	       ddp_clock_ms() >= agent->over_ms + OVER_MS;
+	agent->done = true;
+	return ddp_talk_sent(agent);
 }
 
 void ddp_agent_run(struct ddp_agent *agent)
@@ -263,7 +277,7 @@ void ddp_agent_run(struct ddp_agent *agent)
 
 	agent->left = agent->count;
 	agent->kill_ms = DDP_CLOCK_NEVER;
-	agent->tee = ddp_tee_create(agent->count);
+	agent->tee = ddp_tee_create(agent->count, DDP_AGENT_NOTES);
 	if (!fds || !agent->tee)
 		return;
 	ddp_talk_begin(agent);

@@ -24,7 +24,6 @@ static void set_nonblocking(int fd)
 /* No task has these descriptors: their flags are the tee's own. */
 void ddp_copy_begin(struct ddp_copy *copy)
 {
-	atomic_store(&copy->state->busy, false);
 	set_nonblocking(copy->fds[DDP_COPY_FROM]);
 	set_nonblocking(copy->fds[DDP_COPY_TO]);
 }
@@ -34,13 +33,28 @@ static bool is_error(void)
 	return errno != EAGAIN && errno != EINTR;
 }
 
+/*
+ * Take into account how much was read, as of read(2). A process that has
+ * outlived its task can still write: after the last task's end this reads no
+ * more than a pipe holds, and Slurm ends that process then.
+ */
+static void count(struct ddp_copy *copy, ssize_t got)
+{
+	if (got > 0)
+		copy->left -= (size_t)got < copy->left ? (size_t)got :
+			copy->left;
+	else
+		copy->left = 0;
+	copy->ended = got == 0 || (got < 0 && is_error()) ||
+		(copy->last && copy->left == 0);
+}
+
 /* Slurm does not read this any more; the task must not notice it. */
 static void drop(struct ddp_copy *copy)
 {
 	char bytes[4096];
-	ssize_t got = read(copy->fds[DDP_COPY_FROM], bytes, sizeof(bytes));
 
-	copy->ended = got == 0 || (got < 0 && is_error());
+	count(copy, read(copy->fds[DDP_COPY_FROM], bytes, sizeof(bytes)));
 }
 
 /* Add what is seen, and was not seen before, to the tail. */
@@ -68,7 +82,7 @@ static void move(struct ddp_copy *copy, const int peek[2])
 			   SPLICE_F_NONBLOCK), moved;
 
 	if (size <= 0) {
-		copy->ended = size == 0 || is_error();
+		count(copy, size);
 		return;
 	}
 	see(copy, peek[0], (size_t)size);
@@ -77,8 +91,20 @@ static void move(struct ddp_copy *copy, const int peek[2])
 		       NULL, (size_t)size, SPLICE_F_NONBLOCK);
 	copy->blocked = moved < 0 && errno == EAGAIN;
 	copy->gone = moved < 0 && is_error();
-	if (moved > 0)
+	if (moved > 0) {
 		atomic_fetch_sub(&copy->state->ahead, (unsigned int)moved);
+		count(copy, moved);
+	}
+}
+
+static void copy_bytes(struct ddp_copy *copy, const int peek[2])
+{
+	do {
+		if (copy->gone)
+			drop(copy);
+		else
+			move(copy, peek);
+	} while (copy->last && !copy->ended && !copy->blocked);
 }
 
 /* Write what is in out; false if some is left. */
@@ -103,13 +129,13 @@ static bool write_out(struct ddp_copy *copy)
 }
 
 /* The sentence goes where the stream does; out is empty. */
-static void end_log(struct ddp_copy *copy, int why)
+static void tell_log(struct ddp_copy *copy)
 {
 	struct ddp_copy_state *state = copy->state;
 	char link[64], path[512];
 	ssize_t length;
 
-	state->log_ended = true;
+	state->log_told = true;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d",
 		 copy->fds[DDP_COPY_LOG]);
 	length = readlink(link, path, sizeof(path));
@@ -118,21 +144,21 @@ static void end_log(struct ddp_copy *copy, int why)
 	state->out_length = (uint32_t)snprintf(state->out, sizeof(state->out),
 		"%sslurm-ddp: cannot write %.*s any more: %s; it ends here, "
 		"and the output goes on\n", copy->note.label, (int)length, path,
-		strerror(why));
+		strerror(state->log_error));
 }
 
 static void write_log(struct ddp_copy *copy, const char *bytes, size_t size)
 {
 	ssize_t put;
 
-	if (copy->fds[DDP_COPY_LOG] < 0 || copy->state->log_ended)
+	if (copy->fds[DDP_COPY_LOG] < 0 || copy->state->log_error)
 		return;
 	while (size > 0) {
 		put = write(copy->fds[DDP_COPY_LOG], bytes, size);
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0) {
-			end_log(copy, errno);
+			copy->state->log_error = errno;
 			return;
 		}
 		bytes += put;
@@ -147,7 +173,11 @@ static bool write_lines(struct ddp_copy *copy)
 	size_t used;
 
 	while (write_out(copy)) {
-		if (state->in_at == state->in_length)
+		if (state->log_error && !state->log_told) {
+			tell_log(copy);
+			continue;
+		}
+		if (state->in_at >= state->in_length)
 			return true;
 		state->in_at += (uint32_t)ddp_lines_take(&state->lines,
 			copy->note.label, state->in + state->in_at,
@@ -158,57 +188,76 @@ static bool write_lines(struct ddp_copy *copy)
 	return false;
 }
 
-void ddp_copy_flush(struct ddp_copy *copy)
+/* Write all, and the line that is not whole. */
+static void end_lines(struct ddp_copy *copy)
 {
 	struct ddp_copy_state *state = copy->state;
 
-	if (copy->note.way == DDP_NOTE_COPY || !write_lines(copy))
+	if (!write_lines(copy))
 		return;
 	state->out_length = (uint32_t)ddp_lines_end(&state->lines, state->out);
 	write_out(copy);
 }
 
-/* A log, or whole lines, or both. */
-static void read_some(struct ddp_copy *copy)
+/* Returns whether something was read. */
+static bool fill(struct ddp_copy *copy)
 {
 	struct ddp_copy_state *state = copy->state;
+	char *free;
+	size_t room;
 	ssize_t got;
 
-	if (!write_lines(copy))
-		return;
-	atomic_store(&state->busy, true);
-	got = read(copy->fds[DDP_COPY_FROM], state->in, sizeof(state->in));
-	if (got > 0) {
-		ddp_tail_add(&state->tail, state->in, (size_t)got);
-		write_log(copy, state->in, (size_t)got);
-		state->in_at = copy->note.way == DDP_NOTE_LINES ? 0 :
-			(uint32_t)got;
-		state->in_length = (uint32_t)got;
+	/* If the tee is killed in between, nothing is in it either. */
+	if (state->in_at >= state->in_length) {
+		state->in_length = 0;
+		state->in_at = 0;
 	}
-	atomic_store(&state->busy, false);
-	copy->ended = got == 0 || (got < 0 && is_error());
-	if (copy->ended)
-		ddp_copy_flush(copy);
-	else
-		write_lines(copy);
+	free = state->in + state->in_length;
+	room = sizeof(state->in) - state->in_length;
+	if (room > PIPE_SIZE)
+		room = PIPE_SIZE;
+	if (room == 0)
+		return false;
+	got = read(copy->fds[DDP_COPY_FROM], free, room);
+	if (got > 0) {
+		ddp_tail_add(&state->tail, free, (size_t)got);
+		write_log(copy, free, (size_t)got);
+		if (copy->note.way == DDP_NOTE_LINES)
+			state->in_length += (uint32_t)got;
+	}
+	count(copy, got);
+	return got > 0;
+}
+
+/* A log, or whole lines, or both. */
+static void copy_lines(struct ddp_copy *copy)
+{
+	bool taken = write_lines(copy);
+
+	do {
+		if (taken || copy->left > 0)
+			while (fill(copy) && copy->left > 0)
+				;
+		taken = write_lines(copy);
+	} while (taken && copy->left > 0);
 }
 
 void ddp_copy_some(struct ddp_copy *copy, const int peek[2])
 {
-	if (copy->note.way != DDP_NOTE_COPY)
-		read_some(copy);
-	else if (copy->gone)
-		drop(copy);
-	else
-		move(copy, peek);
+	if (copy->note.way == DDP_NOTE_COPY) {
+		copy_bytes(copy, peek);
+		return;
+	}
+	if (!copy->ended)
+		copy_lines(copy);
+	if (copy->ended)
+		end_lines(copy);
 }
 
-/* What fails here leaves it as it is; Slurm then has to be waited for. */
-void ddp_copy_widen(const struct ddp_copy *copy)
+void ddp_copy_end(struct ddp_copy *copy, bool last)
 {
-	int size = fcntl(copy->fds[DDP_COPY_TO], F_GETPIPE_SZ);
+	int size = fcntl(copy->fds[DDP_COPY_FROM], F_GETPIPE_SZ);
 
-	if (size > 0)
-		fcntl(copy->fds[DDP_COPY_TO], F_SETPIPE_SZ,
-		      size + 2 * PIPE_SIZE);
+	copy->left = size > 0 ? (size_t)size : PIPE_SIZE;
+	copy->last = last;
 }

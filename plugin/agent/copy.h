@@ -15,7 +15,9 @@
 #include "watch/tail.h"
 
 enum {
-	DDP_COPY_IN = 65536,	/* what a pipe holds */
+	/* A pipe holds half of it, and that half is kept free for what an ended
+	 * task has left. */
+	DDP_COPY_IN = 2 * 65536,
 	DDP_COPY_OUT = 16 * DDP_LINES_MAX
 };
 
@@ -23,8 +25,9 @@ enum {
 struct ddp_copy_state {
 	struct ddp_tail tail;
 	atomic_uint ahead;	/* bytes in the tail that Slurm lacks */
-	atomic_bool busy;	/* some are read that are not in the tail */
-	bool log_ended;		/* it could not be written any more */
+	atomic_bool drained;	/* the tail has what the ended task has left */
+	int log_error;		/* why the log ends; 0: it does not */
+	bool log_told;		/* and the user knows */
 	uint32_t in_at, in_length;
 	uint32_t out_at, out_length;
 	struct ddp_lines lines;
@@ -37,8 +40,10 @@ struct ddp_copy {
 	struct ddp_copy_state *state;
 	bool blocked;		/* Slurm reads no more for now */
 	bool gone;		/* Slurm will never read */
-	bool ended;		/* nobody can write any more, and all is
-				 * copied */
+	bool last;		/* no task of the node runs any more */
+	size_t left;		/* bytes that an ended task may have left; 0: it
+				 * runs, or they are read */
+	bool ended;		/* all is read */
 };
 
 enum { DDP_COPY_FROM, DDP_COPY_TO, DDP_COPY_LOG };
@@ -46,13 +51,17 @@ enum { DDP_COPY_FROM, DDP_COPY_TO, DDP_COPY_LOG };
 /* Make a stream ready; peek is a pipe of the process, for all streams. */
 void ddp_copy_begin(struct ddp_copy *copy);
 
-/* Copy some of what is there; never waits. */
+/*
+ * Copy some of what is there, or all that is left where the task has ended;
+ * never waits.
+ */
 void ddp_copy_some(struct ddp_copy *copy, const int peek[2]);
 
-/* Let Slurm's pipe hold all that the stream can still have. */
-void ddp_copy_widen(const struct ddp_copy *copy);
-
-/* Write the line that is not whole. */
-void ddp_copy_flush(struct ddp_copy *copy);
+/*
+ * The task has ended: what it has left is read though Slurm may not take it for
+ * now, so that the log and the tail have all of it. last: all tasks of the node
+ * have ended, and nobody else's bytes are waited for.
+ */
+void ddp_copy_end(struct ddp_copy *copy, bool last);
 
 #endif

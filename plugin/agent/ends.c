@@ -143,6 +143,7 @@ void ddp_ends_read(struct ddp_agent *agent, uint32_t task)
 	struct ddp_watched *watched = &agent->tasks[task];
 	int status = 0;
 
+	ddp_tee_end(agent->tee, task);
 	/* Without a supervisor, slurmstepd's delay shows who else failed. */
 	if (agent->talk.state != DDP_TALK_OFF && !watched->ended)
 		status = read_status(watched, agent->node->slots[task].pid);
@@ -156,6 +157,7 @@ void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status)
 
 	if (watched->ended)
 		return;
+	ddp_tee_end(agent->tee, task);
 	keep_first(agent, task, status);
 	if (agent->talk.state != DDP_TALK_OFF)
 		report(agent, task, status);
@@ -165,8 +167,7 @@ void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status)
 	close(watched->pidfd);
 	watched->pidfd = -1;
 	watched->ended = true;
-	if (--agent->left == 0)
-		agent->over_ms = ddp_clock_ms();
+	agent->left--;
 }
 
 void ddp_ends_orphan(struct ddp_agent *agent)

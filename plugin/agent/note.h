@@ -17,7 +17,8 @@ enum {
 };
 
 enum ddp_note_kind {
-	DDP_NOTE_END = 1,	/* slurmstepd: task, status */
+	DDP_NOTE_END = 1,	/* slurmstepd: task, status; the agent, to the
+				 * tee: task */
 	DDP_NOTE_OUTPUT,	/* a task: task, stream, way, label, and
 				 * descriptors */
 	DDP_NOTE_FINISH		/* the agent, to the tee: no task runs */

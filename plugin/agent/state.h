@@ -220,8 +220,9 @@ struct ddp_agent {
 	bool has_first;		/* and this is to be told */
 	struct ddp_error_file first;
 	bool orphaned;
+	bool children;		/* srun waits for them, and the tee with it */
 	bool done;		/* DONE is sent */
-	int64_t over_ms;	/* since when no task is left */
+	int64_t over_ms;	/* since when no task is left, nor output */
 	int64_t kill_ms;	/* since when all are to be killed; DDP_CLOCK_NEVER */
 	int64_t next_kill_ms;
 	struct ddp_container step;

@@ -14,7 +14,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,7 +26,10 @@
 #include "agent/tee_process.h"
 
 enum {
-	TAIL_MS = 100, FINISH_MS = 130,
+	/* The tee reads what an ended task has left though Slurm may not take
+	 * it: this is for a machine or a disk that is busy, and less than the
+	 * supervisor waits for an agent that does not answer. */
+	TAIL_MS = 2000,
 	STACK_SIZE = 1 << 16,
 	THREAD_SIZE = 1 << 20	/* what is touched of it takes memory */
 };
@@ -41,13 +43,15 @@ struct ddp_tee {
 	uint32_t tasks;
 	struct ddp_copy_state *states;	/* shared with the process, by place */
 	struct stream *streams;		/* by place */
+	bool *ended;			/* tasks */
 	struct ddp_tee_process *process;
 	pid_t pid;			/* 0: none */
 	int control;			/* -1: none */
 	int handed;			/* its other end, for the process */
+	int notes;			/* slurmstepd's socket */
 	sem_t made;			/* there is a process, or pid is -1 */
 	int patience_ms;		/* with a tail */
-	bool finished;
+	bool finished;			/* no task runs */
 };
 
 static size_t states_size(uint32_t tasks)
@@ -56,26 +60,30 @@ static size_t states_size(uint32_t tasks)
 }
 
 /* Only what is touched of the states takes memory. */
-struct ddp_tee *ddp_tee_create(uint32_t tasks)
+struct ddp_tee *ddp_tee_create(uint32_t tasks, int notes)
 {
 	struct ddp_tee *tee = calloc(1, sizeof(*tee));
 
 	if (!tee)
 		return NULL;
 	tee->tasks = tasks;
+	tee->notes = notes;
 	tee->control = -1;
 	tee->patience_ms = TAIL_MS;
 	tee->streams = calloc(2 * (size_t)tasks, sizeof(*tee->streams));
+	tee->ended = calloc(tasks, sizeof(*tee->ended));
 	tee->states = mmap(NULL, states_size(tasks), PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (tee->states != MAP_FAILED)
 		tee->process = ddp_tee_process_create(tee->states, tasks);
-	if (tee->streams && tee->process && sem_init(&tee->made, 0, 0) == 0)
+	if (tee->streams && tee->ended && tee->process &&
+	    sem_init(&tee->made, 0, 0) == 0)
 		return tee;
 	ddp_tee_process_destroy(tee->process);
 	if (tee->states != MAP_FAILED)
 		munmap(tee->states, states_size(tasks));
 	free(tee->streams);
+	free(tee->ended);
 	free(tee);
 	return NULL;
 }
@@ -106,7 +114,7 @@ static int run(void *argument)
 {
 	const struct ddp_tee *tee = argument;
 
-	ddp_tee_run(tee->process, tee->handed);
+	ddp_tee_run(tee->process, tee->handed, tee->notes);
 	return 0;
 }
 
@@ -148,6 +156,16 @@ static void start_process(struct ddp_tee *tee)
 		;
 }
 
+/* Tell the process, if there is one, of a task's end or, by FINISH, the last's. */
+static void tell(const struct ddp_tee *tee, enum ddp_note_kind kind,
+		 uint32_t task)
+{
+	const struct ddp_note note = { .kind = kind, .task = task };
+
+	if (tee->pid > 0)
+		ddp_note_send(tee->control, &note, NULL, 0);
+}
+
 /* Start a process, and tell it all that is known. */
 static void start(struct ddp_tee *tee)
 {
@@ -167,6 +185,11 @@ static void start(struct ddp_tee *tee)
 	tee->control = ends[0];
 	for (i = 0; i < 2 * tee->tasks; i++)
 		hand_over(tee, &tee->streams[i]);
+	for (i = 0; i < tee->tasks; i++)
+		if (tee->ended[i])
+			tell(tee, DDP_NOTE_END, i);
+	if (tee->finished)
+		tell(tee, DDP_NOTE_FINISH, 0);
 }
 
 void ddp_tee_add(struct ddp_tee *tee, const struct ddp_note *note,
@@ -200,26 +223,17 @@ int ddp_tee_fd(const struct ddp_tee *tee)
 
 void ddp_tee_revive(struct ddp_tee *tee)
 {
+	int status = 0;
+
 	if (tee->control >= 0)
 		close(tee->control);
 	tee->control = -1;
-	while (tee->pid > 0 && waitpid(tee->pid, NULL, 0) < 0 && errno == EINTR)
+	while (tee->pid > 0 && waitpid(tee->pid, &status, 0) < 0 &&
+	       errno == EINTR)
 		;
 	tee->pid = 0;
-	if (!tee->finished)
+	if (!tee->finished || WIFSIGNALED(status))
 		start(tee);
-}
-
-/* Whether the tail has all that the task has written. */
-static bool is_seen(const struct stream *stream,
-		    const struct ddp_copy_state *state)
-{
-	int left = 0;
-
-	if (ioctl(stream->fds[DDP_COPY_FROM], FIONREAD, &left) < 0)
-		return true;
-	return (unsigned int)left <= atomic_load(&state->ahead) &&
-	       !atomic_load(&state->busy);
 }
 
 static void read_file(int fd, char tail[DDP_WIRE_TAIL_SIZE])
@@ -237,18 +251,25 @@ static void read_file(int fd, char tail[DDP_WIRE_TAIL_SIZE])
 	ddp_tail_get(&file, tail);
 }
 
-/* One that Slurm does not read is waited for once, and not for each task. */
+/* A tee that does not answer is waited for once, and not for each task. */
 static void wait_for(struct ddp_tee *tee, int place)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
 
-	while (!is_seen(&tee->streams[place], &tee->states[place])) {
-		if (tee->patience_ms <= 0)
+	while (!atomic_load(&tee->states[place].drained)) {
+		if (tee->pid == 0 || tee->patience_ms <= 0)
 			return;
 		tee->patience_ms--;
 		nanosleep(&moment, NULL);
 	}
 	tee->patience_ms = TAIL_MS;
+}
+
+void ddp_tee_end(struct ddp_tee *tee, uint32_t task)
+{
+	if (!tee->ended[task])
+		tell(tee, DDP_NOTE_END, task);
+	tee->ended[task] = true;
 }
 
 void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
@@ -285,18 +306,10 @@ uint64_t ddp_tee_printed(const struct ddp_tee *tee, uint32_t task)
 	return get_printed(tee, 2 * task) + get_printed(tee, 2 * task + 1);
 }
 
-void ddp_tee_finish(struct ddp_tee *tee)
+bool ddp_tee_finish(struct ddp_tee *tee)
 {
-	const struct ddp_note note = { .kind = DDP_NOTE_FINISH };
-	struct pollfd end = { .fd = tee->control, .events = 0 };
-
-	if (tee->finished)
-		return;
+	if (!tee->finished)
+		tell(tee, DDP_NOTE_FINISH, 0);
 	tee->finished = true;
-	/* slurmstepd must not find a process that has not quite ended. */
-	if (tee->pid > 0 &&
-	    ddp_note_send(tee->control, &note, NULL, 0) == 0 &&
-	    poll(&end, 1, FINISH_MS) > 0 &&
-	    waitpid(tee->pid, NULL, 0) == tee->pid)
-		tee->pid = 0;
+	return tee->pid == 0;
 }

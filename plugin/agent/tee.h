@@ -10,6 +10,7 @@
 #ifndef DDP_AGENT_TEE_H
 #define DDP_AGENT_TEE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,10 +20,11 @@
 struct ddp_tee;
 
 /*
- * For this many tasks. No process is started yet, as there may be nothing to
- * copy. NULL: out of memory. It stays until the agent ends.
+ * Returns a tee for this many tasks, or NULL if memory is short; notes is
+ * slurmstepd's socket. No process is started yet, as there may be nothing to
+ * copy. It stays until the agent ends.
  */
-struct ddp_tee *ddp_tee_create(uint32_t tasks);
+struct ddp_tee *ddp_tee_create(uint32_t tasks, int notes);
 
 /*
  * Take the descriptors of a DDP_NOTE_OUTPUT message over, and hand them to the
@@ -36,15 +38,18 @@ pid_t ddp_tee_pid(const struct ddp_tee *tee);
 
 /*
  * To be polled for POLLIN; -1: there is no process. When it is ready, the
- * process has ended: revive starts another, unless finish was called.
+ * process has ended: revive starts another, unless all is done.
  */
 int ddp_tee_fd(const struct ddp_tee *tee);
 void ddp_tee_revive(struct ddp_tee *tee);
 
+/* A task has ended: the process reads what it has left. */
+void ddp_tee_end(struct ddp_tee *tee, uint32_t task);
+
 /*
- * The last lines of a task's standard error; "": none. Waits, at most 0.1 s,
- * until what the task has written has gone through the tee. tail[] is that of
- * struct ddp_wire.
+ * The last lines of the standard error of a task that has ended; "": none.
+ * Waits, at most 2 s, until the tee has read what the task has written. tail[]
+ * is that of struct ddp_wire.
  */
 void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
 		  char tail[DDP_WIRE_TAIL_SIZE]);
@@ -56,9 +61,9 @@ void ddp_tee_tail(struct ddp_tee *tee, uint32_t task,
 uint64_t ddp_tee_printed(const struct ddp_tee *tee, uint32_t task);
 
 /*
- * All tasks have ended: let the process copy what is left, and end. Waits for
- * it, at most 0.13 s. Does nothing when it is called again.
+ * All tasks have ended: the process copies what is left, for as long as Slurm
+ * takes it, and ends. Returns whether it has ended, or there is none.
  */
-void ddp_tee_finish(struct ddp_tee *tee);
+bool ddp_tee_finish(struct ddp_tee *tee);
 
 #endif

@@ -14,24 +14,22 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "close_range.h"
-#include "layout/clock.h"
 
-enum {
-	CONTROL = STDIN_FILENO,		/* in this process */
-	FINISH_MS = 100			/* for what Slurm does not read */
-};
+/* The process has these numbers in the list that it polls, too. */
+enum { CONTROL, NOTES, STREAMS };
 
 struct ddp_tee_process {
 	struct ddp_copy_state *states;
 	uint32_t tasks;
 	struct ddp_copy *copies;	/* by place; from < 0: none */
-	struct pollfd *fds;		/* CONTROL, and theirs */
+	struct pollfd *fds;		/* CONTROL, NOTES, and theirs */
 	int peek[2];
 	bool agent_gone, finish;
-	int64_t deadline_ms;		/* if finish */
+	bool slurmstepd_gone;		/* or it gives up what is left */
 };
 
 int ddp_tee_place(const struct ddp_note *note, uint32_t tasks)
@@ -44,7 +42,7 @@ int ddp_tee_place(const struct ddp_note *note, uint32_t tasks)
 
 static bool is_open(const struct ddp_copy *copy)
 {
-	return copy->state && !(copy->ended && !copy->blocked);
+	return copy->state && (!copy->ended || copy->blocked);
 }
 
 static void add(struct ddp_tee_process *process, const struct ddp_note *note,
@@ -63,29 +61,42 @@ static void add(struct ddp_tee_process *process, const struct ddp_note *note,
 	ddp_copy_begin(copy);
 }
 
+static void end(struct ddp_tee_process *process, uint32_t place, bool last)
+{
+	struct ddp_copy *copy = &process->copies[place];
+
+	if (!copy->state)
+		return;
+	ddp_copy_end(copy, last);
+	ddp_copy_some(copy, process->peek);
+	atomic_store(&copy->state->drained, true);
+}
+
 static void finish(struct ddp_tee_process *process)
 {
 	uint32_t i;
 
 	process->finish = true;
-	process->deadline_ms = ddp_clock_ms() + FINISH_MS;
 	for (i = 0; i < 2 * process->tasks; i++)
-		if (is_open(&process->copies[i]))
-			ddp_copy_widen(&process->copies[i]);
+		end(process, i, true);
 }
 
-static void listen(struct ddp_tee_process *process)
+static void obey(struct ddp_tee_process *process)
 {
 	struct ddp_note note = { 0 };
 	int fds[DDP_NOTE_FDS];
 	int rc = ddp_note_receive(CONTROL, &note, fds);
 
-	if (rc > 0 && note.kind == DDP_NOTE_OUTPUT)
-		add(process, &note, fds);
-	else if (rc > 0 && note.kind == DDP_NOTE_FINISH)
-		finish(process);
-	else if (rc <= 0)
+	if (rc <= 0) {
 		process->agent_gone = true;
+	} else if (note.kind == DDP_NOTE_OUTPUT) {
+		add(process, &note, fds);
+	} else if (note.kind == DDP_NOTE_FINISH) {
+		finish(process);
+	} else if (note.kind == DDP_NOTE_END && note.task < process->tasks) {
+		end(process, 2 * note.task, false);
+		end(process, 2 * note.task + 1, false);
+	}
 }
 
 /* Fill in what to wait for; returns whether any stream is open. */
@@ -95,11 +106,14 @@ static bool prepare(struct ddp_tee_process *process)
 	bool any = false;
 	uint32_t i;
 
-	fds[0].fd = process->agent_gone ? -1 : CONTROL;
-	fds[0].events = POLLIN;
+	fds[CONTROL].fd = process->agent_gone ? -1 : CONTROL;
+	fds[CONTROL].events = POLLIN;
+	fds[NOTES].fd = process->slurmstepd_gone ? -1 : NOTES;
+	fds[NOTES].events = process->agent_gone && !process->finish ?
+		POLLRDHUP : 0;
 	for (i = 0; i < 2 * process->tasks; i++) {
 		struct ddp_copy *copy = &process->copies[i];
-		struct pollfd *fd = &fds[i + 1];
+		struct pollfd *fd = &fds[STREAMS + i];
 
 		fd->fd = -1;
 		if (!is_open(copy))
@@ -113,51 +127,38 @@ static bool prepare(struct ddp_tee_process *process)
 
 static void serve(struct ddp_tee_process *process)
 {
+	bool any = false;
 	uint32_t i;
 
 	for (i = 0; i < 2 * process->tasks; i++) {
-		struct ddp_copy *copy = &process->copies[i];
-
-		if (process->fds[i + 1].fd < 0 || !process->fds[i + 1].revents)
+		if (process->fds[STREAMS + i].fd < 0 ||
+		    !process->fds[STREAMS + i].revents)
 			continue;
-		if (copy->ended)
-			ddp_copy_flush(copy);
-		else
-			ddp_copy_some(copy, process->peek);
+		ddp_copy_some(&process->copies[i], process->peek);
+		any = true;
 	}
+	if (any && process->finish)
+		send(NOTES, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* When all tasks have ended, only a stream that is blocked is waited for. */
-static int patience(const struct ddp_tee_process *process)
-{
-	int64_t left = process->deadline_ms - ddp_clock_ms();
-	uint32_t i;
-
-	if (!process->finish)
-		return -1;
-	for (i = 0; i < 2 * process->tasks; i++)
-		if (is_open(&process->copies[i]) && process->copies[i].blocked)
-			return left > 0 ? (int)left : 0;
-	return 0;
-}
-
+/* After the last task's end, a stream is open only while it waits for Slurm. */
 static void work(struct ddp_tee_process *process)
 {
-	nfds_t count = 2 * (nfds_t)process->tasks + 1;
-	int rc;
+	const nfds_t count = STREAMS + 2 * (nfds_t)process->tasks;
+	const struct pollfd *fds = process->fds;
 
-	for (;;) {
-		if (!prepare(process) && process->agent_gone)
-			return;
-		rc = poll(process->fds, count, patience(process));
-		if (process->finish &&
-		    (rc == 0 || ddp_clock_ms() > process->deadline_ms))
-			return;
-		if (rc <= 0)
+	while (prepare(process) || !(process->finish || process->agent_gone)) {
+		if (poll(process->fds, count, -1) <= 0)
 			continue;
 		serve(process);
-		if (process->fds[0].revents)
-			listen(process);
+		if (fds[CONTROL].revents)
+			obey(process);
+		if (fds[NOTES].revents & POLLHUP)
+			process->slurmstepd_gone = true;
+		else if (fds[NOTES].revents)
+			finish(process);
+		if (process->slurmstepd_gone && process->finish)
+			return;
 	}
 }
 
@@ -182,7 +183,8 @@ struct ddp_tee_process *ddp_tee_process_create(struct ddp_copy_state *states,
 	process->states = states;
 	process->tasks = tasks;
 	process->copies = calloc(2 * (size_t)tasks, sizeof(*process->copies));
-	process->fds = calloc(2 * (size_t)tasks + 1, sizeof(*process->fds));
+	process->fds = calloc(STREAMS + 2 * (size_t)tasks,
+			      sizeof(*process->fds));
 	if (process->copies && process->fds)
 		return process;
 	ddp_tee_process_destroy(process);
@@ -199,20 +201,18 @@ void ddp_tee_process_destroy(struct ddp_tee_process *process)
 }
 
 /* What one that was killed has left in the memory is not this one's. */
-void ddp_tee_run(struct ddp_tee_process *process, int control)
+void ddp_tee_run(struct ddp_tee_process *process, int control, int notes)
 {
-	uint32_t i;
-
 	prctl(PR_SET_NAME, "ddp-tee");
+	dup2(notes, NOTES);
 	dup2(control, CONTROL);
-	ddp_close_from(CONTROL + 1);
+	ddp_close_from(STREAMS);
 	raise_limit();
+	process->agent_gone = process->finish = false;
+	process->slurmstepd_gone = false;
 	memset(process->copies, 0,
 	       2 * (size_t)process->tasks * sizeof(*process->copies));
 	if (pipe2(process->peek, O_CLOEXEC | O_NONBLOCK) < 0)
 		return;
 	work(process);
-	for (i = 0; i < 2 * process->tasks; i++)
-		if (is_open(&process->copies[i]))
-			ddp_copy_flush(&process->copies[i]);
 }

@@ -19,9 +19,12 @@ struct ddp_tee_process *ddp_tee_process_create(struct ddp_copy_state *states,
 void ddp_tee_process_destroy(struct ddp_tee_process *process);
 
 /*
- * The process itself: reads messages from control, until DDP_NOTE_FINISH or,
- * where the agent has gone, until all streams have ended.
+ * The process itself, which reads messages from control. After DDP_NOTE_FINISH it
+ * copies what is left, and ends. Where the agent has gone, it does so when
+ * slurmstepd has shut its side of notes down for writing, or when nobody can
+ * write any more. Meanwhile it writes a byte to notes whenever Slurm has taken
+ * something, and it ends at once when slurmstepd closes notes.
  */
-void ddp_tee_run(struct ddp_tee_process *process, int control);
+void ddp_tee_run(struct ddp_tee_process *process, int control, int notes);
 
 #endif

@@ -35,6 +35,8 @@ enum {
 	SPECIAL_STEPS = 0xfffffffa,	/* batch, interactive, extern, ... */
 	PAUSE_NS = 200000000,
 	TOLD_MS = 3000,			/* beyond the pause */
+	QUIET_MS = 60000,		/* as long as slurmstepd itself waits for
+					 * what is left of tasks' output */
 	AGENT_MS = 1000,		/* as long as Slurm would sleep */
 	KILL_MS = 100,
 	NOTE_ROOM = 2048		/* bytes of a note in the kernel */
@@ -193,9 +195,37 @@ static void wait_for_answer(void)
 }
 
 /*
- * The agent ends with the last task. If slurmstepd still finds it, it kills it
- * and sleeps for a whole second. The pid is whatever the user's processes have
- * written; it decides about no more than this wait.
+ * The agent and the tee end after the last task, and slurmstepd would kill them
+ * at once, and with them what srun has not taken yet. Both have the other end of
+ * this socket, and nobody else: tasks' programs never get it, and the user cannot
+ * trace these two. The tee writes a byte when srun has taken something. If srun
+ * takes nothing for a minute, slurmstepd itself would give up, too. Who kills the
+ * step kills them. What an agent that was killed has not read holds files that
+ * tasks write to, whose end slurmstepd awaits: it goes with the last of the two.
+ */
+static void wait_for_output(void)
+{
+	struct pollfd notes = { .fd = ddp_stepd.notes[1], .events = POLLIN };
+	char byte;
+	int rc;
+
+	close(ddp_stepd.notes[0]);
+	ddp_stepd.notes[0] = -1;
+	shutdown(ddp_stepd.notes[1], SHUT_WR);
+	do {
+		rc = poll(&notes, 1, QUIET_MS);
+		if (rc > 0)
+			recv(notes.fd, &byte, 1, MSG_DONTWAIT);
+	} while ((rc > 0 && !(notes.revents & POLLHUP)) ||
+		 (rc < 0 && errno == EINTR));
+	close(notes.fd);
+	ddp_stepd.notes[1] = -1;
+}
+
+/*
+ * If slurmstepd still finds the agent, which has closed all its files, it sleeps
+ * for a whole second. The pid is whatever the user's processes have written; it
+ * decides about no more than this wait.
  */
 static void wait_for_agent(void)
 {
@@ -207,18 +237,6 @@ static void wait_for_agent(void)
 		return;
 	poll(&agent, 1, AGENT_MS);
 	close(agent.fd);
-}
-
-/*
- * An agent that is killed may not have read all of them. They hold files that
- * tasks write to, whose end slurmstepd awaits for a minute. One that is slow has
- * this socket, too, and can still read them.
- */
-static void drop_notes(void)
-{
-	close(ddp_stepd.notes[0]);
-	close(ddp_stepd.notes[1]);
-	ddp_stepd.notes[0] = ddp_stepd.notes[1] = -1;
 }
 
 static int become_user(uid_t uid, gid_t gid)
@@ -271,8 +289,8 @@ static void end_agent(spank_t spank, bool told)
 	if (!siblings || atomic_load(&siblings->agent) <= 0)
 		return;
 	if (told) {
+		wait_for_output();
 		wait_for_agent();
-		drop_notes();
 	}
 	if (!atomic_load(&siblings->agent_done))
 		tidy(spank);
