@@ -145,6 +145,18 @@ fails()
 	took=$(sed -n 's/ srun: error: n1: task 1: Exited .*//p' stamps)
 	took=$(((${took:-0} - $(cat failed)) / 1000000))
 }
+# The supervisor does not answer until the only rank has failed, and for 2 s more.
+fake
+"$sandbox" exec --dir "$dir/cluster" pkill -STOP -f fake_supervisor
+under -N1 -n1 sh -c 'touch late.began; exit 3' &
+until test -e late.began; do sleep 0.05; done
+sleep 2
+"$sandbox" exec --dir "$dir/cluster" pkill -CONT -f fake_supervisor
+wait $!
+equal 'a supervisor that is late hears which rank has failed' 'n1|0|768|||' \
+	"$(logged END)"
+finish 'a step that failed before its supervisor was reached'
+
 # slurmstepd tells srun of a failure after 0.2 s, and when the agent has told of it
 # or 3 s have passed. The machine may be busy.
 fake
