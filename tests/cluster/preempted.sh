@@ -105,8 +105,11 @@ cancel()
 }
 
 submit --time=2 --ddp-signal=USR1@100 -- --steps $steps
-begins 1 && begins 2 && printed 1 '^exit code 75: requeued'
-result $? 'before its end a job saves and is queued again'
+begins 1 && begins 2
+in_time $? 'a job that saves before its end begins again'
+cp job/output why
+printed 1 '^exit code 75: requeued'
+result $? 'the job says that it was queued again'
 check 'and trains on' trains_on
 cancel
 
@@ -115,7 +118,7 @@ begins 1
 bounded 60 sbatch -p high -N2 -n2 --exclusive -o /dev/null --wrap \
 	'sleep 3' >why 2>&1
 begins 2
-result $? 'a job whose nodes another one takes is queued again'
+in_time $? 'a job whose nodes another one takes is queued again'
 check 'and trains on from what it saved when it was told' trains_on
 cancel
 
@@ -143,7 +146,7 @@ begins 1 && comes 30 printed 1 '^step [0-9]*  saved'
 admin n1 sh -c 'kill -KILL $(pgrep --ns $$ --nslist uts -x "slurmd|slurmstepd") \
 	$(pgrep --ns $$ --nslist uts -u 61000)' 2>why
 comes 90 is_back
-result $? 'a job whose script is on a node that is lost is queued again'
+in_time $? 'a job whose script is on a node that is lost is queued again'
 rm -r "$dir/cluster/spool/n1/"*pmix* "$dir/cluster/tmp/n1/spmix"*
 admin n1 slurmd
 begins 2
@@ -174,7 +177,7 @@ if cc -O1 -shared -fPIC -o held.so "$top/tests/train/checkpoint_preload.c" \
 	bounded 60 sbatch -p high -N2 -n2 --exclusive -o /dev/null --wrap \
 		'sleep 3' >why 2>&1
 	comes 60 is_back
-	result $? 'a job whose GraceTime is shorter than its save is queued again'
+	in_time $? 'a job whose GraceTime is shorter than its save is queued again'
 	held_last=$(sed -n 's/^step \([0-9]*\)  saved$/\1/p' job/output |
 		tail -n 1)
 	rm hold
