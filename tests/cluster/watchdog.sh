@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
-# shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
+# shellcheck disable=SC2154,SC2016,SC2034 # see run; the tasks' shells expand
 # --ddp-watchdog: a step in which nobody makes progress is ended, and the rank
 # that holds the others up is named; one that is quiet or suspended goes on.
 # WATCHDOG_HANGS is how often PyTorch hangs (1), in each way.
