@@ -14,7 +14,7 @@ said 'an agent that comes when the step ends does not hold it up' 3 "$(
 	first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')
 $(others '1 other rank')"
 check 'an agent that comes late ends its ranks, so that Slurm need not' \
-	test ! -e asked
+	test ! -e "$ASKED"
 step 2 n1:0-1:w100,e0=3,K0,stays,deaf,w9000 srun:hang
 said 'a process that cannot be killed is told' 3 "$(
 	first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')

@@ -11,7 +11,7 @@ step 2 n1:0-0:w400,e0=1,quit n2:1-1:w430,quit \
 said 'nobody is named where Slurm kills the agents with a cancelled step' \
 	143 "$cancelled"
 equal 'slurmctld is asked whether the job of that step runs' \
-	'scontrol -d -o show job 12' "$(cat asked)"
+	'scontrol -d -o show job 12' "$(cat "$ASKED")"
 mkfifo scontrol.says
 step 2 n1:0-0:w400,e0=1,quit n2:1-1:w430,quit \
 	"srun:w200,p$cancelled/,all,x143"

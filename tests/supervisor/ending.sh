@@ -41,11 +41,11 @@ said 'an srun that hangs after a failure is ended with the code of the rank' \
 	3 "$(
 	first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3'; others '1 other rank')"
 equal 'the step of an srun that hangs is cancelled' \
-	'scancel -Q 12.3' "$(cat asked)"
+	'scancel -Q 12.3' "$(cat "$ASKED")"
 within 6000 'an srun that hangs after a failure ends within 5 s'
 step own=1 1 n1:0-0:w100,e0=3,K,done srun:hang
 equal 'the job of an srun that hangs is cancelled if that is its own' \
-	'scancel -Q 12' "$(cat asked)"
+	'scancel -Q 12' "$(cat "$ASKED")"
 echo STEPID >squeue.says
 filters='ACCOUNT LICENSES NAMES PARTITION QOS STATES USERS'
 for filter in $filters; do
@@ -57,7 +57,7 @@ for filter in $filters; do
 done
 said 'an srun that hangs after its step is ended' 0 ''
 equal 'Slurm is asked for the step of an srun that hangs without a filter of the user' \
-	'squeue -s 12.3 -o %i' "$(cat asked)"
+	'squeue -s 12.3 -o %i' "$(cat "$ASKED")"
 within 5500 'an srun that hangs after its step ends within 5 s'
 step 2 n1:0-1:w100,e0=0,e1=0,done \
 	srun:all,p1/,w1500,p2/,w1500,p3/,w1500,p4/,w1500,p5/

@@ -6,7 +6,7 @@ two='n1:0-1:w100,K,done'
 step 4 $two n2:2-3:w100,e2=3,K,done srun:all,x143
 said 'a rank that fails is named, and its code is the step'\''s' 3 \
 	"$(first 2 'n2 (pid 1002)' 1 'exit code 3'; others '3 other ranks')"
-check 'agents end the other ranks, so that Slurm need not' test ! -e asked
+check 'agents end the other ranks, so that Slurm need not' test ! -e "$ASKED"
 step 2 n1:0-1:w100,k0=11,K,done srun:all
 said 'a failed rank is told with its GPU and its signal in words' 139 "$(
 	first 0 'n1 (GPU 0, pid 1000)' 1 'killed by signal 11 (SIGSEGV)'

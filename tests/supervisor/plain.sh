@@ -94,7 +94,7 @@ unset SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID
 said 'a job gets no signal long before its end' 0 ''
 equal 'slurmctld is asked for the task of a job array' \
 	'scontrol -o show job 7_3' \
-	"$(cat asked)"
+	"$(cat "$ASKED")"
 echo " JobState=RUNNING EndTime=$(($(date +%s) + 61)) " >scontrol.says
 step signal=TERM@60 1 n1:0-0:T,e0=0,done srun:all
 sed 's/ [0-9]* s$/ N s/' err >why

@@ -88,6 +88,7 @@ fi
 
 asks='srun: interrupt (one more within 1 sec to abort)'
 again='n1:0-0:e0=0,done srun:all'
+both='n1:0-1:e0=0,e1=0,done srun:all'
 # shellcheck disable=SC2086 # words
 call "$python" signals.py 2 one ./real restarts=1 1 n1:0-0:w1500,e0=3,done \
 	"srun:I,pready/,n1,p$asks/,all" $again
@@ -97,10 +98,10 @@ $asks
 $(first 0 'n1 (GPU 0, pid 1000)' 9 'exit code 3')
 slurm-ddp: restart 1 of 1: on the same nodes"
 # shellcheck disable=SC2086 # words
-call env READY='failed first' "$python" signals.py 2 one ./real restarts=1 1 \
-	n1:0-0:w200,e0=3,w1000,done "srun:I,n1,p$asks/,all" $again
+call env READY='ended because' "$python" signals.py 2 one ./real restarts=1 2 \
+	n1:0-1:w200,e0=3,K,done "srun:I,n1,p$asks/,all" $both
 said_soon 'a step does not start again after a SIGINT to srun' 3 \
-	"$(first 0 'n1 (GPU 0, pid 1000)' 2 'exit code 3')
+	"$(first 0 'n1 (GPU 0, pid 1000)' 2 'exit code 3'; others '1 other rank')
 interrupts: 1
 $asks"
 for number in 2 15; do
