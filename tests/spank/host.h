@@ -77,7 +77,10 @@ bool walk_option(const char *word, int remote);
 /* walk.c: print an environment. */
 void walk_print(char **env);
 
-/* Play a part; returns the exit status. */
+/*
+ * Play a part; returns the exit status. srun ends in place of its command, but
+ * for ddp-bench, which --ddp-check starts.
+ */
 int walk_launcher(int argc, char **argv, spank_context_t context);
 int walk_slurmd(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fake Slurm for the real plugin; see host.h. As the test program it gets the
- * directory that tests/spank/run has prepared.
+ * directory that tests/spank/run has prepared, and the themes to run: all.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,28 @@ const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
 	return "detect_leaks=0";
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} themes[] = {
+	{ "srun", test_srun }, { "job", test_job },
+	{ "supervise", test_supervise }, { "preflight", test_preflight },
+	{ "launcher", test_launcher }, { "task", test_task },
+	{ "rank", test_rank }, { "siblings", test_siblings },
+	{ "views", test_views }, { "meeting", test_meeting },
+	{ "explain", test_explain }, { "site", test_site },
+	{ "foreign", test_foreign }, { "failures", test_failures },
+	{ "agent", test_agent }, { "signal", test_signal },
+};
+
+static bool is_named(char **names, const char *name)
+{
+	for (; *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
 }
 
 int main(int argc, char **argv)
@@ -33,26 +55,13 @@ int main(int argc, char **argv)
 		return walk_stepd(argc, argv);
 	if (strcmp(fake.program, "slurmd") == 0)
 		return walk_slurmd();
-	if (argc != 2) {
-		fprintf(stderr, "usage: spank_host DIRECTORY\n");
+	if (argc < 2) {
+		fprintf(stderr, "usage: spank_host DIRECTORY [THEME...]\n");
 		return 2;
 	}
 	cases_dir = argv[1];
-	test_srun();
-	test_job();
-	test_supervise();
-	test_preflight();
-	test_launcher();
-	test_task();
-	test_rank();
-	test_siblings();
-	test_views();
-	test_meeting();
-	test_explain();
-	test_site();
-	test_foreign();
-	test_failures();
-	test_agent();
-	test_signal();
+	for (size_t i = 0; i < COUNT(themes); i++)
+		if (argc == 2 || is_named(argv + 2, themes[i].name))
+			themes[i].run();
 	return cases_end();
 }

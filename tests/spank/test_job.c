@@ -118,6 +118,9 @@ static const struct spank_case cpu_cases[] = {
 	{ .name = "by -n tasks", .want = CPUS "=2",
 	  .command = "srun --ddp -n8 a", .env = JOB("15")
 	  "|SLURM_CPUS_PER_TASK=8|SLURM_JOB_CPUS_PER_NODE=8(x2)" },
+	{ .name = "5 tasks on 2 nodes leave room for 3 on each", .want = CPUS
+	  "=2", .command = "srun --ddp -n5 -N2 a", .env = JOB("15")
+	  "|SLURM_CPUS_PER_TASK=8|SLURM_JOB_CPUS_PER_NODE=8(x2)" },
 	{ .name = "but not over the user's own", .want = "-" CPUS,
 	  .command = "srun --ddp -c1 --gres=gpu:2 a", .env = JOB("15")
 	  "|SLURM_CPUS_PER_TASK=4|SLURM_JOB_CPUS_PER_NODE=8(x2)" },

@@ -130,6 +130,9 @@ static const struct spank_case allow_cases[] = {
 	  .conf = LINE "allow=gpu", .refusal = "--ddp: this site does not "
 	  "allow it in partition slow (allow=gpu in plugstack.conf); leave it "
 	  "out, or choose another partition with -p" },
+	{ .name = "allow= of a partition whose name begins like this one's",
+	  .command = "srun --ddp -pslower " STEP, .conf = LINE "allow=slow",
+	  .refusal = "does not allow it in partition slower" },
 	{ .name = "allow= of one of several", .conf = LINE "allow=gpu",
 	  .command = "srun --ddp -pgpu,slow " STEP,
 	  .refusal = "allow it in partition slow" },

@@ -159,7 +159,7 @@ static const struct spank_case on_cases[] = {
 	  .command = "srun --ddp=off --ddp " STEP, .want = FILLED },
 	{ .name = "stale variables of ours",
 	  .command = "srun --ddp " STEP,
-	  .env = "SLURM_DDP_RERUN=1:1|SLURM_DDP_ADDED=OLD|RANK=7|"
+	  .env = "SLURM_DDP_RERUN=1:1:0:0:0|SLURM_DDP_ADDED=OLD|RANK=7|"
 		 "LOCAL_RANK=7|WORLD_SIZE=9", .want = FILLED },
 	{ .name = "a malformed mark", .command = "srun --ddp " STEP,
 	  .env = "SLURM_DDP_RERUN=x", .want = FILLED },

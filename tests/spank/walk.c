@@ -91,6 +91,20 @@ static void step_launch(const struct step *step)
 	walk_hook("slurm_spank_local_user_init");
 }
 
+/* Run what --ddp-check starts; FAKE_ARGUMENTS tells it srun's arguments. */
+static void bench_run(char **argv)
+{
+	char words[1024] = "";
+	size_t used = 0, i;
+
+	for (i = 1; argv[i] && used < sizeof(words); i++)
+		used += (size_t)snprintf(words + used, sizeof(words) - used,
+					 "%s%s", i > 1 ? " " : "", argv[i]);
+	setenv("FAKE_ARGUMENTS", words, 1);
+	execv(argv[optind], argv + optind);
+	_exit(97);
+}
+
 int walk_launcher(int argc, char **argv, spank_context_t context)
 {
 	struct step steps[COMPONENTS_MAX];
@@ -115,6 +129,8 @@ int walk_launcher(int argc, char **argv, spank_context_t context)
 	if (context == S_CTX_LOCAL) {
 		fake_options_export();
 		step_launch(&steps[component - 1]);
+		if (optind < argc && strstr(argv[optind], "/ddp-bench"))
+			bench_run(argv);
 	}
 	walk_print(environ);
 	walk_hook("slurm_spank_exit");
