@@ -368,3 +368,27 @@ test_manifest()
 	END
 	result $? 'the checksums are those of zlib'
 }
+
+# seconds FILE: of each line of a log
+seconds()
+{
+	sed -n 's/.*"seconds":\([0-9.]*\).*/\1/p' "$1"
+}
+
+# The time that a run has trained is counted on where it goes on.
+test_seconds()
+{
+	rm -rf saved
+	call timeout 60 "$train" --model toy --steps 2000 --checkpoint saved \
+		--log before.log
+	call timeout 60 "$train" --model toy --steps 2001 --checkpoint saved \
+		--resume --log after.log
+	{
+		seconds before.log | tail -n 1
+		seconds after.log | head -n 1
+	} >both
+	check 'the seconds of a run that goes on are those of both' \
+		awk 'NR == 1 { before = $1 }
+			NR == 2 && before > 0 { good = $1 > before }
+			END { exit !good }' both
+}

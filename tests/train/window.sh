@@ -339,6 +339,28 @@ window_address_space()
 	result $? 'nor is there memory for a model of its own'
 }
 
+# A rank whose memory another process shrinks would die of a signal. Only root can
+# open a memory that no descriptor is left of.
+test_seals()
+{
+	needs_worlds 'memory that cannot be shrunk' || return 0
+	begin_ranks 2 trains "$train" --steps 1000000000
+	for rank in 0 1; do
+		seals=/proc/$(cat pid.$rank)
+		span=$(sed -n 's/ .*memfd:ddp-train.*//p' "$seals/maps")
+		if ! test -w "$seals/map_files/$span"; then
+			skip 'memory that cannot be shrunk' 'only root can try'
+			continue
+		fi
+		! truncate -s 4096 "$seals/map_files/$span" 2>why
+		result $? "nobody can shrink the memory that rank $rank shares"
+		! truncate -s 1G "$seals/map_files/$span" 2>why
+		result $? "nobody can let the memory of rank $rank grow"
+	done
+	kill "$run"
+	reap "$run"
+}
+
 test_window()
 {
 	needs_worlds 'the memory that ranks share' || return 0
