@@ -4,10 +4,14 @@
  * every machine. nN is 192.0.2.N; loop is the address that Debian gives a
  * machine's own name; many has several addresses; numbers resolve, and no other
  * name does. This machine is 192.0.2.200 on eth7, and has lo, eth0, ib0 and ib1
- * as well, and dummy0 without an address. bind is the real one.
+ * as well, and dummy0 without an address. Sockets are real, unless a case has
+ * "#no-inet6", for a kernel without IPv6, or "#inet6-off", for one on which it is
+ * switched off.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -18,6 +22,39 @@
 #include "host.h"
 
 #define OWN_ADDRESS "192.0.2.200"
+
+static bool no_inet6, inet6_off;
+
+bool fake_net_set(const char *word)
+{
+	no_inet6 |= strcmp(word, "#no-inet6") == 0;
+	inet6_off |= strcmp(word, "#inet6-off") == 0;
+	return no_inet6 || inet6_off;
+}
+
+int socket(int family, int type, int protocol)
+{
+	int (*real)(int, int, int);
+
+	if (family == AF_INET6 && no_inet6) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	*(void **)&real = dlsym(RTLD_NEXT, "socket");
+	return real(family, type, protocol);
+}
+
+int bind(int fd, const struct sockaddr *address, socklen_t length)
+{
+	int (*real)(int, const struct sockaddr *, socklen_t);
+
+	if (address->sa_family == AF_INET6 && inet6_off) {
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
+	*(void **)&real = dlsym(RTLD_NEXT, "bind");
+	return real(fd, address, length);
+}
 
 static const char *address_find(const char *name, char *text, size_t size)
 {

@@ -69,6 +69,9 @@ void fake_kernel_hurry(void);	/* time-outs come in a tenth */
 void fake_kernel_print(void);
 unsigned int fake_kernel_naps(void);
 
+/* fake_net.c: take a case's word for it; false if it is none. */
+bool fake_net_set(const char *word);
+
 /* hooks.c: load the plugin, call hooks, give options. */
 void walk_load(void);
 void walk_hook(const char *name);

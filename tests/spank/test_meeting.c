@@ -61,6 +61,16 @@ static const struct spank_case refused_cases[] = {
 	  .command = STEPD("4", "8", ""), .conf = ON("server8"),
 	  .refusal = "4 ranks have 2 GPUs; ask for --gres=gpu:4, start 2 "
 	  "tasks a node, or let ranks share with --ddp-gpus=share" },
+	{ .name = "GPUs from a variable that Slurm has not set are told so",
+	  .env = NODE("4", "8"), .tasks = ALL, .conf = ON("server8"),
+	  .command = STEPD("4", "8", ""), .refusal = "--ddp-gpus=share "
+	  "(CUDA_VISIBLE_DEVICES is not from Slurm here; unset it, or use "
+	  "--ddp-gpus=off)\n" },
+	{ .name = "a variable that Slurm has set is not blamed",
+	  .env = NODE("4", "8") "|SLURM_STEP_GPUS=0,4", .tasks = ALL,
+	  .conf = ON("server8"), .command = STEPD("4", "8", ""),
+	  .refusal = "4 ranks have 2 GPUs; ask for --gres=gpu:4, start 2 "
+	  "tasks a node, or let ranks share with --ddp-gpus=share\n" },
 	{ .name = "with --ddp-gpus=own as well", .env = NODE("4", "8"),
 	  .tasks = ALL, .command = STEPD("4", "8", "--ddp-gpus=own"),
 	  .conf = ON("server8"), .refusal = "4 ranks have 2 GPUs" },
@@ -145,6 +155,16 @@ static const struct spank_case line_cases[] = {
 	  .refusal = "rank 0 on n1: plugstack.conf: spank_ddp.so: speed=9" },
 };
 
+/* Rank 0 tries its port in both families, as far as the kernel has them. */
+static const struct spank_case family_cases[] = {
+	{ .name = "rank 0 finds its port free on a kernel without IPv6",
+	  .env = TWO, .tasks = ALL "|#no-inet6", .command = TWICE,
+	  .conf = ON("server8"), .want = "0:RANK=0|1:RANK=1" },
+	{ .name = "rank 0 finds its port free where IPv6 is switched off",
+	  .env = TWO, .tasks = ALL "|#inet6-off", .command = TWICE,
+	  .conf = ON("server8"), .want = "0:RANK=0|1:RANK=1" },
+};
+
 /* The last words of a task get a head start over the news of its failure. */
 static void test_naps(void)
 {
@@ -163,5 +183,6 @@ void test_meeting(void)
 	cases_run(refused_cases, COUNT(refused_cases));
 	cases_run(absent_cases, COUNT(absent_cases));
 	cases_run(line_cases, COUNT(line_cases));
+	cases_run(family_cases, COUNT(family_cases));
 	test_naps();
 }

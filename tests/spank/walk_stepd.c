@@ -71,7 +71,7 @@ static void word_apply(const char *word)
 		 sscanf(word, "#fail=%u", &fake.fail) != 1 &&
 		 sscanf(word, "#exits=%d", &program.status) != 1 &&
 		 sscanf(word, "#killed=%d", &program.signal) != 1 &&
-		 !fake_kernel_set(word))
+		 !fake_net_set(word) && !fake_kernel_set(word))
 		abort();
 	free(name);
 }
