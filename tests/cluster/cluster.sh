@@ -41,6 +41,23 @@ plugstack()
 	echo "$1 $plugin ${2-}" >"$dir/cluster/etc/plugstack.conf"
 }
 
+# has_pmix: whether srun offers --mpi=pmix here. That of Debian sid does not.
+has_pmix()
+{
+	test -n "${pmix_offered-}" ||
+		pmix_offered=$("$sandbox" exec --dir "$dir/cluster" \
+			srun --mpi=list 2>&1 </dev/null | grep -c pmix)
+	test "$pmix_offered" -gt 0
+}
+
+# lacks_pmix NAME: skips this test, and succeeds, where srun does not offer it. By
+# PMIx alone the components of a step know each other, and MPI begins.
+lacks_pmix()
+{
+	! has_pmix || return 1
+	skip "$1" 'this srun has no --mpi=pmix'
+}
+
 # jobs: the numbers of all
 jobs()
 {

@@ -143,9 +143,11 @@ check "on Slurm's ports" awk '$2 < 13000 || $2 > 13099 { exit 1 }' listening
 call login srun --ddp -N2 sh -c 'echo $MASTER_PORT $SLURM_STEP_RESV_PORTS'
 equal 'the first that the step was given' "$(cut -d' ' -f2 out |
 	sed 's/[-,].*//' | sort -u)" "$(cut -d' ' -f1 out | sort -u)"
-call login srun --ddp -w n1 "$show" : -w n2 "$show"
-test "$status" -eq 0 && right 'n1 n2'
-result $? 'a heterogeneous step has one port'
+if ! lacks_pmix 'a heterogeneous step has one port'; then
+	call login srun --ddp -w n1 "$show" : -w n2 "$show"
+	test "$status" -eq 0 && right 'n1 n2'
+	result $? 'a heterogeneous step has one port'
+fi
 world 'n1 n2' srun --ddp -N2 --ddp-port=20008
 check 'and --ddp-port comes before them' \
 	test "$(awk '{ print $16 }' out | uniq)" = 20008

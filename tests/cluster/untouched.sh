@@ -36,6 +36,7 @@ steps()
 	run=10
 	while read -r command; do
 		run=$((run + 1))
+		has_pmix || command=$(echo "$command" | sed 's/ --mpi=pmix//')
 		# shellcheck disable=SC2086 # several words
 		call login env INTO="$scratch/$1" RUN=$run $command
 		unquiet | sort >"$1/$run.err"

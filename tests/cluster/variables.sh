@@ -20,6 +20,8 @@ where_plain()
 		# shellcheck disable=SC2086 # several words
 		hosts=$(places_of $options)
 		for type in pmix none; do
+			test $type = none || ! lacks_pmix "--mpi=pmix $options" ||
+				continue
 			# shellcheck disable=SC2086
 			world "$hosts" srun --ddp --mpi=$type $options
 		done
