@@ -4,6 +4,13 @@
 # What runs inside the sandbox's namespaces: the login node, which holds them
 # all, and the compute nodes; sourced by ddp-sandbox.
 
+# A shell ignores SIGINT and SIGQUIT for what it starts in the background. From
+# Slurm 26.05 on tasks inherit that of slurmd, and ^C would not end them.
+start_slurmd()
+{
+	env --default-signal=INT,QUIT slurmd
+}
+
 # start_munged [NODE]: each node has its own, at the same path, as each decodes
 # what is sent to all. One munged for all of them would take that for a replay,
 # which only a Slurm built with --enable-multiple-slurmd lets pass.
@@ -134,7 +141,7 @@ cmd_node()
 	END
 	nsenter --target 1 --net ip link set "$n" master br0 up || exit
 	taskset -cp "$first-$((first + width - 1))" $$ >/dev/null 2>&1
-	start_munged "$n" && slurmd || exit
+	start_munged "$n" && start_slurmd || exit
 	exec sleep infinity
 }
 
@@ -142,5 +149,5 @@ cmd_node()
 cmd_host()
 {
 	enter_dir "$1"
-	start_munged && slurmctld -c && slurmd && trap - EXIT
+	start_munged && slurmctld -c && start_slurmd && trap - EXIT
 }
