@@ -73,7 +73,7 @@ remove='for path in "$@"; do
 done'
 stays >stays.out
 sed 's/^/# stays: /' stays.out
-grep -q "/stepd\.slurm\.pmix\.$id\$" stays.out && ! grep -vE \
+{ ! has_pmix || grep -q "/stepd\.slurm\.pmix\.$id\$" stays.out; } && ! grep -vE \
 	"/(n2_$id|(stepd\.slurm\.)?pmix\.$id|hwloc_topo_$id\.xml|spmix_appdir_61000_$id|job_${id%.*}/step_${id#*.})\$" \
 	stays.out >why
 result $? 'what stays there of it is what spank_ddp(8) lists'
