@@ -37,7 +37,8 @@ AGAIN_S, AGAIN_RUNS = 180, 10
 LATE_MOST = 5           # more late checks than this in a run are a failure
 
 # What each level needs: groups of contrib/sandbox/packages beside "build".
-# Levels with programs of their own have a target tests-LEVEL in tests.mk.
+# Levels with programs of their own have a target tests-LEVEL in tests.mk. For
+# those that are alone nothing else is built.
 SANDBOX = ["sandbox", "trainer"]
 NEEDS = {
     "runner": [], "unit": ["unit"], "golden": ["python"], "hostnames": ["sandbox"],
@@ -51,7 +52,8 @@ NEEDS = {
     "watch": SANDBOX + ["torch", "watch"],
     "frameworks": SANDBOX + ["frameworks"],
 }
-PROGRAMS = ["unit", "spank", "agent", "supervisor", "boot", "train", "cuda"]
+ALONE = ["unit", "spank", "agent", "supervisor"]
+PROGRAMS = ALONE + ["boot", "train", "cuda"]
 
 
 class Usage(Exception):
@@ -106,8 +108,11 @@ def groups(units):
 
 
 def targets(units):
-    return " ".join(sorted({"tests-" + unit.level for unit in units
-                            if unit.level in PROGRAMS}))
+    """What is made for units: "all" only if one of them installs it."""
+    levels = {unit.level for unit in units}
+    wanted = ["tests-" + level for level in sorted(levels)
+              if level in PROGRAMS]
+    return " ".join(wanted if levels <= set(ALONE) else ["all"] + wanted)
 
 
 def read_table():

@@ -332,8 +332,10 @@ EMU_TESTS := cuda/bugs cuda/right cuda/products cuda/exchange cuda/refusals \
 .PHONY: tests-unit tests-spank tests-agent tests-supervisor tests-boot \
 	tests-train tests-cuda
 tests-unit: $(if $(filter yes,$(HAVE_CRITERION)),obj/tests/unit/unit)
-tests-spank: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/spank/spank_host)
-tests-agent: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/agent/step)
+tests-spank: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/spank/spank_host \
+	obj/plugin/spank_ddp.so)
+tests-agent: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/agent/step \
+	obj/plugin/spank_ddp.so)
 tests-supervisor: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/supervisor/fake_step \
 	obj/tests/supervisor/fake_step_real obj/tests/fakes/idle_threads.so)
 tests-boot: $(if $(filter yes,$(HAVE_PMIX)),obj/tests/boot/job obj/tests/boot/threads \
