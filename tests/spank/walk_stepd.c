@@ -241,12 +241,12 @@ int walk_stepd(int argc, char **argv)
 	fake.argv = argv + at;
 	walk_hook("slurm_spank_init_post_opt");
 	walk_hook("slurm_spank_user_init");
-	if (tasks) {
+	/* Without tasks this process is slurmstepd and its task, too, and an
+	 * agent would wait for the task's program: no task ends. */
+	if (tasks)
 		status = siblings_walk(tasks);
-	} else {
+	else
 		task_walk();
-		walk_hook("slurm_spank_task_exit");
-	}
 	walk_hook("slurm_spank_exit");
 	return status;
 }
