@@ -27,7 +27,6 @@ equal 'the agent tells how each rank ended, and which error it left' \
 	'n1|0|0||| n1|1|9||| n1|2|768|E: bad||' "$(logged END | paste -sd' ')"
 equal 'when all ranks have ended the agent says that it is done' n1 \
 	"$(logged DONE)"
-equal 'where there is a supervisor the agent prints nothing' '' "$(cat err)"
 finish 'a step whose ranks fail'
 
 if test "$(id -u)" = 0; then
@@ -117,6 +116,9 @@ wait "$step"
 echo "between $between, told $(at 0)" >why
 test "$(at 0)" -le "$between"
 result $? 'a rank has failed when it wrote its error, not when it ended'
+# shellcheck disable=SC2086 # numbers
+wait $readers
+equal 'where there is a supervisor the agent prints no error' '' "$(cat err)"
 finish 'a step whose rank wrote its error first'
 
 fake

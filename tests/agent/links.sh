@@ -5,12 +5,13 @@
 # gone.
 
 fake shy
-begin 1 sh -c 'read line <"$S/go"'
-started RANK 1
+begin 2 sh -c 'test $RANK = 1 || exit 3; read line <"$S/go"'
+started END 1
 go
 wait "$step"
-equal 'the agent comes again when it is put out, and then tells all' \
-	'3 n1|0|0|||' "$(grep -c ' SHY ' "$fake/log") $(logged END)"
+equal 'the agent comes again when it is put out, and then tells all ends' \
+	'3 n1|0|768||| n1|1|0|||' \
+	"$(grep -c ' SHY ' "$fake/log") $(logged END | paste -sd' ')"
 awk '/ SHY / { if (last && $1 - last < least) least = $1 - last; last = $1 }
 	END { print least; exit !(least >= 0.4) }' least=99 "$fake/log" >why
 result $? 'the agent pauses between two attempts to reach its supervisor'
@@ -74,8 +75,10 @@ finish 'a step of a batch job that Slurm ends'
 fake
 run 1 sh -c 'sleep 300 >/dev/null 2>&1 & echo $! >"$S/child"'
 started CLOSED 1
+child=$(cat child)
 check 'a child that a rank leaves lives on when all ranks have ended well' \
-	kill "$(cat child)"
+	is_state "$child" S
+kill "$child"
 finish 'a step whose rank left a child'
 
 fake
@@ -110,21 +113,38 @@ kill "$(rank_pid 1)"
 wait "$step"
 finish 'a step whose agent was slow'
 
-fake
-begin 2 --ddp-watchdog=5 sh -c 'echo >"$TORCHELASTIC_ERROR_FILE"; : >"$DDP_HEARTBEAT_FILE"
-	test $RANK = 0 && : >"$S/there"; read line <"$S/go"; exit 3'
-wait_until test -e there
-started RANK 2
-kill -KILL "$(agent)"
-started CLOSED 1
-go
-wait_until test -s told.log
-sed 's/.* //' told.log >why
-test "$(head -n 1 why)" -lt 2500
-in_time $? 'slurmstepd does not wait for an agent that is dead'
-go
-wait "$step"
-finish 'a step whose agent was killed'
+# dead WHEN: the agent is killed before a rank fails; after that slurmstepd waits
+dead()
+{
+	fake
+	begin 2 --ddp-watchdog=5 sh -c 'echo >"$TORCHELASTIC_ERROR_FILE"
+		: >"$DDP_HEARTBEAT_FILE"
+		test $RANK = 0 || exec sleep 1000
+		: >"$S/there"; read line <"$S/go"; exit 3'
+	wait_until test -e there
+	started RANK 2
+	dead=$(agent)
+	if test "$1" = before; then
+		kill -KILL "$dead"
+		wait_until is_state "$dead" X
+		go
+	else
+		kill -STOP "$dead"
+		go
+		wait_until is_state "$(rank_pid 0)" X
+		kill -KILL "$dead"
+	fi
+	wait_until test -s told.log
+	cp told.log why
+	test "$(sed 's/.* //' told.log)" -lt 2500
+	in_time $? "slurmstepd does not wait for an agent that died $1 a rank failed"
+	kill "$(rank_pid 1)"
+	wait "$step"
+	finish "a step whose agent died $1 a rank failed"
+}
+
+dead before
+dead after
 
 # slurmstepd has a group of root's here that may write to the folder, and so has not
 # the user.
