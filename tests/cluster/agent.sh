@@ -15,6 +15,7 @@ fake()
 	cp "$here/fake_supervisor.py" "$fake"
 	"$sandbox" exec --dir "$dir/cluster" /usr/bin/python3 \
 		"$fake/fake_supervisor.py" "$fake" "$@" 2>"$fake/err" &
+	enters=$!
 	wait_until test -s "$fake/told"
 	told=$(cat "$fake/told")
 	rm -f go ready.*
@@ -146,12 +147,13 @@ fails()
 	took=$(((${took:-0} - $(cat failed)) / 1000000))
 }
 # The supervisor does not answer until the only rank has failed, and for 2 s more.
+# nsenter stops with what it has started, and continues it.
 fake
 "$sandbox" exec --dir "$dir/cluster" pkill -STOP -f fake_supervisor
 under -N1 -n1 sh -c 'touch late.began; exit 3' &
-until test -e late.began; do sleep 0.05; done
+wait_until test -e late.began
 sleep 2
-"$sandbox" exec --dir "$dir/cluster" pkill -CONT -f fake_supervisor
+kill -CONT "$enters"
 wait $!
 equal 'a supervisor that is late hears which rank has failed' 'n1|0|768|||' \
 	"$(logged END)"
