@@ -154,7 +154,7 @@ preflight_cpus()
 	on_node n1 "$python" -c 'import os, socket, time
 s = socket.create_server(("", 29400))
 while not os.path.exists("checked"): time.sleep(0.1)' &
-	wait_until 60 on_node n1 "$python" -c 'import socket
+	wait_until on_node n1 "$python" -c 'import socket
 socket.create_connection(("n1", 29400))' 2>/dev/null
 	in_time $? 'a program listens at the port within a minute'
 	call timeout 60 ./step -N3 -n3 "$bench" --preflight
