@@ -199,7 +199,7 @@ touch /dev/shm/slurm-ddp.files/vader_segment.n1.0.1.0 \
 chown 65534 /dev/shm/slurm-ddp.theirs
 find /dev/shm ! -name '*.young' -exec touch -d '2 minutes ago' {} +
 rm -f locked
-flock -s /dev/shm/slurm-ddp.used sh -c 'echo >locked; exec sleep 120' &
+flock -F -s /dev/shm/slurm-ddp.used sh -c 'echo >locked; exec sleep 120' &
 tries=0
 until test -s locked; do
 	test $((tries += 1)) -lt 600 || exit 99

@@ -81,7 +81,7 @@ test_zero()
 				--dtype $type --backend mpi
 		done
 	done
-	zero_exact="$zero_exact --dtype fp16 --lr 1 --clip 0 --warmup 0"
+	zero_exact="$zero_exact --dtype fp16 --lr 2 --clip 0 --warmup 0"
 	zero_reference 1 $zero_exact --max-bad-steps 9 --backend self
 	check 'a step is skipped' grep '"skipped":true' zero.bits.wanted
 	zero_same 'a step that is skipped' 2 $zero_exact --max-bad-steps 9
