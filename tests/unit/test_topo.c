@@ -27,11 +27,15 @@ static bool gpu_here;		/* this machine has a GPU, whatever it has */
 int __wrap_hwloc_topology_load(hwloc_topology_t topology)
 {
 	time_t end = time(NULL) + 10;
+	void *volatile taken;	/* clang leaves out memory that nobody uses */
 
 	while (getppid() == slow_below && time(NULL) < end)
 		;
-	if (getppid() == greedy_below && !malloc((size_t)3 << 30))
-		return -1;
+	if (getppid() == greedy_below) {
+		taken = malloc((size_t)3 << 30);
+		if (!taken)
+			return -1;
+	}
 	return __real_hwloc_topology_load(topology);
 }
 
