@@ -65,29 +65,6 @@ while not is_ready(child.pid) and child.poll() is None:
 child.send_signal(number)
 code = child.wait()
 sys.exit(f"killed by signal {-code}" if code < 0 else code)
-import signal, subprocess, sys, time
-number = int(sys.argv[1])
-
-def read(path):
-    try:
-        with open(path) as file:
-            return file.read()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-def is_ready(pid):
-    children = read(f"/proc/{pid}/task/{pid}/children").split()
-    return any(read(f"/proc/{one}/comm") == "ddp-mirror\n" for one in children)
-
-signal.signal(number, signal.SIG_DFL)  # a shell's "&" may have it ignored
-child = subprocess.Popen(sys.argv[2:], start_new_session=True)
-end = time.monotonic() + 50
-while not is_ready(child.pid) and child.poll() is None:
-    assert time.monotonic() < end, "no supervisor"
-    time.sleep(0.01)
-child.send_signal(number)
-code = child.wait()
-sys.exit(f"killed by signal {-code}" if code < 0 else code)
 END
 for number in 1 2 3 10 12 15; do
 	threaded 2 python3 once.py $number ./srun 1 srun:w20000
