@@ -141,7 +141,8 @@ static void serve(struct ddp_tee_process *process)
 		send(NOTES, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* After the last task's end, a stream is open only while it waits for Slurm. */
+/* Runs until nothing is left to copy: when the last task has ended, a stream stays
+ * open only while it waits for Slurm. */
 static void work(struct ddp_tee_process *process)
 {
 	const nfds_t count = STREAMS + 2 * (nfds_t)process->tasks;

@@ -96,7 +96,10 @@ static void tell_tasks(const struct ddp_supervisor *supervisor,
 	ddp_rerun_add(DDP_TELL_SUPERVISOR, text);
 }
 
-/* In the srun of a check nobody misses one: it tells of itself what fails. */
+/*
+ * Says that the step runs unwatched, or refuses it for an option that needs a
+ * supervisor. The srun of a check needs none: it tells by itself what fails.
+ */
 static void go_without(struct ddp_error *error)
 {
 	const char *needs = find_need();

@@ -40,7 +40,7 @@ void ddp_timer_end(struct ddp_timer *timer)
 	timer->runs = false;
 }
 
-/* With times as seconds. */
+/* Asks slurmctld for the job, with its times as seconds. */
 static void ask(struct ddp_timer *timer)
 {
 	const char *argv[] = { "scontrol", "-o", "show", "job", timer->job,

@@ -80,10 +80,10 @@ bootstrap()
 		'0 n1, 1 n1, 2 n2, 3 n2' \
 		"$(awk '!/^#/ { printf "%s%s %s", n++ ? ", " : "", $1, $2 }' \
 			out)"
-	check 'with all times but those of NCCL' awk '
+	check 'each row has all times but those of NCCL' awk '
 		!/^#/ && !($3 > 0 && $4 > 0 && $5 == "-" && NF == 5) { bad = 1 }
 		END { exit bad }' out
-	equal 'and says why not those' '0 1' \
+	equal 'a line says why those of NCCL are left out' '0 1' \
 		"$status $(grep -c '^# NCCL init is left out: ' out)"
 	call timeout 60 ./step -N2 -n4 "$bench" --bootstrap -n 5 --json
 	"$python" - out >why 2>&1 <<-END
@@ -97,7 +97,7 @@ bootstrap()
 	    assert row["pmix_init_ms"] > 0
 	    assert len(row) == 4
 	END
-	result $? 'and so as JSON'
+	result $? '--bootstrap --json has the same rows'
 }
 
 bootstrap_mpi()
@@ -117,7 +117,7 @@ bootstrap_mpi()
 	    assert row["mpi_init_ms"] > 0 and row["mpi_bcast_us"] > 0
 	    assert len(row) == 4
 	END
-	result $? 'and so as JSON'
+	result $? '--bootstrap --json has the times of MPI'
 }
 
 test_cluster()
@@ -168,7 +168,7 @@ test_pairs()
 	    assert row["slow"] or "n2" not in row["nodes"]
 	assert "n2" in rows[3]["slow_nodes"]
 	END
-	result $? 'and so of three nodes, as JSON'
+	result $? '--pairs --json has each pair of three nodes and names the slow one'
 	call timeout 60 ./step -N2 -n4 -w 'n[1,3]' "$bench" --backend mpi \
 		--pairs -b 32K -n 5
 	equal 'of two nodes nothing is said' '0 1' \

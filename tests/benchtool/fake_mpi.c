@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether this rank's result of a call of the function is to be wrong. */
+/* Returns 1 if this call of the function must give this rank a wrong result. */
 static int is_wrong(const char *name, int rank)
 {
 	static int calls;

@@ -234,7 +234,7 @@ settle
 begin=$(now)
 call login srun --ddp -N2 --gres=gpu:2 ./job @2:kill create barrier
 took=$(($(now) - begin))
-check 'which srun --ddp has set' test "$status" -gt 128
+check 'srun --ddp sets --kill-on-bad-exit: a rank that is killed ends the step' test "$status" -gt 128
 in_goal "$took" 5000 -N2 --ntasks-per-node=2 >why
 in_time $? 'srun --ddp ends within 5 s of the death of a rank'
 step 'a death after ddp_job_destroy ends the step' killed '' $off ./job \

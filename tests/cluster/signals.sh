@@ -41,9 +41,9 @@ equal 'each rank is told, and none of its children' '0 1 2 3' \
 sort -n out >why
 test "$(sed 1q why)" -ge 1 && test "$(wc -l <why)" = 4 &&
 	test "$(cat met/* | wc -l)" = 4
-result $? 'each is told once, and not before 55 s are left of a minute'
+result $? 'each rank is told once, and not before 55 s are left of a minute'
 test "$(tail -n 1 why)" -le 15
-in_time $? 'each is told within 10 s then'
+in_time $? 'each rank is told within 10 s then'
 equal 'the exit code is what the ranks agreed on' 75 "$status"
 saved='slurm-ddp: all 4 ranks ended with exit code 75: they have saved, and there is more to do'
 equal 'the user reads why, and of no failure' \

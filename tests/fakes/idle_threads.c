@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts threads in an srun before it loads its plugins. Slurm 26.05 does so, and
- * tracing libraries do. This is an LD_PRELOAD library, or part of a fake srun.
- * IDLE_THREADS says which threads:
+ * Starts threads in an srun before it loads its plugins, as Slurm 26.05 and tracing
+ * libraries do. It is an LD_PRELOAD library, or part of a fake srun. IDLE_THREADS
+ * says which threads:
  *
  *	2	two threads, which only sleep
  *	deaf	one more, which blocks all signals but those that end an srun

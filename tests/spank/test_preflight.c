@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What --ddp-check refuses before it starts anything, and what it makes of what
- * its step says: @/bin has a ddp-bench that does as FAKE_BENCH tells (see
- * tests/spank/run).
+ * Tests what --ddp-check refuses before it starts anything, and how it reads the
+ * output of its step. @/bin has a ddp-bench that does as FAKE_BENCH tells: see
+ * tests/spank/run.
  */
 #include "host.h"
 
