@@ -69,7 +69,7 @@ static int find_code(const struct ddp_child *child)
 static bool was_ended(const struct ddp_attempt *attempt)
 {
 	const struct ddp_child *child = &attempt->child;
-	int64_t interrupted_ns = ms(child->interrupted_ms);
+	int64_t interrupted_ns = child->interrupted_ns;
 
 	return attempt->asked_ns || attempt->untold_ns || attempt->told ||
 	       (attempt->killed_ns && attempt->killed_ns < attempt->ended_ns) ||

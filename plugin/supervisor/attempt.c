@@ -60,7 +60,7 @@ bool ddp_attempt_unwanted(const struct ddp_attempt *attempt)
 	return attempt->ended_by_user || ddp_attempt_was_killed(attempt) ||
 	       ddp_child_was_told(&attempt->child) ||
 	       ddp_cancel_was_late(attempt) ||
-	       ms(attempt->child.interrupted_ms) > attempt->failed_ns;
+	       attempt->child.interrupted_ns > attempt->failed_ns;
 }
 
 /*
@@ -275,7 +275,7 @@ static bool is_unknown(const struct ddp_attempt *attempt)
 	return !ddp_attempt_named(attempt) && !attempt->hidden &&
 	       !attempt->untold_ns && !attempt->step.noticed &&
 	       attempt->verdict.kind != DDP_VERDICT_SAVED &&
-	       !ddp_child_was_told(child) && !child->interrupted_ms &&
+	       !ddp_child_was_told(child) && !child->interrupted_ns &&
 	       WIFEXITED(child->status) && ddp_attempt_code(attempt) != 0;
 }
 

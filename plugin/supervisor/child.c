@@ -15,6 +15,7 @@
 
 #include "close_range.h"
 #include "layout/clock.h"
+#include "supervisor/now.h"
 #include "supervisor/threads.h"
 
 enum {
@@ -225,13 +226,13 @@ static void wait_for_all(struct ddp_child *child)
 /* Whether this signal makes srun end the step. */
 static bool is_end(struct ddp_child *child, uint32_t signal)
 {
-	int64_t before_ms = child->interrupted_ms;
+	int64_t before_ns = child->interrupted_ns;
 
 	if (signal != SIGINT)
 		return signal == SIGTERM || signal == SIGHUP ||
 		       signal == SIGQUIT;
-	child->interrupted_ms = ddp_clock_ms();
-	return before_ms && child->interrupted_ms - before_ms < TWICE_MS;
+	child->interrupted_ns = ddp_clock_ns();
+	return before_ns && child->interrupted_ns - before_ns < ms(TWICE_MS);
 }
 
 static void take_signal(struct ddp_child *child,

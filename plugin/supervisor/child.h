@@ -28,7 +28,7 @@ struct ddp_child {
 	bool ended;
 	int status;		/* as of wait(2) */
 	int64_t told_ms;	/* the last signal that ends a step; 0: none */
-	int64_t interrupted_ms;	/* the last SIGINT; 0: none */
+	int64_t interrupted_ns;	/* the last SIGINT; 0: none */
 	bool waits;		/* signals may have to be passed on */
 	int64_t waits_ms;	/* since then */
 	uint64_t taken;		/* which, as a mask */
