@@ -41,8 +41,8 @@ int ddp_ranks_check(const char *what, const char *list, uint32_t world_size,
 		if (world_size > 0 && last >= world_size)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 					     "%s=%.64s: the ranks of this step "
-					     "are 0 to %u; leave out those "
-					     "from %u on", what, list,
+					     "are 0 to %u, and those from %u "
+					     "on are left out", what, list,
 					     world_size - 1, world_size);
 	} while (more > 0);
 	return 0;

@@ -189,8 +189,11 @@ static void read_order(spank_t spank, struct ddp_order *order)
 	tell_mapping(order->mapping);
 }
 
-/* Of a heterogeneous step the tasks alone know the size. */
-static void check_show(spank_t spank)
+/*
+ * No refusal: the step is there and would stay. An #SBATCH line is for all steps of
+ * a job, small ones too. Of a heterogeneous step the tasks alone know the size.
+ */
+static void tell_left_out(spank_t spank)
 {
 	struct ddp_error error;
 	uint32_t tasks;
@@ -199,7 +202,7 @@ static void check_show(spank_t spank)
 	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) ==
 	    ESPANK_SUCCESS &&
 	    ddp_ranks_check("--ddp-show", ddp_plugin.show, tasks, &error) < 0)
-		ddp_srun_refuse("%s", error.text);
+		slurm_info("slurm-ddp: %s", error.text);
 }
 
 /* So the supervisor knows who should begin; it knows one component's nodes. */
@@ -225,7 +228,7 @@ void ddp_srun_launch(spank_t spank)
 	ddp_output_release();
 	if (!ddp_srun.was_on)
 		return;
-	check_show(spank);
+	tell_left_out(spank);
 	correct_bind();
 	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
 		ddp_policy_launch(job_id, ddp_srun.component > 1);

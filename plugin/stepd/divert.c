@@ -178,19 +178,13 @@ static int divert_lines(const struct ddp_task *task, int stream,
 	return rc;
 }
 
-static int check_lines(const struct ddp_task *task, bool agent,
-		       struct ddp_error *error)
+static int refuse_lines(const struct ddp_task *task, struct ddp_error *error)
 {
-	if (!agent)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--ddp-logs and "
-				     "--ddp-show: nothing can copy the output "
-				     "here; they need Linux 5.9 and a limit of "
-				     "%u open files (ulimit -Hn)",
-				     FDS_A_TASK * task->local_count +
-				     FDS_OTHER);
-	return ddp_plugin.show ?
-		ddp_ranks_check("--ddp-show", ddp_plugin.show,
-				task->world_size, error) : 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--ddp-logs and "
+			     "--ddp-show: nothing can copy the output here; "
+			     "they need Linux 5.9 and a limit of %u open files "
+			     "(ulimit -Hn)",
+			     FDS_A_TASK * task->local_count + FDS_OTHER);
 }
 
 int ddp_divert_output(const struct ddp_task *task, struct ddp_error *error)
@@ -199,8 +193,8 @@ int ddp_divert_output(const struct ddp_task *task, struct ddp_error *error)
 		atomic_load(&ddp_stepd.siblings->agent) > 0;
 
 	if (ddp_plugin.logs || ddp_plugin.show) {
-		if (check_lines(task, agent, error) < 0)
-			return -1;
+		if (!agent)
+			return refuse_lines(task, error);
 		return divert_lines(task, STDOUT_FILENO, error) < 0 ? -1 :
 			divert_lines(task, STDERR_FILENO, error);
 	}

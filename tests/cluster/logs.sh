@@ -155,6 +155,14 @@ call login "$@" --ddp-show=1 --ddp-logs=logs/ "$scratch/prints"
 whole out line 1 && whole err error 1 && logged logs 0 1 2 3
 result $? '--ddp-show=1 --ddp-logs=DIR/: one rank is at srun, logs have all'
 rm -rf logs
+call login "$@" --ddp-show=0,4 echo a
+printf '%s\n' 'slurm-ddp: --ddp-show=0,4: the ranks of this step are 0 to 3, and
+those from 4 on are left out' | paste -sd ' ' >wanted
+sed 's/^srun: //' err | diff wanted - >why && test "$status,$(cat out)" = '0,[0 n1] a'
+result $? '--ddp-show=0,4 of a step of 4 ranks shows rank 0, and says so'
+call login salloc -N1 -n1 sh -c 'srun --ddp --ddp-show=3 true && srun echo after'
+equal 'a step that has no such rank is run, and another after it' after \
+	"$(cat out)"
 call login "$@" --output=none --ddp-logs=logs "$scratch/prints"
 ! test -s out && ! test -s err && logged logs 0 1 2 3
 result $? '--output=none --ddp-logs=DIR: srun prints none of it, logs have all'
@@ -206,8 +214,6 @@ call login srun --ddp --ddp-gpus=off --ddp-cpus=off --ddp-supervise=off -N1 \
 equal 'it needs no placement, and no supervisor' '[0 n1] a' "$(cat out)"
 
 # What cannot be
-refuses 'ranks of this step are 0 to 3; leave out those from 4 on' \
-	"$@" --ddp-show=0,4 true
 refuses "--ddp-show 'a', byte 1" "$@" --ddp-show=a true
 refuses "not a folder's path" "$@" --ddp-logs= true
 refuses 'leave out one of them' "$@" --ddp-logs=logs --pty true

@@ -36,7 +36,7 @@ Test(ranks, that_a_world_lacks_are_refused)
 	cr_expect_eq(ddp_ranks_check("x", "0,3", 4, &error), 0);
 	cr_expect_eq(ddp_ranks_check("--ddp-show", "0,2-4", 4, &error), -1);
 	cr_expect_str_eq(error.text, "--ddp-show=0,2-4: the ranks of this step "
-			 "are 0 to 3; leave out those from 4 on");
+			 "are 0 to 3, and those from 4 on are left out");
 }
 
 Test(ranks, that_are_no_numbers_are_refused)
