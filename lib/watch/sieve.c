@@ -197,6 +197,8 @@ static void notice(struct ddp_sieve *sieve)
 			    names_step(sieve, "*** STEP ");
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
+	sieve->given_up |= has(sieve, "srun: error: timeout waiting for task "
+				      "launch");
 	notice_end(sieve);
 	notice_launch(sieve, text);
 	notice_failure(sieve, text);

@@ -25,6 +25,7 @@ enum {
 				 * three questions in it, and Slurm's own limit
 				 * is 10 s for each (MessageTimeout) */
 	ASKS_MAX = 3,
+	SLOW_MS = 60000,	/* a node that takes longer to begin is told of */
 	SPARE_FILES = 64,	/* that others in this process may open */
 	END_MS = 600000,	/* then srun itself gives up */
 	TICK_MS = 250
@@ -108,9 +109,11 @@ static bool waits(const struct ddp_attempt *attempt, int64_t now_ns)
 static void forget(struct ddp_attempt *attempt)
 {
 	uint32_t asks = attempt->absent.asks;
+	bool slow = attempt->absent.slow;
 
 	ddp_absent_clear(attempt);
 	attempt->absent.asks = asks;
+	attempt->absent.slow = slow;
 }
 
 /* All of the answer is there. */
@@ -230,6 +233,37 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 	}
 }
 
+/* What keeps such a node only its administrator can tell. */
+static void say_slow(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	struct ddp_late *late = &attempt->absent.late;
+	const char *first = NULL;
+	struct ddp_text text = { 0 };
+	size_t i, count = 0;
+
+	if (attempt->absent.slow ||
+	    now_ns - ms(attempt->child.launched_ms) < ms(SLOW_MS))
+		return;
+	for (i = 0; i < late->count; i++) {
+		if (late->all[i].here || !late->all[i].answered)
+			continue;
+		if (count++ == 0)
+			first = late->all[i].name;
+	}
+	if (count == 0)
+		return;
+	attempt->absent.slow = true;
+	ddp_text_add_quoted(&text, "slurm-ddp: node %s", first);
+	if (count > 1)
+		ddp_text_add(&text, " and %zu other%s", count - 1,
+			     count > 2 ? "s" : "");
+	ddp_text_add(&text, " did not begin within %d s, though %s answers: a "
+		     "prolog or an image takes long, or slurmstepd has died\n",
+		     SLOW_MS / 1000, count > 1 ? "each slurmd" :
+		     "its slurmd");
+	ddp_relay_say(&attempt->relay, &text);
+}
+
 /*
  * How many connections may be made at once. Each node that has not begun yet
  * needs one for its agent, too.
@@ -259,6 +293,7 @@ static void try(struct ddp_attempt *attempt, int64_t now_ns)
 			ddp_step_find_node(&attempt->step, node->name) >= 0;
 	}
 	judge(attempt, now_ns);
+	say_slow(attempt, now_ns);
 	count = ddp_late_choose(late, now_ns, find_room(attempt), chosen);
 	for (i = 0; i < count; i++)
 		knock(&late->all[chosen[i]]);

@@ -14,6 +14,7 @@ struct ddp_absent {
 	struct ddp_text answer;
 	int64_t next_ns;		/* when it is asked again */
 	uint32_t asks;			/* so far */
+	bool slow;			/* the user knows that a node is */
 	struct ddp_late late;
 };
 

@@ -37,6 +37,16 @@ bool ddp_attempt_named(const struct ddp_attempt *attempt)
 		attempt->verdict.kind == DDP_VERDICT_HANG);
 }
 
+/* srun, which gives up then, ends with 0 if those that began did. */
+static bool has_unbegun(const struct ddp_attempt *attempt)
+{
+	const struct ddp_step *step = &attempt->step;
+	uint32_t tasks = step->world_size ? step->world_size :
+			 attempt->child.launch.tasks;
+
+	return attempt->relay.sieve.given_up && step->known < tasks;
+}
+
 int ddp_attempt_code(const struct ddp_attempt *attempt)
 {
 	int worst = ddp_step_worst(&attempt->step);
@@ -46,6 +56,8 @@ int ddp_attempt_code(const struct ddp_attempt *attempt)
 	if (attempt->struck)
 		return (attempt->untold_ns || attempt->failed_ns) &&
 		       worst == 0 ? 1 : worst;
+	if (has_unbegun(attempt) && ddp_child_code(&attempt->child) == 0)
+		return 1;
 	return ddp_child_code(&attempt->child);
 }
 

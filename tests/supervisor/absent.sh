@@ -6,13 +6,14 @@
 # of n1 alone answers. In the folder hung, the first scontrol does not answer; in
 # the folder killed, it kills who has asked, and the others fail.
 cat >slurmd.py <<'END'
-import socket, time
+import socket
 listener = socket.create_server(("127.0.0.1", 0))
 print("NodeList=n[1-2]")
 print("NodeName=n1 NodeAddr=127.0.0.1 Port=%d" % listener.getsockname()[1])
 print("NodeName=n2 NodeAddr=127.0.0.1 Port=1")
 print("SlurmdPort = 1", flush=True)
-time.sleep(600)
+while True:
+    listener.accept()[0].close()
 END
 "$python" slurmd.py >slurmds &
 slurmd=$!
@@ -61,3 +62,20 @@ equal 'an scontrol that fails is asked three times' '0 3' \
 	"$? $(grep -c 'show step' killed/asked)"
 check 'the processes of an scontrol whose asker was killed are ended' \
 	ended killed
+
+# slurmctld answers, and so do both slurmds
+mkdir both
+cp srun both
+echo '#!/bin/sh' >both/scancel
+sed 's/NodeName=n2 .*//; s/NodeName=n1 .*/&\n&/; s/n1 /n2 /' slurmds >slurmds.both
+printf '#!/bin/sh\ncat %s\n' "$scratch/slurmds.both" >both/scontrol
+chmod 755 both/scancel both/scontrol
+both/srun 2 n1:0-0:w70000,e0=0,done srun:launch,w70500 2>both/err
+equal 'a node that takes a minute to begin is told of once, and waited for' \
+	'0 slurm-ddp: node n2 did not begin within 60 s, though its slurmd answers: a prolog or an image takes long, or slurmstepd has died' \
+	"$? $(cat both/err)"
+gives_up='srun: error: timeout waiting for task launch'
+both/srun 2 n1:0-0:w600000,e0=0,done "srun:launch,w600000,p$gives_up/,all" \
+	2>both/err
+equal 'where a rank never began, the code is not 0' "1 $gives_up" \
+	"$? $(grep -v 'did not begin' both/err)"
