@@ -97,13 +97,17 @@ static void add_function(struct ddp_text *text,
 		ddp_text_add_quoted(text, ", %s", name);
 }
 
-static void add_stack(struct ddp_text *text, uint32_t rank, const char *stack)
+static void add_stack(struct ddp_text *text, const struct ddp_step *step,
+		      uint32_t rank)
 {
+	const char *stack = step->hang->ranks[rank].stack;
 	size_t length;
 
 	for (; stack && *stack; stack += length + (stack[length] == '\n')) {
 		length = strcspn(stack, "\n");
-		ddp_text_add(text, "slurm-ddp: rank %u: | ", rank);
+		ddp_text_add(text, "slurm-ddp: ");
+		ddp_who_add_word(text, step);
+		ddp_text_add(text, " %u: | ", rank);
 		ddp_text_add_quoted(text, "%.*s", (int)length, stack);
 		ddp_text_add(text, "\n");
 	}
@@ -115,7 +119,9 @@ static void add_rank(struct ddp_text *text, const struct ddp_step *step,
 	const struct ddp_hang_rank *of = &step->hang->ranks[rank];
 	const struct ddp_step_rank *known = &step->ranks[rank];
 
-	ddp_text_add(text, "slurm-ddp: rank %u on ", rank);
+	ddp_text_add(text, "slurm-ddp: ");
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, " %u on ", rank);
 	ddp_text_add_string(text, step->nodes[known->node].name);
 	ddp_text_add(text, " (");
 	if (known->gpus)
@@ -127,7 +133,7 @@ static void add_rank(struct ddp_text *text, const struct ddp_step *step,
 			     " heartbeats", of->idle_ms / 1000, of->beats);
 	add_behind(text, of);
 	ddp_text_add(text, "\n");
-	add_stack(text, rank, of->stack);
+	add_stack(text, step, rank);
 }
 
 static bool is_same(const char *a, const char *b)

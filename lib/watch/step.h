@@ -58,6 +58,9 @@ struct ddp_step {
 	bool saves;			/* --ddp-signal was given: 75, by which
 					 * ranks say that they have saved, is
 					 * the answer to any signal */
+	const char *launcher;		/* such as "torchrun", which starts the
+					 * ranks: those here are its tasks;
+					 * NULL: none */
 	int answer;			/* that code; 0: none yet */
 	int64_t end_ns;			/* when the first end was heard of */
 	int64_t start_ns;		/* of its first agent */

@@ -10,6 +10,7 @@
 
 #include "layout/ranks.h"
 #include "watch/hang.h"
+#include "watch/who.h"
 
 /* Slurm ends others at the earliest 200 ms after a rank: root.c holds it up. */
 enum {
@@ -256,10 +257,36 @@ static bool have_saved(const struct ddp_step *step)
 	return step->world_size > 0;
 }
 
+/*
+ * torchrun looks at its ranks from time to time, so that the task whose rank was
+ * the first to fail can end after others: what it says of the time counts.
+ */
+static void find_launched(const struct ddp_step *step,
+			  struct ddp_verdict *first)
+{
+	struct ddp_who_cause cause, earliest;
+	uint32_t i;
+
+	if (first->kind != DDP_VERDICT_RANK ||
+	    !ddp_who_find_cause(step, step->ranks[first->rank].tail, &earliest))
+		return;
+	for (i = 0; i < step->world_size; i++) {
+		if (!has_failed(&step->ranks[i]) ||
+		    !ddp_who_find_cause(step, step->ranks[i].tail, &cause) ||
+		    strcmp(cause.time, earliest.time) >= 0)
+			continue;
+		earliest = cause;
+		first->rank = i;
+		first->node = step->ranks[i].node;
+		first->at_ns = ddp_step_end_ns(step, i);
+	}
+}
+
 /* Without doubts. */
 static void find_first(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	find_rank(step, first);
+	find_launched(step, first);
 	find_silent(step, first);
 	find_starved(step, first);
 }

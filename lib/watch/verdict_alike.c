@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <sysexits.h>
 
+#include "watch/who.h"
+
 enum {
 	USAGE = 2,	/* as shells, getopt's users and argparse have it */
 	WAIT_NS = DDP_VERDICT_WAIT_MS * 1000000
@@ -103,14 +105,19 @@ bool ddp_verdict_is_in_time(const struct ddp_verdict *verdict,
 	       ddp_step_end_ns(step, rank) - verdict->at_ns <= WAIT_NS;
 }
 
-/* A signal that was sent tells nothing: it may be the one that ends all. */
+/*
+ * A signal that was sent tells nothing: it may be the one that ends all. Nor does
+ * torchrun's summary, whose last lines are always the same.
+ */
 bool ddp_verdict_is_alike(const struct ddp_verdict *verdict,
 			  const struct ddp_step *step, uint32_t rank)
 {
 	const struct ddp_step_rank *first = &step->ranks[verdict->rank];
 	const struct ddp_step_rank *of = &step->ranks[rank];
+	struct ddp_who_cause cause;
 
 	return verdict->kind == DDP_VERDICT_RANK &&
+	       !ddp_who_find_cause(step, of->tail, &cause) &&
 	       !ddp_verdict_is_sent(verdict, step) &&
 	       of->ended && !of->answered && of->status == first->status &&
 	       strcmp(of->cause ? of->cause : "",

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "watch/hang.h"
+#include "watch/who.h"
 
 static void add_text(struct ddp_text *text, const char *name,
 		     const char *value)
@@ -37,6 +38,20 @@ static void add_after(struct ddp_text *text, const struct ddp_verdict *verdict)
 		     (int)(verdict->after_ns / 1000000 % 1000));
 }
 
+static void add_launcher(struct ddp_text *text, const struct ddp_step *step,
+			 const char *tail)
+{
+	struct ddp_who_cause cause;
+
+	if (!step->launcher)
+		return;
+	add_text(text, "launcher", step->launcher);
+	if (ddp_who_find_cause(step, tail, &cause))
+		ddp_text_add(text, ", \"launcher_rank\": %u", cause.rank);
+	else
+		ddp_text_add(text, ", \"launcher_rank\": null");
+}
+
 static void add_verdict(struct ddp_text *text,
 			const struct ddp_verdict *verdict,
 			const struct ddp_step *step)
@@ -63,6 +78,7 @@ static void add_verdict(struct ddp_text *text,
 		rank = &step->ranks[verdict->rank];
 		ddp_text_add(text, ", \"rank\": %u, \"pid\": %u",
 			     verdict->rank, rank->pid);
+		add_launcher(text, step, rank->tail);
 		add_text(text, "gpus", rank->gpus);
 		add_status(text, rank->status);
 		add_text(text, "cause", rank->cause);

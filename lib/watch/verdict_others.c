@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "watch/verdict.h"
 
+#include "watch/who.h"
+
 enum end {
 	APART,		/* it is the one that is named, or not of the step's end */
 	ALIKE,		/* it failed in the same way */
@@ -59,22 +61,23 @@ static bool is_early(const struct ddp_step *step, uint32_t rank)
 
 /* "3 other ranks" */
 static void add_count(struct ddp_text *text, const struct ddp_verdict *verdict,
-		      uint32_t count)
+		      const struct ddp_step *step, uint32_t count)
 {
 	if (count > 0)
 		ddp_text_add(text, "%u", count);
 	else
 		ddp_text_add(text, "no");
-	ddp_text_add(text, "%s rank%s",
-		     verdict->kind == DDP_VERDICT_HANG ? "" : " other",
-		     count > 1 ? "s" : "");
+	ddp_text_add(text, verdict->kind == DDP_VERDICT_HANG ? " " : " other ");
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, "%s", count > 1 ? "s" : "");
 }
 
 static void add_grace(struct ddp_text *text, const struct ddp_verdict *verdict,
-		      uint32_t seconds, uint32_t left, uint32_t killed)
+		      const struct ddp_step *step, uint32_t left,
+		      uint32_t killed)
 {
-	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", seconds);
-	add_count(text, verdict, left);
+	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", step->grace.seconds);
+	add_count(text, verdict, step, left);
 	ddp_text_add(text, " ended by %s, ", left > 1 ? "themselves" : "itself");
 	if (killed > 0)
 		ddp_text_add(text, "%u had to be killed\n", killed);
@@ -84,10 +87,10 @@ static void add_grace(struct ddp_text *text, const struct ddp_verdict *verdict,
 
 /* It is not known who has killed them, only that Slurm does so. */
 static void add_early(struct ddp_text *text, const struct ddp_verdict *verdict,
-		      uint32_t seconds, uint32_t early)
+		      const struct ddp_step *step, uint32_t early)
 {
-	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", seconds);
-	add_count(text, verdict, early);
+	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", step->grace.seconds);
+	add_count(text, verdict, step, early);
 	ddp_text_add(text, " %s killed before that, and not by slurm-ddp; "
 		     "Slurm's PMIx plugin does so when a rank ends without "
 		     "MPI_Finalize\n", early > 1 ? "were" : "was");
@@ -110,19 +113,18 @@ void ddp_verdict_add_others(struct ddp_text *text,
 	counts[ALIKE] -= said < counts[ALIKE] ? said : counts[ALIKE];
 	if (counts[ALIKE] > 0) {
 		ddp_text_add(text, "slurm-ddp: ");
-		add_count(text, verdict, counts[ALIKE]);
+		add_count(text, verdict, step, counts[ALIKE]);
 		ddp_text_add(text, " failed in the same way\n");
 	}
 	if (counts[BECAUSE] > 0) {
 		ddp_text_add(text, "slurm-ddp: ");
-		add_count(text, verdict, counts[BECAUSE]);
+		add_count(text, verdict, step, counts[BECAUSE]);
 		ddp_text_add(text, " ended because of it\n");
 	}
 	if (early > 0)
-		add_early(text, verdict, step->grace.seconds, early);
+		add_early(text, verdict, step, early);
 	if (counts[LEFT] + counts[KILLED] > 0)
-		add_grace(text, verdict, step->grace.seconds, counts[LEFT],
-			  counts[KILLED]);
+		add_grace(text, verdict, step, counts[LEFT], counts[KILLED]);
 }
 
 void ddp_verdict_add_alike_json(struct ddp_text *text,

@@ -49,8 +49,10 @@ static void add_seconds(struct ddp_text *text, int64_t ns)
 }
 
 /* The last lines of a rank's stderr; what ends without a newline is one. */
-static void add_tail(struct ddp_text *text, uint32_t rank, const char *tail)
+static void add_tail(struct ddp_text *text, const struct ddp_step *step,
+		     uint32_t rank)
 {
+	const char *tail = step->ranks[rank].tail;
 	const char *at = tail + strlen(tail);
 	int lines = DDP_VERDICT_LINES;
 	size_t length;
@@ -61,7 +63,9 @@ static void add_tail(struct ddp_text *text, uint32_t rank, const char *tail)
 		at--;
 	for (; *at; at += length + (at[length] == '\n')) {
 		length = strcspn(at, "\n");
-		ddp_text_add(text, "slurm-ddp: rank %u: | ", rank);
+		ddp_text_add(text, "slurm-ddp: ");
+		ddp_who_add_word(text, step);
+		ddp_text_add(text, " %u: | ", rank);
 		ddp_text_add_quoted(text, "%.*s", (int)length, at);
 		ddp_text_add(text, "\n");
 	}
@@ -116,7 +120,9 @@ static void add_had_ended(struct ddp_text *text, uint32_t rank,
 	ddp_text_add(text, " had ended with exit code 0, %s",
 		     count == 1 ? "" : "the first ");
 	add_seconds(text, before_ns);
-	ddp_text_add(text, " before; did rank %u wait for %s?\n", rank,
+	ddp_text_add(text, " before; did ");
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, " %u wait for %s?\n", rank,
 		     count == 1 ? "it" : "them");
 }
 
@@ -132,8 +138,9 @@ static void add_had_error(struct ddp_text *text,
 		if (!ddp_verdict_had_error(verdict, step, i))
 			continue;
 		rank = &step->ranks[i];
-		ddp_text_add(text, "slurm-ddp: rank %u, which still ran, had an "
-			     "error ", i);
+		ddp_text_add(text, "slurm-ddp: ");
+		ddp_who_add_word(text, step);
+		ddp_text_add(text, " %u, which still ran, had an error ", i);
 		add_seconds(text, verdict->at_ns - rank->error_ns -
 			    step->nodes[rank->node].offset_ns);
 		ddp_text_add_quoted(text, " before: %s", rank->error);
@@ -162,7 +169,9 @@ static void add_together(struct ddp_text *text,
 		ddp_text_add(text, "all ");
 	else
 		ddp_text_add(text, "%u of ", verdict->together);
-	ddp_text_add(text, "%u ranks failed in the same way", step->world_size);
+	ddp_text_add(text, "%u ", step->world_size);
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, "s failed in the same way");
 	for (i = 0; i < step->world_size && !any; i++)
 		any = still_ran(step, i, verdict);
 	if (any) {
@@ -177,11 +186,15 @@ static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
 		      const struct ddp_step *step)
 {
 	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
+	struct ddp_who_cause cause;
 
-	ddp_text_add(text, "slurm-ddp: rank %u failed first on ",
-		     verdict->rank);
+	ddp_text_add(text, "slurm-ddp: ");
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, " %u failed first on ", verdict->rank);
 	ddp_text_add_string(text, step->nodes[rank->node].name);
 	ddp_text_add(text, " (");
+	if (ddp_who_find_cause(step, rank->tail, &cause))
+		ddp_text_add(text, "its rank %u, ", cause.rank);
 	if (rank->gpus)
 		ddp_text_add_quoted(text, "GPU %s, ", rank->gpus);
 	ddp_text_add(text, "pid %u) after ", rank->pid);
@@ -207,7 +220,7 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 	add_had_ended(text, verdict->rank, step);
 	add_had_error(text, verdict, step);
 	if (rank->tail)
-		add_tail(text, verdict->rank, rank->tail);
+		add_tail(text, step, verdict->rank);
 }
 
 /* Whether a node was lost with the first one, and in the same way. */
@@ -269,9 +282,9 @@ static void add_saved(struct ddp_text *text, const struct ddp_step *step)
 {
 	ddp_text_add(text, "slurm-ddp: ");
 	if (step->world_size > 1)
-		ddp_text_add(text, "all %u ranks", step->world_size);
-	else
-		ddp_text_add(text, "rank 0");
+		ddp_text_add(text, "all %u ", step->world_size);
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, step->world_size > 1 ? "s" : " 0");
 	ddp_text_add(text, " ended with exit code %d: %s saved, and there is more "
 		     "to do\n", EX_TEMPFAIL,
 		     step->world_size > 1 ? "they have" : "it has");

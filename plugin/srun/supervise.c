@@ -124,6 +124,7 @@ bool ddp_supervise(void)
 		.own_job = !ddp_cli_get("jobid") && !getenv("SLURM_JOB_ID"),
 		.grace_s = ddp_plugin.grace_s,
 		.watchdog_s = ddp_plugin.watchdog_s,
+		.launcher = ddp_srun.launcher,
 		.report = ddp_plugin.report,
 		.notice = ddp_plugin.notice,
 	};

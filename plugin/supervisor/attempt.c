@@ -360,6 +360,7 @@ int ddp_attempt_run(struct ddp_attempt *attempt,
 
 	memset(attempt, 0, sizeof(*attempt));
 	attempt->wish = wish;
+	attempt->step.launcher = wish->launcher;
 	attempt->relay.in = -1;
 	attempt->relay.sieve.quiet = wish->quiet;
 	attempt->agents.listener = wish->listener;

@@ -32,6 +32,8 @@ struct ddp_supervisor {
 	uint32_t watchdog_s;	/* a step may hang for so long; 0: for ever */
 	struct ddp_notice notice;	/* a signal before the job's end */
 	struct ddp_restart restart;	/* max 0: there is one attempt */
+	const char *launcher;	/* such as "torchrun", which starts the ranks;
+				 * NULL: none does */
 	const char *report;	/* the file for a report; NULL: none */
 	uint16_t port_first, port_last;	/* to listen at; 0: any */
 

@@ -5,7 +5,7 @@
  *
  *	fake_step [grace=S] [kill=0] [alone=1] [watchdog=S] [report=FILE]
  *		[restarts=N] [spare=NODES] [signal=SIGNAL@S] [own=1]
- *		[ports=FIRST-LAST]
+ *		[ports=FIRST-LAST] [launcher=NAME]
  *		WORLD AGENT... srun:WORDS [AGENT... srun:WORDS]...
  *
  * Each attempt has agents and an srun of its own. NODES are those of the job;
@@ -442,6 +442,8 @@ static int read_options(char **argv, struct ddp_supervisor *wish)
 			wish->alone = true;
 		else if (strncmp(argv[i], "spare=", 6) == 0)
 			job.nodes = argv[i] + 6;
+		else if (strncmp(argv[i], "launcher=", 9) == 0)
+			wish->launcher = argv[i] + 9;
 		else if (strncmp(argv[i], "signal=", 7) == 0)
 			ddp_notice_parse(argv[i] + 7, &wish->notice, NULL);
 		else if (strcmp(argv[i], "own=1") == 0)

@@ -30,6 +30,34 @@ said 'the last ten lines of a failed rank are told, safe to print' 1 "$(
 		echo "slurm-ddp: rank 0: | $line"
 	done)"
 
+# The summary of torchrun, whose task has the ranks 2 and 3 of its own world
+step launcher=torchrun report=report.json 2 n1:0-0:w100,K,done \
+	'n2:1-1:w100,t1=[0]:/  rank      : 2 (local_rank: 0)/[1]:/  rank      : 3 (local_rank: 1),e1=1,K,done' \
+	srun:all
+said 'under torchrun its task is named, and the rank that it names last' 1 "$(
+	echo 'slurm-ddp: torchrun task 1 failed first on n2 (its rank 3, pid 1001)' \
+		'after 0.1 s: exit code 1'
+	printf 'slurm-ddp: torchrun task 1: | %s\n' '[0]:' \
+		'  rank      : 2 (local_rank: 0)' '[1]:' \
+		'  rank      : 3 (local_rank: 1)'
+	others '1 other torchrun task')"
+equal 'the report has both numbers' '1 torchrun 3' "$("$python" -c '
+import json
+verdict = json.load(open("report.json"))["verdict"]
+print(verdict["rank"], verdict["launcher"], verdict["launcher_rank"])')"
+# Its summaries tell the order, to the second
+summary='t%s=  time      : 2026-11-28_16:58:4%s/  rank      : %s (local_rank: 1)/===='
+# shellcheck disable=SC2059 # a format
+step launcher=torchrun 2 "n1:0-0:w100,$(printf "$summary" 0 7 0),e0=1,K,done" \
+	"n2:1-1:w150,$(printf "$summary" 1 2 3),e1=1,K,done" srun:all
+said 'of two torchruns the one whose rank failed earlier is named' 1 "$(
+	echo 'slurm-ddp: torchrun task 1 failed first on n2 (its rank 3, pid 1001)' \
+		'after 0.2 s: exit code 1'
+	printf 'slurm-ddp: torchrun task 1: | %s\n' \
+		'  time      : 2026-11-28_16:58:42' \
+		'  rank      : 3 (local_rank: 1)' ====
+	others '1 other torchrun task')"
+
 step 4 "$two" n2:2-3:w110,a60,e3=4,a50,e2=5,K,done \
 	n3:9-9:forge srun:all
 said 'of two ranks that fail the earlier is named, not the one heard of first' \
