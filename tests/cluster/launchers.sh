@@ -79,6 +79,19 @@ one_a_node()
 	name=
 }
 ddp='srun --ddp -N2 --gres=gpu:2'
+mkdir fails
+cat >fails/torchrun <<-'END'
+#!/bin/sh
+test "$SLURM_PROCID" = 1 || exec sleep 1000
+echo '  rank      : 3 (local_rank: 1)' >&2
+exit 1
+END
+chmod 755 fails/torchrun
+# shellcheck disable=SC2086 # several words
+call login $ddp fails/torchrun
+grep -q '^slurm-ddp: torchrun task 1 failed first on n2 (its rank 3, ' err &&
+	grep -qx 'slurm-ddp: 1 other torchrun task ended because of it' err
+result $? 'a torchrun that fails is named as that, with its rank'
 printf '%s\n' n2 n1 >n2n1
 # shellcheck disable=SC2086 # several words
 {
