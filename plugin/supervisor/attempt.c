@@ -26,6 +26,7 @@ enum {
 	LEFT_MS = 2000,		/* an agent left, and the step did not end */
 	EARLY_MS = 30000,	/* ranks have ended well, and others run */
 	LAST_MS = 1000,		/* srun has ended, and ranks have not */
+	SCANCEL_MS = 3000,	/* the same, and scancel has not */
 	TICK_MS = 20
 };
 
@@ -252,6 +253,9 @@ static bool has_ended(struct ddp_attempt *attempt, int64_t now_ns)
 		return false;
 	if (ddp_abort_is_likely(attempt) && !ddp_cancel_ask(attempt, now_ns))
 		return false;
+	if (attempt->killed_ns && attempt->child.helper &&
+	    now_ns - attempt->ended_ns < ms(SCANCEL_MS))
+		return false;
 	return ddp_agents_open(&attempt->agents) == 0 || attempt->over_ns ||
 	       now_ns - attempt->ended_ns >= ms(2 * LAST_MS);
 }
@@ -336,6 +340,7 @@ static void watch(struct ddp_attempt *attempt)
 		    !attempt->untold_ns)
 			warn_of_left(attempt, now_ns);
 	}
+	ddp_child_end_helper(&attempt->child);
 	ddp_judge_end(attempt);
 	if (!say_gone(attempt))
 		say_unknown(attempt);

@@ -79,3 +79,17 @@ both/srun 2 n1:0-0:w600000,e0=0,done "srun:launch,w600000,p$gives_up/,all" \
 	2>both/err
 equal 'where a rank never began, the code is not 0' "1 $gives_up" \
 	"$? $(grep -v 'did not begin' both/err)"
+
+# munged is dead, so that scancel waits
+mkdir mute
+cp srun mute
+cat >mute/scancel <<END
+#!/bin/sh
+sleep 1000 &
+echo \$\$ \$! >$scratch/mute/pids
+wait
+END
+chmod 755 mute/scancel
+mute/srun 2 n1:0-1:w100,e0=3,K,done srun:hang 2>mute/err
+equal 'a scancel that hangs does not hold up the end of a step' 3 $?
+check 'a scancel that hangs is ended, with what it has started' ended mute
