@@ -250,7 +250,7 @@ ifneq ($(HAVE_HWLOC),yes)
 FUZZ_SRC := $(filter-out %/topology.c,$(FUZZ_SRC))
 endif
 ifneq ($(HAVE_GCRYPT),yes)
-FUZZ_SRC := $(filter-out %/manifest.c,$(FUZZ_SRC))
+FUZZ_SRC := $(filter-out %/manifest.c %/proof.c,$(FUZZ_SRC))
 endif
 FUZZ_FLAGS = -g -O2 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all
@@ -259,15 +259,17 @@ FUZZ_CORE := $(LAYOUT_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 obj/fuzz/%.o: $(srcdir)/%.c config.mak
 	$(call quiet,CC) $(FUZZ_CC) $(compile) $(FUZZ_FLAGS)
 obj/tests/fuzz/%: obj/fuzz/tests/fuzz/%.o $(FUZZ_CORE)
-	$(call quiet,LD) $(FUZZ_CC) $(FUZZ_FLAGS) -o $@ $(filter %.o,$^) \
-		$(FUZZ_LIBS)
+	$(call quiet,LD) $(FUZZ_CC) $(FUZZ_FLAGS) -o $@ \
+		$(filter %.o,$^) $(filter %.a,$^) $(FUZZ_LIBS)
 
 obj/tests/fuzz/record: obj/fuzz/lib/job/record.o
 obj/tests/fuzz/launch: obj/fuzz/lib/job/launch.o
 obj/tests/fuzz/card: obj/fuzz/lib/nccl/card.o
-obj/tests/fuzz/wire: obj/fuzz/lib/watch/wire.o
-obj/tests/fuzz/kernel: obj/fuzz/lib/watch/kernel.o \
-	obj/fuzz/lib/watch/cgroup.o obj/fuzz/lib/watch/stack.o
+obj/fuzz/watch.a: $(WATCH_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
+obj/fuzz/lib/watch/proof.o: PART_CFLAGS = $(GCRYPT_CFLAGS)
+obj/tests/fuzz/proof: FUZZ_LIBS = $(GCRYPT_LIBS)
+FUZZ_WATCH := kernel late notice output proof ras sieve step wire
+$(FUZZ_WATCH:%=obj/tests/fuzz/%): obj/fuzz/watch.a
 
 obj/fuzz/tests/fuzz/plugin.o obj/fuzz/plugin/keys.o \
 	obj/fuzz/plugin/values.o: PART_CFLAGS = \
