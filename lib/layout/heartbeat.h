@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The heartbeat file: how a task tells whoever watches it that it makes progress
- * (ddp_heartbeat in ddp.h). Who starts the task chooses a name that nobody can
- * guess, in a folder of the user's, and removes the file at the end.
- * The task's first beat makes the file. From then on it is mapped, so that a
- * beat is one addition in memory. Whoever reads the counter by pread(2) sees
- * it; the time of a beat is not recorded.
+ * (ddp_heartbeat in ddp.h). Who starts the task makes an empty file that only
+ * the user can open, and removes it at the end.
+ * The task's first beat maps the file, so that a beat is one addition in memory;
+ * it makes the file where the task has a /tmp of its own. Whoever reads the
+ * counter by pread(2) sees it; the time of a beat is not recorded.
  *
  * Only the user can write the file, so its reader trusts nothing in it: it
  * looks whether the count has changed, and no more.

@@ -161,9 +161,7 @@ void ddp_ends_told(struct ddp_agent *agent, uint32_t task, int status)
 	keep_first(agent, task, status);
 	if (agent->talk.state != DDP_TALK_OFF)
 		report(agent, task, status);
-	unlink(agent->node->slots[task].error_file);
-	if (ddp_plugin.watchdog_s)
-		unlink(agent->node->slots[task].heartbeat_file);
+	ddp_errors_remove(&agent->node->slots[task]);
 	close(watched->pidfd);
 	watched->pidfd = -1;
 	watched->ended = true;

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tasks' error files. Each is a name that nobody can guess, not yet a file:
- * a step that does not fail has none, and leaves none behind however it is
- * killed.
+ * The tasks' error files, and those for their heartbeats. They are made before
+ * any program starts, and only the user can open them, so that nobody else can
+ * put something of that name there first. They lie in /tmp, not in TMPDIR: a
+ * program may change to a root directory of its own, as in a container, which
+ * has no such folder but a /tmp. PyTorch, which opens its file there, does not
+ * expect that to fail, and would tell of that instead of the user's error.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "layout/private.h"
+#include "plugin.h"
 
 enum { READ_MAX = 4096 };	/* the message stands at the beginning */
 
@@ -81,36 +85,37 @@ void ddp_errors_tell(const struct ddp_error_file *error, const char *host)
 		error->at.tv_nsec / 1000000, error->message);
 }
 
-/* The folder for error files: that of the job, if it can be used. */
-static const char *choose_folder(const struct ddp_task *task)
+/* path: "" where it cannot be made. */
+static void make_file(const struct ddp_agent *agent, uint32_t rank,
+		      char path[DDP_PRIVATE_SIZE])
 {
-	const char *folder = ddp_task_users(task, "TMPDIR");
-	struct stat status;
+	char name[DDP_PRIVATE_SIZE];
+	int fd = -1;
 
-	if (folder && *folder == '/' && !strchr(folder, ' ') &&
-	    strlen(folder) < DDP_ERROR_FILE_SIZE / 2 &&
-	    stat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
-	    access(folder, W_OK | X_OK) == 0)
-		return folder;
-	return "/tmp";
+	ddp_private_format(agent->job_id, agent->step_id, rank, name);
+	if (snprintf(path, DDP_PRIVATE_SIZE, "/tmp/%sXXXXXX", name) <
+	    DDP_PRIVATE_SIZE)
+		fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		path[0] = '\0';
+	else
+		close(fd);
 }
 
-int ddp_errors_name(const struct ddp_task *task, struct ddp_slot *slots,
-		    uint32_t count)
+void ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots)
 {
-	const char *folder = choose_folder(task);
-	uint64_t secret[2];
 	uint32_t i;
 
-	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
-		return -1;
-	for (i = 0; i < count; i++) {
-		snprintf(slots[i].error_file, sizeof(slots[i].error_file),
-			 "%s/slurm-ddp-%016" PRIx64 "%016" PRIx64 ".%u",
-			 folder, secret[0], secret[1], slots[i].rank);
-		snprintf(slots[i].heartbeat_file,
-			 sizeof(slots[i].heartbeat_file), "%s.beats",
-			 slots[i].error_file);
+	for (i = 0; i < agent->count; i++) {
+		make_file(agent, slots[i].rank, slots[i].error_file);
+		if (ddp_plugin.watchdog_s)
+			make_file(agent, slots[i].rank,
+				  slots[i].heartbeat_file);
 	}
-	return 0;
+}
+
+void ddp_errors_remove(const struct ddp_slot *slot)
+{
+	unlink(slot->error_file);
+	unlink(slot->heartbeat_file);
 }

@@ -78,9 +78,7 @@ void ddp_agent_tidy(uint32_t job_id, uint32_t step_id,
 	};
 	uint32_t i;
 
-	for (i = 0; i < agent.count; i++) {
-		unlink(agent.node->slots[i].error_file);
-		unlink(agent.node->slots[i].heartbeat_file);
-	}
+	for (i = 0; i < agent.count; i++)
+		ddp_errors_remove(&agent.node->slots[i]);
 	ddp_folders_remove(&agent);
 }

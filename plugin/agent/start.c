@@ -163,10 +163,10 @@ void ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings)
 {
 	struct ddp_node *node = (void *)siblings->memory;
 	pid_t pid = -1;
+	uint32_t i;
 
-	if (ddp_stepd.notes[0] >= 0 &&
-	    ddp_errors_name(task, node->slots, siblings->count) == 0 &&
-	    describe(task, siblings) == 0) {
+	if (ddp_stepd.notes[0] >= 0 && describe(task, siblings) == 0) {
+		ddp_errors_create(&agent, node->slots);
 		/* Of the task's only thread; glibc needs it for others. */
 		atomic_store(&taken, 1);
 		syscall(SYS_set_tid_address, &taken);
@@ -176,4 +176,6 @@ void ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings)
 		start(siblings);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
+	for (i = 0; atomic_load(&siblings->agent) <= 0 && i < agent.count; i++)
+		ddp_errors_remove(&node->slots[i]);
 }

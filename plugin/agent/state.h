@@ -43,10 +43,11 @@ struct ddp_error_file {
 };
 
 /* errors.c */
+struct ddp_agent;
 
-/* Name the files of each slot; -1 if the kernel has no random bytes. */
-int ddp_errors_name(const struct ddp_task *task, struct ddp_slot *slots,
-		    uint32_t count);
+/* Make and name the files of each slot; "": it has none. */
+void ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots);
+void ddp_errors_remove(const struct ddp_slot *slot);
 
 /* Whether the task has left an error, and which. */
 bool ddp_errors_read(const struct ddp_slot *slot, struct ddp_error_file *error);
@@ -89,8 +90,6 @@ struct ddp_container {
 	pid_t tee;		/* not to be killed; 0: none */
 	struct ddp_processes found;
 };
-
-struct ddp_agent;
 
 void ddp_step_begin(struct ddp_agent *agent);
 

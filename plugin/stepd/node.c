@@ -237,9 +237,11 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 	slot = &node->slots[task->local_rank];
 	if (place)
 		take_slot(task, slot);
-	if (atomic_load(&ddp_stepd.siblings->agent) > 0)
+	if (atomic_load(&ddp_stepd.siblings->agent) <= 0)
+		return 0;
+	if (slot->error_file[0])
 		task->vars.error_file = slot->error_file;
-	if (task->vars.error_file && ddp_plugin.watchdog_s)
+	if (slot->heartbeat_file[0])
 		task->vars.heartbeat_file = slot->heartbeat_file;
 	return 0;
 }

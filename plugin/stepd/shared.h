@@ -14,13 +14,13 @@
 #include "layout/failure.h"
 #include "layout/machine.h"
 #include "layout/placement.h"
+#include "layout/private.h"
 #include "layout/views.h"
 
 enum {
 	DDP_GPUS_SIZE = 256,		/* holds a rank's GPUs, or is cut */
 	DDP_VISIBLE_SIZE = 32 + DDP_VIEWS_TEXT_SIZE,
-	DDP_RECORD_SIZE = 96 << 10,	/* more than a record of 64 GPUs has */
-	DDP_ERROR_FILE_SIZE = 256
+	DDP_RECORD_SIZE = 96 << 10	/* more than a record of 64 GPUs has */
 };
 
 /* One task, by local rank, in shared memory: what it says, and its answer. */
@@ -35,9 +35,9 @@ struct ddp_slot {
 	char record[DDP_RECORD_SIZE];	/* its row, as DDP_PLACEMENT has it */
 	char gpus[DDP_GPUS_SIZE];	/* its own, on the node: "0,1"; "" */
 	char buses[DDP_GPUS_SIZE];	/* and where: "0000:3b:00.0 ..."; "" */
-	char error_file[DDP_ERROR_FILE_SIZE];	/* which the agent reads; "" */
+	char error_file[DDP_PRIVATE_SIZE];	/* which the agent reads; "" */
 	char refusal[DDP_FAILURE_SIZE];	/* why its program does not start; "" */
-	char heartbeat_file[DDP_ERROR_FILE_SIZE + sizeof(".beats")];
+	char heartbeat_file[DDP_PRIVATE_SIZE];	/* the same; "" */
 };
 
 /* What they share. Of the machine, all that GPUs' names are resolved by. */

@@ -29,6 +29,32 @@ equal 'when all ranks have ended the agent says that it is done' n1 \
 	"$(logged DONE)"
 finish 'a step whose ranks fail'
 
+# Nobody else can read them, or put something there before.
+fake
+run 2 --ddp-watchdog=5 sh -c 'umask 0
+	for file in "$TORCHELASTIC_ERROR_FILE" "$DDP_HEARTBEAT_FILE"; do
+		echo "${file##*.}" >>"$S/ends"
+		stat -c "%u %a %s %F" "$file" >>"$S/files"
+		echo >"$file"; stat -c "%u %a %s" "$file" >>"$S/files"
+	done'
+equal 'ranks find files for an error and heartbeats, which only the user can read' \
+	"4 $(id -u) 600 0 regular empty file 4 $(id -u) 600 1" \
+	"$(sort files | uniq -c | xargs)"
+equal 'no name of these tells another' 4 "$(sort -u ends | wc -l)"
+finish 'a step whose ranks write all their files'
+
+if test "$(id -u)" = 0; then
+	fake
+	run 1 unshare -m sh -c 'mount -t tmpfs tmpfs /tmp || exit 9
+		echo "$0" >"$TORCHELASTIC_ERROR_FILE" || exit 8; exit 7' "$error"
+	equal 'a rank whose /tmp is its own, and TMPDIR missing, can write its error' \
+		'n1|0|1792|||' "$(logged END)"
+	finish 'a step whose rank has a /tmp of its own'
+else
+	skip 'a rank whose /tmp is its own, and TMPDIR missing, can write its error' \
+		'only root can mount one'
+fi
+
 if test "$(id -u)" = 0; then
 	fake
 	run 1 sh -c 'echo "$0" >"$TORCHELASTIC_ERROR_FILE"
@@ -42,14 +68,14 @@ else
 fi
 
 fake
-run 1 sh -c 'ln -s "$S/secret" "$TORCHELASTIC_ERROR_FILE"; echo "$0" >"$S/secret"
+run 1 sh -c 'ln -sf "$S/secret" "$TORCHELASTIC_ERROR_FILE"; echo "$0" >"$S/secret"
 	exit 1' "$error"
 equal 'the agent does not follow a link to an error file' 'n1|0|256|||' \
 	"$(logged END)"
 order QUIT
 
 fake
-run 1 sh -c 'mkfifo "$TORCHELASTIC_ERROR_FILE"; exit 1'
+run 1 sh -c 'rm -f "$TORCHELASTIC_ERROR_FILE"; mkfifo "$TORCHELASTIC_ERROR_FILE"; exit 1'
 equal 'the agent does not wait for an error file that is a FIFO' 'n1|0|256|||' \
 	"$(logged END)"
 order QUIT

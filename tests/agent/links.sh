@@ -146,17 +146,20 @@ dead()
 dead before
 dead after
 
-# slurmstepd has a group of root's here that may write to the folder, and so has not
-# the user.
+# slurmstepd has a group of root's here that may write to /tmp, and so has not the user.
 if test "$(id -u)" = 0; then
 	fake
-	mkdir -m 777 team
-	user=12345 tmp=$scratch/team as='setpriv --groups 0,4242'
-	chmod 777 .
+	at=/dev/shm/slurm-ddp.$jobs.team user=12345 as='unshare -m ./in_team'
+	mkdir -m 777 team "$at"
+	cp step spank_ddp.so plugstack.conf "$at"
+	cat >in_team <<-END
+	#!/bin/sh
+	mount --bind team /tmp && cd $at && exec setpriv --groups 0,4242 "\$@"
+	END
+	chmod 755 in_team
 	begin 1 sh -c 'echo >"$TORCHELASTIC_ERROR_FILE"; : >"$S/there"
 		read line <"$S/go"; exit 3'
-	user='' tmp=$scratch/tmp as=''
-	wait_until test -e there
+	wait_until test -e "$at/there"
 	chmod 770 team
 	chown 0:4242 team
 	started RANK 1
@@ -165,9 +168,9 @@ if test "$(id -u)" = 0; then
 	go
 	wait "$step"
 	equal 'slurmstepd removes nothing that the user may not remove' 1 \
-		"$(find team -name 'slurm-ddp-*' | wc -l)"
+		"$(find team -name 'slurm-ddp.*' | wc -l)"
 	finish 'a step of another user'
-	chmod 755 .
+	at=$scratch user='' as=''
 else
 	skip 'slurmstepd removes nothing that the user may not remove' \
 		'only root can start a step of another user'

@@ -35,6 +35,15 @@ cluster()
 	plugstack optional
 }
 
+# rank_files [ACTION]: what lies in /tmp for the ranks of a cluster with $own_jobs,
+# whose jobs' numbers are those of no other cluster of this machine
+own_jobs="FirstJobId=$((1000 + $$ % 60000))000"
+rank_files()
+{
+	rank_jobs=${own_jobs#*=}
+	find /tmp -maxdepth 1 -name "slurm-ddp.${rank_jobs%000}???.*" "$@"
+}
+
 # plugstack WORD [KEY=VALUE]: how each further step loads the plugin
 plugstack()
 {

@@ -4,7 +4,7 @@
 # Which rank failed first, and why, where its program writes an error file as
 # PyTorch's @record does: without a supervisor, and with one.
 
-cluster --nodes 2 --gpus 2 --cpus 8
+cluster --slurm "$own_jobs" --nodes 2 --gpus 2 --cpus 8
 
 # A program for tasks: rank 2 fails, and the others when it is gone. It ends as
 # the variable HOW says: by an error, without one, by a signal, or well; or, if
@@ -58,7 +58,7 @@ left()
 {
 	settle
 	"$sandbox" exec --dir "$dir/cluster" ps -C ddp-agent -o pid=,args=
-	find "$dir/cluster/tmp" -name 'slurm-ddp-*'
+	rank_files
 }
 
 # names RANK NODE ERROR: whether err has one line that does so

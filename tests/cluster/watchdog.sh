@@ -5,7 +5,7 @@
 # that holds the others up is named; one that is quiet or suspended goes on.
 # WATCHDOG_HANGS is how often PyTorch hangs (1), in each way.
 
-cluster --nodes 2 --gpus 2 --cpus 8
+cluster --slurm "$own_jobs" --nodes 2 --gpus 2 --cpus 8
 
 # hangs RANK WHY WORDS...: run the step, which leaves the time at which it hangs
 # in $scratch/since; RANK is named for WHY
@@ -43,8 +43,6 @@ goes_on()
 }
 
 stamp='date +%s%N >since; '
-mkdir -m 777 folder
-export TMPDIR="$scratch/folder"
 name='a shell that reads for ever, and others that sleep' hangs 1 \
 	'waiting elsewhere than the others' --ddp-watchdog=5 \
 	--ddp-report=report.json sh -c "$stamp"'mkfifo $RANK.fifo
@@ -72,8 +70,7 @@ name='a busy loop behind heartbeats' hangs 2 'behind in heartbeats' \
 	test $RANK = 2 && printf "\1\0\0\0\0\0\0\0" >$DDP_HEARTBEAT_FILE
 	test $RANK = 2 && while :; do :; done
 	sleep 1000; exit'
-equal 'no file is left' '' "$(ls folder)"
-unset TMPDIR
+equal 'no file is left' '' "$(rank_files)"
 
 # Stacks, where the program that reads rank 0's does not come to an end: that must
 # not cost rank 1, on the same node, its own. On a machine that is too busy to read

@@ -7,9 +7,13 @@
 
 static unsigned int count, failures;
 
-/* Whether a run printed an entry; with "-" in front, whether it did not. */
+/*
+ * Whether a run printed an entry; with "-" in front, whether it did not. With
+ * "*" behind, whatever its value ends in.
+ */
 static bool entry_fits(const struct outcome *outcome, const char *entry)
 {
+	size_t length = strlen(entry);
 	char name[256];
 	const char *value;
 
@@ -17,7 +21,11 @@ static bool entry_fits(const struct outcome *outcome, const char *entry)
 		return !outcome_get(outcome, entry + 1);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(entry, "="), entry);
 	value = outcome_get(outcome, name);
-	return value && strcmp(value, entry + strlen(name) + 1) == 0;
+	entry += strlen(name) + 1;
+	length -= strlen(name) + 1;
+	return value && (length > 0 && entry[length - 1] == '*' ?
+			 strncmp(value, entry, length - 1) == 0 :
+			 strcmp(value, entry) == 0);
 }
 
 static bool entries_fit(const struct outcome *outcome, char **entries,

@@ -97,7 +97,8 @@ int walk_stepd(int argc, char **argv);
 /*
  * A run of a part, and what it must lead to. Lists are separated by '|';
  * strings may be NULL, for nothing. In conf and env @/ is the directory of
- * tests/spank/run, which has topo, bin and errors.
+ * tests/spank/run, which has topo, bin and errors. FAKE_FILES=FOLDER gets a link to
+ * each file that is made for ranks.
  */
 struct spank_case {
 	const char *name;
