@@ -3,9 +3,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,34 +53,32 @@ static int write_all(int fd, const char *text, size_t length)
 	return 0;
 }
 
-/* What other programs make is mode 0666 without the umask's bits. */
-static int set_usual_mode(int fd)
-{
-	mode_t mask = umask(0);
-
-	umask(mask);
-	return fchmod(fd, 0666 & ~mask);
-}
-
-/* Write the text to a new file beside target, and rename that to it. */
+/*
+ * Write the text to a new file beside target, and rename that to it. mkostemp
+ * would give it mode 0600, and the umask, by which others see a file or not,
+ * cannot be read without a change that other threads would feel.
+ */
 static int write_beside(const char *target, const char *text, size_t length)
 {
 	const char *slash = strrchr(target, '/');
 	int folder = slash ? (int)(slash + 1 - target) : 0;
 	struct ddp_text name = { 0 };
+	uint32_t number;
 	char *beside;
 	int fd, rc, cause;
 
-	ddp_text_add(&name, "%.*s.ddp-XXXXXX", folder, target);
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -1;
+	ddp_text_add(&name, "%.*s.ddp-%08" PRIx32, folder, target, number);
 	beside = ddp_text_finish(&name);
 	if (!beside)
 		return -1;
-	fd = mkostemp(beside, O_CLOEXEC);
+	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		free(beside);
 		return -1;
 	}
-	rc = write_all(fd, text, length) || set_usual_mode(fd);
+	rc = write_all(fd, text, length);
 	cause = errno;
 	if (close(fd) && !rc) {
 		rc = -1;
@@ -98,22 +98,22 @@ static int write_beside(const char *target, const char *text, size_t length)
 int tool_replace_file(const char *option, const char *path, const char *text,
 		      size_t length, struct ddp_error *error)
 {
-	/* A link stays: what it leads to is replaced. */
-	char *target = realpath(path, NULL);
 	struct stat status;
+	bool is_new = stat(path, &status) < 0 && errno == ENOENT &&
+		      lstat(path, &status) < 0;
+	char *target;
 	int rc;
 
-	if (!target && errno != ENOENT)
+	/* A link stays: what it leads to is replaced. */
+	if (!is_new && stat(path, &status) < 0)
 		return fail(option, path, error);
-	if (target && !stat(target, &status) && !S_ISREG(status.st_mode))
-		rc = ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is not "
-				   "a regular file; name one, or one to be "
-				   "made", option, path);
-	else if ((target && access(target, W_OK)) ||
-		 write_beside(target ? target : path, text, length))
-		rc = fail(option, path, error);
-	else
-		rc = 0;
+	if (!is_new && !S_ISREG(status.st_mode))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is not "
+				     "a regular file; name one, or one to be "
+				     "made", option, path);
+	target = is_new ? strdup(path) : realpath(path, NULL);
+	rc = !target || (!is_new && access(target, W_OK)) ||
+	     write_beside(target, text, length) ? fail(option, path, error) : 0;
 	free(target);
 	return rc;
 }

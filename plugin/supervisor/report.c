@@ -17,7 +17,8 @@ static int refuse(const char *path, struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "--ddp-report=%.256s: cannot write it: %s; %s",
-			     path, strerror(errno),
+			     path, errno ? strerror(errno) :
+			     "It is not a regular file",
 			     errno == ENOSPC || errno == EDQUOT ?
 			     "make room there" :
 			     "give a file in a folder of yours");
@@ -41,6 +42,25 @@ static int open_beside(const char *path, char **name)
 }
 
 /*
+ * The name that a new file is to take, for the caller to free: behind a link,
+ * which stays, that of what it leads to. NULL if that is no regular file, or the
+ * kernel does not follow the link, as of another user's in /tmp; errno, which
+ * may be 0, says why.
+ */
+static char *find_target(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return errno == ENOENT && lstat(path, &status) < 0 ?
+			strdup(path) : NULL;
+	if (S_ISREG(status.st_mode))
+		return realpath(path, NULL);
+	errno = S_ISDIR(status.st_mode) ? EISDIR : 0;
+	return NULL;
+}
+
+/*
  * Whether a new file may take this name. In a folder such as /tmp only who owns
  * the old file may replace it, or who owns the folder. If not, errno says why.
  */
@@ -57,21 +77,22 @@ static bool is_replaceable(const char *path)
 		 stat(folder, &parent) == 0 && (parent.st_mode & S_ISVTX) &&
 		 parent.st_uid != geteuid();
 	free(folder);
-	errno = others ? EPERM : EISDIR;
-	return !others && (stat(path, &file) < 0 || !S_ISDIR(file.st_mode));
+	errno = EPERM;
+	return !others;
 }
 
 int ddp_report_check(const char *path, struct ddp_error *error)
 {
-	char *name = NULL;
+	char *target = find_target(path), *name = NULL;
 	int fd = -1;
 
-	if (is_replaceable(path))
-		fd = open_beside(path, &name);
+	if (target && is_replaceable(target))
+		fd = open_beside(target, &name);
 	if (fd >= 0) {
 		unlink(name);
 		close(fd);
 	}
+	free(target);
 	free(name);
 	return fd < 0 ? refuse(path, error) : 0;
 }
@@ -103,18 +124,19 @@ char *ddp_report_format(const struct ddp_attempt *attempt, time_t start,
 int ddp_report_write(const char *path, const char *text,
 		     struct ddp_error *error)
 {
-	char *name = NULL;
-	int fd = text ? open_beside(path, &name) : -1;
+	char *target = text ? find_target(path) : NULL, *name = NULL;
+	int fd = target ? open_beside(target, &name) : -1;
 	bool done = fd >= 0 && dprintf(fd, "%s", text) >= 0;
 
 	if (fd >= 0)
-		done = close(fd) == 0 && done && rename(name, path) == 0;
+		done = close(fd) == 0 && done && rename(name, target) == 0;
 	if (fd >= 0 && !done) {
 		refuse(path, error);
 		unlink(name);
 	} else if (!done) {
 		refuse(path, error);
 	}
+	free(target);
 	free(name);
 	return done ? 0 : -1;
 }

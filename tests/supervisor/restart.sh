@@ -32,6 +32,20 @@ step report=r.json 1 n1:0-0:e0=0,done srun:all
 assert report["exit_code"] == 0 and report["verdict"] == {"kind": "none"}' \
 	>why 2>&1
 result $? 'the report of a step without a failure replaces an older one'
+ln -s r.json link.json
+step report=link.json 1 n1:0-0:w100,e0=3,K,done srun:all
+equal 'a report goes to the file to which a link leads, and the link stays' \
+	'r.json 3' "$(readlink link.json) $(
+	sed -n 's/.*"exit_code": \([0-9]*\),.*/\1/p' r.json | head -n 1)"
+mkfifo fifo.json
+ln -s fifo.json piped.json
+for file in fifo.json piped.json; do
+	step report=$file 1 n1:0-0:e0=0,done srun:all
+	said "no report goes to a FIFO, and no step begins: $file" 98 "$(
+	)--ddp-report=$file: cannot write it: It is not a regular file; $(
+	)give a file in a folder of yours"
+done
+check 'the FIFO stays' test -p fifo.json
 call sh -c 'trap "" XFSZ; ulimit -f 1; exec ./srun "$@"' sh report=big.json 12 \
 	n1:0-11:w100,e0=3,K,done srun:all
 said 'a report for which there is no room is told' 3 "$(
