@@ -127,7 +127,16 @@ def take(folder):
     """The lock by which one run at a time saves in a folder, as ddp-train takes
     it: an open file, which has it until that is closed."""
     path = os.path.join(folder, OWNER)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    shared = os.stat(folder)
+    try:
+        # Who can read it can lock it, too: the group, if the folder is theirs.
+        group = shared.st_mode & 0o020
+        if group and os.fstat(handle).st_gid != shared.st_gid:
+            os.fchown(handle, -1, shared.st_gid)
+        os.fchmod(handle, 0o660 if group else 0o600)
+    except OSError:
+        pass    # it is of another user of the group
     try:
         # struct flock: of what kind, from where, and all of the file
         fcntl.fcntl(handle, F_OFD_SETLK, struct.pack(

@@ -138,9 +138,30 @@ test_no_locks()
 	result $? 'without locks the earlier run ends at its next save'
 }
 
+# Who can read the file of the lock can keep runs out.
+test_lock_mode()
+{
+	rm -rf saved
+	mkdir -m 755 saved
+	touch saved/.ddp-train-owner
+	chmod 644 saved/.ddp-train-owner
+	call timeout 60 "$train" --model toy --steps 1 --checkpoint saved
+	equal 'no other user can open the file of the lock' '0 600' \
+		"$status $(stat -c %a saved/.ddp-train-owner)"
+	rm -rf saved
+	mkdir -m 775 saved
+	chmod 775 saved
+	test "$(id -u)" != 0 || chgrp 61001 saved
+	call timeout 60 "$train" --model toy --steps 1 --checkpoint saved
+	equal 'but those of the group whose folder it is' \
+		"0 660 $(stat -c %g saved)" \
+		"$status $(stat -c '%a %g' saved/.ddp-train-owner)"
+}
+
 # A link is not followed: what lies outside stays as it is.
 test_links()
 {
+	test_lock_mode
 	rm -rf saved away
 	mkdir -p saved away/step-20
 	ln -s ../away/step-20 saved/step-20

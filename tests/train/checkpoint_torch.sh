@@ -54,7 +54,8 @@ test_torch_lock()
 		! test -e used/step-0
 	result $? 'PyTorch does not save where ddp-train does'
 	in_torch write used "$text"
-	equal 'but when that has ended' 0 "$status"
+	equal 'but when that has ended, and no other user can lock it' '0 600' \
+		"$status $(stat -c %a used/.ddp-train-owner)"
 }
 
 test_checkpoint_torch()

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,10 +110,29 @@ static int open_owner(const char *dir, int flags)
 {
 	char *path = format_path(dir);
 	int fd = path ? open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-			     0666) : -1;
+			     0600) : -1;
 
 	free(path);
 	return fd;
+}
+
+/*
+ * Who can read the file can lock it, too, and so keep runs out. Where the
+ * folder is its group's to write, so is the file. That of another user of the
+ * group stays as it is, and one whose mode the file system does not change.
+ */
+static void set_mode(const char *dir, int fd)
+{
+	struct stat folder, file;
+	mode_t mode = 0600;
+
+	if (stat(dir, &folder) < 0 || fstat(fd, &file) < 0)
+		return;
+	if ((folder.st_mode & S_IWGRP) &&
+	    (file.st_gid == folder.st_gid ||
+	     fchown(fd, (uid_t)-1, folder.st_gid) == 0))
+		mode = 0660;
+	fchmod(fd, mode);
 }
 
 /* Slurm starts an attempt after it has ended the one before. */
@@ -209,6 +229,7 @@ int owner_take(const char *dir, const char id[CHECKPOINT_ID],
 
 	if (fd < 0)
 		return refuse_write(dir, error);
+	set_mode(dir, fd);
 	describe(&mine, id);
 	locked = lock_owner(dir, fd);
 	if (locked > 0) {
