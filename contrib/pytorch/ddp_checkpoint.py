@@ -15,10 +15,13 @@ names are those of a state_dict. The tensors are those of nn.Linear: a GPT-2 of
 the package transformers has the matrices of its layers the other way round.
 """
 import datetime
+import errno
 import fcntl
 import operator
 import os
+import re
 import secrets
+import stat
 import struct
 import sys
 import zlib
@@ -30,6 +33,7 @@ VERSION = 2
 OWNER = ".ddp-train-owner"
 F_OFD_SETLK = 37                # of Linux; Python 3.9 and later name it
 SIZE_MAX, STEP_MAX = 65536, 10 ** 9     # of the options of ddp-train
+STATES_MAX, BYTES_MAX = 8, 16 << 20     # of a manifest
 TOY = {"0.weight": (10, 10), "0.bias": (10,),
        "2.weight": (5, 10), "2.bias": (5,)}
 
@@ -37,7 +41,7 @@ TOY = {"0.weight": (10, 10), "0.bias": (10,),
 def list_steps(folder):
     """The N of each DIR/step-N that has a manifest, the last one first."""
     steps = [int(name[5:]) for name in os.listdir(folder)
-             if name.startswith("step-") and name[5:].isdigit()
+             if re.fullmatch("step-[0-9]+", name)
              and os.path.exists(os.path.join(folder, name, "manifest"))]
     if not steps:
         raise FileNotFoundError(f"no checkpoint of ddp-train in {folder}")
@@ -51,10 +55,77 @@ def find(folder):
     return os.path.join(folder, f"step-{list_steps(folder)[0]}")
 
 
-def read_manifest(path):
-    """Its lines as pairs of a name and the rest."""
-    with open(path, "rb") as file:
-        text = file.read()
+def open_file(folder, name):
+    """As ddp-train does: no link, no device, and no pipe that it would wait
+    for."""
+    path = os.path.join(folder, name)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+            raise ValueError(f"{path}: {error.strerror}") from error
+        raise
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return open(handle, "rb")
+    os.close(handle)
+    raise ValueError(f"{path} is not a file")
+
+
+def parse(lines):
+    """What they say, by their names; an exception if that is incomplete."""
+    said = {"state": [], "shard": [], "parameter": [], "option": {}}
+    for name, _, value in (line.partition(" ") for line in lines):
+        if name in ("step", "updates", "values"):
+            said[name] = int(value)
+        elif name == "state":
+            said[name].append(value)
+        elif name == "shard":
+            file, crc = value.split()
+            said[name].append((file, int(crc, 16), []))
+        elif name == "range":
+            begin, end = map(int, value.split())
+            said["shard"][-1][2].append((begin, end))
+        elif name == "parameter":
+            tensor, begin, rows, columns = value.split()
+            said[name].append((tensor, int(begin), int(rows), int(columns)))
+        elif name == "option":
+            option, _, said[name][option] = value.partition(" ")
+    if not {"step", "updates", "values"} <= said.keys():
+        raise KeyError
+    return said
+
+
+def check(said):
+    """ValueError: it would lead to other files, or its shards do not have each
+    value once."""
+    end = 0
+    for begin, next_end in sorted(part for _, _, ranges in said["shard"]
+                                  for part in ranges):
+        if begin < end or next_end <= begin:
+            raise ValueError(f"it has value {begin} twice")
+        if begin > end:
+            break
+        end = next_end
+    if end != said["values"] or end == 0:
+        raise ValueError(f"its shards end at value {end} of {said['values']}")
+    for file, _, _ in said["shard"]:
+        if "/" in file:
+            raise ValueError(f"{file} is not the name of a file")
+    for name, begin, rows, columns in said["parameter"]:
+        if (min(begin, rows - 1, columns - 1) < 0 or
+                begin + rows * columns > end):
+            raise ValueError(f"{name} is not within its {end} values")
+    if not 1 <= len(set(said["state"])) == len(said["state"]) <= STATES_MAX:
+        raise ValueError("its states are not of a ddp-train")
+
+
+def read_manifest(folder):
+    """What it says, by the names of its lines; a shard with its ranges."""
+    path = os.path.join(folder, "manifest")
+    with open_file(folder, "manifest") as file:
+        text = file.read(BYTES_MAX + 1)
+    if len(text) > BYTES_MAX:
+        raise ValueError(f"{path} has more than 16 MiB")
     title = text.partition(b"\n")[0].decode(errors="replace")
     if not title.startswith(TITLE):
         raise ValueError(f"{path} is not a manifest of ddp-train")
@@ -65,28 +136,55 @@ def read_manifest(path):
     body, mark, crc = text.rpartition(b"crc ")
     if not mark or crc != b"%08x\n" % zlib.crc32(body):
         raise ValueError(f"{path} has another checksum than it says")
-    return [line.split(" ", 1) for line in body.decode().splitlines()[1:]]
+    try:
+        said = parse(body.decode().split("\n")[1:])
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError(f"{path} has a line that ddp-train does not write, "
+                         "or lacks one") from error
+    step = re.fullmatch("step-([0-9]+)",
+                        os.path.basename(os.path.abspath(folder)))
+    if step and int(step[1]) != said["step"]:
+        raise ValueError(f"{path} is of step {said['step']}")
+    try:
+        check(said)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return said
+
+
+def count_bytes(said, ranges):
+    return 4 * len(said["state"]) * sum(end - begin for begin, end in ranges)
+
+
+def open_shard(folder, said, shard):
+    """ValueError: it has not the bytes that the manifest counts."""
+    file = open_file(folder, shard[0])
+    size, wanted = os.fstat(file.fileno()).st_size, count_bytes(said, shard[2])
+    if size == wanted:
+        return file
+    file.close()
+    raise ValueError(f"{shard[0]} has {size} bytes in place of {wanted}")
+
+
+def see_shards(folder, said):
+    """Without reading them: all are there, in their sizes."""
+    for shard in said["shard"]:
+        open_shard(folder, said, shard).close()
 
 
 def load(folder):
     """The newest checkpoint in a folder, or the folder itself if it is one; see
     above. ValueError: it is broken, or of another version."""
     folder = find(folder)
-    lines = read_manifest(os.path.join(folder, "manifest"))
-    number = {name: int(value) for name, value in lines
-              if name in ("step", "updates", "values")}
-    states = [value for name, value in lines if name == "state"]
-    every = torch.zeros(len(states), number["values"])
-    shards = []
-    for name, value in lines:
-        if name == "shard":
-            shards.append((*value.split(), []))
-        elif name == "range":
-            shards[-1][2].append([int(number) for number in value.split()])
-    for file, crc, ranges in shards:
-        with open(os.path.join(folder, file), "rb") as shard:
-            data = bytearray(shard.read())
-        if zlib.crc32(data) != int(crc, 16):
+    said = read_manifest(folder)
+    see_shards(folder, said)
+    states = said["state"]
+    every = torch.zeros(len(states), said["values"])
+    for shard in said["shard"]:
+        file, crc, ranges = shard
+        with open_shard(folder, said, shard) as opened:
+            data = bytearray(opened.read(count_bytes(said, ranges)))
+        if zlib.crc32(data) != crc:
             raise ValueError(f"{folder}/{file} has another checksum than the "
                              "manifest says")
         values = torch.frombuffer(data, dtype=torch.float32)
@@ -95,15 +193,13 @@ def load(folder):
                 len(states), -1).split(sizes, dim=1)):
             every[:, begin:end] = part
     saved = {state: {} for state in states}
-    for name, begin, rows, columns in reversed([
-            value.split() for name, value in lines if name == "parameter"]):
-        shape = [int(rows), int(columns)] if rows != "1" else [int(columns)]
-        end = int(begin) + int(rows) * int(columns)
+    for name, begin, rows, columns in reversed(said["parameter"]):
+        shape = [rows, columns] if rows != 1 else [columns]
         for state, values in zip(states, every):
-            saved[state][name] = values[int(begin):end].view(shape)
-    saved["options"] = dict(value.split(" ", 1) for name, value in lines
-                            if name == "option")
-    return {**saved, "step": number["step"], "updates": number["updates"]}
+            part = values[begin:begin + rows * columns]
+            saved[state][name] = part.view(shape)
+    return {**saved, "options": said["option"], "step": said["step"],
+            "updates": said["updates"]}
 
 
 def write(path, data):
@@ -323,22 +419,6 @@ def printable(text):
     return "".join(c if c.isprintable() else "?" for c in str(text))
 
 
-def check_sizes(path, lines):
-    """ValueError: a shard has not the bytes that the manifest counts."""
-    states = sum(name == "state" for name, value in lines)
-    sizes = []
-    for name, value in lines:
-        if name == "shard":
-            sizes.append([value.split()[0], 0])
-        elif name == "range":
-            begin, end = map(int, value.split())
-            sizes[-1][1] += 4 * states * (end - begin)
-    for file, wanted in sizes:
-        size = os.path.getsize(os.path.join(path, file))
-        if size != wanted:
-            raise ValueError(f"{file} has {size} bytes in place of {wanted}")
-
-
 def main(arguments):
     usage = "usage: python3 ddp_checkpoint.py DIR"
     if arguments[1:] in (["-h"], ["--help"]):
@@ -353,15 +433,13 @@ def main(arguments):
     for step in steps:
         path = os.path.join(arguments[1], f"step-{step}")
         try:
-            lines = read_manifest(os.path.join(path, "manifest"))
-            check_sizes(path, lines)
+            said = read_manifest(path)
+            see_shards(path, said)
         except (OSError, ValueError) as error:
-            print(f"{path}: broken: {error}")
+            print(f"{path}: broken: {printable(error)}")
             continue
-        values = dict(lines).get("values")
-        states = [value for name, value in lines if name == "state"]
-        print(f"{path}: {printable(values)} values of each of",
-              *map(printable, states))
+        print(f"{path}: {said['values']} values of each of",
+              *map(printable, said["state"]))
     return 0
 
 

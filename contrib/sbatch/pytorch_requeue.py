@@ -65,9 +65,13 @@ def train(steps, path, every):
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     step = 0
     if os.path.exists(path):
-        state = torch.load(path, map_location=device)
+        # Tensors and whole numbers alone: the file cannot run code, and PyTorch
+        # 1.13, too, can read it so.
+        state = torch.load(path, map_location=device, weights_only=True)
         model.module.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
+        # What the file does not have, such as lr, is as it is given above.
+        optimizer.load_state_dict({**optimizer.state_dict(),
+                                   "state": state["optimizer"]})
         step = state["step"]
     rank = dist.get_rank()
     if rank == 0:
@@ -93,7 +97,8 @@ def train(steps, path, every):
         last = news[0] or step == steps
         if rank == 0 and (last or step % every == 0):
             save(path, {"model": model.module.state_dict(),
-                        "optimizer": optimizer.state_dict(), "step": step})
+                        "optimizer": optimizer.state_dict()["state"],
+                        "step": step})
         if last:
             break
     if rank == 0:

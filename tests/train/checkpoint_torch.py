@@ -8,6 +8,7 @@ checkpoint_torch.py copy DIR NEW      read, and write the same
 checkpoint_torch.py order DIR NEW     likewise; what it syncs and renames
 checkpoint_torch.py same DIR DIR      whether both have the same values
 checkpoint_torch.py refuse DIR -      try what must not be saved, and say why
+checkpoint_torch.py broken DIR -      what is said of each checkpoint in DIR
 checkpoint_torch.py others DIR -      save DIR.toy, DIR.moved and DIR.sgd
 """
 import os
@@ -93,6 +94,16 @@ def save_others(folder, param):
         "--optimizer": "sgd", "--layers": "9", "--heads": "2"})
 
 
+def tell_broken(folder):
+    """How each of those in a folder is refused."""
+    for name in sorted(os.listdir(folder)):
+        try:
+            ddp_checkpoint.load(os.path.join(folder, name))
+            print(name, "is read", flush=True)
+        except Exception as error:
+            print(name, f"{type(error).__name__}: {error}", flush=True)
+
+
 def is_same(*saved):
     """The step, the updates and all tensors, none of which is all 0."""
     one, other = ({(state, name): values for state in ("param", "m", "v")
@@ -117,6 +128,8 @@ def main(what, folder, other):
         return not is_same(*map(ddp_checkpoint.load, (folder, other)))
     elif what == "refuse":
         refuse(folder, net.state_dict())
+    elif what == "broken":
+        tell_broken(folder)
     elif what == "others":
         save_others(folder, net.state_dict())
     else:

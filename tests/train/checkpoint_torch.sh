@@ -58,6 +58,49 @@ test_torch_lock()
 		"$status $(stat -c %a used/.ddp-train-owner)"
 }
 
+# torch_broken NAME COMMAND: a checkpoint that COMMAND breaks
+torch_broken()
+{
+	mkdir -p "broken/$1"
+	cp -r toy/step-10 "broken/$1"
+	(cd "broken/$1/step-10" && eval "$2")
+}
+
+# What a manifest says is not trusted. The toy has 208 values, of which 2.bias are
+# the first 5.
+test_torch_broken()
+{
+	rm -rf toy broken
+	call timeout 60 "$train" --model toy --steps 10 --checkpoint toy
+	torch_broken beyond "forge 's/^\(parameter 2.bias\) 0/\1 204/'"
+	torch_broken gap "forge '/^range/{s/ 0 208/ 0 96/p;s/ 0 96/ 97 208/}'"
+	torch_broken line "forge 's/^updates .*/updates x/'"
+	torch_broken link 'for file in shard-*; do
+		mv "$file" copy; ln -s copy "$file"; done'
+	torch_broken none "forge '/^shard/d;/^range/d'"
+	torch_broken path \
+		"mv shard-* ../shard; forge 's,^shard [^ ]*,shard ../shard,'"
+	torch_broken step "forge 's/^step 10/step 5/'"
+	torch_broken twice "forge '/^range/p'"
+	torch_broken zz_pipe 'for file in shard-*; do
+		rm "$file"; mkfifo "$file"; done'
+	in_torch broken broken -
+	sed -i 's,broken/[a-z_]*/step-10/,,; s/shard-0-of-1\.[0-9a-f]*/shard/' out
+	cat >wanted <<-END
+	beyond ValueError: manifest: 2.bias is not within its 208 values
+	gap ValueError: manifest: its shards end at value 96 of 208
+	line ValueError: manifest has a line that ddp-train does not write, or lacks one
+	link ValueError: shard: Too many levels of symbolic links
+	none ValueError: manifest: its shards end at value 0 of 208
+	path ValueError: manifest: ../shard is not the name of a file
+	step ValueError: manifest is of step 5
+	twice ValueError: manifest: it has value 0 twice
+	zz_pipe ValueError: shard is not a file
+	END
+	diff wanted out >why
+	result $? 'PyTorch is told of a manifest that cannot be trusted'
+}
+
 test_checkpoint_torch()
 {
 	if ! has_torch; then
@@ -157,6 +200,7 @@ test_checkpoint_torch()
 	result $? 'PyTorch reads the checkpoint of a step that is named'
 	test_torch_lock
 	test_torch_shards
+	test_torch_broken
 	sed '1s/2$/1/' saved/step-20/manifest >older
 	cp -r saved older.saved
 	mv older older.saved/step-20/manifest
