@@ -26,9 +26,9 @@ UNIT_OBJ := $(UNIT_SRC:$(srcdir)/%.c=obj/%.o)
 SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
 obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS) $(HWLOC_CFLAGS) \
-	-I$(srcdir)/bin/ddp-info
+	-I$(srcdir)/bin/ddp-info -I$(srcdir)/plugin
 obj/tests/unit/unit: $(UNIT_OBJ) $(INFO_CHECK) $(TOPO_LIB) $(WATCH_LIB) \
-		$(DDP_LIB) $(TOOL_LIB)
+		$(DDP_LIB) $(TOOL_LIB) obj/plugin/agent/note.o
 	$(call quiet,LD) $(link) $(UNIT_WRAP:%=-Wl,--wrap=%) $(CRITERION_LIBS) $(HWLOC_LIBS) \
 		$(GCRYPT_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 

@@ -8,7 +8,10 @@
 
 enum { FIELDS_MAX = 9, HEAD = 5 };	/* length and kind */
 
-enum type { NONE, NUMBER, TIME, BYTES, TEXT };
+enum type { NONE, NUMBER, COUNT, TIME, BYTES, TEXT };
+
+/* ns; no clock shows as much, and two of these have a difference. */
+static const uint64_t time_max = INT64_MAX / 4;
 
 struct field {
 	enum type type;
@@ -44,7 +47,7 @@ static const struct field kinds[DDP_WIRE_KINDS][FIELDS_MAX] = {
 	[DDP_WIRE_PULSE] = { FIELD(NUMBER, idle_ms) },
 	[DDP_WIRE_DETAIL] = {
 		FIELD(NUMBER, rank), FIELD(NUMBER, status),
-		FIELD(NUMBER, idle_ms), FIELD(TIME, beats),
+		FIELD(NUMBER, idle_ms), FIELD(COUNT, beats),
 		FIELD(NUMBER, depth), FIELD(NUMBER, behind),
 		FIELD(TEXT, message), FIELD(TEXT, tail),
 	},
@@ -81,6 +84,7 @@ static size_t put_field(const struct field *field, const struct ddp_wire *wire,
 	case NUMBER:
 		put_number(to, *(const uint32_t *)from, length);
 		return length;
+	case COUNT:
 	case TIME:
 		put_number(to, *(const uint64_t *)from, length);
 		return length;
@@ -95,7 +99,7 @@ static size_t put_field(const struct field *field, const struct ddp_wire *wire,
 	}
 }
 
-/* Returns the bytes that it takes; 0 if it is not whole. */
+/* Returns the bytes that it takes; 0 if it is not whole, or no time. */
 static size_t get_field(const struct field *field, const unsigned char *from,
 			size_t size, struct ddp_wire *wire)
 {
@@ -115,11 +119,11 @@ static size_t get_field(const struct field *field, const unsigned char *from,
 		return 0;
 	if (field->type == NUMBER)
 		*(uint32_t *)to = (uint32_t)get_number(from, length);
-	else if (field->type == TIME)
+	else if (field->type == COUNT || field->type == TIME)
 		*(uint64_t *)to = get_number(from, length);
 	else
 		memcpy(to, from, length);
-	return length;
+	return field->type == TIME && *(uint64_t *)to > time_max ? 0 : length;
 }
 
 size_t ddp_wire_encode(const struct ddp_wire *wire,

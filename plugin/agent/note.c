@@ -44,7 +44,8 @@ int ddp_note_receive(int from, struct ddp_note *note, int fds[DDP_NOTE_FDS])
 	struct msghdr message = {
 		.msg_iov = &part, .msg_iovlen = 1,
 		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
+		/* Less than CMSG_SPACE, which has padding for one more. */
+		.msg_controllen = CMSG_LEN(sizeof(int) * DDP_NOTE_FDS),
 	};
 	struct cmsghdr *header;
 	ssize_t got;

@@ -193,6 +193,14 @@ Test(wire, what_is_no_frame)
 	cr_expect_eq(DECODE("\0\0\0\6\6\0"), -1, "a byte too many");
 	cr_expect_eq(DECODE("\0\0\0\10\13\0\0\0"), -1, "a byte too few");
 	cr_expect_eq(DECODE("\0\0\0\20\4\0\0\0\1\0\0\0\2" "0,1"), -1, "no NUL");
+	cr_expect_eq(DECODE("\0\0\0\25\12\0\0\0\0\0\0\0\14"
+			    "\200\0\0\0\0\0\0\0"), -1, "a time before 0");
+	cr_expect_eq(DECODE("\0\0\0\25\12\0\0\0\0\0\0\0\14"
+			    "\40\0\0\0\0\0\0\0"), -1, "one in 73 years");
+	cr_expect_eq(DECODE("\0\0\0\51\17\0\0\0\10\0\0\12\13\0\0\0\15"
+			    "\377\377\377\377\377\377\377\377\0\0\0\16"
+			    "\0\0\0\17E: a\0b\n\0"), 41,
+		     "a count may be any number");
 	cr_expect_eq(DECODE("HTTP/1.1 400 Bad Request\r\n"), -1, "another");
 
 	/* A text of 256 bytes has no room. */
