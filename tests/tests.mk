@@ -48,8 +48,8 @@ obj/tests/agent/step: obj/tests/agent/step.o obj/tests/spank/fake_spank.o \
 obj/tests/supervisor/%.o: PART_CFLAGS = -I$(srcdir)/plugin
 FAKE_STEP := obj/tests/supervisor/fake_step.o \
 	$(filter obj/plugin/supervisor/%,$(PLUGIN_OBJ)) \
-	obj/plugin/srun/program.o obj/plugin/srun/scontrol.o \
-	$(WATCH_LIB) obj/lib/libddp_layout.a
+	obj/plugin/close_range.o obj/plugin/srun/program.o \
+	obj/plugin/srun/scontrol.o $(WATCH_LIB) obj/lib/libddp_layout.a
 obj/tests/supervisor/fake_step_real: $(FAKE_STEP)
 	$(call quiet,LD) $(link) $(GCRYPT_LIBS) -pthread $(LIBS)
 obj/tests/supervisor/fake_step: obj/tests/supervisor/clock.o $(FAKE_STEP)

@@ -9,8 +9,9 @@
 
 #include "layout/text.h"
 
-/* Fields of /proc/PID/stat: state, startstack, exit_code */
-enum { STATE_FIELD = 3, STACK_FIELD = 28, STATUS_FIELD = 52 };
+/* Fields of /proc/PID/stat: state, num_threads, startstack, exit_code */
+enum { STATE_FIELD = 3, THREADS_FIELD = 20, STACK_FIELD = 28,
+       STATUS_FIELD = 52 };
 
 enum { LOOK_NS = 300000 };	/* at a time: a thread that waits runs for less */
 
@@ -29,6 +30,7 @@ int ddp_kernel_read_process(const char *text,
 			    struct ddp_kernel_process *process)
 {
 	const char *state = find_field(text, STATE_FIELD);
+	const char *threads = find_field(text, THREADS_FIELD);
 	const char *status = find_field(text, STATUS_FIELD);
 	uint64_t own = 0, in_kernel = 0, of_children = 0, theirs_in_kernel = 0;
 	int parent, session;
@@ -40,6 +42,7 @@ int ddp_kernel_read_process(const char *text,
 		return -1;
 	process->parent = parent;
 	process->session = session;
+	process->threads = threads ? atoi(threads) : 0;
 	process->status = status ? atoi(status) : 0;
 	process->cpu = own + in_kernel + of_children + theirs_in_kernel;
 	return 0;

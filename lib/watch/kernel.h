@@ -14,6 +14,7 @@
 struct ddp_kernel_process {
 	char state;		/* R, S, D, T, Z, ... */
 	pid_t parent, session;
+	int threads;		/* 0: the text does not say it */
 	int status;		/* of Z, as of wait(2); 0: also where the
 				 * kernel does not say it to this user */
 	uint64_t cpu;		/* clock ticks that it has used, and its

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "pidfd.h"
 
 enum {
 	NOTES, LINK, TEE, TASKS,	/* in the list that is polled */
@@ -25,8 +26,8 @@ void ddp_agent_signal(const struct ddp_agent *agent, int number)
 
 	for (i = 0; i < agent->count; i++)
 		if (!agent->tasks[i].ended)
-			syscall(SYS_pidfd_send_signal, agent->tasks[i].pidfd,
-				number, NULL, 0);
+			ddp_pidfd_kill(agent->tasks[i].pidfd,
+				       agent->node->slots[i].pid, number);
 }
 
 void ddp_agent_kill(struct ddp_agent *agent)
@@ -151,8 +152,8 @@ static void leave_children(struct ddp_agent *agent)
 		if (agent->tasks[i].ended)
 			continue;
 		/* It is still there until slurmstepd has read its status. */
-		if (syscall(SYS_pidfd_send_signal, agent->tasks[i].pidfd, 0,
-			    NULL, 0) == 0) {
+		if (ddp_pidfd_kill(agent->tasks[i].pidfd,
+				   agent->node->slots[i].pid, 0) == 0) {
 			ddp_ends_gone(agent, i);
 			return;
 		}
@@ -192,11 +193,6 @@ static int64_t get_deadline(const struct ddp_agent *agent)
 
 static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
 {
-	int64_t left = get_deadline(agent) - ddp_clock_ms();
-	struct timespec time = {
-		.tv_sec = left > 0 ? left / 1000 : 0,
-		.tv_nsec = left > 0 ? left % 1000 * 1000000 : 0,
-	};
 	uint32_t i;
 
 	/* When all tasks have ended, so has slurmstepd's part. */
@@ -216,7 +212,7 @@ static void wait_for(struct ddp_agent *agent, struct pollfd *fds)
 				agent->tasks[i].pidfd,
 			.events = POLLIN,
 		};
-	if (ppoll(fds, TASKS + agent->count, &time, NULL) < 0)
+	if (ddp_pidfd_poll(fds, TASKS, agent->count, get_deadline(agent)) < 0)
 		memset(fds, 0, (TASKS + agent->count) * sizeof(*fds));
 }
 

@@ -20,21 +20,15 @@
 #define DDP_AGENT_AGENT_H
 
 #include <stdint.h>
-#include <sys/syscall.h>
 
 #include "stepd/siblings.h"
 #include "stepd/task.h"
 
-#ifndef SYS_pidfd_open		/* libc is older than the kernel may be */
-#define SYS_pidfd_open 434
-#endif
-
 /*
  * Start the agent of these tasks, whose slots say their ranks and pids; task is
  * the one that does it, once, and whose memory the agent has afterwards. Sets
- * siblings->agent, and names each slot's files. Where no agent can run, as on a
- * kernel older than 5.9, siblings->agent is not positive, and nothing is
- * reported.
+ * siblings->agent, and names each slot's files. Where no agent can run,
+ * siblings->agent is not positive, and nothing is reported.
  */
 void ddp_agent_start(const struct ddp_task *task,
 		     struct ddp_siblings *siblings);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "pidfd.h"
 #include "plugin.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -126,8 +127,7 @@ static int read_status(const struct ddp_watched *watched, pid_t pid)
 	char *text = ddp_file_read_of(pid, "stat");
 	bool read = text && ddp_kernel_read_process(text, &process) == 0 &&
 		    process.state == 'Z' &&
-		    syscall(SYS_pidfd_send_signal, watched->pidfd, 0, NULL,
-			    0) == 0;
+		    ddp_pidfd_kill(watched->pidfd, pid, 0) == 0;
 
 	free(text);
 	return read ? process.status : 0;

@@ -22,11 +22,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/state.h"
 #include "close_range.h"
+#include "pidfd.h"
 #include "stepd/root.h"
 
 enum {
@@ -82,9 +84,7 @@ static int open_files(void)
 	if (!agent.tasks)
 		return -1;
 	for (i = 0; i < agent.count; i++) {
-		agent.tasks[i].pidfd =
-			(int)syscall(SYS_pidfd_open, agent.node->slots[i].pid,
-				     0);
+		agent.tasks[i].pidfd = ddp_pidfd_open(agent.node->slots[i].pid);
 		if (agent.tasks[i].pidfd < 0)
 			return -1;
 	}

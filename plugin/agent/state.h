@@ -23,10 +23,6 @@
 #include "watch/link.h"
 #include "watch/proof.h"
 
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
-
 /* The agent's own files; all others have higher numbers. */
 enum {
 	DDP_AGENT_NOTES = 0,	/* slurmstepd's socket */

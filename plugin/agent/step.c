@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "pidfd.h"
 
 enum { DEPTH = 4 };	/* of folders below the step's */
 
@@ -179,13 +180,13 @@ static bool is_same(const struct ddp_container *step,
 static bool kill_one(const struct ddp_container *step,
 		     const struct ddp_process *process)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	int pidfd = ddp_pidfd_open(process->pid);
 	bool there;
 
 	if (pidfd < 0)
 		return false;
 	there = is_same(step, process) &&
-		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0;
+		ddp_pidfd_kill(pidfd, process->pid, SIGKILL) == 0;
 	close(pidfd);
 	return there;
 }

@@ -182,8 +182,7 @@ static int refuse_lines(const struct ddp_task *task, struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--ddp-logs and "
 			     "--ddp-show: nothing can copy the output here; "
-			     "they need Linux 5.9 and a limit of %u open files "
-			     "(ulimit -Hn)",
+			     "they need a limit of %u open files (ulimit -Hn)",
 			     FDS_A_TASK * task->local_count + FDS_OTHER);
 }
 

@@ -5,8 +5,9 @@
  * how tasks end, and waited for. Where that was killed, a process that becomes
  * the user tidies up. The only other code of the plugin that runs as root is the
  * parsing of its options and arguments, in options.c, values.c, site.c and
- * keys.c. None of it reads an environment or a file; of what tasks write it
- * reads a pid, whether the agent has ended by itself, and whether it ends them.
+ * keys.c. None of it reads an environment or, since Linux 5.3, a file (see
+ * pidfd.h); of what tasks write it reads a pid, whether the agent has ended by
+ * itself, and whether it ends them.
  */
 #define _GNU_SOURCE
 #include "stepd/root.h"
@@ -25,8 +26,10 @@
 
 #include "agent/agent.h"
 #include "agent/note.h"
+#include "layout/clock.h"
 #include "layout/launcher.h"
 #include "options.h"
+#include "pidfd.h"
 #include "plugin.h"
 #include "stepd/shared.h"
 #include "stepd/stepd.h"
@@ -187,10 +190,10 @@ static void wait_for_answer(void)
 	};
 
 	if (pid > 0)
-		fds[1].fd = (int)syscall(SYS_pidfd_open, pid, 0);
+		fds[1].fd = ddp_pidfd_open(pid);
 	if (fds[1].fd < 0)
 		return;
-	poll(fds, 2, TOLD_MS);
+	ddp_pidfd_poll(fds, 1, 1, ddp_clock_ms() + TOLD_MS);
 	close(fds[1].fd);
 }
 
@@ -232,10 +235,10 @@ static void wait_for_agent(void)
 	pid_t pid = atomic_load(&ddp_stepd.siblings->agent);
 	struct pollfd agent = { .events = POLLIN };
 
-	agent.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	agent.fd = ddp_pidfd_open(pid);
 	if (agent.fd < 0)
 		return;
-	poll(&agent, 1, AGENT_MS);
+	ddp_pidfd_poll(&agent, 0, 1, ddp_clock_ms() + AGENT_MS);
 	close(agent.fd);
 }
 
@@ -269,12 +272,12 @@ static void tidy(spank_t spank)
 			ddp_agent_tidy(job_id, step_id, ddp_stepd.siblings);
 		_exit(0);
 	}
-	done.fd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	done.fd = pid < 0 ? -1 : ddp_pidfd_open(pid);
 	if (done.fd < 0)
 		return;
-	if (poll(&done, 1, AGENT_MS) == 0) {
+	if (ddp_pidfd_poll(&done, 0, 1, ddp_clock_ms() + AGENT_MS) == 0) {
 		kill(pid, SIGKILL);
-		poll(&done, 1, KILL_MS);
+		ddp_pidfd_poll(&done, 0, 1, ddp_clock_ms() + KILL_MS);
 	}
 	/* One that a file system holds in the kernel stays behind. */
 	waitpid(pid, NULL, WNOHANG);

@@ -58,7 +58,7 @@ void fake_options_export(void);
  * fake_kernel.c: what a task is bound to. A case sets "#cpus=0-3" (default 0)
  * and "#membind" for a --mem-bind; "#blind" if the kernel does not tell,
  * "#fixed" if it does not change anything; "#lethal" if it kills whoever asks;
- * "#old" if it is older than 5.9; "#device" for a GPU's device file, of which
+ * "#old" if it is Linux 4.18; "#device" for a GPU's device file, of which
  * there is none otherwise.
  * It prints #cpus, #binds and #memory=MODE:NODES. Its random bytes are always
  * the same.

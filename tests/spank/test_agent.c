@@ -42,12 +42,14 @@ static const struct spank_case name_cases[] = {
 	  .tasks = "#cpus=0",
 	  .command = STEPD("--ddp-gpus=off --ddp-cpus=off"),
 	  .want = "-0:TORCHELASTIC_ERROR_FILE|0:RANK=3" },
-	{ .name = "nor where the kernel cannot watch", .env = HERE,
-	  .tasks = "#cpus=0|#old", .command = STEPD(""),
-	  .want = "-0:TORCHELASTIC_ERROR_FILE|0:RANK=3" },
 };
 
 static const struct spank_case tell_cases[] = {
+	{ .name = "a task that fails, on Linux 4.18", .env = HERE,
+	  .command = STEPD(""), .tasks = "#cpus=0|#old|#exits=0;"
+	  "#cpus=0|#writes=7.25:" ERROR("ValueError: bad") "|#exits=3;"
+	  "#cpus=0", .status = 3,
+	  SAYS("4 failed first on n2, at 00:00:07.250: ValueError: bad") },
 	{ .name = "a task that fails", .env = HERE, .command = STEPD(""),
 	  .tasks = "#cpus=0;#cpus=0|#writes=7.25:" ERROR("ValueError: bad")
 	  "|#exits=3;#cpus=0", .status = 3, .want = "1:RANK=4|-#agent",
