@@ -249,6 +249,15 @@ const char *ddp_options_error(void)
 	return ddp_site_error();
 }
 
+const char *ddp_options_need(void)
+{
+	return ddp_plugin.report ? "--ddp-report" :
+		ddp_plugin.grace_s ? "--ddp-grace" :
+		ddp_plugin.notice.number ? "--ddp-signal" :
+		ddp_plugin.watchdog_s ? "--ddp-watchdog" :
+		ddp_plugin.restarts ? "--ddp-restarts" : NULL;
+}
+
 bool ddp_options_place(void)
 {
 	return ddp_plugin.gpus != DDP_GPUS_OFF ||

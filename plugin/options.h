@@ -35,6 +35,12 @@ const char *ddp_options_site(size_t index);
 /* The first error that makes a --ddp step impossible; NULL if there is none. */
 const char *ddp_options_error(void);
 
+/*
+ * An option that was given, and does nothing where the ranks are not watched;
+ * NULL: there is none.
+ */
+const char *ddp_options_need(void);
+
 /* Whether the hardware matters to this step; if not, nobody looks at it. */
 bool ddp_options_place(void);
 

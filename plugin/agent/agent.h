@@ -21,17 +21,18 @@
 
 #include <stdint.h>
 
+#include "layout/error.h"
 #include "stepd/siblings.h"
 #include "stepd/task.h"
 
 /*
  * Start the agent of these tasks, whose slots say their ranks and pids; task is
  * the one that does it, once, and whose memory the agent has afterwards. Sets
- * siblings->agent, and names each slot's files. Where no agent can run,
- * siblings->agent is not positive, and nothing is reported.
+ * siblings->agent, and names each slot's files. Returns 0, or -1 if no agent can
+ * run: siblings->agent is then not positive.
  */
-void ddp_agent_start(const struct ddp_task *task,
-		     struct ddp_siblings *siblings);
+int ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings,
+		    struct ddp_error *error);
 
 /*
  * Remove what its tasks have left in folders for temporary files, as the agent

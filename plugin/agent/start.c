@@ -43,6 +43,9 @@ static struct ddp_agent agent;
 /* Not 0 while the task has that memory. The kernel clears it. */
 static atomic_int taken;
 
+/* Why there is no agent. */
+static int cause;
+
 /* Block all signals, and keep only the agent's own files open. */
 static int leave_task(void)
 {
@@ -92,13 +95,18 @@ static int open_files(void)
 	return 0;
 }
 
-static void explain(void)
+static int explain(uint32_t tasks, struct ddp_error *error)
 {
-	if (errno == EMFILE)
-		dprintf(DDP_AGENT_SPEAK, "slurm-ddp: on %s: %u tasks are not "
-			"watched, because the limit of open files is too low; "
-			"raise it (ulimit -n %u)\n", agent.host, agent.count,
-			TASK_FILES * agent.count + OTHER_FILES);
+	char fix[64] = "see that all of /proc can be read there";
+
+	if (cause == EMFILE)
+		snprintf(fix, sizeof(fix), "raise the limit of open files "
+			 "(ulimit -n %u)", TASK_FILES * tasks + OTHER_FILES);
+	else if (cause == EAGAIN)
+		strcpy(fix, "raise the limit of processes (ulimit -u)");
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%u task%s of this node "
+			     "cannot be watched: %s; %s", tasks,
+			     tasks > 1 ? "s" : "", strerror(cause), fix);
 }
 
 /* What the task does before its program starts must not change it. */
@@ -149,22 +157,22 @@ __attribute__((noreturn)) static void start(struct ddp_siblings *siblings)
 {
 	pid_t pid = -1;
 
-	if (leave_task() == 0) {
-		if (allow_files(agent.count) == 0 && open_files() == 0)
-			pid = make_agent();
-		else
-			explain();
-	}
+	if (leave_task() == 0 && allow_files(agent.count) == 0 &&
+	    open_files() == 0)
+		pid = make_agent();
+	cause = errno;
 	atomic_store(&siblings->agent, pid);
 	_exit(0);
 }
 
-void ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings)
+int ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings,
+		    struct ddp_error *error)
 {
 	struct ddp_node *node = (void *)siblings->memory;
 	pid_t pid = -1;
 	uint32_t i;
 
+	errno = EMFILE;		/* if slurmstepd has no socket */
 	if (ddp_stepd.notes[0] >= 0 && describe(task, siblings) == 0) {
 		ddp_errors_create(&agent, node->slots);
 		/* Of the task's only thread; glibc needs it for others. */
@@ -174,8 +182,13 @@ void ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings)
 	}
 	if (pid == 0)
 		start(siblings);
+	if (pid < 0)
+		cause = errno;
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	for (i = 0; atomic_load(&siblings->agent) <= 0 && i < agent.count; i++)
+	if (atomic_load(&siblings->agent) > 0)
+		return 0;
+	for (i = 0; i < agent.count; i++)
 		ddp_errors_remove(&node->slots[i]);
+	return explain(siblings->count, error);
 }

@@ -14,6 +14,7 @@
 #include <slurm/spank.h>
 
 #include "layout/text.h"
+#include "options.h"
 #include "plugin.h"
 #include "srun/again.h"
 #include "srun/cli.h"
@@ -52,16 +53,6 @@ bool ddp_supervise_alone(void)
 	return ddp_plugin.grace_s || ddp_plugin.notice.number;
 }
 
-/* An option that does nothing without a supervisor; NULL: none is given. */
-static const char *find_need(void)
-{
-	return ddp_plugin.report ? "--ddp-report" :
-		ddp_plugin.grace_s ? "--ddp-grace" :
-		ddp_plugin.notice.number ? "--ddp-signal" :
-		ddp_plugin.watchdog_s ? "--ddp-watchdog" :
-		ddp_plugin.restarts ? "--ddp-restarts" : NULL;
-}
-
 /*
  * Options that need a supervisor, or that another takes the sense from. A dry
  * run writes no report, but is there to tell what cannot be.
@@ -70,7 +61,7 @@ static void check(void)
 {
 	bool kill_given = ddp_cli_get("kill-on-bad-exit") &&
 			  !ddp_rerun_added("SLURM_KILL_BAD_EXIT");
-	const char *needs = find_need();
+	const char *needs = ddp_options_need();
 	struct ddp_error error;
 
 	if (ddp_plugin.unsupervised && needs)
@@ -102,7 +93,7 @@ static void tell_tasks(const struct ddp_supervisor *supervisor,
  */
 static void go_without(struct ddp_error *error)
 {
-	const char *needs = find_need();
+	const char *needs = ddp_options_need();
 
 	if (ddp_srun.checks)
 		return;

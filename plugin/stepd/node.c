@@ -148,6 +148,22 @@ static int fill_slot(const struct ddp_task *task, struct ddp_node *node,
 		resolve_view(task, node, &slot->view, error);
 }
 
+/* Say why the tasks are not watched, or refuse them for an option. */
+static int go_unwatched(const struct ddp_task *task, struct ddp_error *error)
+{
+	const char *needs = ddp_plugin.logs ? "--ddp-logs" :
+		ddp_plugin.show ? "--ddp-show" :
+		task->supervised ? ddp_options_need() : NULL;
+	const struct ddp_error why = *error;
+
+	if (needs)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s: %s", needs,
+				     why.text);
+	dprintf(STDERR_FILENO, "slurm-ddp: on %s: %s\n", task->vars.rank.host,
+		why.text);
+	return 0;
+}
+
 /* Local rank 0: discover, wait for what all tasks say, and choose. */
 static int lead(struct ddp_task *task, struct ddp_node *node, bool place,
 		struct ddp_error *error)
@@ -171,8 +187,9 @@ static int lead(struct ddp_task *task, struct ddp_node *node, bool place,
 				error);
 	if (rc == 0 && ddp_siblings_failed(siblings))
 		rc = 1;
-	if (rc == 0 && !ddp_plugin.dry_run)
-		ddp_agent_start(task, siblings);
+	if (rc == 0 && !ddp_plugin.dry_run &&
+	    ddp_agent_start(task, siblings, error) < 0)
+		rc = go_unwatched(task, error);
 	if (rc == 0)
 		ddp_siblings_open(siblings, DDP_GATE_PLACED);
 	ddp_machine_destroy(machine);

@@ -175,3 +175,21 @@ equal 'what ranks have left in memory is removed, and nothing of other ranks' \
 equal 'nor what a link of such a name leads to' file "$(ls kept)"
 rm -r /dev/shm/slurm-ddp."$job".*
 order QUIT
+
+# One descriptor for each of 30 tasks is too much.
+old_as=$as as="${as:+$as }prlimit --nofile=24"
+why='30 tasks of this node cannot be watched: Too many open files; raise the limit of open files (ulimit -n 274)'
+fake
+run 30 sh -c 'exit 3'
+equal 'where no agent can run it is said why' "slurm-ddp: on n1: $why" \
+	"$(cat err)"
+equal 'the tasks run there all the same' '30 768' \
+	"$(cut -d' ' -f2 told.log | uniq -c | xargs)"
+rm -f ran
+run 30 --ddp-watchdog=5 touch ran
+equal 'an option that needs the agent is refused there' \
+	"slurm-ddp: rank 0 on n1: --ddp-watchdog: $why" "$(cat err)"
+equal 'the tasks do not run then' '30 256' \
+	"$(cut -d' ' -f2 told.log | uniq -c | xargs)$(ls ran 2>/dev/null)"
+order QUIT
+as=$old_as
