@@ -4,13 +4,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <gcrypt.h>
 
+#include "layout/random.h"
+
 int ddp_proof_random(unsigned char bytes[DDP_WIRE_NONCE])
 {
-	return getrandom(bytes, DDP_WIRE_NONCE, 0) == DDP_WIRE_NONCE ? 0 : -1;
+	return ddp_random_fill(bytes, DDP_WIRE_NONCE);
 }
 
 void ddp_proof_format(const struct ddp_secret *secret,

@@ -6,9 +6,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "layout/random.h"
 
 union address {
 	struct sockaddr any;
@@ -70,7 +71,7 @@ static int listen_in(uint16_t first, uint16_t last)
 	uint32_t count = (uint32_t)last - first + 1, start = 0, i;
 	int fd = -1;
 
-	if (getrandom(&start, sizeof(start), 0) < 0)
+	if (ddp_random_fill(&start, sizeof(start)) < 0)
 		start = (uint32_t)getpid();
 	for (i = 0; i < count && fd < 0; i++) {
 		fd = listen_at((uint16_t)(first + (start % count + i) % count));

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "layout/random.h"
 
 static int refuse(const char *path, struct ddp_error *error)
 {
@@ -33,7 +34,7 @@ static int open_beside(const char *path, char **name)
 {
 	uint32_t number;
 
-	if (getrandom(&number, sizeof(number), 0) != sizeof(number) ||
+	if (ddp_random_fill(&number, sizeof(number)) < 0 ||
 	    asprintf(name, "%s.%08" PRIx32, path, number) < 0) {
 		*name = NULL;
 		return -1;

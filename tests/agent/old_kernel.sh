@@ -54,4 +54,19 @@ echo "before $before, told $(at 0)" >why
 test "$(at 0)" -gt "$before" && test "$(logged END)" = 'n1|0|768|||'
 result $? 'a rank has not ended while one of its threads runs'
 finish 'a step whose rank ended its first thread'
+
+# All calls from getrandom's number on fail there.
+if test "$(uname -m)" = x86_64; then
+	fake
+	as='./old_kernel 318'
+	run 2 sh -c 'echo "${TORCHELASTIC_ERROR_FILE##*/}"'
+	equal 'before Linux 3.17, too, names of files cannot be guessed' \
+		'slurm-ddp-H.0 slurm-ddp-H.1' \
+		"$(sed -E 's/[0-9a-f]{32}/H/' out | sort | paste -sd' ')"
+	equal 'and the agent proves that it is the right one' 'n1' \
+		"$(logged DONE)"
+	finish 'a step before Linux 3.17'
+else
+	skip 'a kernel before Linux 3.17' 'it has other numbers here'
+fi
 as=

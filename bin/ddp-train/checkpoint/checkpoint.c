@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "checkpoint/checkpoint.h"
@@ -16,6 +15,7 @@
 #include "checkpoint/signals.h"
 #include "collective.h"
 #include "layout/error.h"
+#include "layout/random.h"
 #include "layout/text.h"
 #include "path_code.h"
 
@@ -29,7 +29,7 @@ static int draw_id(char id[CHECKPOINT_ID], struct ddp_error *error)
 {
 	uint64_t bits;
 
-	if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+	if (ddp_random_fill(&bits, sizeof(bits)) < 0)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no random "
 				     "number: %s", strerror(errno));
 	snprintf(id, CHECKPOINT_ID, "%016" PRIx64, bits);

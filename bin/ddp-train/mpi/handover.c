@@ -10,13 +10,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "layout/clock.h"
+#include "layout/random.h"
 
 enum { WAIT_SECONDS = 10 };
 
@@ -63,7 +63,7 @@ int handover_listen(char name[HANDOVER_NAME])
 	socklen_t length;
 	int listener;
 
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+	if (ddp_random_fill(random, sizeof(random)) < 0)
 		return -1;
 	snprintf(name, HANDOVER_NAME, "slurm-ddp-%016llx%016llx",
 		 (unsigned long long)random[0], (unsigned long long)random[1]);
