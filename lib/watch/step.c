@@ -243,10 +243,23 @@ void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
 	int64_t sent_ns = (int64_t)wire->ping_ns, trip_ns = now_ns - sent_ns;
 	struct ddp_step_node *of = &step->nodes[node];
 
-	if (trip_ns < 0 || trip_ns >= of->trip_ns)
+	if (trip_ns < 0)
+		return;
+	of->answered_ns = sent_ns;
+	if (trip_ns >= of->trip_ns)
 		return;
 	of->trip_ns = trip_ns;
 	of->offset_ns = sent_ns + trip_ns / 2 - (int64_t)wire->at_ns;
+}
+
+bool ddp_step_denies(const struct ddp_step *step, uint32_t rank,
+		     int64_t at_ns)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	if (of->ended)
+		return of->status == 0;
+	return of->known && step->nodes[of->node].answered_ns > at_ns;
 }
 
 /* Nothing is known later than it was. */

@@ -16,6 +16,8 @@ struct ddp_step_node {
 	uint32_t count;			/* its ranks */
 	int64_t offset_ns;		/* add it to the node's own times */
 	int64_t trip_ns;		/* round trip by which it is known */
+	int64_t answered_ns;		/* when the last PING was sent that its
+					 * agent has answered; 0: none */
 	bool lost, orphaned;		/* it does not answer; no slurmstepd */
 	bool unlaunched;		/* lost before its tasks had begun */
 	bool awaited;			/* and srun still waits for it */
@@ -113,6 +115,14 @@ void ddp_step_add_abort(struct ddp_step *step, uint32_t rank, int code,
 /* A PONG, from which the offset of the node's clock is known. */
 void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
 		       const struct ddp_wire *wire, int64_t now_ns);
+
+/*
+ * Returns true if the rank did not fail up to this time: it has ended well, or its
+ * agent has answered a PING that was sent later, and tells of no end. An agent tells
+ * of an end before slurmstepd tells srun.
+ */
+bool ddp_step_denies(const struct ddp_step *step, uint32_t rank,
+		     int64_t at_ns);
 
 /* When a rank ended. */
 int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank);

@@ -44,6 +44,22 @@ bool ddp_cancel_was_said(const struct ddp_attempt *attempt, int64_t now_ns)
 	       was_said(attempt->relay.aborted_ns, now_ns);
 }
 
+void ddp_cancel_forget(struct ddp_attempt *attempt, int64_t now_ns)
+{
+	const struct ddp_step *step = &attempt->step;
+	struct ddp_relay *relay = &attempt->relay;
+	uint32_t i = 0;
+
+	if (!relay->said_ns || relay->sieve.ends == DDP_SIEVE_SRUN ||
+	    was_said(relay->cancelled_ns, now_ns))
+		return;
+	while (i < step->world_size &&
+	       ddp_step_denies(step, i, relay->said_ns))
+		i++;
+	if (step->world_size > 0 && i == step->world_size)
+		ddp_relay_forget(relay);
+}
+
 void ddp_cancel_note(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	const struct ddp_relay *relay = &attempt->relay;

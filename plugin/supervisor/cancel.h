@@ -4,6 +4,14 @@
 
 #include "supervisor/attempt.h"
 
+/*
+ * srun's own lines carry no step's number, and a rank that has started another
+ * step prints the same. So while nothing has failed, forget them once all agents
+ * have answered a later PING. Slurm's that the step is cancelled has its number,
+ * and ranks may go on for some time then.
+ */
+void ddp_cancel_forget(struct ddp_attempt *attempt, int64_t now_ns);
+
 /* The first failure is heard of: note what Slurm has said before. */
 void ddp_cancel_note(struct ddp_attempt *attempt, int64_t now_ns);
 

@@ -21,10 +21,22 @@ static bool is_owed(const struct ddp_step *step, unsigned long rank)
 	       !step->ranks[rank].ended;
 }
 
-/* The first rank of "3,0-1," that is owed, if that comes before this one. */
-static bool find_owed(const struct ddp_step *step, const char *list,
-		      uint32_t before, uint32_t *owed)
+/*
+ * Returns true if srun alone tells that this rank has ended. If its agent, asked
+ * later, does not, the line was printed for another step.
+ */
+static bool is_told(const struct ddp_attempt *attempt, unsigned long rank)
 {
+	return is_owed(&attempt->step, rank) &&
+	       !ddp_step_denies(&attempt->step, (uint32_t)rank,
+				attempt->relay.said_ns);
+}
+
+/* The first rank of "3,0-1," of that kind, if it comes before this one. */
+static bool find_told(const struct ddp_attempt *attempt, const char *list,
+		      uint32_t before, uint32_t *told)
+{
+	uint32_t world_size = attempt->step.world_size;
 	unsigned long rank, last;
 	char *end;
 
@@ -34,11 +46,11 @@ static bool find_owed(const struct ddp_step *step, const char *list,
 			last = strtoul(end + 1, &end, 10);
 		if (end == list)
 			return false;
-		for (; rank <= last && rank < step->world_size; rank++) {
+		for (; rank <= last && rank < world_size; rank++) {
 			if (rank == before)
 				return false;
-			*owed = (uint32_t)rank;
-			if (is_owed(step, rank))
+			*told = (uint32_t)rank;
+			if (is_told(attempt, rank))
 				return true;
 		}
 	}
@@ -59,13 +71,46 @@ static const struct ddp_step_node *find_silent(const struct ddp_step *step)
 	return NULL;
 }
 
+/* Returns true if srun told of such a rank before that of the verdict. */
+static bool find_hidden(const struct ddp_attempt *attempt,
+			const struct ddp_verdict *verdict, uint32_t *told)
+{
+	const struct ddp_sieve *sieve = &attempt->relay.sieve;
+	size_t length = sieve->ends == DDP_SIEVE_SRUN ? sieve->reason :
+			sieve->failed.length;
+	char *list;
+	bool hidden;
+
+	if (length == 0 || sieve->failed.failed)
+		return false;
+	list = strndup(sieve->failed.data, length);
+	hidden = list && find_told(attempt, list, verdict->rank, told);
+	free(list);
+	return hidden;
+}
+
+/* Returns true if another rank than that of the verdict may be the first. */
+static bool may_hide(const struct ddp_attempt *attempt,
+		     const struct ddp_verdict *verdict)
+{
+	return verdict->kind == DDP_VERDICT_RANK &&
+	       !ddp_verdict_is_own(verdict, &attempt->step);
+}
+
 bool ddp_hidden_is_clear(const struct ddp_attempt *attempt)
 {
+	struct ddp_verdict verdict = ddp_verdict_find(&attempt->step);
 	bool needs = !attempt->ended_by_user &&
 		     ddp_verdict_needs_srun(&attempt->step);
+	uint32_t told;
 
+	if (attempt->child.ended || attempt->relay.in < 0)
+		return true;
+	if (attempt->relay.sieve.ends != DDP_SIEVE_OTHERS &&
+	    may_hide(attempt, &verdict) &&
+	    find_hidden(attempt, &verdict, &told))
+		return false;
 	return (!find_silent(&attempt->step) && !needs) ||
-	       attempt->child.ended || attempt->relay.in < 0 ||
 	       attempt->relay.sieve.ends != DDP_SIEVE_GOES_ON;
 }
 
@@ -104,7 +149,7 @@ bool ddp_hidden_add_named(const struct ddp_attempt *attempt,
 	if (sieve->ends != DDP_SIEVE_SRUN || sieve->failed.length == 0)
 		return false;
 	rank = strtoul(sieve->failed.data, NULL, 10);
-	if (!is_owed(&attempt->step, rank))
+	if (!is_told(attempt, rank))
 		return false;
 	ddp_text_add(text, UNKNOWN "srun says that rank %lu had failed, and no "
 		     "ddp-agent tells of it\n", rank);
@@ -117,14 +162,10 @@ bool ddp_hidden_find(const struct ddp_attempt *attempt,
 	const struct ddp_sieve *sieve = &attempt->relay.sieve;
 	const struct ddp_step *step = &attempt->step;
 	const struct ddp_step_node *silent = find_silent(step);
-	size_t length = sieve->ends == DDP_SIEVE_SRUN ? sieve->reason :
-			sieve->failed.length;
-	uint32_t owed;
-	char *list;
+	uint32_t told;
 	bool hidden;
 
-	if (verdict->kind != DDP_VERDICT_RANK ||
-	    ddp_verdict_is_own(verdict, step) || sieve->failed.failed)
+	if (!may_hide(attempt, verdict))
 		return false;
 	if (sieve->ends == DDP_SIEVE_OTHERS) {
 		if (silent)
@@ -134,14 +175,12 @@ bool ddp_hidden_find(const struct ddp_attempt *attempt,
 		ddp_text_add(text, silent ? "\n" : "");
 		return silent != NULL;
 	}
-	list = strndup(length ? sieve->failed.data : "", length);
-	hidden = list && find_owed(step, list, verdict->rank, &owed);
-	free(list);
+	hidden = find_hidden(attempt, verdict, &told);
 	if (hidden)
 		ddp_text_add_quoted(text, UNKNOWN "srun says that rank %u had "
 				    "failed, and the ddp-agent of %s does not "
-				    "tell of it", owed,
-				    step->nodes[step->ranks[owed].node].name);
+				    "tell of it", told,
+				    step->nodes[step->ranks[told].node].name);
 	ddp_text_add(text, hidden ? "\n" : "");
 	return hidden;
 }

@@ -106,8 +106,10 @@ void ddp_judge_tick(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	bool all = is_told(attempt);
 
-	if (!attempt->step.failed)
+	if (!attempt->step.failed) {
+		ddp_cancel_forget(attempt, now_ns);
 		return;
+	}
 	if (!attempt->failed_ns) {
 		attempt->failed_ns = now_ns;
 		attempt->told = was_told(attempt, now_ns);

@@ -30,8 +30,12 @@ static void close_in(struct ddp_relay *relay)
 	relay->in = -1;
 }
 
-static void take_time(struct ddp_relay *relay)
+/* failed: how much of the list was there before. */
+static void take_time(struct ddp_relay *relay, size_t failed)
 {
+	if (relay->sieve.failed.length > failed || relay->sieve.cancelled ||
+	    relay->sieve.aborted)
+		relay->said_ns = ddp_clock_ns();
 	if (relay->sieve.cancelled)
 		relay->cancelled_ns = ddp_clock_ns();
 	if (relay->sieve.aborted)
@@ -53,6 +57,7 @@ static void take_time(struct ddp_relay *relay)
 
 void ddp_relay_read(struct ddp_relay *relay)
 {
+	size_t failed = relay->sieve.failed.length;
 	char bytes[OUT_MAX];
 	ssize_t got = 1;
 
@@ -64,7 +69,7 @@ void ddp_relay_read(struct ddp_relay *relay)
 		else if (got == 0 || (errno != EAGAIN && errno != EINTR))
 			close_in(relay);
 	}
-	take_time(relay);
+	take_time(relay, failed);
 	ddp_relay_flush(relay);
 }
 
@@ -118,6 +123,16 @@ void ddp_relay_release(struct ddp_relay *relay)
 		ddp_sieve_release(&relay->sieve, &relay->out);
 	relay->kept_ns = 0;
 	ddp_relay_flush(relay);
+}
+
+void ddp_relay_forget(struct ddp_relay *relay)
+{
+	struct ddp_sieve *sieve = &relay->sieve;
+
+	sieve->failed.length = sieve->first = 0;
+	sieve->told = false;
+	sieve->ends = DDP_SIEVE_GOES_ON;
+	relay->failed_ns = relay->aborted_ns = relay->said_ns = 0;
 }
 
 /* With --pty the terminal may be raw: then a new line begins at column 1 only

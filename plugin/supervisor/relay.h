@@ -15,6 +15,8 @@ struct ddp_relay {
 	int64_t cancelled_ns;		/* when the sieve saw that last; 0 */
 	int64_t aborted_ns, interrupted_ns;
 	int64_t failed_ns;		/* when it did so first; 0 */
+	int64_t said_ns;		/* when it last saw that ranks failed, or
+					 * that the step ends; 0 */
 	uint32_t aborter;		/* the rank that the sieve told of, and
 					 * when it did; 0: none */
 	int64_t invoked_ns;
@@ -38,6 +40,9 @@ void ddp_relay_delay(struct ddp_relay *relay, int64_t now_ns);
 /* Hold lines of Slurm's from now on; print them and hold none. */
 void ddp_relay_hold(struct ddp_relay *relay);
 void ddp_relay_release(struct ddp_relay *relay);
+
+/* Forget who has failed, and that the step ends: that was said of another. */
+void ddp_relay_forget(struct ddp_relay *relay);
 
 /* Print all of this, and take it. */
 void ddp_relay_say(struct ddp_relay *relay, struct ddp_text *text);

@@ -132,6 +132,27 @@ watched srun --ddp --ddp-supervise=off -N2 --gres=gpu:2 \
 	sh -c 'test $RANK != 2 || exit 3; sleep 1000'
 test "$status" -ne 3 && ! ours | grep -q failed
 result $? 'nor with --ddp-supervise=off of one that does not'
+# What srun prints of a step that a rank has started has no step's number.
+fresh
+watched salloc -Q -N2 --ntasks-per-node=2 --gres=gpu:2 \
+	srun --ddp --ddp-restarts=1 sh -c "
+	test \$RESTART_COUNT = 0 || exit 0
+	$begin $all"'
+	case $RANK in
+	0)	srun --overlap --ddp=off --mpi=none -N1 -n1 \
+			sh -c "kill -KILL \$\$" || echo >begun/inner ;;
+	1)	echo "srun: error: n2: task 2: Killed" >&2
+		echo >begun/printed ;;
+	3)	until test -e begun/inner && test -e begun/printed; do
+			sleep 0.05
+		done
+		exit 9 ;;
+	esac
+	sleep 1000'
+grep -q 'srun: error: n[12]: task 0: Killed' err
+equal 'a rank is named, and the step starts again, after steps of ranks have failed' \
+	'0 0 slurm-ddp: rank 3 failed first on n2 (GPU 1, pid P) after T: exit code 9 slurm-ddp: 3 other ranks ended because of it slurm-ddp: restart 1 of 1: on the same nodes' \
+	"$? $status $(ours | paste -sd' ')"
 watched srun --ddp -K0 -N2 --gres=gpu:2 \
 	sh -c 'test $RANK != 2 || exit 3; sleep 1; echo lives'
 equal '--kill-on-bad-exit=0 names it, and ends nobody' \

@@ -60,7 +60,7 @@ $cancelled
 $(first 0 'n1 (GPU 0, pid 1000)' 5 'killed by signal 15 (SIGTERM)'
 	others '1 other rank')
 slurm-ddp: restart 1 of 1: on the same nodes"
-step restarts=1 2 n1:0-0:w9000,K,done n2:1-1:w700,k1=15,quit \
+step restarts=1 2 n1:0-0:deaf,w9000,K,done n2:1-1:w700,k1=15,quit \
 	"srun:w200,p$failed/$ends/$cancelled/,w3000,x143"
 said 'a rank that has ended after the one that srun names is not named' \
 	143 "$failed

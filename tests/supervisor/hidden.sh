@@ -18,6 +18,30 @@ equal 'a rank is named of which srun tells before that of a stopped agent' \
 	"3 $(first 0 'n1 (GPU 0, pid 1000)' 4 'exit code 3')" \
 	"$status $(head -n 1 err)"
 
+# A rank starts steps of its own, and goes on where they fail. Of the ranks of this
+# one agents tell.
+again='n1:0-1:e0=0,e1=0,done srun:all'
+restarts='slurm-ddp: restart 1 of 1: on the same nodes'
+# after MS LINE: rank 1 fails so long after this line, of which the rest is told
+nested()
+{
+	# shellcheck disable=SC2086 # words
+	step $3 restarts=1 2 n1:0-0:w4000,K,done "n2:1-1:w4000,$4,done" \
+		"srun:w$((4000 - $1)),p$2/,all,x137" $again
+	said "$6" 0 "$2
+slurm-ddp: rank 1 failed first on n2 (pid 1001) after 4.0 s: $5
+$(others '1 other rank')
+$restarts"
+}
+for alone in 0 1; do
+	nested 3000 "$failed" alone=$alone e1=9 'exit code 9' \
+		"a rank is named after srun has told of a step of another, alone=$alone"
+	nested 300 "$failed" alone=$alone e1=9 'exit code 9' \
+		"a rank is named just after srun has told of a step of another, alone=$alone"
+	nested 3000 "$aborted" alone=$alone k1=9 'killed by signal 9 (SIGKILL)' \
+		"a killed rank is named after srun has aborted a step of another, alone=$alone"
+done
+
 step 2 n1:0-0:w300,quit n2:1-1:w320,quit \
 	"srun:w290,p$killed/$ends/,w500,x137"
 said 'a rank of which only srun tells is told where nobody is named' \

@@ -105,6 +105,31 @@ Test(step, a_signal_is_a_failure)
 	expect(&step, true, 3);
 }
 
+/* By what its agent has told until it answered a PING. */
+Test(step, an_agent_denies_that_a_rank_has_failed)
+{
+	const struct ddp_wire pong = { .ping_ns = 500, .at_ns = 7 };
+	const struct ddp_wire hello = {
+		.node = "n2", .job_id = 7, .world_size = 4, .count = 1,
+	};
+	struct ddp_step step = begin(false);
+
+	cr_assert_eq(ddp_step_add_node(&step, &hello, 1000), 1);
+	cr_expect_not(ddp_step_denies(&step, 0, 0));
+	ddp_step_add_pong(&step, 0, &pong, 600);
+	cr_expect(ddp_step_denies(&step, 0, 499));
+	cr_expect_not(ddp_step_denies(&step, 0, 500));
+	step.ranks[1].node = 1;
+	cr_expect_not(ddp_step_denies(&step, 1, 499));
+	step.ranks[2].known = false;
+	cr_expect_not(ddp_step_denies(&step, 2, 499));
+	end(&step, 0, 0);
+	cr_expect(ddp_step_denies(&step, 0, 900));
+	end(&step, 3, SIGKILL);
+	cr_expect_not(ddp_step_denies(&step, 3, 499));
+	ddp_step_clear(&step);
+}
+
 /* A rank that has aborted all was before those that were killed for it. */
 Test(step, an_abort_is_the_first_failure)
 {
