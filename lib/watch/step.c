@@ -22,6 +22,7 @@ void ddp_step_clear(struct ddp_step *step)
 		free(step->ranks[i].gpus);
 		free(step->ranks[i].message);
 		free(step->ranks[i].cause);
+		free(step->ranks[i].guess);
 		free(step->ranks[i].tail);
 		free(step->ranks[i].error);
 	}
@@ -184,7 +185,10 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 	rank->at_ns = (int64_t)wire->at_ns;
 	rank->seen_ns = now_ns;
 	rank->message = copy(wire->message);
-	rank->cause = copy(*cause ? cause : wire->cause);
+	if (!*cause && strcmp(wire->cause, DDP_WIRE_GUESS) == 0)
+		rank->guess = copy(wire->cause);
+	else
+		rank->cause = copy(*cause ? cause : wire->cause);
 	rank->tail = copy(tail);
 	if (step->ended++ == 0)
 		step->end_ns = now_ns;

@@ -81,7 +81,8 @@ static void add_verdict(struct ddp_text *text,
 		add_launcher(text, step, rank->tail);
 		add_text(text, "gpus", rank->gpus);
 		add_status(text, rank->status);
-		add_text(text, "cause", rank->cause);
+		add_text(text, "cause", rank->cause ? rank->cause :
+			 rank->guess);
 		add_text(text, "message", rank->message);
 		ddp_text_add(text, ", \"stderr\": ");
 		ddp_text_add_json_lines(text, rank->tail);

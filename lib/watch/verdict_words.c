@@ -211,8 +211,9 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		add_first(text, verdict, step);
 	add_seconds(text, verdict->after_ns);
 	ddp_text_add(text, ": ");
-	if (rank->cause)
-		ddp_text_add_quoted(text, "%s, ", rank->cause);
+	if (rank->cause || rank->guess)
+		ddp_text_add_quoted(text, "%s, ", rank->cause ? rank->cause :
+				    rank->guess);
 	add_status(text, rank->status);
 	if (rank->message)
 		ddp_text_add_quoted(text, ": %s", rank->message);

@@ -30,6 +30,9 @@ enum {
 /* The cause where the kernel has had a process killed as memory was short. */
 #define DDP_WIRE_NO_MEMORY "out of memory"
 
+/* The same where only the machine is known to have killed one: any user's. */
+#define DDP_WIRE_GUESS "perhaps " DDP_WIRE_NO_MEMORY
+
 #define DDP_WIRE_NO_RANK UINT32_MAX	/* whose process it is, is unknown */
 
 enum ddp_wire_kind {
@@ -85,7 +88,7 @@ struct ddp_wire {
 	uint32_t behind;		/* in NCCL's operations: see ras.h */
 	char gpus[DDP_WIRE_GPUS_SIZE];	/* as "0,1"; "": none */
 	char message[DDP_FAILURE_SIZE];	/* one line; "": none */
-	char cause[DDP_FAILURE_SIZE];	/* in words: NO_MEMORY, or another;
+	char cause[DDP_FAILURE_SIZE];	/* in words: NO_MEMORY, GUESS, another;
 					 * "": none is known */
 	char tail[DDP_WIRE_TAIL_SIZE];	/* the last lines of its stderr */
 };

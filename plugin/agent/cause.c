@@ -135,25 +135,29 @@ static void read_kmsg(struct ddp_agent *agent)
 }
 
 /*
- * Tasks that share a cgroup, or have none that limits memory, share the news,
- * too: each process that was killed explains one of them.
+ * Tasks that share a cgroup share the news, too: each process that was killed
+ * explains one of them.
  */
-static bool was_killed(struct ddp_agent *agent, uint32_t task, int status)
+static bool was_killed(struct ddp_agent *agent, uint32_t task)
 {
 	struct ddp_watched *watched = &agent->tasks[task];
 	struct ddp_cause *cause = &agent->cause;
 
-	if (watched->memory[0] == '\0') {
-		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL ||
-		    count_machine() <= cause->machine)
-			return false;
-		cause->machine++;
-		return true;
-	}
 	if (count_killed(watched->memory) <= watched->killed + cause->step)
 		return false;
 	if (!cause->apart)
 		cause->step++;
+	return true;
+}
+
+/* The same where they have no cgroup that limits memory. It can be another's. */
+static bool may_be_killed(struct ddp_agent *agent, uint32_t task, int status)
+{
+	if (agent->tasks[task].memory[0] != '\0' || !WIFSIGNALED(status) ||
+	    WTERMSIG(status) != SIGKILL ||
+	    count_machine() <= agent->cause.machine)
+		return false;
+	agent->cause.machine++;
 	return true;
 }
 
@@ -168,6 +172,8 @@ void ddp_cause_find(struct ddp_agent *agent, uint32_t task, int status,
 			 record->xid, record->bus, record->words[0] ? " (" : "",
 			 record->words, record->words[0] ? ")" : "");
 	else if (record->what == DDP_KERNEL_KILLED ||
-		 was_killed(agent, task, status))
+		 was_killed(agent, task))
 		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_NO_MEMORY);
+	else if (may_be_killed(agent, task, status))
+		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_GUESS);
 }

@@ -161,6 +161,29 @@ go
 wait "$step"
 finish 'a step of which one rank fails first'
 
+# No cgroup counts the memory of these tasks, and /proc/vmstat tells of all users'
+# processes that were killed for theirs.
+if unshare -m true 2>/dev/null; then
+	printf 'oom_kill 4\n' >vmstat
+	chmod 666 vmstat
+	cat >behind_vmstat <<'END'
+mount --bind "$PWD/vmstat" /proc/vmstat
+exec "$@"
+END
+	fake
+	as='unshare -m sh ./behind_vmstat'
+	run 2 sh -c 'test $RANK = 0 || exit 3; echo oom_kill 5 >"$S/vmstat"
+		kill -KILL $$'
+	as=
+	equal 'a process of another that was killed for its memory is no certain cause' \
+		'n1|0|9||perhaps out of memory| n1|1|768|||' \
+		"$(logged END | sort | paste -sd' ')"
+	order QUIT
+else
+	skip 'a process of another that was killed for its memory is no certain cause' \
+		'nothing can be mounted here'
+fi
+
 # Private folders of ranks of ddp-train, which a rank that fails leaves
 fake
 run 2 sh -c 'cd /dev/shm && at=slurm-ddp.$SLURM_JOB_ID && mkdir "$S/kept" "$at.3.$RANK.x"

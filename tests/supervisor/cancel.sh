@@ -91,6 +91,10 @@ said 'a rank that ran out of memory is named in a cancelled step, too' \
 	137 "$cancelled
 $(first 0 'n1 (GPU 0, pid 1000)' 4 'out of memory, killed by signal 9 (SIGKILL)'
 	others '1 other rank')"
+step 2 'n1:0-0:w400,k0=9=perhaps out of memory,done' n2:1-1:w600,k1=9,done \
+	"srun:w200,p$cancelled/,all,x143"
+said 'a rank that perhaps ran out of memory is not named in a cancelled step' \
+	143 "$cancelled"
 step 1 n1:0-0:w400,k0=2,done \
 	'srun:w200,psrun: sending Ctrl-C to StepId=12.3/,all,x130'
 said 'a rank that srun has interrupted for a user is not named' 130 \

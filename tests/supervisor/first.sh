@@ -18,6 +18,12 @@ step 1 'n1:0-0:w100,k0=9=out of memory,done' srun:all
 said 'the cause of a signal is told before it' \
 	137 "$(first 0 'n1 (GPU 0, pid 1000)' 1 \
 	'out of memory, killed by signal 9 (SIGKILL)')"
+step report=r.json 1 'n1:0-0:w100,k0=9=perhaps out of memory,done' srun:all
+said 'a cause that is not certain is told as such' \
+	137 "$(first 0 'n1 (GPU 0, pid 1000)' 1 \
+	'perhaps out of memory, killed by signal 9 (SIGKILL)')"
+equal 'the report has a cause that is not certain' \
+	'"cause": "perhaps out of memory"' "$(grep -o '"cause": [^,]*' r.json)"
 step 1 'n1:0-0:w100,e0=1=ValueError: bad batch,done' srun:all
 said 'the message of a failed rank is told behind its exit code' \
 	1 "$(first 0 'n1 (GPU 0, pid 1000)' 1 \
