@@ -75,27 +75,19 @@ int ddp_notice_parse(const char *text, struct ddp_notice *notice,
 	return 0;
 }
 
-/* The value of " NAME=" in text; "" where there is none. */
-static const char *find_value(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	return at ? at + strlen(name) : "";
-}
-
 enum ddp_notice_answer ddp_notice_read(const char *text, time_t *end)
 {
-	const char *state = find_value(text, " JobState=");
-	const char *at = find_value(text, " EndTime=");
+	static const char runs[] = "RUNNING ";
+	const char *at = text + strlen(runs);
 	uint64_t seconds;
 
-	if (strncmp(state, "SUSPENDED", 9) == 0)
+	if (strncmp(text, "SUSPENDED ", 10) == 0)
 		return DDP_NOTICE_SUSPENDED;
-	if (strncmp(state, "RUNNING", 7) != 0)
+	if (strncmp(text, runs, strlen(runs)) != 0)
 		return DDP_NOTICE_NONE;
-	if (strncmp(at, "Unknown", 7) == 0)
+	if (strncmp(at, "NONE", 4) == 0)
 		return DDP_NOTICE_UNLIMITED;
-	if (ddp_scan_number(&at, 1, UINT32_MAX, &seconds) < 0 || *at != ' ')
+	if (ddp_scan_number(&at, 1, UINT32_MAX, &seconds) < 0 || *at != '\n')
 		return DDP_NOTICE_NONE;
 	*end = (time_t)seconds;
 	return DDP_NOTICE_END;

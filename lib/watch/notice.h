@@ -43,7 +43,7 @@ enum ddp_notice_answer {
 	DDP_NOTICE_END
 };
 
-/* What scontrol says of a job, with its times as seconds; *end for END. */
+/* What squeue says of a job's state and end, as "RUNNING 1795"; *end for END. */
 enum ddp_notice_answer ddp_notice_read(const char *text, time_t *end);
 
 struct ddp_notice_plan {

@@ -9,13 +9,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/state.h"
 #include "close_range.h"
-#include "srun/program.h"
 #include "srun/scontrol.h"
 
 enum {
@@ -24,28 +24,32 @@ enum {
 	LOOK_MS = 50
 };
 
-/* Whether Slurm ends this job: the flag is 0, or counts how often it began. */
+/*
+ * Whether Slurm ends this batch job, by its state and its flag, which is 0 for
+ * others, or counts how often it began.
+ */
 static bool is_ended(const char *job)
 {
 	static const char *const lives[] = {
 		"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "CONFIGURING",
 		"SIGNALING",
 	};
+	char state[32];
+	int flag;
 	size_t i;
 
+	if (sscanf(job, "%31s %d", state, &flag) != 2)
+		return false;
 	for (i = 0; i < sizeof(lives) / sizeof(lives[0]); i++)
-		if (ddp_scontrol_has_word(job, "JobState", lives[i]))
+		if (strcmp(state, lives[i]) == 0)
 			return false;
-	return !ddp_scontrol_has_word(job, "BatchFlag", "0") &&
-	       !ddp_scontrol_has_word(job, "BatchFlag", "") &&
-	       !ddp_scontrol_has_word(job, "JobState", "");
+	return flag != 0;
 }
 
-/* The helper. Slurm's SIGTERM for the step must not end scontrol. */
+/* The helper. Slurm's SIGTERM for the step must not end squeue. */
 __attribute__((noreturn)) static void ask(const struct ddp_agent *agent)
 {
 	char id[16], *job;
-	const char *argv[] = { "scontrol", "-o", "show", "job", id, NULL };
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -56,7 +60,8 @@ __attribute__((noreturn)) static void ask(const struct ddp_agent *agent)
 	snprintf(id, sizeof(id), "%u", agent->job_id);
 	if (agent->path)
 		setenv("PATH", agent->path, 1);
-	while (!(job = ddp_program_read(argv)))
+	while (!(job = ddp_squeue_show(id, "-O",
+				       "JobID:20,State:20,BatchFlag:20")))
 		usleep(1000 * AGAIN_MS);
 	_exit(is_ended(job) ? 0 : 1);
 }

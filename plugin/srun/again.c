@@ -93,15 +93,10 @@ void ddp_again_check(bool ends_step)
 /* The job's nodes now: those that it has lost are out of the list. */
 static char *ask_nodes(const char *job_id)
 {
-	char *text = ddp_scontrol_show("job", job_id), *nodes = NULL;
-	int length;
-	const char *at = ddp_scontrol_find_word(text, "NodeList", &length);
+	char *nodes = ddp_squeue_show(job_id, "-o", "%A %N");
 
-	if (length > 0)
-		nodes = strndup(at, (size_t)length);
-	free(text);
-	if (!nodes)
-		ddp_srun_refuse("--ddp-spares: scontrol does not tell the "
+	if (!nodes || !*nodes)
+		ddp_srun_refuse("--ddp-spares: squeue does not tell the "
 				"nodes of job %.64s", job_id);
 	return nodes;
 }
@@ -294,8 +289,8 @@ static bool has_line(const char *job_id)
 	const char *argv[] = {
 		"scontrol", "write", "batch_script", job_id, "-", NULL,
 	};
-	char *text = ddp_scontrol_show("job", job_id);
-	bool batch = text && strstr(text, " BatchFlag=1"), kept;
+	char *text = ddp_squeue_show(job_id, "-O", "JobID:20,BatchFlag:20");
+	bool batch = text && atoi(text) > 0, kept;
 
 	free(text);
 	text = batch ? ddp_program_read(argv) : NULL;

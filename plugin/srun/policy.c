@@ -33,11 +33,7 @@ static char *copy_word(const char *text, const char *name)
 /* The partition of a job; of one that runs, the only one. NULL: no answer. */
 static char *ask_job(const char *job_id)
 {
-	char *text = ddp_scontrol_show("job", job_id);
-	char *partition = copy_word(text, "Partition");
-
-	free(text);
-	return partition;
+	return ddp_squeue_show(job_id, "-o", "%A %P");
 }
 
 /* The partition that Slurm takes where none is asked for. */
@@ -81,7 +77,7 @@ static char *find_job_partition(const char *job_id, uint32_t component)
 		return strdup(partition);
 	answer = ask_job(job_id);
 	if (!answer)
-		ddp_srun_refuse("scontrol does not tell the partition of job "
+		ddp_srun_refuse("squeue does not tell the partition of job "
 				"%.64s, on which plugstack.conf depends",
 				job_id);
 	return answer;
@@ -211,7 +207,7 @@ void ddp_policy_launch(uint32_t job_id, bool heterogeneous)
 		if (partition)
 			ddp_rerun_add(DDP_TELL_PARTITION, partition);
 		else
-			slurm_error("slurm-ddp: scontrol does not tell in "
+			slurm_error("slurm-ddp: squeue does not tell in "
 				    "which of its partitions the job runs; no "
 				    "default for one of them holds");
 	}

@@ -31,9 +31,31 @@ static const char *find_program(const char *name, char *path, size_t size)
 	return access(path, X_OK) == 0 ? path : name;
 }
 
-static pid_t start_program(const char *const argv[], char **env, bool quiet,
-			   int *out)
+/*
+ * setenv would change srun's own environment, too, perhaps while another of its
+ * threads reads that. entry: of two of one name the first counts; or NULL.
+ */
+static char **copy_environment(const char *entry)
 {
+	size_t count = 0, i;
+	char **env;
+
+	while (environ[count])
+		count++;
+	env = calloc(count + 2, sizeof(*env));
+	count = 0;
+	if (env && entry)
+		env[count++] = (char *)entry;
+	for (i = 0; env && environ[i]; i++)
+		if (strncmp(environ[i], "SQUEUE_", 7) != 0)
+			env[count++] = environ[i];
+	return env;
+}
+
+static pid_t start_program(const char *const argv[], const char *entry,
+			   bool quiet, int *out)
+{
+	char **env = copy_environment(entry);
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	char path[PATH_MAX];
@@ -41,8 +63,10 @@ static pid_t start_program(const char *const argv[], char **env, bool quiet,
 	int pipes[2], rc;
 	pid_t pid;
 
-	if (pipe2(pipes, O_CLOEXEC) < 0)
+	if (!env || pipe2(pipes, O_CLOEXEC) < 0) {
+		free(env);
 		return -1;
+	}
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
@@ -57,6 +81,7 @@ static pid_t start_program(const char *const argv[], char **env, bool quiet,
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	close(pipes[1]);
+	free(env);
 	if (rc) {
 		close(pipes[0]);
 		errno = rc;
@@ -66,26 +91,9 @@ static pid_t start_program(const char *const argv[], char **env, bool quiet,
 	return pid;
 }
 
-/*
- * setenv would change srun's own environment, too, perhaps while another of its
- * threads reads that. Of two entries of one name the first counts.
- */
 pid_t ddp_program_start(const char *const argv[], const char *entry, int *out)
 {
-	size_t count = 0;
-	char **env;
-	pid_t pid;
-
-	while (environ[count])
-		count++;
-	env = calloc(count + 2, sizeof(*env));
-	if (!env)
-		return -1;
-	env[0] = (char *)entry;
-	memcpy(env + 1, environ, count * sizeof(*env));
-	pid = start_program(argv, env, true, out);
-	free(env);
-	return pid;
+	return start_program(argv, entry, true, out);
 }
 
 /* All that it prints; NULL if that is nothing. */
@@ -116,7 +124,7 @@ char *ddp_program_read(const char *const argv[])
 	pid_t pid;
 
 	sigaction(SIGCHLD, &usual, &before);
-	pid = start_program(argv, environ, false, &out);
+	pid = start_program(argv, NULL, false, &out);
 	if (pid >= 0) {
 		text = read_all(out);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

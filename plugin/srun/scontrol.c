@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The questions that the plugin has for Slurm's controller, by scontrol. */
+/* The questions that the plugin has for Slurm's controller. */
 #define _GNU_SOURCE
 #include "srun/scontrol.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +18,43 @@ char *ddp_scontrol_show(const char *what, const char *id)
 	return ddp_program_read(argv);
 }
 
-/* scontrol prints one word "GRES=..." for each group of like nodes. */
+/* All of an array or a heterogeneous job can be shown for one number. */
+char *ddp_squeue_show(const char *job_id, const char *option,
+		      const char *format)
+{
+	const char *argv[] = { "squeue", "-ah", "-tall", "-j", job_id, option,
+			       format, NULL };
+	char *text = ddp_program_read(argv), *line, *save, *found = NULL;
+	size_t length = strlen(job_id);
+
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (!found || (strncmp(line, job_id, length) == 0 &&
+			       line[length] == ' '))
+			found = line;
+	if (found)
+		found += strcspn(found, " ");
+	found = found ? strdup(found + strspn(found, " ")) : NULL;
+	free(text);
+	return found;
+}
+
+/*
+ * scontrol prints one word "GRES=..." for each group of like nodes, after JOB_GRES:
+ * words of the job's name come before that.
+ */
 static int parse_answer(char *text, const char *job_id, uint32_t *gpus,
 			struct ddp_error *error)
 {
 	uint32_t group, groups = 0, first = 0;
-	bool of_nodes = false;
+	bool of_nodes = false, details = false;
 	char *word, *save;
 
 	for (word = strtok_r(text, " \n", &save); word;
 	     word = strtok_r(NULL, " \n", &save)) {
-		of_nodes |= strncmp(word, "Nodes=", 6) == 0;
+		details = (details || strncmp(word, "JOB_GRES=", 9) == 0) &&
+			  strncmp(word, "MinCPUsNode=", 12) != 0;
+		of_nodes |= details && strncmp(word, "Nodes=", 6) == 0;
 		if (!of_nodes || strncmp(word, "GRES=", 5) != 0)
 			continue;
 		of_nodes = false;
@@ -101,14 +128,4 @@ const char *ddp_scontrol_find_word(const char *text, const char *name,
 		at += name_length;
 	}
 	return "";
-}
-
-bool ddp_scontrol_has_word(const char *text, const char *name,
-			   const char *value)
-{
-	int length;
-	const char *at = ddp_scontrol_find_word(text, name, &length);
-
-	return (size_t)length == strlen(value) &&
-	       strncmp(at, value, (size_t)length) == 0;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The questions that the plugin has for Slurm's controller. It asks them
- * through scontrol, because libslurm's own interface changes between releases.
+ * The questions that the plugin has for Slurm's controller. It asks them through
+ * scontrol and squeue, because libslurm's own interface changes between releases.
  */
 #ifndef DDP_SRUN_SCONTROL_H
 #define DDP_SRUN_SCONTROL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "layout/error.h"
@@ -24,7 +23,16 @@ int ddp_scontrol_count_gpus(const char *job_id, uint32_t *gpus,
  */
 char *ddp_scontrol_show(const char *what, const char *id);
 
-/* The same of a step. */
+/*
+ * What squeue says of a job by an option of it, -o or -O, with a format that
+ * begins with the job's number: the rest of that line, the caller's to free; NULL:
+ * nothing. It is for fields that users do not write: in what scontrol says of a
+ * job they write more than one, and what they write there may look like others.
+ */
+char *ddp_squeue_show(const char *job_id, const char *option,
+		      const char *format);
+
+/* What scontrol says of a step. */
 char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id);
 
 /*
@@ -39,9 +47,5 @@ const char *ddp_scontrol_find_setting(const char *text, const char *key);
  */
 const char *ddp_scontrol_find_word(const char *text, const char *name,
 				   int *length);
-
-/* Whether the word has this value; "": there is no such word, or it is empty. */
-bool ddp_scontrol_has_word(const char *text, const char *name,
-			   const char *value);
 
 #endif

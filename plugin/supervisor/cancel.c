@@ -78,8 +78,8 @@ static int ask(const void *argument)
 	/* A user has nothing from its complaints. */
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 	snprintf(id, sizeof(id), "%u", attempt->step.job_id);
-	answer = ddp_scontrol_show("job", id);
-	runs = ddp_scontrol_has_word(answer, "JobState", "RUNNING");
+	answer = ddp_squeue_show(id, "-o", "%A %T");
+	runs = answer && strcmp(answer, "RUNNING") == 0;
 	free(answer);
 	return runs ? 0 : 1;
 }

@@ -89,20 +89,6 @@ static int cancel(const void *argument)
 	return 0;
 }
 
-/* By these, a user's squeue shows some jobs only, and might hide this one. */
-static void forget_filters(void)
-{
-	static const char *const names[] = {
-		"SQUEUE_ACCOUNT", "SQUEUE_LICENSES", "SQUEUE_NAMES",
-		"SQUEUE_PARTITION", "SQUEUE_QOS", "SQUEUE_STATES",
-		"SQUEUE_USERS",
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		unsetenv(names[i]);
-}
-
 /* In the helper: 0 if Slurm knows the step no more. It prints a heading. */
 static int ask(const void *argument)
 {
@@ -111,7 +97,6 @@ static int ask(const void *argument)
 	const char *argv[] = { "squeue", "-s", id, "-o", "%i", NULL };
 	bool gone;
 
-	forget_filters();
 	snprintf(id, sizeof(id), "%u.%u", attempt->step.job_id,
 		 attempt->step.step_id);
 	answer = ddp_program_read(argv);

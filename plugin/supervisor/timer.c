@@ -32,7 +32,7 @@ void ddp_timer_begin(struct ddp_timer *timer, const struct ddp_notice *notice,
 	ddp_notice_begin(&timer->plan, notice->before_s, time(NULL));
 }
 
-/* An scontrol that still runs ends by itself; it is waited for elsewhere. */
+/* A squeue that still runs ends by itself; it is waited for elsewhere. */
 void ddp_timer_end(struct ddp_timer *timer)
 {
 	if (ddp_timer_fd(timer) >= 0)
@@ -43,8 +43,8 @@ void ddp_timer_end(struct ddp_timer *timer)
 /* Asks slurmctld for the job, with its times as seconds. */
 static void ask(struct ddp_timer *timer)
 {
-	const char *argv[] = { "scontrol", "-o", "show", "job", timer->job,
-			       NULL };
+	const char *argv[] = { "squeue", "-ah", "-tall", "-j", timer->job,
+			       "-o", "%T %e", NULL };
 
 	timer->length = 0;
 	timer->plan.ask = time(NULL) + DDP_NOTICE_AGAIN_S;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * --ddp-signal: when the ranks get it. The job's end is asked of slurmctld
- * through scontrol, for whose answer nothing here ever waits.
+ * through squeue, for whose answer nothing here ever waits.
  */
 #ifndef DDP_SUPERVISOR_TIMER_H
 #define DDP_SUPERVISOR_TIMER_H
@@ -16,8 +16,8 @@
 struct ddp_timer {
 	struct ddp_notice notice;
 	struct ddp_notice_plan plan;
-	char job[32];			/* as scontrol knows it */
-	int out;			/* scontrol's answer; -1: not asked */
+	char job[32];			/* as squeue knows it */
+	int out;			/* its answer; -1: not asked */
 	char answer[4096];		/* its first part, which has the end */
 	size_t length;
 	bool complained;

@@ -23,23 +23,23 @@ equal 'an address that is none is said in one sentence, and the ranks run' \
 	'0 0 slurm-ddp: on n1: srun'\''s supervisor at 127.0.0.1 port none cannot be reached (srun tells no such address)' \
 	"$(cut -d' ' -f2 told.log | paste -sd' ') $(sed 's/, so it.*//' err)"
 
-# asked: scontrol has been asked, and has answered
-cat >bin/scontrol <<'END'
+# asked: squeue has been asked, and has answered
+cat >bin/squeue <<'END'
 #!/bin/sh
 cat "$S/says"
 echo "$*" >"$S/asked.new"
 mv "$S/asked.new" "$S/asked"
 END
-chmod 755 bin/scontrol
+chmod 755 bin/squeue
 
-# no_scontrol: nobody asks any more
-no_scontrol()
+# no_squeue: nobody asks any more
+no_squeue()
 {
-	! grep -lx scontrol $(members "$job" | sed 's:.*:/proc/&/comm:')
+	! grep -lx squeue $(members "$job" | sed 's:.*:/proc/&/comm:')
 }
 
 # forsaken SAYS: a step whose supervisor closes its connection, and whose job
-# scontrol then shows so
+# squeue then shows so
 forsaken()
 {
 	fake
@@ -51,20 +51,21 @@ forsaken()
 	wait_until test -e asked
 }
 
-forsaken 'JobId=1 JobState=RUNNING BatchFlag=1'
+forsaken '1  RUNNING   1 '
 wait "$step"
 equal 'ranks whose supervisor is gone are killed' '9 9' \
 	"$(cut -d' ' -f2 told.log | paste -sd' ')"
-equal 'Slurm is asked for the job before' "-o show job $job" "$(cat asked)"
+equal 'Slurm is asked for the job before' \
+	"-ah -tall -j $job -O JobID:20,State:20,BatchFlag:20" "$(cat asked)"
 finish 'a step whose supervisor was gone'
-forsaken 'JobId=1 JobState=COMPLETING BatchFlag=0'
+forsaken '1  COMPLETING   0 '
 wait "$step"
 equal 'also where the job ends that salloc had made' '9 9' \
 	"$(cut -d' ' -f2 told.log | paste -sd' ')"
 order QUIT
-forsaken 'JobId=1 JobState=COMPLETING BatchFlag=1'
+forsaken '1  COMPLETING   1 '
 # The agent has read the answer when the process that asked is gone.
-wait_until no_scontrol
+wait_until no_squeue
 : >there
 wait "$step"
 equal 'ranks of a batch job that Slurm ends are left to Slurm' '0 0' \

@@ -137,6 +137,27 @@ hold -p slow -n1
 refuses '(deny=slow in plugstack.conf)' srun --ddp --jobid="$job" -N1 -n1 true
 release
 
+# The name of a job looks like what scontrol says of it.
+plugstack optional deny=slow
+newline='
+'
+for looks in 'a Partition=main' "a$newline Partition=main"; do
+	hold -p slow -n1 -J "$looks"
+	name="a job that is called '$looks'" refuses '(deny=slow in plugstack.conf)' \
+		srun --ddp --jobid="$job" -N1 -n1 true
+	release
+done
+plugstack optional
+hold -N2 --ntasks-per-node=2 --gres=gpu:2 -J 'a Nodes=1 GRES=gpu:8 TotalCPUs=1'
+call login srun --ddp --jobid="$job" -N2 sh -c 'echo $WORLD_SIZE'
+equal 'the GPUs of a job are not counted in its name' '4 4 4 4 0' \
+	"$(paste -sd' ' out) $status"
+release
+call login salloc -Q -t 1 -n1 -J 'a JobState=SUSPENDED EndTime=5' \
+	srun --ddp --ddp-signal=USR1@57 \
+	sh -c 'trap "echo saved; exit 0" USR1; while :; do sleep 0.1; done'
+equal 'the end of a job is not read in its name' 'saved 0' "$(cat out) $status"
+
 # One bad argument for another partition is told all the same.
 plugstack optional 'partition=slow:interfce=ib0'
 refuses "key 'interfce' is not one of ddp, ddp-gpus," srun --ddp true

@@ -79,7 +79,7 @@ static const struct spank_case partition_cases[] = {
 	  .command = "srun --ddp --jobid=17 --nodes=2 -n4 a", .want = KEPT,
 	  .env = "SLURM_JOB_ID=12" IN("gpu"),
 	  .conf = LINE "partition=slow:mpi=keep" },
-	{ .name = "a job of which scontrol does not tell it",
+	{ .name = "a job of which squeue does not tell it",
 	  .command = "srun --ddp --jobid=15 --nodes=2 -n4 a",
 	  .conf = LINE "partition=slow:mpi=keep",
 	  .refusal = "does not tell the partition of job 15" },
@@ -274,7 +274,7 @@ static const struct spank_case explain_cases[] = {
 	  "env=NCCL_IB_HCA=mlx5_0 ddp-cpus=off partition=gpu:ddp-cpus=near" },
 	{ .name = "in which of several a job runs, if nobody tells",
 	  .command = GIVEN "a", .env = IN("slow,gpu"), .err = "srun: error: "
-	  SAY "scontrol does not tell in which of its partitions the job "
+	  SAY "squeue does not tell in which of its partitions the job "
 	  "runs; no default for one of them holds\n" EXPLAINED
 	  SAY "ddp-cpus=off: this site's default\n",
 	  .conf = LINE "ddp-cpus=off partition=slow:ddp-cpus=spread" },

@@ -4,7 +4,7 @@
 
 # The agents are killed before they could tell of any rank. Open MPI has said who
 # called MPI_Abort, and srun ends with the code of that.
-echo ' JobState=RUNNING ' >scontrol.says
+echo '12 RUNNING' >squeue.says
 invoked='MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD'
 gone='n1:0-0:w550,quit n2:1-1:w570,quit'
 called='MPI_Abort, exit code 5'
@@ -62,12 +62,12 @@ unnamed 'nobody is named for MPI_Abort where the agents had gone long before' \
 	5 "$invoked
 $cancelled" n1:0-0:w300,quit n2:1-1:w300,quit \
 	"srun:w1600,p$invoked/$cancelled/,w100,x5"
-# As scontrol tells of a task of an array, and then of another one of it.
-printf ' %s \n' JobState=COMPLETING JobState=RUNNING >scontrol.says
+# As squeue tells of a task of an array, and of another one of it.
+printf '%s\n' '13 RUNNING' '12 COMPLETING' >squeue.says
 # shellcheck disable=SC2086 # words
 unnamed 'nobody is named for MPI_Abort in a job that is not running' 5 "$invoked
 $cancelled" $gone "srun:w500,p$invoked/$cancelled/,w300,x5"
-rm scontrol.says
+rm squeue.says
 step 2 n1:0-0:w100,e0=0,done n2:1-1:w300,quit srun:all,x143
 said 'a rank that ended well before the step was killed is told' 143 \
 	'slurm-ddp: rank 0 had ended with exit code 0 when the step was killed; did rank 1 wait?'

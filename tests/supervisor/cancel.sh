@@ -11,15 +11,16 @@ step 2 n1:0-0:w400,e0=1,quit n2:1-1:w430,quit \
 said 'nobody is named where Slurm kills the agents with a cancelled step' \
 	143 "$cancelled"
 equal 'slurmctld is asked whether the job of that step runs' \
-	'scontrol -d -o show job 12' "$(cat "$ASKED")"
-mkfifo scontrol.says
+	'squeue -ah -tall -j 12 -o %A %T' "$(cat "$ASKED")"
+mkfifo squeue.says
 step 2 n1:0-0:w400,e0=1,quit n2:1-1:w430,quit \
 	"srun:w200,p$cancelled/,all,x143"
 said 'nobody is named where slurmctld does not answer that' 143 "$cancelled"
-! pgrep -f "cat $scratch/scontrol.says" >why
+! pgrep -f "cat $scratch/squeue.says" >why
 result $? 'a question that slurmctld does not answer leaves no process'
-rm scontrol.says
-echo 'JobId=12 JobState=RUNNING Reason=None' >scontrol.says
+rm squeue.says
+# Other tasks of its array can come before it.
+printf '%s\n' '13 COMPLETING' '12 RUNNING' '14 PENDING' >squeue.says
 step 2 n1:0-0:w400,e0=1,quit n2:1-1:w430,quit \
 	"srun:w200,p$cancelled/,all,x143"
 said 'a rank is named where slurmctld says that its job runs' 1 "$cancelled
@@ -79,7 +80,7 @@ step restarts=1 2 n1:0-0:w700,k0=9,done n2:1-1:w1000,k1=9,done \
 said 'nobody is named where srun ends the step and no rank had failed, as with --wait' \
 	137 "$ends
 $cancelled"
-rm scontrol.says
+rm squeue.says
 aborted='srun: Job step aborted: Waiting up to 7 seconds for step to finish.'
 step 2 n1:0-0:w400,k0=9,done n2:1-1:w700,k1=9,done \
 	"srun:w200,p$aborted/,all,x137"

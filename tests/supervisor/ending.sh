@@ -47,7 +47,7 @@ step own=1 1 n1:0-0:w100,e0=3,K,done srun:hang
 equal 'the job of an srun that hangs is cancelled if that is its own' \
 	'scancel -Q 12' "$(cat "$ASKED")"
 echo STEPID >squeue.says
-filters='ACCOUNT LICENSES NAMES PARTITION QOS STATES USERS'
+filters='ACCOUNT FORMAT2 LICENSES NAMES PARTITION QOS STATES USERS'
 for filter in $filters; do
 	export "SQUEUE_$filter=x"
 done

@@ -88,20 +88,20 @@ mine"
 
 # --ddp-signal: the number of a task of an array may stand for the whole
 export SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=3
-echo " JobState=RUNNING EndTime=$(($(date +%s) + 3600)) " >scontrol.says
+echo "RUNNING $(($(date +%s) + 3600))" >squeue.says
 step signal=USR1@60 1 n1:0-0:w900,e0=0,done srun:all
 unset SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID
 said 'a job gets no signal long before its end' 0 ''
 equal 'slurmctld is asked for the task of a job array' \
-	'scontrol -o show job 7_3' \
+	'squeue -ah -tall -j 7_3 -o %T %e' \
 	"$(cat "$ASKED")"
-echo " JobState=RUNNING EndTime=$(($(date +%s) + 61)) " >scontrol.says
+echo "RUNNING $(($(date +%s) + 61))" >squeue.says
 step signal=TERM@60 1 n1:0-0:T,e0=0,done srun:all
 sed 's/ [0-9]* s$/ N s/' err >why
 equal 'the ranks get a signal once, some time before their job ends' \
 	'0 slurm-ddp: the ranks get SIGTERM, as their job ends in N s' \
 	"$status $(cat why)"
-rm scontrol.says
+rm squeue.says
 
 # SrunPortRange, of which one port is free
 cat >ports.py <<'END'

@@ -86,8 +86,8 @@ spoke 'a report is written without a change of the umask' 0 ''
 equal 'a report has the mode that the umask leaves' 640 \
 	"$(stat -c %a shared.json)"
 
-echo " JobState=RUNNING EndTime=$(($(date +%s) + 3600)) " >scontrol.says
+echo "RUNNING $(($(date +%s) + 3600))" >squeue.says
 threaded 2 ./srun signal=USR1@60 1 n1:0-0:w900,e0=0,done srun:launch,all
 spoke 'Slurm is asked for the end of a job without a change of the environment' \
 	0 ''
-rm scontrol.says
+rm squeue.says
