@@ -97,7 +97,7 @@ static int open_files(void)
 
 static int explain(uint32_t tasks, struct ddp_error *error)
 {
-	char fix[64] = "see that all of /proc can be read there";
+	char fix[64] = "see that /dev/null and all of /proc can be opened there";
 
 	if (cause == EMFILE)
 		snprintf(fix, sizeof(fix), "raise the limit of open files "

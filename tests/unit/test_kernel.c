@@ -29,7 +29,7 @@ Test(kernel, process)
 					     "35 36 37 38 39 40 41 42 43 44 45 "
 					     "46 47 48 49 50 51 768\n",
 					     &process), 0);
-	cr_expect_eq(process.threads, 19);
+	cr_expect_eq(process.threads, 20);
 	cr_expect_eq(process.status, 768);
 	cr_expect_eq(ddp_kernel_read_process("", &process), -1);
 	cr_expect_eq(ddp_kernel_read_process("43 (a) R 1", &process), -1);
