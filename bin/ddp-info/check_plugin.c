@@ -78,12 +78,17 @@ static void judge_rank(const struct check_world *world,
 		       const struct check_node *node,
 		       struct check_verdict *verdict)
 {
-	char value[CHECK_VALUE_SIZE];
+	char value[CHECK_VALUE_SIZE], yes[16];
 
 	(void)world;
 	if (!check_fact(node, "rank", value, sizeof(value)))
 		return;
-	if (isdigit((unsigned char)*value))
+	if (isdigit((unsigned char)*value) &&
+	    check_fact(node, "unwatched", yes, sizeof(yes)))
+		check_say(verdict, CHECK_WRONG, "gives ranks, but nobody can "
+			  "watch them, and --ddp-watchdog and --ddp-restarts "
+			  "are refused; run srun --ddp there, which says why");
+	else if (isdigit((unsigned char)*value))
 		check_say(verdict, CHECK_OK, "gives ranks");
 	else
 		check_say(verdict, CHECK_WRONG, "the plugin did nothing in a "

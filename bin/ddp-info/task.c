@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "doctor.h"
+#include "layout/report.h"
 #include "tool/tool.h"
 
 void doctor_print_fact(const char *format, ...)
@@ -60,6 +61,9 @@ int doctor_task(const char *config, struct ddp_error *error)
 	if (strcmp(what, "meet") != 0)
 		return print_facts(config, error);
 	print_variable("rank", "RANK");
+	/* The plugin sets this one only where an agent runs. */
+	if (getenv(DDP_PLACEMENT) && !getenv("TORCHELASTIC_ERROR_FILE"))
+		doctor_print_fact("unwatched yes");
 	print_variable("pmix_server", "PMIX_VERSION");
 	print_variable("pmix_security", "PMIX_SECURITY_MODE");
 	doctor_meet();

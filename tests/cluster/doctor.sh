@@ -98,6 +98,12 @@ finds "WRONG   spank_ddp.so: n2: no line of $stack
 WRONG   srun --ddp: n2: the plugin did nothing" \
 	'add "optional spank_ddp.so" to it'
 off_n2 "$stack"
+(umask 077 && : >null)	# no agent can run there
+on_n2 /dev/null "$scratch/null"
+doctor
+finds 'WRONG   srun --ddp: n2: gives ranks, but nobody can watch them' \
+	'run srun --ddp there, which says why'
+off_n2 /dev/null
 sed "s/slurm-ddp plugin $version/slurm-ddp plugin 0.0.9/" "$plugin" >old.so
 on_n2 "$plugin" "$scratch/old.so"
 doctor
