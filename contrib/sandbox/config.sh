@@ -22,6 +22,10 @@ find_tools()
 			die "$t is not installed: install the packages of" \
 				"the group sandbox in ${self%/*}/packages"
 	done
+	env --default-signal=INT true 2>/dev/null &&
+		setpriv --pdeathsig TERM true 2>/dev/null ||
+		die "env or setpriv is too old here: install coreutils 8.31" \
+			"and util-linux 2.33 or later"
 }
 
 # Slurm's programs, all from one prefix: each uses the plugins, the library and
