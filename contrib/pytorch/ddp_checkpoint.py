@@ -95,28 +95,29 @@ def parse(lines):
     return said
 
 
-def check(said):
+def check(path, said):
     """ValueError: it would lead to other files, or its shards do not have each
     value once."""
     end = 0
     for begin, next_end in sorted(part for _, _, ranges in said["shard"]
                                   for part in ranges):
         if begin < end or next_end <= begin:
-            raise ValueError(f"it has value {begin} twice")
+            raise ValueError(f"{path} has value {begin} twice")
         if begin > end:
             break
         end = next_end
     if end != said["values"] or end == 0:
-        raise ValueError(f"its shards end at value {end} of {said['values']}")
+        raise ValueError(f"{path} has shards up to value {end} of "
+                         f"{said['values']}")
     for file, _, _ in said["shard"]:
         if "/" in file:
-            raise ValueError(f"{file} is not the name of a file")
+            raise ValueError(f"{path}: {file} is not the name of a file")
     for name, begin, rows, columns in said["parameter"]:
         if (min(begin, rows - 1, columns - 1) < 0 or
                 begin + rows * columns > end):
-            raise ValueError(f"{name} is not within its {end} values")
+            raise ValueError(f"{path}: {name} is not within its {end} values")
     if not 1 <= len(set(said["state"])) == len(said["state"]) <= STATES_MAX:
-        raise ValueError("its states are not of a ddp-train")
+        raise ValueError(f"{path} has states that ddp-train does not write")
 
 
 def read_manifest(folder):
@@ -145,10 +146,7 @@ def read_manifest(folder):
                         os.path.basename(os.path.abspath(folder)))
     if step and int(step[1]) != said["step"]:
         raise ValueError(f"{path} is of step {said['step']}")
-    try:
-        check(said)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    check(path, said)
     return said
 
 

@@ -99,20 +99,19 @@ int tool_replace_file(const char *option, const char *path, const char *text,
 		      size_t length, struct ddp_error *error)
 {
 	struct stat status;
-	bool is_new = stat(path, &status) < 0 && errno == ENOENT &&
-		      lstat(path, &status) < 0;
+	bool is_there = stat(path, &status) == 0;
 	char *target;
 	int rc;
 
-	/* A link stays: what it leads to is replaced. */
-	if (!is_new && stat(path, &status) < 0)
+	if (!is_there && (errno != ENOENT || lstat(path, &status) == 0))
 		return fail(option, path, error);
-	if (!is_new && !S_ISREG(status.st_mode))
+	if (is_there && !S_ISREG(status.st_mode))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is not "
 				     "a regular file; name one, or one to be "
 				     "made", option, path);
-	target = is_new ? strdup(path) : realpath(path, NULL);
-	rc = !target || (!is_new && access(target, W_OK)) ||
+	/* A link stays: what it leads to is replaced. */
+	target = is_there ? realpath(path, NULL) : strdup(path);
+	rc = !target || (is_there && access(target, W_OK)) ||
 	     write_beside(target, text, length) ? fail(option, path, error) : 0;
 	free(target);
 	return rc;

@@ -43,6 +43,11 @@ rm x.xml
 call sh -c 'umask 027; exec "$0" "$@"' "$info" --topology "$xml" --draw x.xml
 equal '--draw makes a file with the mode of others' '0 -rw-r-----' \
 	"$status $(ls -l x.xml | cut -c1-10)"
+ln -s nothing lost
+fails '--draw refuses a link that leads nowhere' 'No such file' \
+	"$info" --topology "$xml" --draw lost
+check 'which stays' test -h lost
+rm lost
 ln -s x.xml link
 call "$info" --topology "$xml" --nodes n1 --draw link
 cp ../out wanted

@@ -8,8 +8,8 @@
 static unsigned int count, failures;
 
 /*
- * Whether a run printed an entry; with "-" in front, whether it did not. With
- * "*" behind, whatever its value ends in.
+ * Returns whether a run printed an entry; with "-" in front, whether it did not.
+ * A "*" at the end stands for any end of the value.
  */
 static bool entry_fits(const struct outcome *outcome, const char *entry)
 {

@@ -4,6 +4,7 @@
  * of them the agent names, and that it leaves nothing behind. Ends come in the
  * order of local ranks.
  */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # variables of run
+# shellcheck disable=SC2154,SC2016 # variables of run; inner shells expand
 # Checkpoints that PyTorch reads and writes, by checkpoint_torch.py.
 
 in_torch()
@@ -70,6 +70,10 @@ torch_broken()
 # the first 5.
 test_torch_broken()
 {
+	if ! has_torch; then
+		skip 'broken checkpoints in PyTorch' "no torch for $python"
+		return
+	fi
 	rm -rf toy broken
 	call timeout 60 "$train" --model toy --steps 10 --checkpoint toy
 	torch_broken beyond "forge 's/^\(parameter 2.bias\) 0/\1 204/'"
@@ -88,13 +92,13 @@ test_torch_broken()
 	sed -i 's,broken/[a-z_]*/step-10/,,; s/shard-0-of-1\.[0-9a-f]*/shard/' out
 	cat >wanted <<-END
 	beyond ValueError: manifest: 2.bias is not within its 208 values
-	gap ValueError: manifest: its shards end at value 96 of 208
+	gap ValueError: manifest has shards up to value 96 of 208
 	line ValueError: manifest has a line that ddp-train does not write, or lacks one
 	link ValueError: shard: Too many levels of symbolic links
-	none ValueError: manifest: its shards end at value 0 of 208
+	none ValueError: manifest has shards up to value 0 of 208
 	path ValueError: manifest: ../shard is not the name of a file
 	step ValueError: manifest is of step 5
-	twice ValueError: manifest: it has value 0 twice
+	twice ValueError: manifest has value 0 twice
 	zz_pipe ValueError: shard is not a file
 	END
 	diff wanted out >why
@@ -200,7 +204,6 @@ test_checkpoint_torch()
 	result $? 'PyTorch reads the checkpoint of a step that is named'
 	test_torch_lock
 	test_torch_shards
-	test_torch_broken
 	sed '1s/2$/1/' saved/step-20/manifest >older
 	cp -r saved older.saved
 	mv older older.saved/step-20/manifest

@@ -117,9 +117,9 @@ static int open_owner(const char *dir, int flags)
 }
 
 /*
- * Who can read the file can lock it, too, and so keep runs out. Where the
- * folder is its group's to write, so is the file. That of another user of the
- * group stays as it is, and one whose mode the file system does not change.
+ * A user who can read the file can lock it, too, and so keep runs out. If the
+ * group may write to the folder, it may open the file. The file of another user
+ * of the group stays as it is.
  */
 static void set_mode(const char *dir, int fd)
 {
