@@ -196,19 +196,25 @@ static pid_t wait_for_next(const struct ddp_child *child, int *status)
 }
 
 /*
- * SIGCHLD may have been for several. A child that is seen to stop continues
- * when we do.
+ * Returns true if a terminal has stopped the child, which then continues when we
+ * do. SIGSTOP others send, to us, too, if they mean us, and so they do SIGCONT.
  */
+static bool was_suspended(int status)
+{
+	return WIFSTOPPED(status) && WSTOPSIG(status) != SIGSTOP;
+}
+
+/* SIGCHLD may have been for several. */
 static void wait_for_all(struct ddp_child *child)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = wait_for_next(child, &status)) > 0) {
-		if (pid == child->pid && WIFSTOPPED(status)) {
+		if (pid == child->pid && was_suspended(status)) {
 			raise(SIGSTOP);
 			continue_child(child);
-		} else if (pid == child->pid) {
+		} else if (pid == child->pid && !WIFSTOPPED(status)) {
 			child->ended = true;
 			child->status = status;
 		} else if (pid == child->mirror && !WIFSTOPPED(status)) {

@@ -118,3 +118,46 @@ done
 ) 2>&1 | head -n 1 >out
 equal 'srun ends by SIGPIPE where nobody reads what it prints' '1 141' \
 	"$(cat out code | paste -sd' ')"
+
+# Somebody stops all processes of srun, and lets them go on one after the other.
+cat >stops.py <<'END'
+import os, signal, subprocess, sys, time
+
+def read(pid, name):
+    with open(f"/proc/{pid}/{name}") as file:
+        return file.read()
+
+def status(pid, name):
+    return dict(line.split(":", 1) for line in
+                read(pid, "status").splitlines())[name].strip()
+
+def wait(condition):
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.005)
+
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+    wait(lambda: status(pid, "State")[0] == "T")
+
+step = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE)
+step.stderr.readline()
+srun, = (pid for pid in
+         map(int, read(step.pid, f"task/{step.pid}/children").split())
+         if status(pid, "Name") != "ddp-mirror")
+stop(step.pid)
+stop(srun)
+os.kill(step.pid, signal.SIGCONT)
+wait(lambda: not int(status(step.pid, "ShdPnd"), 16) >>
+     (signal.SIGCHLD - 1) & 1)
+time.sleep(0.05)
+os.kill(srun, signal.SIGCONT)
+try:
+    sys.exit(step.wait(20))
+except subprocess.TimeoutExpired:
+    print("supervisor:", status(step.pid, "State"))
+    os.kill(step.pid, signal.SIGKILL)
+END
+call "$python" stops.py ./real 1 n1:0-0:w500,e0=0,done srun:pready/,all,x4
+equal 'a step goes on to its end when all of srun was stopped, and continued' \
+	'4 ' "$status $(cat out)"
