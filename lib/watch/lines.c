@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "watch/lines.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static void put(struct ddp_lines *lines, const char *bytes, size_t size)
@@ -38,6 +39,13 @@ static size_t break_line(struct ddp_lines *lines, const char *label, char *out)
 	return at + 1;
 }
 
+/* Whether what is there ends by a carriage return, and no newline follows it. */
+static bool is_returned(const struct ddp_lines *lines, char next)
+{
+	return lines->length > 0 && lines->text[lines->length - 1] == '\r' &&
+	       next != '\n';
+}
+
 size_t ddp_lines_take(struct ddp_lines *lines, const char *label,
 		      const char *bytes, size_t size, char *out, size_t room,
 		      size_t *used)
@@ -46,6 +54,11 @@ size_t ddp_lines_take(struct ddp_lines *lines, const char *label,
 
 	*used = 0;
 	for (i = 0; i < size && room - *used >= DDP_LINES_MAX; i++) {
+		if (is_returned(lines, bytes[i])) {
+			memcpy(out + *used, lines->text, lines->length);
+			*used += lines->length;
+			lines->length = 0;
+		}
 		if (lines->length == 0)
 			put(lines, label, strlen(label));
 		if (bytes[i] == '\n')

@@ -2,7 +2,8 @@
 /*
  * Bytes of one stream as whole lines, each with a label in front. Slurm passes
  * on at most 1,024 bytes of a task at once, and lines of others can come in
- * between; so a longer line becomes several.
+ * between; so a longer line becomes several. So does one with carriage returns,
+ * as of a progress bar: each state of that is passed on, with its label.
  */
 #ifndef DDP_WATCH_LINES_H
 #define DDP_WATCH_LINES_H
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DDP_LINES_MAX = 1000 };	/* bytes of a line, label and '\n' included */
+enum { DDP_LINES_MAX = 1000 };	/* bytes of a line, label and end included */
 
 /* A line that is not whole yet. Zeros are none. */
 struct ddp_lines {

@@ -9,22 +9,42 @@
 
 enum { RULER_MIN = 70 };	/* dashes, before and after a block */
 
+/* A line that has overwritten those before it is all there is when it returns. */
+static void put(struct ddp_tail *tail, char byte)
+{
+	if (tail->returned && byte != '\n' && byte != '\r') {
+		tail->end = tail->line;
+		if (tail->first >= tail->end) {
+			tail->first = tail->end;
+			tail->cut = false;
+		}
+	}
+	tail->returned = byte == '\r';
+	if (tail->returned)
+		return;
+	tail->bytes[tail->end++ % sizeof(tail->bytes)] = byte;
+	if (tail->end - tail->first > sizeof(tail->bytes)) {
+		tail->first = tail->end - sizeof(tail->bytes);
+		tail->cut = true;
+	}
+	if (byte == '\n')
+		tail->line = tail->end;
+}
+
 void ddp_tail_add(struct ddp_tail *tail, const char *bytes, size_t size)
 {
-	size_t at, room;
+	size_t i = 0;
 
-	if (size > sizeof(tail->bytes)) {
-		tail->total += size - sizeof(tail->bytes);
-		bytes += size - sizeof(tail->bytes);
-		size = sizeof(tail->bytes);
-	}
-	at = tail->total % sizeof(tail->bytes);
-	room = sizeof(tail->bytes) - at;
-	if (room > size)
-		room = size;
-	memcpy(tail->bytes + at, bytes, room);
-	memcpy(tail->bytes, bytes + room, size - room);
 	tail->total += size;
+	if (size > sizeof(tail->bytes)) {
+		i = size - sizeof(tail->bytes);
+		tail->end += i;
+		tail->first = tail->line = tail->end;
+		tail->returned = false;
+		tail->cut = true;
+	}
+	for (; i < size; i++)
+		put(tail, bytes[i]);
 }
 
 static bool begins(const char *at, const char *word)
@@ -67,11 +87,12 @@ static bool is_frame(const char *line, size_t length)
 /* All that is in the ring, as a text; it may begin within a line. */
 static void unroll(const struct ddp_tail *tail, char text[DDP_TAIL_SIZE])
 {
-	uint64_t total = tail->total, at;
+	uint64_t at = tail->first;
 	size_t length = 0;
 
-	at = total < sizeof(tail->bytes) ? 0 : total - sizeof(tail->bytes) + 1;
-	for (; at < total; at++, length++) {
+	if (tail->end - at == sizeof(tail->bytes))
+		at++;
+	for (; at < tail->end; at++, length++) {
 		text[length] = tail->bytes[at % sizeof(tail->bytes)];
 		if (text[length] == '\0')
 			text[length] = '?';
@@ -109,7 +130,8 @@ static size_t drop_frames(char *text)
 
 void ddp_tail_get(const struct ddp_tail *tail, char text[DDP_WIRE_TAIL_SIZE])
 {
-	bool whole = tail->total < sizeof(tail->bytes);
+	bool whole = !tail->cut &&
+		     tail->end - tail->first < sizeof(tail->bytes);
 	char all[DDP_TAIL_SIZE], *from = all, *first;
 	size_t length;
 

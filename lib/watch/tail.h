@@ -3,6 +3,7 @@
 #ifndef DDP_WATCH_TAIL_H
 #define DDP_WATCH_TAIL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,9 +14,15 @@ enum { DDP_TAIL_SIZE = 4 * DDP_WIRE_TAIL_SIZE };	/* frames take much */
 /* Zeros are an empty one. */
 struct ddp_tail {
 	uint64_t total;		/* bytes that were ever added */
+	uint64_t first, end;	/* of those that are kept: byte i is in
+				 * bytes[i % DDP_TAIL_SIZE] */
+	uint64_t line;		/* where the last line of them begins */
+	bool cut;		/* the first of them is within a line */
+	bool returned;		/* a carriage return came last */
 	char bytes[DDP_TAIL_SIZE];
 };
 
+/* Of a line with carriage returns, what follows the last one is kept. */
 void ddp_tail_add(struct ddp_tail *tail, const char *bytes, size_t size);
 
 /*

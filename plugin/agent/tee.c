@@ -238,14 +238,14 @@ void ddp_tee_revive(struct ddp_tee *tee)
 
 static void read_file(int fd, char tail[DDP_WIRE_TAIL_SIZE])
 {
-	struct ddp_tail file = { .total = 0 };
+	struct ddp_tail file = { .cut = false };
 	char bytes[DDP_TAIL_SIZE];
 	off_t size = lseek(fd, 0, SEEK_END);
 	ssize_t got;
 
-	if (size > (off_t)sizeof(bytes))
-		file.total = (uint64_t)size - sizeof(bytes);
-	got = pread(fd, bytes, sizeof(bytes), (off_t)file.total);
+	file.cut = size > (off_t)sizeof(bytes);
+	got = pread(fd, bytes, sizeof(bytes),
+		    file.cut ? size - (off_t)sizeof(bytes) : 0);
 	if (got > 0)
 		ddp_tail_add(&file, bytes, (size_t)got);
 	ddp_tail_get(&file, tail);

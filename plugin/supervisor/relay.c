@@ -96,8 +96,10 @@ void ddp_relay_flush(struct ddp_relay *relay)
 			done = out->length;
 		}
 	}
-	if (done > 0)
+	if (done > 0) {
+		relay->last = out->data[done - 1];
 		memmove(out->data, out->data + done, out->length - done);
+	}
 	out->length -= done;
 }
 
@@ -149,7 +151,12 @@ void ddp_relay_say(struct ddp_relay *relay, struct ddp_text *text)
 {
 	const char *end = is_raw() ? "\r\n" : "\n";
 	char *all = ddp_text_finish(text), *line, *save;
+	const struct ddp_text *out = &relay->out;
+	char last = out->length ? out->data[out->length - 1] : relay->last;
 
+	/* A progress bar may stand there. */
+	if (all && *all && last && last != '\n')
+		ddp_text_add_fixed(&relay->out, end);
 	for (line = all ? strtok_r(all, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save)) {
 		ddp_text_add_fixed(&relay->out, line);

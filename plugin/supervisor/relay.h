@@ -22,6 +22,7 @@ struct ddp_relay {
 	int64_t invoked_ns;
 	int64_t kept_ns;		/* since when it holds some; 0 */
 	struct ddp_text out;		/* on its way to ours */
+	char last;			/* byte that was written there; 0: none */
 };
 
 /* Whether there is room for more of srun's. */
@@ -44,7 +45,7 @@ void ddp_relay_release(struct ddp_relay *relay);
 /* Forget who has failed, and that the step ends: that was said of another. */
 void ddp_relay_forget(struct ddp_relay *relay);
 
-/* Print all of this, and take it. */
+/* Print all of this on lines of their own, and take it. */
 void ddp_relay_say(struct ddp_relay *relay, struct ddp_text *text);
 
 /* At the end: wait until all is written. */

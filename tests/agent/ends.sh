@@ -94,6 +94,28 @@ equal 'a last line without a newline arrives where each line has a label' \
 [0 n1] two' "$(cat out)"
 order QUIT
 
+
+# A bar, in the middle of which a rank fails
+cat >bar.py <<'END'
+import sys
+for percent in range(100):
+    sys.stderr.write("\r%2d%% " % percent + "#" * percent)
+    sys.stderr.flush()
+raise ValueError("bad")
+END
+fake
+run 1 --ddp-show=0 python3 bar.py
+bar=$(printf '%99s' '' | tr ' ' '#')
+equal 'of a progress bar the last state is told before the error of a rank' \
+	"99% $bar""Traceback (most recent call last): ValueError: bad" \
+	"$(logged END | cut -d'|' -f6 | sed 's/\\n/\n/g' | grep -v '^\( \|$\)' |
+		paste -sd' ')"
+equal 'each state of a progress bar has a label, and none is lost' \
+	"100 $(printf '[0 n1] 98%% %.98s' "$bar")" \
+	"$(tr '\r' '\n' <err | grep -c '^\[0 n1\] *[0-9]*% #*') $(tr '\r' '\n' <err |
+		grep ' 98% ')"
+order QUIT
+
 fake
 err_file=$scratch/err.file
 run 1 sh -c 'printf "lost\nfound" >&2; exit 3'

@@ -63,7 +63,15 @@ step 2 n1:0-1:w900,e0=3,K,done 'srun:w150,psrun: a/mine/srun: b/s,all'
 said 'lines of Slurm'\''s are held for no longer than a moment' 3 "mine
 srun: a
 srun: b
-s$(first 0 'n1 (GPU 0, pid 1000)' 9 'exit code 3'; others '1 other rank')"
+s
+$(first 0 'n1 (GPU 0, pid 1000)' 9 'exit code 3'; others '1 other rank')"
+return=$(printf '\r')
+for end in '' "$return"; do
+	step 2 n1:0-1:w900,e0=3,K,done "srun:w150,p0%$return 50%$end,w150,all"
+	said "what the supervisor says does not begin behind a bar${end:+ that ends}" 3 \
+		"0%$return 50%$end
+$(first 0 'n1 (GPU 0, pid 1000)' 9 'exit code 3'; others '1 other rank')"
+done
 step kill=0 2 n1:0-1:w100,e0=3,w1500,e1=0,done \
 	'srun:w400,psrun: error: a/,w800,psrun: error: b/,all'
 said 'a failure under --kill-on-bad-exit=0 is reported and ends nothing' 3 \

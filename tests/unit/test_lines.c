@@ -56,10 +56,28 @@ Test(lines, keep_all_bytes)
 	for (i = 0; i < 256; i++)
 		bytes[i] = (char)i;
 	bytes['\n'] = 'n';
+	bytes['\r'] = 'r';
 	take(bytes, sizeof(bytes));
 	end();
 	cr_expect_eq(length, strlen(LABEL) + sizeof(bytes) + 1);
 	cr_expect_eq(memcmp(out + strlen(LABEL), bytes, sizeof(bytes)), 0);
+}
+
+/* As progress bars print them: of each state the next one takes the place. */
+Test(lines, end_at_a_carriage_return_too)
+{
+	take("\r 0%", 4);
+	cr_expect_str_eq(out, LABEL "\r");
+	take("\r 9%\r", 5);
+	cr_expect_str_eq(out, LABEL "\r" LABEL " 0%\r");
+	take("\n\r", 2);
+	cr_expect_str_eq(out, LABEL "\r" LABEL " 0%\r" LABEL " 9%\r\n");
+	take("\r\n", 2);
+	cr_expect_str_eq(out, LABEL "\r" LABEL " 0%\r" LABEL " 9%\r\n" LABEL
+			 "\r" LABEL "\r\n");
+	take("b\r", 2);
+	end();
+	cr_expect_str_eq(strrchr(out, '['), LABEL "b\r\n");
 }
 
 /* 992 bytes fit between the label and the end. */

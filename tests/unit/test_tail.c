@@ -31,6 +31,49 @@ Test(tail, of_little_is_all_of_it)
 	cr_expect_str_eq(get(), "one\ntwo?!\n");
 }
 
+/* A bar prints its states one over the other, and no newline before an error. */
+Test(tail, has_the_last_state_of_a_line)
+{
+	static char bar[100];
+	int i;
+
+	memset(bar, '#', sizeof(bar));
+	bar[0] = '\r';
+	bar[99] = '\0';
+	add("before\r\n");
+	for (i = 0; i < 1000; i++)
+		add(bar);
+	add("\r 1%\r\r 2%Trace");
+	add("back:\n  a\r");
+	cr_expect_str_eq(get(), "before\n 2%Traceback:\n  a");
+	add("\nE: b");
+	cr_expect_str_eq(get(), "before\n 2%Traceback:\n  a\nE: b");
+	/* Bars of other threads go on. */
+	add("\n");
+	for (i = 0; i < 1000; i++)
+		add(bar);
+	cr_expect_eq(strncmp(get(), "before\n 2%Traceback:\n  a\nE: b\n###",
+			     33), 0);
+	cr_expect_eq(strlen(text), 30 + 98);
+}
+
+/* What is left of lines before it is no line. */
+Test(tail, forgets_what_a_long_line_has_overwritten)
+{
+	static char bytes[DDP_TAIL_SIZE];
+	int i;
+
+	memset(bytes, 'a', sizeof(bytes));
+	for (i = 0; i < 3; i++) {
+		add("before\n");
+		ddp_tail_add(&tail, bytes, sizeof(bytes) - i);
+		add("\rb\nc");
+		cr_expect_str_eq(get(), "b\nc");
+	}
+	ddp_tail_add(&tail, bytes, sizeof(bytes) / 2);
+	cr_expect_eq(strlen(get()), DDP_WIRE_TAIL_SIZE - 1);
+}
+
 /* 9000 lines of 8 bytes: 511 whole ones fit before the NUL. */
 Test(tail, of_much_begins_with_a_whole_line)
 {
@@ -121,7 +164,8 @@ Test(tail, is_the_same_however_it_is_added)
 	size_t i, size;
 
 	for (i = 0; i < sizeof(bytes); i++)
-		bytes[i] = i % 61 == 0 ? '\n' : (char)('a' + i % 26);
+		bytes[i] = i % 61 == 0 ? '\n' : i % 173 == 0 ? '\r' :
+			   (char)('a' + i % 26);
 	ddp_tail_add(&tail, bytes, sizeof(bytes));
 	memcpy(whole, get(), sizeof(whole));
 	for (size = 1; size < sizeof(bytes); size = 3 * size + 1) {
