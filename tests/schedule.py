@@ -51,8 +51,9 @@ NEEDS = {
     "programs": SANDBOX + ["torch"], "faults": SANDBOX + ["torch"],
     "watch": SANDBOX + ["torch", "watch"],
     "frameworks": SANDBOX + ["frameworks"],
+    "arm64": ["trainer", "python", "arm64"],
 }
-ALONE = ["unit", "spank", "agent", "supervisor"]
+ALONE = ["unit", "spank", "agent", "supervisor", "arm64"]
 PROGRAMS = ALONE + ["boot", "train", "cuda"]
 
 

@@ -27,8 +27,12 @@ SPANK_SRC := $(sort $(wildcard $(srcdir)/tests/spank/*.c))
 SPANK_OBJ := $(SPANK_SRC:$(srcdir)/%.c=obj/%.o)
 obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS) $(HWLOC_CFLAGS) \
 	-I$(srcdir)/bin/ddp-info -I$(srcdir)/plugin
-obj/tests/unit/unit: $(UNIT_OBJ) $(INFO_CHECK) $(TOPO_LIB) $(WATCH_LIB) \
-		$(DDP_LIB) $(TOOL_LIB) obj/plugin/agent/note.o
+# arm64: the same tables, run by a program of ours.
+obj/tests/arm64/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
+obj/tests/arm64/unit: obj/tests/arm64/direct.o
+obj/tests/unit/unit obj/tests/arm64/unit: $(UNIT_OBJ) $(INFO_CHECK) \
+		$(TOPO_LIB) $(WATCH_LIB) $(DDP_LIB) $(TOOL_LIB) \
+		obj/plugin/agent/note.o
 	$(call quiet,LD) $(link) $(UNIT_WRAP:%=-Wl,--wrap=%) $(CRITERION_LIBS) $(HWLOC_LIBS) \
 		$(GCRYPT_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
@@ -332,7 +336,7 @@ TRAIN_TESTS := allreduce faults mixed operators parity pieces predict progress \
 EMU_TESTS := cuda/bugs cuda/right cuda/products cuda/exchange cuda/refusals \
 	cuda_on_cpu/fast/ddp_cuda.so cuda_on_cpu/checked/ddp_cuda.so
 .PHONY: tests-unit tests-spank tests-agent tests-supervisor tests-boot \
-	tests-train tests-cuda
+	tests-train tests-cuda tests-arm64
 tests-unit: $(if $(filter yes,$(HAVE_CRITERION)),obj/tests/unit/unit)
 tests-spank: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/spank/spank_host \
 	obj/plugin/spank_ddp.so)
@@ -344,6 +348,7 @@ tests-boot: $(if $(filter yes,$(HAVE_PMIX)),obj/tests/boot/job obj/tests/boot/th
 	$(if $(filter yes,$(HAVE_MPI)),obj/tests/boot/job_mpi))
 tests-train: $(if $(filter obj/bin/ddp-train,$(ALL)), \
 	$(TRAIN_TESTS:%=obj/tests/train/%))
+tests-arm64: $(filter obj/bin/ddp-train,$(ALL))
 tests-cuda: tests-train $(if $(filter yesyes,$(HAVE_CXX)$(HAVE_CUDA)), \
 	$(EMU_TESTS:%=obj/tests/%) \
 	$(if $(filter yes,$(HAVE_CUDNN)),obj/tests/cuda/cudnn))
