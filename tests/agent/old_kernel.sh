@@ -59,12 +59,9 @@ finish 'a step whose rank ended its first thread'
 if test "$(uname -m)" = x86_64; then
 	fake
 	as='./old_kernel 318'
-	run 2 sh -c 'echo "${TORCHELASTIC_ERROR_FILE##*/}"'
-	equal 'before Linux 3.17, too, names of files cannot be guessed' \
-		'slurm-ddp-H.0 slurm-ddp-H.1' \
-		"$(sed -E 's/[0-9a-f]{32}/H/' out | sort | paste -sd' ')"
-	equal 'and the agent proves that it is the right one' 'n1' \
-		"$(logged DONE)"
+	run 2 true
+	equal 'before Linux 3.17, too, the agent proves that it is the right one' \
+		'n1' "$(logged DONE)"
 	finish 'a step before Linux 3.17'
 else
 	skip 'a kernel before Linux 3.17' 'it has other numbers here'
