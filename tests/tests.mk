@@ -272,6 +272,9 @@ obj/tests/fuzz/card: obj/fuzz/lib/nccl/card.o
 obj/fuzz/watch.a: $(WATCH_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 obj/fuzz/lib/watch/proof.o: PART_CFLAGS = $(GCRYPT_CFLAGS)
 obj/tests/fuzz/proof: FUZZ_LIBS = $(GCRYPT_LIBS)
+obj/fuzz/tests/fuzz/scontrol.o obj/fuzz/plugin/srun/scontrol.o: PART_CFLAGS = \
+	-I$(srcdir)/plugin
+obj/tests/fuzz/scontrol: obj/fuzz/plugin/srun/scontrol.o
 FUZZ_WATCH := kernel late notice output proof ras sieve step wire
 $(FUZZ_WATCH:%=obj/tests/fuzz/%): obj/fuzz/watch.a
 

@@ -376,11 +376,10 @@ gone()
 	! root pgrep -f "[${1%"${1#?}"}]${1#?}" >why
 }
 
-# srun itself has threads; its supervisor stops itself with it.
+# srun, and its supervisor, which would end a step whose srun does not.
 stop_srun()
 {
-	root sh -c 'kill -STOP $(ps -C srun -o nlwp=,pid= |
-		sed -n "s/^ *[2-9] *//p")'
+	root pkill -STOP -x 'srun|ddp-sup.*'
 }
 
 go_on()

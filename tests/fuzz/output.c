@@ -27,13 +27,13 @@ static const unsigned char *check_lines(const char *out, size_t length,
 					const unsigned char *at,
 					const unsigned char *end)
 {
-	const char *line_end;
 	size_t i, line;
 
 	for (; length > 0; out += line, length -= line) {
-		line_end = memchr(out, '\n', length);
-		CHECK(line_end);
-		line = (size_t)(line_end - out) + 1;
+		line = 1;
+		while (!is_end((unsigned char)out[line - 1]) ||
+		       (line < length && is_end((unsigned char)out[line])))
+			CHECK(++line <= length);
 		CHECK(line <= DDP_LINES_MAX);
 		CHECK(line > strlen(label) &&
 		      memcmp(out, label, strlen(label)) == 0);
