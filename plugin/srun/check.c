@@ -66,6 +66,9 @@ bool ddp_check_options(void)
 	if (error)
 		ddp_srun_refuse("%s", error);
 	check_logs();
+	if (ddp_plugin.check && ddp_cli_isset("async"))
+		ddp_srun_refuse("--ddp-check: tells the result to an srun that "
+				"waits; leave out it or --async");
 	if (ddp_cli_get("no-allocate"))
 		ddp_srun_refuse("--no-allocate: makes a step without a job, "
 				"and --ddp needs one; leave out one of them");

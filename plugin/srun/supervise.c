@@ -53,6 +53,13 @@ bool ddp_supervise_alone(void)
 	return ddp_plugin.grace_s || ddp_plugin.notice.number;
 }
 
+/* What leaves the supervisor out; NULL: nothing. srun --async ends at once. */
+static const char *find_without(void)
+{
+	return ddp_plugin.unsupervised ? "--ddp-supervise=off" :
+		ddp_cli_isset("async") ? "--async" : NULL;
+}
+
 /*
  * Options that need a supervisor, or that another takes the sense from. A dry
  * run writes no report, but is there to tell what cannot be.
@@ -61,12 +68,12 @@ static void check(void)
 {
 	bool kill_given = ddp_cli_get("kill-on-bad-exit") &&
 			  !ddp_rerun_added("SLURM_KILL_BAD_EXIT");
-	const char *needs = ddp_options_need();
+	const char *needs = ddp_options_need(), *without = find_without();
 	struct ddp_error error;
 
-	if (ddp_plugin.unsupervised && needs)
-		ddp_srun_refuse("%s: needs the supervisor; leave out "
-				"--ddp-supervise=off", needs);
+	if (without && needs)
+		ddp_srun_refuse("%s: needs the supervisor; leave out %s",
+				needs, without);
 	if (ddp_plugin.grace_s && kill_given)
 		ddp_srun_refuse("--ddp-grace: is given with "
 				"--kill-on-bad-exit, or SLURM_KILL_BAD_EXIT, "
@@ -124,8 +131,7 @@ bool ddp_supervise(void)
 	int rc;
 
 	check();
-	if (ddp_plugin.unsupervised || ddp_plugin.dry_run ||
-	    ddp_srun.supervised)
+	if (find_without() || ddp_plugin.dry_run || ddp_srun.supervised)
 		return false;
 	/* These are for the command that comes after the check. */
 	if (ddp_srun.checks) {

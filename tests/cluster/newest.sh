@@ -81,3 +81,24 @@ test "$status" -eq 0 && right 'n1 n1 n2 n2'
 result $? 'a thread that cannot be asked to block signals keeps no step from running'
 equal 'the step that nobody watches for that thread is told of, once' 1 \
 	"$(grep -c 'srun: slurm-ddp: nobody watches this step' err)"
+
+# From Slurm 26.05 on an srun need not wait for its step, where a slurmstepd of the
+# job manages its steps.
+if "$sandbox" exec --dir "$dir/cluster" srun --help | grep -q -e --async; then
+	cluster --nodes 2 --cpus 2 --slurm PrologFlags=contain \
+		--slurm SlurmctldParameters=enable_stepmgr
+	batch -N2 --ntasks-per-node=2 <<-'END'
+	#!/bin/sh
+	srun --ddp --async --mpi=none sh -c 'echo $RANK >async.$RANK'
+	until test -s async.0 && test -s async.1 && test -s async.2 &&
+		test -s async.3; do sleep 0.1; done
+	srun --ddp --async --ddp-report=report.json true
+	END
+	equal 'a step that srun does not wait for has its ranks' '0 1 2 3' \
+		"$(cat async.* | sort | paste -sd' ')"
+	equal 'nothing is wrong with it, and a report is refused' "srun: error: \
+slurm-ddp: --ddp-report: needs the supervisor; leave out --async" \
+		"$(grep slurm-ddp err)"
+else
+	skip 'srun --async' 'this Slurm has no srun --async'
+fi

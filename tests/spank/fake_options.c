@@ -53,6 +53,7 @@ static struct row {
 	{ "overcommit", "SLURM_OVERCOMMIT", 'O', false, "" },
 	{ "partition", "SLURM_PARTITION", 'p', false, "" },
 	{ "prolog", "SLURM_PROLOG", 0, false, "" },
+	{ "async", NULL, 0, false, "" },
 	{ "pty", NULL, 0, false, "" },
 	{ "multi-prog", NULL, 0, false, "" },
 	{ "quiet", NULL, 'Q', false, "" },

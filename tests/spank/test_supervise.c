@@ -94,6 +94,15 @@ static const struct spank_case cases[] = {
 	{ .name = "--ddp-watchdog without a supervisor", .refusal =
 	  "--ddp-watchdog: needs the supervisor; leave out",
 	  .command = "srun --ddp --ddp-watchdog=5 --ddp-supervise=off " STEP },
+	{ .name = "an srun that waits for nothing has no supervisor",
+	  .command = "srun --ddp --async " STEP, .want = "-SLURM_DDP_"
+	  "SUPERVISOR|" KILL "=1" },
+	{ .name = "--ddp-report of such an srun", .refusal =
+	  "--ddp-report: needs the supervisor; leave out --async",
+	  .command = "srun --ddp --async --ddp-report=/dev/shm/a " STEP },
+	{ .name = "--ddp-check of such an srun", .refusal = "--ddp-check: "
+	  "tells the result to an srun that waits; leave out it or --async",
+	  .command = "srun --ddp --async --ddp-check " STEP },
 	{ .name = "an unknown --ddp-supervise", .refusal = "--ddp-supervise "
 	  "'of' is not one of on, off; did you mean o",
 	  .command = "srun --ddp --ddp-supervise=of " STEP },
