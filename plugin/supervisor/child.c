@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "supervisor/child.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -196,12 +197,22 @@ static pid_t wait_for_next(const struct ddp_child *child, int *status)
 }
 
 /*
- * Returns true if a terminal has stopped the child, which then continues when we
- * do. SIGSTOP others send, to us, too, if they mean us, and so they do SIGCONT.
+ * The child has stopped. We ignore the signals of a terminal, and so stop after it
+ * does, and continue it when somebody continues us. Whoever sends SIGSTOP sends
+ * SIGCONT, too, to each process that got it: so we only wait for the child.
  */
-static bool was_suspended(int status)
+static void stop(const struct ddp_child *child, int signal)
 {
-	return WIFSTOPPED(status) && WSTOPSIG(status) != SIGSTOP;
+	siginfo_t info;
+
+	if (signal != SIGSTOP) {
+		raise(SIGSTOP);
+		continue_child(child);
+		return;
+	}
+	while (waitid(P_PID, (id_t)child->pid, &info,
+		      WCONTINUED | WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
 }
 
 /* SIGCHLD may have been for several. */
@@ -211,10 +222,9 @@ static void wait_for_all(struct ddp_child *child)
 	pid_t pid;
 
 	while ((pid = wait_for_next(child, &status)) > 0) {
-		if (pid == child->pid && was_suspended(status)) {
-			raise(SIGSTOP);
-			continue_child(child);
-		} else if (pid == child->pid && !WIFSTOPPED(status)) {
+		if (pid == child->pid && WIFSTOPPED(status)) {
+			stop(child, WSTOPSIG(status));
+		} else if (pid == child->pid) {
 			child->ended = true;
 			child->status = status;
 		} else if (pid == child->mirror && !WIFSTOPPED(status)) {
