@@ -28,7 +28,7 @@ enum ddp_error_code {
 struct ddp_error {
 	enum ddp_error_code code;
 	int native;		/* 0 if there is none */
-	char text[512];		/* one line of printable ASCII, no newline */
+	char text[512];		/* one printable line, in UTF-8 */
 };
 
 #ifdef __cplusplus

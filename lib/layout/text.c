@@ -76,9 +76,35 @@ void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 	va_end(args);
 }
 
-static bool is_printable(char byte)
+/*
+ * Returns how many bytes the character has that begins here, if it is safe to
+ * print: printable ASCII, or well-formed UTF-8 (RFC 3629) that neither controls
+ * the terminal nor breaks or turns the line; else 0.
+ */
+static size_t get_printable(const char *text)
 {
-	return byte >= ' ' && byte <= '~';
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	static const uint32_t others[][2] = {
+		{ 0x80, 0x9f }, { 0x61c, 0x61c }, { 0x200e, 0x200f },
+		{ 0x2028, 0x202e }, { 0x2066, 0x2069 }, { 0xd800, 0xdfff },
+	};
+	const unsigned char *at = (const unsigned char *)text;
+	size_t length = *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4, i;
+	uint32_t code = *at & (0x7f >> length);
+
+	if (*at < 0x80)
+		return *at >= ' ' && *at <= '~';
+	if (*at < 0xc0 || *at >= 0xf8)
+		return 0;
+	for (i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (code >= others[i][0] && code <= others[i][1])
+			return 0;
+	return code >= least[length] && code <= 0x10ffff ? length : 0;
 }
 
 void ddp_text_add_bytes(struct ddp_text *text, const char *bytes, size_t length)
@@ -110,16 +136,17 @@ void ddp_text_add_string(struct ddp_text *text, const char *string)
 void ddp_text_add_json(struct ddp_text *text, const char *string)
 {
 	const char *at, *end;
+	size_t length;
 
 	ddp_text_add_bytes(text, "\"", 1);
 	for (at = string; *at != '\0'; at = end) {
-		for (end = at; is_printable(*end) && *end != '"' &&
-		     *end != '\\'; end++)
+		for (end = at; (length = get_printable(end)) > 0 &&
+		     *end != '"' && *end != '\\'; end += length)
 			;
 		ddp_text_add_bytes(text, at, (size_t)(end - at));
 		if (*end == '\0')
 			break;
-		if (is_printable(*end))
+		if (length > 0)
 			ddp_text_add(text, "\\%c", *end);
 		else if ((unsigned char)*end < ' ')
 			ddp_text_add(text, "\\u%04x", (unsigned char)*end);
@@ -195,11 +222,16 @@ void ddp_text_pad(struct ddp_text *text, size_t count)
 
 char *ddp_text_quote(char *text)
 {
+	size_t length;
 	char *at;
 
-	for (at = text; *at != '\0'; at++)
-		if (!is_printable(*at))
-			*at = '?';
+	for (at = text; *at != '\0'; at += length) {
+		length = get_printable(at);
+		if (length > 0)
+			continue;
+		*at = '?';
+		length = 1;
+	}
 	return text;
 }
 

@@ -36,7 +36,10 @@ void ddp_text_add_bytes(struct ddp_text *text, const char *bytes,
 /* As ddp_text_add_quoted(text, "%s", string), but faster. */
 void ddp_text_add_string(struct ddp_text *text, const char *string);
 
-/* Add a string as JSON has it, in quotes; a byte above '~' becomes '?'. */
+/*
+ * Add a string as JSON has it, in quotes. Of what ddp_text_quote replaces, bytes
+ * above '~' become '?', and others are escaped.
+ */
 void ddp_text_add_json(struct ddp_text *text, const char *string);
 
 /* Add lines as a JSON array of such strings; NULL: an empty one. */
@@ -55,10 +58,11 @@ void ddp_text_repeat(struct ddp_text *text, size_t at, size_t length);
 void ddp_text_pad(struct ddp_text *text, size_t count);
 
 /*
- * Make text that others wrote safe to print: replace each byte that is not
- * printable ASCII by '?', in place. So it cannot begin a line that looks like
- * another program's message, nor be an escape sequence to the terminal.
- * Returns text.
+ * Make text that others wrote safe to print: replace each byte by '?', in place,
+ * that is neither printable ASCII nor part of a character of UTF-8; and controls.
+ * So it cannot begin a line that looks like another program's message, be an
+ * escape sequence to the terminal, or turn the direction of text. Whatever the
+ * locale is, a terminal of today shows UTF-8. Returns text.
  */
 char *ddp_text_quote(char *text);
 

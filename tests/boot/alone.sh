@@ -46,7 +46,7 @@ equal 'ddp_abort without a job' '1 job: the world has ended' \
 	"$status $(cat out err)"
 call env JOB_WORLD="$(printf 'w\303\266rld\nsrun: \033[31merror')" ./job abort=3
 equal 'ddp_abort prints one printable line' \
-	'3 job: the w??rld srun: ?[31merror has ended' \
+	'3 job: the wörld srun: ?[31merror has ended' \
 	"$status $(cat out err)"
 
 if program threads >threads.out 2>&1; then

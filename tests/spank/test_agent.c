@@ -75,7 +75,7 @@ static const struct spank_case tell_cases[] = {
 	  .command = STEPD(""), .status = 1, .tasks = "#exits=0;#exits=0;"
 	  "#writes=5:" ERROR("E: \303\251\033[2J\\u001b\\nsrun: fake")
 	  "|#exits=1",
-	  SAYS("5 failed first on n2, at 00:00:05.000: E: ???[2J?") },
+	  SAYS("5 failed first on n2, at 00:00:05.000: E: \303\251?[2J?") },
 };
 
 /* Nothing is said. */

@@ -28,6 +28,18 @@ step 1 'n1:0-0:w100,e0=1=ValueError: bad batch,done' srun:all
 said 'the message of a failed rank is told behind its exit code' \
 	1 "$(first 0 'n1 (GPU 0, pid 1000)' 1 \
 	'exit code 1: ValueError: bad batch')"
+for locale in C en_US.UTF-8; do
+	call env LC_ALL=$locale ./srun report=r.json 1 \
+		'n1:0-0:w100,t0=größer als 5 – 失敗/,e0=1=ValueError: größer,done' srun:all
+	said "the words of a failed rank are told in its language in locale $locale" 1 \
+		"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 1: ValueError: größer')
+slurm-ddp: rank 0: | größer als 5 – 失敗"
+	"$python" -c 'import json
+verdict = json.load(open("r.json", encoding="utf-8"))["verdict"]
+assert verdict["message"] == "ValueError: gr\u00f6\u00dfer", verdict
+assert verdict["stderr"] == ["gr\u00f6\u00dfer als 5 \u2013 \u5931\u6557"]' >why 2>&1
+	result $? "the report has these words in locale $locale"
+done
 step 1 "n1:0-0:w100,t0=1/2/3/4/5/6/7/8/9/10/$(printf 'e\033[31m')/12,e0=1,done" \
 	srun:all
 said 'the last ten lines of a failed rank are told, safe to print' 1 "$(

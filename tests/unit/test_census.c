@@ -176,7 +176,7 @@ Test(census, prints_no_escapes_of_others)
 	fail_card(&cards[3], DDP_ERROR_NCCL, 0, "no\033[31m NCCL\nsrun: "
 		  "error: \xc3\xa9");
 	expect(cards, 4, NOBODY, "PPPN", "rank 3 on n2: no?[31m NCCL?srun: "
-	       "error: ??");
+	       "error: \xc3\xa9");
 	cards[3] = card(3);
 	cards[3].gpu.kind = cards[2].gpu.kind = DDP_GPU_ID_BUS;
 	snprintf((char *)cards[2].gpu.bytes, sizeof(cards[2].gpu.bytes),

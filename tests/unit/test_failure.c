@@ -55,9 +55,28 @@ Test(failure, escapes)
 			 "\"a\\b/c\"");
 	cr_expect_str_eq(parse("{\"message\": \"a\\tb\\bc\\fd\"}"), "a?b?c?d");
 	cr_expect_str_eq(parse("{\"message\": \"\\u0041\\u007a\\u00e9\\u20AC"
-			       "\\ud83d\\ude00\\u001b[31m\"}"), "Az?????[31m");
+			       "\\ud83d\\ude00\\u001b[31m\"}"),
+			 "Az\303\251\342\202\254\360\237\230\200?[31m");
+	/* Halves of a pair */
+	cr_expect_str_eq(parse("{\"message\": \"\\ud83dA\\ude00\\ud83d\\u0041\"}"),
+			 "?A??A");
 	cr_expect_str_eq(parse("{\"message\": \"caf\303\251 \033[31m\"}"),
-			 "caf?? ?[31m");
+			 "caf\303\251 ?[31m");
+}
+
+/* 252 bytes and the dots fit; the last of them would be the first of a character. */
+Test(failure, is_not_cut_within_a_character)
+{
+	char text[512] = "{\"message\": \"a", *at = text + strlen(text);
+	const char *had;
+	int i;
+
+	for (i = 0; i < 150; i++, at += 2)
+		memcpy(at, "\303\251", 2);
+	strcpy(at, "\"}");
+	had = parse(text);
+	cr_expect_eq(strlen(had), 1 + 2 * 125 + 3);
+	cr_expect_str_eq(had + 249, "\303\251...");
 }
 
 Test(failure, one_line)

@@ -32,6 +32,55 @@ Test(text, quote_replaces_the_rest)
 	cr_expect_str_eq(ddp_text_quote(text), "a?b??[31m??????z");
 }
 
+struct quote_row {
+	char text[16], quoted[16];
+};
+
+/* Of RFC 3629: each length, from its first to its last character. */
+ParameterizedTestParameters(text, quote)
+{
+	static struct quote_row table[] = {
+		{ "gr\303\274\303\237er", "gr\303\274\303\237er" },
+		{ "\302\240\337\277", "\302\240\337\277" },
+		{ "\340\240\200\357\277\277", "\340\240\200\357\277\277" },
+		{ "\355\237\277\356\200\200", "\355\237\277\356\200\200" },
+		{ "\360\220\200\200", "\360\220\200\200" },
+		{ "\364\217\277\277", "\364\217\277\277" },
+		/* Controls: C1, and those of the direction of text */
+		{ "\302\200\302\237", "????" },
+		{ "\330\233\330\234\330\235", "\330\233??\330\235" },
+		{ "\342\200\215\342\200\216", "\342\200\215???" },
+		{ "\342\200\217\342\200\220", "???\342\200\220" },
+		{ "\342\200\247\342\200\250", "\342\200\247???" },
+		{ "\342\200\256\342\200\257", "???\342\200\257" },
+		{ "\342\201\245\342\201\246", "\342\201\245???" },
+		{ "\342\201\251\342\201\252", "???\342\201\252" },
+		/* Longer than need be */
+		{ "\300\257\301\277", "????" },
+		{ "\340\237\277", "???" },
+		{ "\360\217\277\277", "????" },
+		/* Surrogates, and what is above Unicode */
+		{ "\355\240\200\355\277\277", "??????" },
+		{ "\364\220\200\200", "????" },
+		{ "\365\200\200\200", "????" },
+		/* Cut off, and continued without a beginning */
+		{ "a\303", "a?" },
+		{ "a\342\202", "a??" },
+		{ "a\360\237\230", "a???" },
+		{ "\342\202z", "??z" },
+		{ "\342\202\303\274", "??\303\274" },
+		{ "\200\274z", "??z" },
+	};
+
+	return cr_make_param_array(struct quote_row, table,
+				   sizeof(table) / sizeof(table[0]));
+}
+
+ParameterizedTest(struct quote_row *row, text, quote)
+{
+	cr_expect_str_eq(ddp_text_quote(row->text), row->quoted);
+}
+
 Test(text, only_what_is_added_quoted_is_quoted)
 {
 	struct ddp_text text = { 0 };
@@ -87,7 +136,7 @@ Test(text, strings_are_quoted)
 
 	ddp_text_add_string(&text, "a\n\x1b[2J\x7f\xc3\xa4~ ");
 	ddp_text_add_string(&text, "");
-	expect(&text, "a??[2J???~ ");
+	expect(&text, "a??[2J?\xc3\xa4~ ");
 }
 
 struct json {
@@ -103,6 +152,7 @@ ParameterizedTestParameters(text, json)
 		{ "a\"\\b\\", "\"a\\\"\\\\b\\\\\"" },
 		{ "\n\x1b[", "\"\\u000a\\u001b[\"" },
 		{ "\x7f\xe4", "\"??\"" },
+		{ "\xc3\xa4\"\xc2\x9b", "\"\xc3\xa4\\\"??\"" },
 	};
 
 	return cr_make_param_array(struct json, table,
