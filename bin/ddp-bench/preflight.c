@@ -115,13 +115,13 @@ static int meet(const struct preflight *preflight, struct facts *clock)
 	int64_t limit = preflight_limit_ms(options, false);
 	int64_t patience = limit + preflight_patience_ms(options, false);
 	int64_t begin_ms = ddp_clock_ms();
-	char why[FACT_TEXT] = "";
+	char why[WHY_TEXT] = "";
 	int fd;
 
 	set_alarm(preflight, begin_ms + limit);
 	fd = preflight_meet(preflight, begin_ms + limit - EARLY_MS, clock, why);
 	if (fd < 0) {
-		char more[2 * FACT_TEXT];
+		char more[WHY_TEXT + 64];
 
 		snprintf(more, sizeof(more), "%s; trying on for %d s", why,
 			 (int)(patience - limit) / 1000);
@@ -136,7 +136,7 @@ static int meet(const struct preflight *preflight, struct facts *clock)
 
 static int start_judge(const struct preflight *preflight)
 {
-	char why[FACT_TEXT];
+	char why[WHY_TEXT];
 	int fd = preflight_listen(preflight, why);
 
 	if (fd < 0) {

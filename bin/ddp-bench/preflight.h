@@ -84,6 +84,8 @@ int64_t preflight_patience_ms(const struct options *options, bool gpus);
 
 /* ---- a rank's parts */
 
+enum { WHY_TEXT = 240 };	/* a sentence with a name and its address */
+
 struct preflight {
 	const struct options *options;
 	int rank, size, local_rank;
@@ -105,7 +107,7 @@ int preflight_receive(int fd, void *data, size_t size);
  * measure its clock. Returns the connection, or -1 with why.
  */
 int preflight_meet(const struct preflight *preflight, int64_t deadline,
-		   struct facts *clock, char why[FACT_TEXT]);
+		   struct facts *clock, char why[WHY_TEXT]);
 
 struct worker {
 	pid_t pid;
@@ -142,7 +144,7 @@ void link_read(struct facts *facts);
  * The process that judges; returns the exit status. fd listens. Where it
  * cannot, preflight_listen returns -1 with why.
  */
-int preflight_listen(const struct preflight *preflight, char why[FACT_TEXT]);
+int preflight_listen(const struct preflight *preflight, char why[WHY_TEXT]);
 int preflight_serve(const struct preflight *preflight, int fd);
 
 /* ---- the verdict in words */

@@ -94,26 +94,26 @@ static int greet(const struct preflight *preflight, int fd, int64_t deadline,
 }
 
 static void say(const struct preflight *preflight,
-		const struct addrinfo *address, char why[FACT_TEXT])
+		const struct addrinfo *address, char why[WHY_TEXT])
 {
 	char name[64] = "?";
 	int number = errno;
 
 	getnameinfo(address->ai_addr, address->ai_addrlen, name, sizeof(name),
 		    NULL, 0, NI_NUMERICHOST);
-	snprintf(why, FACT_TEXT, number == EPROTO ? "at the master's address, "
-		 "%.40s:%s (%s), another program answers: let the name lead to "
-		 "rank 0's node" : number == ECONNREFUSED ? "nobody listens at "
-		 "the master's address, %.40s:%s (%s): rank 0 hangs, or the "
-		 "name leads elsewhere" : "cannot reach the master at "
-		 "%.40s:%s (%s): %s; let routes and the firewall pass it",
+	snprintf(why, WHY_TEXT, number == EPROTO ? "at the master's address, "
+		 "%.40s:%.5s (%s), another program answers: let the name lead "
+		 "to rank 0's node" : number == ECONNREFUSED ? "nobody listens "
+		 "at the master's address, %.40s:%.5s (%s): rank 0 hangs, or "
+		 "the name leads elsewhere" : "cannot reach the master at "
+		 "%.40s:%.5s (%s): %.60s; let routes and the firewall pass it",
 		 preflight->master, preflight->port, name, strerror(number));
 }
 
 /* Each address of the master, once. */
 static int try_all(const struct preflight *preflight,
 		   const struct addrinfo *at, int64_t deadline,
-		   struct facts *clock, char why[FACT_TEXT])
+		   struct facts *clock, char why[WHY_TEXT])
 {
 	int64_t end = ddp_clock_ms() + TRY_MS;
 	int fd = -1;
@@ -133,7 +133,7 @@ static int try_all(const struct preflight *preflight,
 
 /* Again and again: rank 0 may begin later, and a name may come late. */
 int preflight_meet(const struct preflight *preflight, int64_t deadline,
-		   struct facts *clock, char why[FACT_TEXT])
+		   struct facts *clock, char why[WHY_TEXT])
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *addresses;
 	int result, fd = -1;
@@ -142,7 +142,7 @@ int preflight_meet(const struct preflight *preflight, int64_t deadline,
 		result = getaddrinfo(preflight->master, preflight->port,
 				     &hints, &addresses);
 		if (result != 0) {
-			snprintf(why, FACT_TEXT, "cannot resolve the master's "
+			snprintf(why, WHY_TEXT, "cannot resolve the master's "
 				 "address %.40s: %s; add it to DNS or "
 				 "/etc/hosts", preflight->master,
 				 gai_strerror(result));

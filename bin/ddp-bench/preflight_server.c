@@ -53,12 +53,12 @@ static int open_port(uint16_t port)
 	return -1;
 }
 
-int preflight_listen(const struct preflight *preflight, char why[FACT_TEXT])
+int preflight_listen(const struct preflight *preflight, char why[WHY_TEXT])
 {
 	int fd = open_port((uint16_t)atoi(preflight->port));
 
 	if (fd < 0)
-		snprintf(why, FACT_TEXT, "cannot listen at MASTER_PORT %.16s: "
+		snprintf(why, WHY_TEXT, "cannot listen at MASTER_PORT %.16s: "
 			 "%s; end what uses the port", preflight->port,
 			 strerror(errno));
 	return fd;

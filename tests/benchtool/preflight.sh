@@ -284,6 +284,12 @@ preflight_late()
 		MASTER_PORT=29401 timeout 60 "$bench" --preflight --limit 2
 	check 'who does not reach the master says so, and that it tries on' \
 		grep -q 'n1: nobody listens .*; trying on for 2 s$' err
+	# No machine has the address; what the kernel says of it depends.
+	call env RANK=1 WORLD_SIZE=2 SLURMD_NODENAME=n1 MASTER_PORT=29401 \
+		MASTER_ADDR=2001:0db8:1111:2222:3333:4444:5555:6666 \
+		timeout 60 "$bench" --preflight --limit 2
+	check 'however long address and reason are, the sentence is whole' \
+		grep -q '5555:6666): .*; let .* pass it; trying on for 2 s$' err
 	cat >resolve.c <<-'END'
 	/* A fake resolver, which hangs once 4.5 s are over. */
 	#define _GNU_SOURCE
