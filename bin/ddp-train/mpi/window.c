@@ -340,6 +340,8 @@ static int populate(struct window *window, struct ddp_error *error)
 	    errno != EINVAL)
 		return fail(window, "cannot have the memory", "start fewer "
 			    "ranks on a node or train a smaller model", error);
+#else
+	(void)error;
 #endif
 	memset(mine, 0, window->segment);
 	return 0;
