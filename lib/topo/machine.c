@@ -10,6 +10,19 @@
 
 enum { PCI_NVIDIA = 0x10de, PCI_AMD = 0x1002 };
 
+/* In hwloc 3 a device has several types; one with RDMA is a network's, too. */
+#if HWLOC_API_VERSION >= 0x00030000
+#define INFOS(object) ((object)->infos.array)
+#define INFO_COUNT(object) ((object)->infos.count)
+#define IS_OSDEV(device, TYPE) \
+	(((device)->attr->osdev.types & HWLOC_OBJ_OSDEV_##TYPE) != 0)
+#else
+#define INFOS(object) ((object)->infos)
+#define INFO_COUNT(object) ((object)->infos_count)
+#define IS_OSDEV(device, TYPE) \
+	((device)->attr->osdev.type == HWLOC_OBJ_OSDEV_##TYPE)
+#endif
+
 void ddp_topo_bus_id(hwloc_obj_t pci, char *out, size_t size)
 {
 	snprintf(out, size, "%04x:%02x:%02x.%x", pci->attr->pcidev.domain,
@@ -83,10 +96,10 @@ static uint32_t find_infos(hwloc_obj_t object, const char *name,
 	uint32_t found = 0, i;
 	hwloc_obj_t child;
 
-	for (i = 0; i < object->infos_count; i++)
-		if (strcmp(object->infos[i].name, name) == 0) {
+	for (i = 0; i < INFO_COUNT(object); i++)
+		if (strcmp(INFOS(object)[i].name, name) == 0) {
 			if (found < room)
-				values[found] = object->infos[i].value;
+				values[found] = INFOS(object)[i].value;
 			found++;
 		}
 	for (child = object->io_first_child; child;
@@ -146,9 +159,8 @@ static double find_cost(hwloc_obj_t gpu, hwloc_obj_t device)
 		above = above->parent;
 		steps++;
 	}
-	return steps * 1e6 +
-	       (device->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ?
-		0 : 1e5) - (double)pci->attr->pcidev.linkspeed;
+	return steps * 1e6 + (IS_OSDEV(device, OPENFABRICS) ? 1e5 : 0) -
+	       (double)pci->attr->pcidev.linkspeed;
 }
 
 static void find_interface(hwloc_topology_t hwloc, hwloc_obj_t gpu, char *out,
@@ -158,8 +170,8 @@ static void find_interface(hwloc_topology_t hwloc, hwloc_obj_t gpu, char *out,
 	double cost, least = 0;
 
 	while ((device = hwloc_get_next_osdev(hwloc, device)) != NULL) {
-		if ((device->attr->osdev.type != HWLOC_OBJ_OSDEV_NETWORK &&
-		     device->attr->osdev.type != HWLOC_OBJ_OSDEV_OPENFABRICS) ||
+		if ((!IS_OSDEV(device, NETWORK) &&
+		     !IS_OSDEV(device, OPENFABRICS)) ||
 		    !device->name || !device->parent ||
 		    device->parent->type != HWLOC_OBJ_PCI_DEVICE)
 			continue;
