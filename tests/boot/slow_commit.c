@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* To be preloaded: a fake of a PMIx server that takes 5 s to take a record. */
+#define _GNU_SOURCE
 #include <pmix.h>
 #include <unistd.h>
 
