@@ -140,11 +140,16 @@ def stop(pid):
     os.kill(pid, signal.SIGSTOP)
     wait(lambda: status(pid, "State")[0] == "T")
 
+def find_srun():
+    """And the mirror, until that has its name."""
+    return [pid for pid in
+            map(int, read(step.pid, f"task/{step.pid}/children").split())
+            if status(pid, "Name") != "ddp-mirror"]
+
 step = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE)
 step.stderr.readline()
-srun, = (pid for pid in
-         map(int, read(step.pid, f"task/{step.pid}/children").split())
-         if status(pid, "Name") != "ddp-mirror")
+wait(lambda: len(find_srun()) == 1)
+srun, = find_srun()
 stop(step.pid)
 stop(srun)
 os.kill(step.pid, signal.SIGCONT)
