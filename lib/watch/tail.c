@@ -84,7 +84,10 @@ static bool is_frame(const char *line, size_t length)
 	return *at == ' ' && begins(at + strspn(at, " "), "0x");
 }
 
-/* All that is in the ring, as a text; it may begin within a line. */
+/*
+ * All that is in the ring, as a text; it may begin within a line. The tee may add to
+ * it meanwhile, or have been killed while it did: first and end need not fit.
+ */
 static void unroll(const struct ddp_tail *tail, char text[DDP_TAIL_SIZE])
 {
 	uint64_t at = tail->first;
@@ -92,7 +95,7 @@ static void unroll(const struct ddp_tail *tail, char text[DDP_TAIL_SIZE])
 
 	if (tail->end - at == sizeof(tail->bytes))
 		at++;
-	for (; at < tail->end; at++, length++) {
+	for (; at < tail->end && length < DDP_TAIL_SIZE - 1; at++, length++) {
 		text[length] = tail->bytes[at % sizeof(tail->bytes)];
 		if (text[length] == '\0')
 			text[length] = '?';

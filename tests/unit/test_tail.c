@@ -216,3 +216,19 @@ Test(tail, begins_with_the_first_whole_line_that_fits)
 	ddp_tail_add(&tail, bytes, size + 1);
 	cr_expect_eq(strlen(get()), size + 1 - 10);
 }
+
+/* The tee writes it while the agent reads, and may be killed within. */
+Test(tail, that_is_torn_is_read_within_its_bounds)
+{
+	struct ddp_tail torn = { .end = DDP_TAIL_SIZE + 1 };
+
+	memset(torn.bytes, 'a', sizeof(torn.bytes));
+	ddp_tail_get(&torn, text);
+	cr_expect_lt(strlen(text), sizeof(text));
+	torn.end = 9 * (uint64_t)DDP_TAIL_SIZE;
+	ddp_tail_get(&torn, text);
+	cr_expect_lt(strlen(text), sizeof(text));
+	torn.first = torn.end + 1;
+	ddp_tail_get(&torn, text);
+	cr_expect_str_eq(text, "");
+}
