@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "supervisor/child.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -199,20 +198,25 @@ static pid_t wait_for_next(const struct ddp_child *child, int *status)
 /*
  * The child has stopped. We ignore the signals of a terminal, and so stop after it
  * does, and continue it when somebody continues us. Whoever sends SIGSTOP sends
- * SIGCONT, too, to each process that got it: so we only wait for the child.
+ * SIGCONT, too, to each process that got it: so we wait for the child, unless a
+ * signal tells it to end.
  */
 static void stop(const struct ddp_child *child, int signal)
 {
-	siginfo_t info;
+	siginfo_t info = { .si_pid = 0 };
 
 	if (signal != SIGSTOP) {
 		raise(SIGSTOP);
 		continue_child(child);
 		return;
 	}
-	while (waitid(P_PID, (id_t)child->pid, &info,
-		      WCONTINUED | WEXITED | WNOWAIT) < 0 && errno == EINTR)
-		;
+	while (!ddp_child_was_told(child) &&
+	       waitid(P_PID, (id_t)child->pid, &info,
+		      WCONTINUED | WEXITED | WNOWAIT | WNOHANG) == 0 &&
+	       info.si_pid == 0)
+		usleep(1000 * SETTLE_MS);
+	if (info.si_pid == 0)
+		continue_child(child);
 }
 
 /* SIGCHLD may have been for several. */

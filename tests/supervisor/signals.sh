@@ -146,23 +146,30 @@ def find_srun():
             map(int, read(step.pid, f"task/{step.pid}/children").split())
             if status(pid, "Name") != "ddp-mirror"]
 
-step = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE)
+step = subprocess.Popen(sys.argv[2:], stderr=subprocess.PIPE)
 step.stderr.readline()
 wait(lambda: len(find_srun()) == 1)
 srun, = find_srun()
-stop(step.pid)
-stop(srun)
-os.kill(step.pid, signal.SIGCONT)
-wait(lambda: not int(status(step.pid, "ShdPnd"), 16) >>
-     (signal.SIGCHLD - 1) & 1)
-time.sleep(0.05)
-os.kill(srun, signal.SIGCONT)
+if sys.argv[1] == "continue":
+    stop(step.pid)
+    stop(srun)
+    os.kill(step.pid, signal.SIGCONT)
+    wait(lambda: not int(status(step.pid, "ShdPnd"), 16) >>
+         (signal.SIGCHLD - 1) & 1)
+    time.sleep(0.05)
+    os.kill(srun, signal.SIGCONT)
+else:
+    stop(srun)
+    os.kill(step.pid, signal.SIGTERM)
 try:
     sys.exit(step.wait(20))
 except subprocess.TimeoutExpired:
     print("supervisor:", status(step.pid, "State"))
     os.kill(step.pid, signal.SIGKILL)
 END
-call "$python" stops.py ./real 1 n1:0-0:w500,e0=0,done srun:pready/,all,x4
+call "$python" stops.py continue ./real 1 n1:0-0:w500,e0=0,done srun:pready/,all,x4
 equal 'a step goes on to its end when all of srun was stopped, and continued' \
 	'4 ' "$status $(cat out)"
+call "$python" stops.py end ./real 1 n1:0-0:K,done srun:pready/,w60000
+equal 'a signal ends a step whose srun alone was stopped' '143 ' \
+	"$status $(cat out)"
