@@ -116,6 +116,17 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	sieve->told |= length > 0;
 }
 
+/* "srun: error: timeout waiting for task launch, started 1 of 2 tasks" */
+static void notice_timeout(struct ddp_sieve *sieve, const char *line)
+{
+	const char *at = strstr(line, "timeout waiting for task launch");
+	unsigned int tasks;
+
+	at = at ? strstr(at, " of ") : NULL;
+	if (at && sscanf(at, " of %u tasks", &tasks) == 1)
+		sieve->given_up = tasks;
+}
+
 /*
  * A label of srun's or of ours may stand before it. What a rank calls as it is
  * told to end, or as it misses one that was, comes after Slurm has said so.
@@ -197,8 +208,7 @@ static void notice(struct ddp_sieve *sieve)
 			    names_step(sieve, "*** STEP ");
 	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
 	sieve->aborted |= has(sieve, "srun: Job step aborted");
-	sieve->given_up |= has(sieve, "srun: error: timeout waiting for task "
-				      "launch");
+	notice_timeout(sieve, text);
 	notice_end(sieve);
 	notice_launch(sieve, text);
 	notice_failure(sieve, text);

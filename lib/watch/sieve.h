@@ -27,8 +27,8 @@ struct ddp_sieve {
 	struct ddp_text unlaunched;	/* nodes where srun could not start its
 					 * tasks, as "JOB STEP NODE", a line
 					 * each; the caller's */
-	bool given_up;			/* srun, after 10 minutes in which some
-					 * tasks did not begin */
+	uint32_t given_up;		/* an srun of so many tasks has, as some
+					 * did not begin in 10 minutes; 0 */
 	struct ddp_text failed;		/* ranks that have, srun says, perhaps
 					 * of another step: "3,0-1,"; the
 					 * caller's */

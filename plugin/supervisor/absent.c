@@ -253,14 +253,15 @@ static void say_slow(struct ddp_attempt *attempt, int64_t now_ns)
 	if (count == 0)
 		return;
 	attempt->absent.slow = true;
-	ddp_text_add_quoted(&text, "slurm-ddp: node %s", first);
+	ddp_text_add_quoted(&text, "slurm-ddp: no ddp-agent has come from node "
+			    "%s", first);
 	if (count > 1)
 		ddp_text_add(&text, " and %zu other%s", count - 1,
 			     count > 2 ? "s" : "");
-	ddp_text_add(&text, " did not begin within %d s, though %s answers: a "
-		     "prolog or an image takes long, or slurmstepd has died\n",
-		     SLOW_MS / 1000, count > 1 ? "each slurmd" :
-		     "its slurmd");
+	ddp_text_add(&text, " within %d s, though %s answers: a prolog or an "
+		     "image takes long, slurmstepd has died, or the node is "
+		     "not watched\n", SLOW_MS / 1000,
+		     count > 1 ? "each slurmd" : "its slurmd");
 	ddp_relay_say(&attempt->relay, &text);
 }
 

@@ -45,7 +45,7 @@ static bool has_unbegun(const struct ddp_attempt *attempt)
 	uint32_t tasks = step->world_size ? step->world_size :
 			 attempt->child.launch.tasks;
 
-	return attempt->relay.sieve.given_up && step->known < tasks;
+	return attempt->relay.sieve.given_up == tasks && step->known < tasks;
 }
 
 int ddp_attempt_code(const struct ddp_attempt *attempt)
