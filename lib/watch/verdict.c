@@ -197,9 +197,11 @@ static void find_silent(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	const struct ddp_step_rank *told = &step->ranks[first->rank], *rank;
 	int64_t at_ns, limit_ns = first->at_ns + TOGETHER_NS;
+	struct ddp_who_cause cause;
 	uint32_t i;
 
-	if (first->kind != DDP_VERDICT_RANK || !told->message)
+	if (first->kind != DDP_VERDICT_RANK || !told->message ||
+	    ddp_who_find_cause(step, told->tail, &cause))
 		return;
 	for (i = 0; i < step->world_size; i++) {
 		rank = &step->ranks[i];

@@ -19,12 +19,13 @@ void ddp_who_add_word(struct ddp_text *text, const struct ddp_step *step)
 bool ddp_who_find_cause(const struct ddp_step *step, const char *tail,
 			struct ddp_who_cause *cause)
 {
-	const char *line = step->launcher ? tail : NULL;
+	const char *line = step->launcher ? tail : NULL, *end;
 	bool found = false;
 	unsigned int rank, local;
 	char time[32] = "";
 
-	for (; line; line = (line = strchr(line, '\n')) ? line + 1 : NULL) {
+	for (; line; line = *end ? end + 1 : NULL) {
+		end = strchrnul(line, '\n');
 		sscanf(line, " time : %31s", time);
 		if (sscanf(line, " rank : %u (local_rank: %u)", &rank,
 			   &local) != 2)
