@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "close_range.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static int find_end(void)
 	close(fd);
 	text[got > 0 ? got : 0] = '\0';
 	at = strstr(text, name);
+	errno = EPROTO;
 	return at ? atoi(at + strlen(name)) : -1;
 }
 

@@ -133,7 +133,7 @@ static const struct row {
 	{ { "PET_RDZV_ID", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
 	    "the job's and the step's number" }, FIELD_PET_ID },
 	{ { "TORCHELASTIC_ERROR_FILE", DDP_VAR_USERS, "torchrun",
-	    "where GPUs or CPUs are placed",
+	    "where an agent watches",
 	    "where PyTorch's @record writes the error that ends the task" },
 	  FIELD_ERROR_FILE },
 	{ { "RESTART_COUNT", DDP_VAR_OURS, "slurm-ddp", RESTARTS,

@@ -85,9 +85,9 @@ void ddp_errors_tell(const struct ddp_error_file *error, const char *host)
 		error->at.tv_nsec / 1000000, error->message);
 }
 
-/* path: "" where it cannot be made. */
-static void make_file(const struct ddp_agent *agent, uint32_t rank,
-		      char path[DDP_PRIVATE_SIZE])
+/* Returns -1 with errno, and path is "". */
+static int make_file(const struct ddp_agent *agent, uint32_t rank,
+		     char path[DDP_PRIVATE_SIZE])
 {
 	char name[DDP_PRIVATE_SIZE];
 	int fd = -1;
@@ -100,18 +100,25 @@ static void make_file(const struct ddp_agent *agent, uint32_t rank,
 		path[0] = '\0';
 	else
 		close(fd);
+	return fd < 0 ? -1 : 0;
 }
 
-void ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots)
+int ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots,
+		      bool launcher)
 {
+	int rc = 0;
 	uint32_t i;
 
-	for (i = 0; i < agent->count; i++) {
-		make_file(agent, slots[i].rank, slots[i].error_file);
-		if (ddp_plugin.watchdog_s)
-			make_file(agent, slots[i].rank,
-				  slots[i].heartbeat_file);
+	for (i = 0; i < agent->count && rc == 0; i++) {
+		rc = make_file(agent, slots[i].rank, slots[i].error_file);
+		/* torchrun warns of a file that is there, and makes its own. */
+		if (launcher)
+			unlink(slots[i].error_file);
+		if (rc == 0 && ddp_plugin.watchdog_s)
+			rc = make_file(agent, slots[i].rank,
+				       slots[i].heartbeat_file);
 	}
+	return rc;
 }
 
 void ddp_errors_remove(const struct ddp_slot *slot)

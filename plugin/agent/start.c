@@ -43,8 +43,9 @@ static struct ddp_agent agent;
 /* Not 0 while the task has that memory. The kernel clears it. */
 static atomic_int taken;
 
-/* Why there is no agent. */
+/* Why there is no agent; and whether the tasks' files cannot be made. */
 static int cause;
+static bool unmade;
 
 /* Block all signals, and keep only the agent's own files open. */
 static int leave_task(void)
@@ -95,15 +96,29 @@ static int open_files(void)
 	return 0;
 }
 
+static int make_files(const struct ddp_task *task, struct ddp_node *node)
+{
+	int rc = ddp_errors_create(&agent, node->slots, task->launcher);
+
+	unmade = rc < 0;
+	return rc;
+}
+
 static int explain(uint32_t tasks, struct ddp_error *error)
 {
 	char fix[64] = "see that /dev/null and all of /proc can be opened there";
 
-	if (cause == EMFILE)
+	if (unmade)
+		strcpy(fix, "see that all users can make files in /tmp there");
+	else if (cause == EMFILE)
 		snprintf(fix, sizeof(fix), "raise the limit of open files "
 			 "(ulimit -n %u)", TASK_FILES * tasks + OTHER_FILES);
 	else if (cause == EAGAIN)
 		strcpy(fix, "raise the limit of processes (ulimit -u)");
+	else if (cause == ENOMEM)
+		strcpy(fix, "free memory there");
+	else if (cause == ESRCH)
+		strcpy(fix, "one of them has ended already");
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%u task%s of this node "
 			     "cannot be watched: %s; %s", tasks,
 			     tasks > 1 ? "s" : "", strerror(cause), fix);
@@ -173,8 +188,8 @@ int ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings,
 	uint32_t i;
 
 	errno = EMFILE;		/* if slurmstepd has no socket */
-	if (ddp_stepd.notes[0] >= 0 && describe(task, siblings) == 0) {
-		ddp_errors_create(&agent, node->slots);
+	if (ddp_stepd.notes[0] >= 0 && describe(task, siblings) == 0 &&
+	    make_files(task, node) == 0) {
 		/* Of the task's only thread; glibc needs it for others. */
 		atomic_store(&taken, 1);
 		syscall(SYS_set_tid_address, &taken);

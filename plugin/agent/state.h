@@ -41,8 +41,12 @@ struct ddp_error_file {
 /* errors.c */
 struct ddp_agent;
 
-/* Make and name the files of each slot; "": it has none. */
-void ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots);
+/*
+ * Make and name the files of each slot; of a launcher name its error file only.
+ * Returns 0; -1 with errno: from one slot on they have none, and "" in its place.
+ */
+int ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots,
+		      bool launcher);
 void ddp_errors_remove(const struct ddp_slot *slot);
 
 /* Whether the task has left an error, and which. */

@@ -227,7 +227,7 @@ ssize_t getrandom(void *buffer, size_t size, unsigned int flags)
 
 /*
  * Make no file, and always name the same. Where a case names a folder, make one,
- * and a link to it in there.
+ * and a link to it in there; "full" is a /tmp without room.
  */
 int mkostemp(char *path, int flags)
 {
@@ -238,6 +238,10 @@ int mkostemp(char *path, int flags)
 	if (!folder) {
 		memset(strchr(path, 'X'), '5', strlen(strchr(path, 'X')));
 		return open("/dev/null", flags);
+	}
+	if (strcmp(folder, "full") == 0) {
+		errno = ENOSPC;
+		return -1;
 	}
 	*(void **)&real = dlsym(RTLD_NEXT, "mkostemp");
 	fd = real(path, flags);

@@ -39,6 +39,12 @@ static const struct spank_case name_cases[] = {
 	  .env = NODE "|TORCHELASTIC_ERROR_FILE=mine", .command = STEPD(""),
 	  .want = "0:TORCHELASTIC_ERROR_FILE=mine|"
 	  "2:TORCHELASTIC_ERROR_FILE=mine" },
+	{ .name = "nor is anybody watched where /tmp takes no files",
+	  .env = NODE "|FAKE_FILES=full", .tasks = "#cpus=0",
+	  .command = STEPD(""), .want = "-0:TORCHELASTIC_ERROR_FILE|0:RANK=3",
+	  .err = "slurm-ddp: on n2: 3 tasks of this node cannot be watched: No "
+	  "space left on device; see that all users can make files in /tmp "
+	  "there\n", .writes = 1 },
 	{ .name = "no name where tasks do not meet", .env = NODE,
 	  .tasks = "#cpus=0",
 	  .command = STEPD("--ddp-gpus=off --ddp-cpus=off"),
