@@ -222,15 +222,18 @@ def take(folder):
     it: an open file, which has it until that is closed."""
     path = os.path.join(folder, OWNER)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    # Who can read it can lock it, too: the group, if the folder is theirs.
     shared = os.stat(folder)
+    mode = 0o660 if shared.st_mode & 0o020 else 0o600
     try:
-        # Who can read it can lock it, too: the group, if the folder is theirs.
-        group = shared.st_mode & 0o020
-        if group and os.fstat(handle).st_gid != shared.st_gid:
+        if mode == 0o660 and os.fstat(handle).st_gid != shared.st_gid:
             os.fchown(handle, -1, shared.st_gid)
-        os.fchmod(handle, 0o660 if group else 0o600)
     except OSError:
-        pass    # it is of another user of the group
+        mode = 0o600    # we are not in that group
+    try:
+        os.fchmod(handle, mode)
+    except OSError:
+        pass            # it is of another user of the group
     try:
         # struct flock: of what kind, from where, and all of the file
         fcntl.fcntl(handle, F_OFD_SETLK, struct.pack(

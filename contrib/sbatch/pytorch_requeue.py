@@ -70,8 +70,9 @@ def train(steps, path, every):
         state = torch.load(path, map_location=device, weights_only=True)
         model.module.load_state_dict(state["model"])
         # What the file does not have, such as lr, is as it is given above.
+        saved = state["optimizer"]
         optimizer.load_state_dict({**optimizer.state_dict(),
-                                   "state": state["optimizer"]})
+                                   "state": saved.get("state", saved)})
         step = state["step"]
     rank = dist.get_rank()
     if rank == 0:

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "layout/random.h"
 #include "layout/text.h"
 #include "tool/tool.h"
 
@@ -67,7 +67,7 @@ static int write_beside(const char *target, const char *text, size_t length)
 	char *beside;
 	int fd, rc, cause;
 
-	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+	if (ddp_random_fill(&number, sizeof(number)) < 0)
 		return -1;
 	ddp_text_add(&name, "%.*s.ddp-%08" PRIx32, folder, target, number);
 	beside = ddp_text_finish(&name);

@@ -7,8 +7,8 @@
 /*
  * Run one of Slurm's programs, argv[0]: the one that was installed with this
  * srun, else the one on PATH; without SQUEUE_ variables, by which a user's squeue
- * shows some jobs only, in a form of theirs. Returns all that it prints on stdout, the
- * caller's to free; NULL if it fails or prints nothing.
+ * shows some jobs only, in a form of theirs. Returns all that it prints on
+ * stdout, the caller's to free; NULL if it fails or prints nothing.
  */
 char *ddp_program_read(const char *const argv[]);
 

@@ -40,8 +40,9 @@ char *ddp_squeue_show(const char *job_id, const char *option,
 }
 
 /*
- * scontrol prints one word "GRES=..." for each group of like nodes, after JOB_GRES:
- * words of the job's name come before that.
+ * scontrol prints one word "GRES=..." for each group of like nodes, between JOB_GRES
+ * and MinCPUsNode. The job's name comes before: only a name with all of these words
+ * is taken for them, and misleads its owner alone.
  */
 static int parse_answer(char *text, const char *job_id, uint32_t *gpus,
 			struct ddp_error *error)

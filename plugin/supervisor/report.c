@@ -19,7 +19,7 @@ static int refuse(const char *path, struct ddp_error *error)
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "--ddp-report=%.256s: cannot write it: %s; %s",
 			     path, errno ? strerror(errno) :
-			     "It is not a regular file",
+			     "it is not a regular file",
 			     errno == ENOSPC || errno == EDQUOT ?
 			     "make room there" :
 			     "give a file in a folder of yours");

@@ -42,7 +42,7 @@ ln -s fifo.json piped.json
 for file in fifo.json piped.json; do
 	step report=$file 1 n1:0-0:e0=0,done srun:all
 	said "no report goes to a FIFO, and no step begins: $file" 98 "$(
-	)--ddp-report=$file: cannot write it: It is not a regular file; $(
+	)--ddp-report=$file: cannot write it: it is not a regular file; $(
 	)give a file in a folder of yours"
 done
 check 'the FIFO stays' test -p fifo.json
