@@ -112,7 +112,7 @@ int ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots,
 	for (i = 0; i < agent->count && rc == 0; i++) {
 		rc = make_file(agent, slots[i].rank, slots[i].error_file);
 		/* torchrun warns of a file that is there, and makes its own. */
-		if (launcher)
+		if (rc == 0 && launcher)
 			unlink(slots[i].error_file);
 		if (rc == 0 && ddp_plugin.watchdog_s)
 			rc = make_file(agent, slots[i].rank,
