@@ -75,7 +75,7 @@ equal 'a node that takes a minute to begin is told of once, and waited for' \
 	'0 slurm-ddp: no ddp-agent has come from node n2 within 60 s, though its slurmd answers: a prolog or an image takes long, slurmstepd has died, or the node is not watched' \
 	"$? $(cat both/err)"
 gives_up='srun: error: timeout waiting for task launch started 1 of 2 tasks'
-both/srun 2 n1:0-0:w600000,e0=0,done "srun:launch,w600000,p$gives_up/,all" \
+both/srun 2 n1:0-0:w600,e0=0,done "srun:launch,w300,p$gives_up/,all" \
 	2>both/err
 equal 'where a rank never began, the code is not 0' "1 $gives_up" \
 	"$? $(grep -v 'no ddp-agent has come' both/err)"
