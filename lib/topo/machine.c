@@ -10,7 +10,7 @@
 
 enum { PCI_NVIDIA = 0x10de, PCI_AMD = 0x1002 };
 
-/* In hwloc 3 a device has several types; one with RDMA is a network's, too. */
+/* hwloc 3 gives a device several types: one with RDMA has a network's, too. */
 #if HWLOC_API_VERSION >= 0x00030000
 #define INFOS(object) ((object)->infos.array)
 #define INFO_COUNT(object) ((object)->infos.count)

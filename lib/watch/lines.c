@@ -39,7 +39,7 @@ static size_t break_line(struct ddp_lines *lines, const char *label, char *out)
 	return at + 1;
 }
 
-/* Whether what is there ends by a carriage return, and no newline follows it. */
+/* Returns true if a carriage return comes last, and no newline follows it. */
 static bool is_returned(const struct ddp_lines *lines, char next)
 {
 	return lines->length > 0 && lines->text[lines->length - 1] == '\r' &&

@@ -43,7 +43,10 @@ enum ddp_notice_answer {
 	DDP_NOTICE_END
 };
 
-/* What squeue says of a job's state and end, as "RUNNING 1795"; *end for END. */
+/*
+ * Read what squeue says of a job's state and end, as "RUNNING 1795". Sets *end where
+ * it returns END.
+ */
 enum ddp_notice_answer ddp_notice_read(const char *text, time_t *end);
 
 struct ddp_notice_plan {

@@ -22,7 +22,7 @@ struct ddp_tail {
 	char bytes[DDP_TAIL_SIZE];
 };
 
-/* Of a line with carriage returns, what follows the last one is kept. */
+/* Add bytes, and keep what follows the last carriage return of each line. */
 void ddp_tail_add(struct ddp_tail *tail, const char *bytes, size_t size);
 
 /*

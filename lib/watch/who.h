@@ -11,15 +11,15 @@
 void ddp_who_add_word(struct ddp_text *text, const struct ddp_step *step);
 
 /*
- * What torchrun's summary at the end of a tail says of the cause: the rank, of the
- * launcher's own world, and when it failed, in local time.
+ * torchrun ends with a summary of the cause: it tells the rank, of its own world,
+ * and when that failed, in local time.
  */
 struct ddp_who_cause {
 	uint32_t rank;
 	char time[32];		/* "2026-11-28_16:58:42" */
 };
 
-/* Returns false where there is no summary, or no launcher. */
+/* Find it in a tail. Returns false where there is no summary, or no launcher. */
 bool ddp_who_find_cause(const struct ddp_step *step, const char *tail,
 			struct ddp_who_cause *cause);
 

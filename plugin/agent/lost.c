@@ -25,8 +25,8 @@ enum {
 };
 
 /*
- * Whether Slurm ends this batch job, by its state and its flag, which is 0 for
- * others, or counts how often it began.
+ * Returns true if Slurm ends this batch job. Its state tells, and its flag, which
+ * is 0 for other jobs and counts how often a batch job began.
  */
 static bool is_ended(const char *job)
 {

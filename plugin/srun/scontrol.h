@@ -24,15 +24,15 @@ int ddp_scontrol_count_gpus(const char *job_id, uint32_t *gpus,
 char *ddp_scontrol_show(const char *what, const char *id);
 
 /*
- * What squeue says of a job by an option of it, -o or -O, with a format that
- * begins with the job's number: the rest of that line, the caller's to free; NULL:
- * nothing. It is for fields that users do not write: in what scontrol says of a
- * job they write more than one, and what they write there may look like others.
+ * Ask squeue for fields of a job that users do not write. They write some of those
+ * that scontrol prints, where what they write may look like another field. The
+ * option is -o or -O, and its format begins with the job's number. Returns what
+ * follows that number, for the caller to free; NULL: squeue does not tell.
  */
 char *ddp_squeue_show(const char *job_id, const char *option,
 		      const char *format);
 
-/* What scontrol says of a step. */
+/* Returns what scontrol says of a step, for the caller to free; NULL: nothing. */
 char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id);
 
 /*

@@ -53,7 +53,8 @@ bool ddp_supervise_alone(void)
 	return ddp_plugin.grace_s || ddp_plugin.notice.number;
 }
 
-/* What leaves the supervisor out; NULL: nothing. srun --async ends at once. */
+/* Returns the option that leaves the supervisor out, or NULL: --async waits for
+ * no step. */
 static const char *find_without(void)
 {
 	return ddp_plugin.unsupervised ? "--ddp-supervise=off" :

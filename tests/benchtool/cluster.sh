@@ -80,7 +80,7 @@ bootstrap()
 		'0 n1, 1 n1, 2 n2, 3 n2' \
 		"$(awk '!/^#/ { printf "%s%s %s", n++ ? ", " : "", $1, $2 }' \
 			out)"
-	check 'each row has all times but those of NCCL' awk '
+	check 'a row gives each time but those of NCCL' awk '
 		!/^#/ && !($3 > 0 && $4 > 0 && $5 == "-" && NF == 5) { bad = 1 }
 		END { exit bad }' out
 	equal 'a line says why those of NCCL are left out' '0 1' \

@@ -41,7 +41,7 @@ equal 'each rank is told, and none of its children' '0 1 2 3' \
 sort -n out >why
 test "$(sed 1q why)" -ge 1 && test "$(wc -l <why)" = 4 &&
 	test "$(cat met/* | wc -l)" = 4
-result $? 'each rank is told once, and not before 55 s are left of a minute'
+result $? 'the signal reaches each rank once, and not before 55 s of a minute are left'
 test "$(tail -n 1 why)" -le 15
 in_time $? 'each rank is told within 10 s then'
 equal 'the exit code is what the ranks agreed on' 75 "$status"

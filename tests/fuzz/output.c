@@ -13,7 +13,7 @@ enum { ROOM = 4 * DDP_LINES_MAX };
 
 static const char label[] = "[1 n1] ";
 
-/* Whether a byte may be added or replaced where a line ends. */
+/* Returns true for a byte that may be added or replaced where a line ends. */
 static bool is_end(unsigned char byte)
 {
 	return byte == '\n' || byte == '\r';

@@ -10,7 +10,7 @@
 
 static const char *printed;
 
-/* In place of that of plugin/srun/program.c, which runs the program. */
+/* It replaces the function of plugin/srun/program.c that runs the program. */
 char *ddp_program_read(const char *const argv[])
 {
 	CHECK(strcmp(argv[0], "scontrol") == 0 ||

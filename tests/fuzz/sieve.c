@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	for (at = 0; at < size; at += part) {
 		part = size - at < step ? size - at : step;
 		ddp_sieve_add(&sieve, (const char *)data + at, part, &out);
-		/* What does not hold passes at once. */
+		/* A sieve that holds nothing passes all bytes at once. */
 		CHECK(holds || (out.length == at + part &&
 				!ddp_sieve_keeps(&sieve)));
 	}

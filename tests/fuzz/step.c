@@ -103,7 +103,7 @@ static void check_verdict(const struct ddp_verdict *verdict,
 		CHECK(verdict->node < step->node_count);
 }
 
-/* What is said is lines of ours, which nobody else's text can begin. */
+/* Each line that is said is ours: the text of others begins none. */
 static void check_lines(struct ddp_text *text)
 {
 	static const char begin[] = "slurm-ddp: ";

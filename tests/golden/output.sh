@@ -46,7 +46,7 @@ equal '--draw makes a file with the mode of others' '0 -rw-r-----' \
 ln -s nothing lost
 fails '--draw refuses a link that leads nowhere' 'No such file' \
 	"$info" --topology "$xml" --draw lost
-check 'which stays' test -h lost
+check 'the link that --draw refuses stays' test -h lost
 rm lost
 ln -s x.xml link
 call "$info" --topology "$xml" --nodes n1 --draw link

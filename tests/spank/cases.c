@@ -97,8 +97,8 @@ static bool output_fits(const struct spank_case *test,
 }
 
 /*
- * What others wrote, such as a variable, must not reach a terminal raw. Which
- * UTF-8 is safe the unit tests of text.c tell.
+ * A text of others, such as a variable, must not reach a terminal raw. The unit
+ * tests of text.c tell which UTF-8 is safe.
  */
 static bool is_printable(const char *text)
 {

@@ -241,8 +241,8 @@ int walk_stepd(int argc, char **argv)
 	fake.argv = argv + at;
 	walk_hook("slurm_spank_init_post_opt");
 	walk_hook("slurm_spank_user_init");
-	/* Without tasks this process is both slurmstepd and its task. Then no
-	 * task ends, as an agent would wait for the task's program. */
+	/* This process is both slurmstepd and its task if there are no tasks. No
+	 * task ends then, as an agent would wait for the task's program. */
 	if (tasks)
 		status = siblings_walk(tasks);
 	else

@@ -63,7 +63,7 @@ Test(lines, keep_all_bytes)
 	cr_expect_eq(memcmp(out + strlen(LABEL), bytes, sizeof(bytes)), 0);
 }
 
-/* As progress bars print them: of each state the next one takes the place. */
+/* A progress bar prints each state over the one before it. */
 Test(lines, end_at_a_carriage_return_too)
 {
 	take("\r 0%", 4);

@@ -105,7 +105,7 @@ Test(step, a_signal_is_a_failure)
 	expect(&step, true, 3);
 }
 
-/* By what its agent has told until it answered a PING. */
+/* The answer to a PING means that the agent has told all that came before it. */
 Test(step, an_agent_denies_that_a_rank_has_failed)
 {
 	const struct ddp_wire pong = { .ping_ns = 500, .at_ns = 7 };

@@ -57,7 +57,7 @@ Test(tail, has_the_last_state_of_a_line)
 	cr_expect_eq(strlen(text), 30 + 98);
 }
 
-/* What is left of lines before it is no line. */
+/* A long line leaves only the end of an earlier one, which is no line. */
 Test(tail, forgets_what_a_long_line_has_overwritten)
 {
 	static char bytes[DDP_TAIL_SIZE];

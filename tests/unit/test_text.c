@@ -36,7 +36,7 @@ struct quote_row {
 	char text[16], quoted[16];
 };
 
-/* Of RFC 3629: each length, from its first to its last character. */
+/* RFC 3629 has four lengths: a row has the first and last character of one. */
 ParameterizedTestParameters(text, quote)
 {
 	static struct quote_row table[] = {
