@@ -54,6 +54,7 @@ NEEDS = {
     "arm64": ["trainer", "python", "arm64"],
 }
 ALONE = ["unit", "spank", "agent", "supervisor", "arm64"]
+OPEN = ["golden", "spank", "fuzz"]      # their programs know their own themes
 PROGRAMS = ALONE + ["boot", "train", "cuda"]
 
 
@@ -71,6 +72,7 @@ class Unit:
         self.level, _, self.theme = rest.partition("/")
         self.load = min(CPUS, max(0.05, cpu / max(wall, 0.1)))
         self.file = re.sub("[/:]", ".", name)
+        self.again = [name]             # what to run if it failed
 
     def command(self):
         place = "/mnt" if self.suite else TOP
@@ -86,6 +88,7 @@ class Preparation(Unit):
     def __init__(self, suite, units):
         Unit.__init__(self, suite + ":", cpu=200.0, wall=300.0)
         self.units = units
+        self.again = [unit.name for unit in units]
 
     def command(self):
         return in_root(self.suite, ["/mnt/contrib/sandbox/prepare"] +
@@ -172,9 +175,9 @@ def select(table, word):
         return [Unit(suite + colon + u.name, cpu=u.cpu, wall=u.wall)
                 for u in here]
     themes = [u.theme for u in here if u.theme]
-    if themes and theme not in themes:
+    if theme not in themes and level not in OPEN:
         raise Usage("%s has no theme '%s'; it has: %s" % (
-            level, theme, " ".join(themes)))
+            level, theme, " ".join(themes) or "none"))
     return [Unit(word)]
 
 
@@ -341,9 +344,12 @@ class Result:
                 self.end["wall"], count), []))
         elif self.plan != count or (self.end["status"] and not self.failed and
                                     not self.late):
-            self.failed.append(("it runs to its end (status %d after %d of "
-                                "%s checks)" % (self.end["status"], count,
-                                                self.plan), []))
+            wanted = "" if self.plan is None else "of %d " % self.plan
+            self.failed.append(("it runs to its end (status %d after %d %s"
+                                "checks)" % (self.end["status"], count,
+                                             wanted), []))
+        elif count == 0:
+            self.failed.append(("it has checks to run", []))
         if self.end["left"]:
             self.failed.append(("it leaves nothing behind",
                                 ["# " + x for x in self.end["left"]]))
@@ -498,10 +504,11 @@ def finish(run, measured):
         for title, _ in result.failed:
             print("failed: %s: %s" % (result.unit.name, title))
         if result.failed:
-            print("  again: tests/run %s   output: %s.tap" % (
-                result.unit.name, os.path.relpath(result.log)))
+            print("  again: tests/run %s   output: %s.{tap,err}" % (
+                " ".join(result.unit.again), os.path.relpath(result.log)))
     with open(os.path.join(run.log, "failed"), "w") as file:
-        file.writelines(r.unit.name + "\n" for r in results if r.failed)
+        file.writelines(name + "\n" for r in results if r.failed
+                        for name in r.unit.again)
     if measured:
         write_table({r.unit.name: (r.end["cpu"], r.end["wall"])
                      for r in results if not r.failed})
@@ -555,7 +562,7 @@ def choose(options, words, log):
         if not os.path.exists(path):
             raise Usage("--failed: nothing was run before in this tree")
         with open(path) as file:
-            words += [w for w in file.read().split() if not w.endswith(":")]
+            words += file.read().split()
         if not words:
             raise Usage("--failed: nothing failed in the last run")
     if options["--root"]:
