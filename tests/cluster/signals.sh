@@ -158,16 +158,18 @@ saves()
 	call bounded 120 env USE_LIBUV=0 srun --ddp -N2 --ntasks-per-node=2 \
 		-c2 "$@"
 }
-# is_whole STEP: whether the checkpoint can be read and is of this step
+# is_whole STEP: whether the checkpoint can be read and is of this step; it is
+# then in the older form
 is_whole()
 {
 	$python -c 'import sys, torch
 state = torch.load(sys.argv[1])
 assert state["step"] == int(sys.argv[2]), state["step"]
-assert len(state["model"]) == 4 and len(state["optimizer"]["state"]) == 4
-assert all(v["step"] == state["step"]
-           for v in state["optimizer"]["state"].values())' \
-		checkpoint.pt "$1"
+assert len(state["model"]) == 4 and len(state["optimizer"]) == 4
+assert all(v["step"] == state["step"] for v in state["optimizer"].values())
+# As the script wrote it before: it goes on from that, too.
+state["optimizer"] = {"state": state["optimizer"], "param_groups": []}
+torch.save(state, sys.argv[1])' checkpoint.pt "$1"
 }
 step=0 saves=${SIGNALS_SAVES:-5}
 for try in $(seq "$saves"); do
