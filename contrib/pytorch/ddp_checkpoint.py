@@ -161,7 +161,8 @@ def open_shard(folder, said, shard):
     if size == wanted:
         return file
     file.close()
-    raise ValueError(f"{shard[0]} has {size} bytes in place of {wanted}")
+    raise ValueError(f"{os.path.join(folder, shard[0])} has {size} bytes in "
+                     f"place of {wanted}")
 
 
 def see_shards(folder, said):
@@ -430,7 +431,8 @@ def main(arguments):
     try:
         steps = list_steps(arguments[1])
     except OSError as error:
-        return f"ddp_checkpoint: {arguments[1]}: {error.strerror}"
+        return "ddp_checkpoint: " + printable(
+            f"{arguments[1]}: {error.strerror}" if error.strerror else error)
     for step in steps:
         path = os.path.join(arguments[1], f"step-{step}")
         try:

@@ -84,25 +84,32 @@ test_torch_broken()
 	torch_broken none "forge '/^shard/d;/^range/d'"
 	torch_broken path \
 		"mv shard-* ../shard; forge 's,^shard [^ ]*,shard ../shard,'"
+	torch_broken size 'truncate -s 100 shard-*'
 	torch_broken step "forge 's/^step 10/step 5/'"
 	torch_broken twice "forge '/^range/p'"
 	torch_broken zz_pipe 'for file in shard-*; do
 		rm "$file"; mkfifo "$file"; done'
 	in_torch broken broken -
-	sed -i 's,broken/[a-z_]*/step-10/,,; s/shard-0-of-1\.[0-9a-f]*/shard/' out
+	sed -i 's,broken/[a-z_]*/step-10/,./,; s/shard-0-of-1\.[0-9a-f]*/shard/' out
 	cat >wanted <<-END
-	beyond ValueError: manifest: 2.bias is not within its 208 values
-	gap ValueError: manifest has shards up to value 96 of 208
-	line ValueError: manifest has a line that ddp-train does not write, or lacks one
-	link ValueError: shard: Too many levels of symbolic links
-	none ValueError: manifest has shards up to value 0 of 208
-	path ValueError: manifest: ../shard is not the name of a file
-	step ValueError: manifest is of step 5
-	twice ValueError: manifest has value 0 twice
-	zz_pipe ValueError: shard is not a file
+	beyond ValueError: ./manifest: 2.bias is not within its 208 values
+	gap ValueError: ./manifest has shards up to value 96 of 208
+	line ValueError: ./manifest has a line that ddp-train does not write, or lacks one
+	link ValueError: ./shard: Too many levels of symbolic links
+	none ValueError: ./manifest has shards up to value 0 of 208
+	path ValueError: ./manifest: ../shard is not the name of a file
+	size ValueError: ./shard has 100 bytes in place of 832
+	step ValueError: ./manifest is of step 5
+	twice ValueError: ./manifest has value 0 twice
+	zz_pipe ValueError: ./shard is not a file
 	END
 	diff wanted out >why
 	result $? 'PyTorch is told of a manifest that cannot be trusted'
+	mkdir broken/empty
+	call "$python" "$top/contrib/pytorch/ddp_checkpoint.py" broken/empty
+	equal 'a list of no checkpoint says that there is none' \
+		'1 ddp_checkpoint: no checkpoint of ddp-train in broken/empty' \
+		"$status $(cat err)"
 }
 
 test_checkpoint_torch()
