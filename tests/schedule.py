@@ -371,6 +371,7 @@ class Run:
     def start(self, unit, name):
         """Starts a keeper; its files begin with the name."""
         sys.stdout.flush()
+        unit.begun = time.time()
         pid = os.fork()
         if pid == 0:
             try:
@@ -408,7 +409,8 @@ class Run:
             u.cpu / 2 for u in self.running.values())
         done = self.expected - left
         rate = (time.time() - self.begun) / done if done > 60 else 1 / CPUS
-        return max([left * rate] + [u.wall for u in self.waiting])
+        return max([left * rate] + [u.wall for u in self.waiting] + [
+            u.begun + u.wall - time.time() for u in self.running.values()])
 
     def show(self, text=""):
         """Prints lines, and below them, on a terminal, how far the run is."""
