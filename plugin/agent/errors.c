@@ -6,6 +6,9 @@
  * program may change to a root directory of its own, as in a container, which
  * has no such folder but a /tmp. PyTorch, which opens its file there, does not
  * expect that to fail, and would tell of that instead of the user's error.
+ *
+ * torchrun removes a file that is there and makes its own, which others may read
+ * by its umask. So it has a folder for it; where it lacks that it only warns.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -85,22 +88,38 @@ void ddp_errors_tell(const struct ddp_error_file *error, const char *host)
 		error->at.tv_nsec / 1000000, error->message);
 }
 
-/* Returns -1 with errno, and path is "". */
-static int make_file(const struct ddp_agent *agent, uint32_t rank,
-		     char path[DDP_PRIVATE_SIZE])
+/* Make a file, or a folder. Returns -1 with errno, and path is "". */
+static int make(const struct ddp_agent *agent, uint32_t rank, bool folder,
+		char path[DDP_PRIVATE_SIZE])
 {
 	char name[DDP_PRIVATE_SIZE];
 	int fd = -1;
 
 	ddp_private_format(agent->job_id, agent->step_id, rank, name);
 	if (snprintf(path, DDP_PRIVATE_SIZE, "/tmp/%sXXXXXX", name) <
-	    DDP_PRIVATE_SIZE)
-		fd = mkostemp(path, O_CLOEXEC);
+	    DDP_PRIVATE_SIZE) {
+		if (folder && mkdtemp(path))
+			return 0;
+		if (!folder)
+			fd = mkostemp(path, O_CLOEXEC);
+	}
 	if (fd < 0)
 		path[0] = '\0';
 	else
 		close(fd);
 	return fd < 0 ? -1 : 0;
+}
+
+static int make_error_file(const struct ddp_agent *agent,
+			   struct ddp_slot *slot, bool launcher)
+{
+	if (!launcher)
+		return make(agent, slot->rank, false, slot->error_file);
+	if (make(agent, slot->rank, true, slot->error_folder) < 0)
+		return -1;
+	snprintf(slot->error_file, sizeof(slot->error_file), "%.57s/error",
+		 slot->error_folder);
+	return 0;
 }
 
 int ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots,
@@ -110,13 +129,10 @@ int ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots,
 	uint32_t i;
 
 	for (i = 0; i < agent->count && rc == 0; i++) {
-		rc = make_file(agent, slots[i].rank, slots[i].error_file);
-		/* torchrun warns of a file that is there, and makes its own. */
-		if (rc == 0 && launcher)
-			unlink(slots[i].error_file);
+		rc = make_error_file(agent, &slots[i], launcher);
 		if (rc == 0 && ddp_plugin.watchdog_s)
-			rc = make_file(agent, slots[i].rank,
-				       slots[i].heartbeat_file);
+			rc = make(agent, slots[i].rank, false,
+				  slots[i].heartbeat_file);
 	}
 	return rc;
 }
@@ -124,5 +140,6 @@ int ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots,
 void ddp_errors_remove(const struct ddp_slot *slot)
 {
 	unlink(slot->error_file);
+	rmdir(slot->error_folder);
 	unlink(slot->heartbeat_file);
 }

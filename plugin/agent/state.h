@@ -42,7 +42,7 @@ struct ddp_error_file {
 struct ddp_agent;
 
 /*
- * Make and name the files of each slot; of a launcher name its error file only.
+ * Make and name the files of each slot; of a launcher's error file its folder.
  * Returns 0; -1 with errno: from one slot on they have none, and "" in its place.
  */
 int ddp_errors_create(const struct ddp_agent *agent, struct ddp_slot *slots,

@@ -36,6 +36,7 @@ struct ddp_slot {
 	char gpus[DDP_GPUS_SIZE];	/* its own, on the node: "0,1"; "" */
 	char buses[DDP_GPUS_SIZE];	/* and where: "0000:3b:00.0 ..."; "" */
 	char error_file[DDP_PRIVATE_SIZE];	/* which the agent reads; "" */
+	char error_folder[DDP_PRIVATE_SIZE];	/* a launcher's, for it; "" */
 	char refusal[DDP_FAILURE_SIZE];	/* why its program does not start; "" */
 	char heartbeat_file[DDP_PRIVATE_SIZE];	/* the same; "" */
 };

@@ -43,6 +43,20 @@ equal 'ranks find files for an error and heartbeats, which only the user can rea
 equal 'no name of these tells another' 4 "$(sort -u ends | wc -l)"
 finish 'a step whose ranks write all their files'
 
+# torchrun makes the file itself, by its umask.
+launcher=2
+fake
+run 1 sh -c 'umask 022; file=$TORCHELASTIC_ERROR_FILE
+	test -e "$file" && echo "there already"
+	echo "$0" >"$file"; stat -c "%u %a" "${file%/*}"; exit 1' "$error"
+equal 'nobody else can open the folder in which a launcher makes its error file' \
+	"$(id -u) 700" "$(cat out)"
+equal 'the error file of a launcher is read' 'n1|0|256|E: bad||' "$(logged END)"
+finish 'a step whose launcher writes its error file'
+run 1 true
+finish 'a step whose launcher ends well'
+launcher=''
+
 if test "$(id -u)" = 0; then
 	fake
 	run 1 unshare -m sh -c 'mount -t tmpfs tmpfs /tmp || exit 9
