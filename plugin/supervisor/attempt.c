@@ -193,8 +193,11 @@ static void say_early(struct ddp_attempt *attempt, int64_t now_ns)
 	struct ddp_text text = { 0 };
 
 	if (attempt->told_early || step->ended == 0 ||
-	    step->ended == step->world_size || step->known < step->world_size ||
-	    now_ns - step->end_ns < ms(EARLY_MS))
+	    step->ended == step->world_size || step->known < step->world_size)
+		return;
+	if (!attempt->early_ns)
+		attempt->early_ns = now_ns;
+	if (now_ns - attempt->early_ns < ms(EARLY_MS))
 		return;
 	attempt->told_early = true;
 	ddp_verdict_add_early(&text, step);

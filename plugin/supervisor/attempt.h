@@ -30,6 +30,7 @@ struct ddp_attempt {
 
 	/* attempt.c */
 	struct rlimit files;	/* our limit before: that of the tasks */
+	int64_t early_ns;	/* ranks have ended, and all others have begun */
 	bool told_early;
 	int64_t untold_ns;	/* a failure of which no agent tells ends it */
 	bool begun;		/* the first agent is here */

@@ -85,6 +85,8 @@ said 'ranks that ended well are named where others wait for long' 0 \
 
 step 2 n1:0-1:e0=0,w20000,e1=0,done srun:all
 said 'ranks that end within half a minute of each other are not told' 0 ''
+step 3 n1:0-0:e0=0,done n2:1-2:l33000,w500,e1=0,w500,e2=0,done srun:all
+said 'ranks are not told to have ended long ago where others begin late' 0 ''
 step 3 n1:0-1:e0=0,w33000,e1=0,done srun:w34000
 said 'ranks that ended well are not told while not all ranks are known' 0 ''
 step kill=0 2 n1:0-1:w100,e0=3,w3000,e1=0,done \
