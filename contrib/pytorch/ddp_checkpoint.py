@@ -62,7 +62,8 @@ def open_file(folder, name):
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO,
+                           errno.ENAMETOOLONG):
             raise ValueError(f"{path}: {error.strerror}") from error
         raise
     if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -202,8 +203,13 @@ def load(folder):
 
 
 def write(path, data):
-    """Beside it, and then under its name: never in part."""
-    with open(path + ".part", "wb") as file:
+    """Beside it, and then under its name: never in part. What a save has left
+    there goes: as a link it could lead to another file."""
+    try:
+        os.unlink(path + ".part")
+    except FileNotFoundError:
+        pass
+    with open(path + ".part", "xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -81,6 +81,7 @@ test_torch_broken()
 	torch_broken line "forge 's/^updates .*/updates x/'"
 	torch_broken link 'for file in shard-*; do
 		mv "$file" copy; ln -s copy "$file"; done'
+	torch_broken long "forge 's,^shard [^ ]*,shard $(printf %300s | tr ' ' a),'"
 	torch_broken none "forge '/^shard/d;/^range/d'"
 	torch_broken path \
 		"mv shard-* ../shard; forge 's,^shard [^ ]*,shard ../shard,'"
@@ -90,12 +91,14 @@ test_torch_broken()
 	torch_broken zz_pipe 'for file in shard-*; do
 		rm "$file"; mkfifo "$file"; done'
 	in_torch broken broken -
-	sed -i 's,broken/[a-z_]*/step-10/,./,; s/shard-0-of-1\.[0-9a-f]*/shard/' out
+	sed -i 's,broken/[a-z_]*/step-10/,./,; s/shard-0-of-1\.[0-9a-f]*/shard/
+		s/a\{300\}/a.../' out
 	cat >wanted <<-END
 	beyond ValueError: ./manifest: 2.bias is not within its 208 values
 	gap ValueError: ./manifest has shards up to value 96 of 208
 	line ValueError: ./manifest has a line that ddp-train does not write, or lacks one
 	link ValueError: ./shard: Too many levels of symbolic links
+	long ValueError: ./a...: File name too long
 	none ValueError: ./manifest has shards up to value 0 of 208
 	path ValueError: ./manifest: ../shard is not the name of a file
 	size ValueError: ./shard has 100 bytes in place of 832
@@ -110,6 +113,15 @@ test_torch_broken()
 	equal 'a list of no checkpoint says that there is none' \
 		'1 ddp_checkpoint: no checkpoint of ddp-train in broken/empty' \
 		"$status $(cat err)"
+
+	# Who may write in the folder, too, could lead a save to a file of ours.
+	mkdir -p linked.toy/step-0
+	echo mine >"$scratch/victim"
+	ln -s "$scratch/victim" linked.toy/step-0/shard-0-of-1.part
+	in_torch others linked -
+	equal 'PyTorch saves beside a link that has the name of an unfinished file' \
+		'0 mine shard-0-of-1' "$status $(head -c 4 "$scratch/victim") $(
+			find linked.toy/step-0 -name 'shard*' -type f -printf %f)"
 }
 
 test_checkpoint_torch()
