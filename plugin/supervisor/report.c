@@ -14,13 +14,13 @@
 
 #include "layout/random.h"
 
-static int refuse(const char *path, struct ddp_error *error)
+/* why: NULL, if errno says it. */
+static int refuse(const char *path, const char *why, struct ddp_error *error)
 {
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "--ddp-report=%.256s: cannot write it: %s; %s",
-			     path, errno ? strerror(errno) :
-			     "it is not a regular file",
-			     errno == ENOSPC || errno == EDQUOT ?
+			     path, why ? why : strerror(errno),
+			     !why && (errno == ENOSPC || errno == EDQUOT) ?
 			     "make room there" :
 			     "give a file in a folder of yours");
 }
@@ -42,22 +42,40 @@ static int open_beside(const char *path, char **name)
 	return open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
+static bool is_output(const struct stat *file)
+{
+	struct stat open;
+	int fd;
+
+	for (fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fstat(fd, &open) == 0 && open.st_dev == file->st_dev &&
+		    open.st_ino == file->st_ino)
+			return true;
+	return false;
+}
+
 /*
  * The name that a new file is to take, for the caller to free: behind a link,
  * which stays, that of what it leads to. NULL if that is no regular file, or the
- * kernel does not follow the link, as of another user's in /tmp; errno, which
- * may be 0, says why.
+ * kernel does not follow the link, as of another user's in /tmp, or srun's
+ * output is in it, which would be lost; why or errno says so.
  */
-static char *find_target(const char *path)
+static char *find_target(const char *path, const char **why)
 {
 	struct stat status;
 
+	*why = NULL;
 	if (stat(path, &status) < 0)
 		return errno == ENOENT && lstat(path, &status) < 0 ?
 			strdup(path) : NULL;
-	if (S_ISREG(status.st_mode))
+	if (is_output(&status))
+		*why = "srun prints there";
+	else if (S_ISREG(status.st_mode))
 		return realpath(path, NULL);
-	errno = S_ISDIR(status.st_mode) ? EISDIR : 0;
+	else if (S_ISDIR(status.st_mode))
+		errno = EISDIR;
+	else
+		*why = "it is not a regular file";
 	return NULL;
 }
 
@@ -84,7 +102,8 @@ static bool is_replaceable(const char *path)
 
 int ddp_report_check(const char *path, struct ddp_error *error)
 {
-	char *target = find_target(path), *name = NULL;
+	const char *why;
+	char *target = find_target(path, &why), *name = NULL;
 	int fd = -1;
 
 	if (target && is_replaceable(target))
@@ -95,7 +114,7 @@ int ddp_report_check(const char *path, struct ddp_error *error)
 	}
 	free(target);
 	free(name);
-	return fd < 0 ? refuse(path, error) : 0;
+	return fd < 0 ? refuse(path, why, error) : 0;
 }
 
 static void format_time(time_t when, char text[32])
@@ -125,17 +144,18 @@ char *ddp_report_format(const struct ddp_attempt *attempt, time_t start,
 int ddp_report_write(const char *path, const char *text,
 		     struct ddp_error *error)
 {
-	char *target = text ? find_target(path) : NULL, *name = NULL;
+	const char *why = NULL;
+	char *target = text ? find_target(path, &why) : NULL, *name = NULL;
 	int fd = target ? open_beside(target, &name) : -1;
 	bool done = fd >= 0 && dprintf(fd, "%s", text) >= 0;
 
 	if (fd >= 0)
 		done = close(fd) == 0 && done && rename(name, target) == 0;
 	if (fd >= 0 && !done) {
-		refuse(path, error);
+		refuse(path, why, error);
 		unlink(name);
 	} else if (!done) {
-		refuse(path, error);
+		refuse(path, why, error);
 	}
 	free(target);
 	free(name);

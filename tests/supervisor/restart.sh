@@ -46,6 +46,12 @@ for file in fifo.json piped.json; do
 	)give a file in a folder of yours"
 done
 check 'the FIFO stays' test -p fifo.json
+for file in /dev/stdout err; do
+	step report=$file 1 n1:0-0:e0=0,done srun:all
+	said "no report takes the place of what srun prints: $file" 98 "$(
+	)--ddp-report=$file: cannot write it: srun prints there; $(
+	)give a file in a folder of yours"
+done
 call sh -c 'trap "" XFSZ; ulimit -f 1; exec ./srun "$@"' sh report=big.json 12 \
 	n1:0-11:w100,e0=3,K,done srun:all
 said 'a report for which there is no room is told' 3 "$(
