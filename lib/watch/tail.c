@@ -131,6 +131,16 @@ static size_t drop_frames(char *text)
 	return kept;
 }
 
+/* Behind the end of a character of UTF-8 whose beginning was cut off. */
+static char *skip_rest(char *at)
+{
+	int i;
+
+	for (i = 0; i < 3 && (*at & 0xc0) == 0x80; i++)
+		at++;
+	return at;
+}
+
 void ddp_tail_get(const struct ddp_tail *tail, char text[DDP_WIRE_TAIL_SIZE])
 {
 	bool whole = !tail->cut &&
@@ -147,5 +157,7 @@ void ddp_tail_get(const struct ddp_tail *tail, char text[DDP_WIRE_TAIL_SIZE])
 	first = whole ? NULL : strchr(from, '\n');
 	if (first && first[1])
 		from = first + 1;
+	else if (!whole)
+		from = skip_rest(from);
 	strcpy(text, from);
 }

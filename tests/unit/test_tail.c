@@ -202,6 +202,21 @@ Test(tail, leaves_room_for_the_nul)
 	}
 }
 
+Test(tail, a_character_that_is_cut_off_is_left_out_whole)
+{
+	static const char smile[] = "\360\237\231\202";
+	int i, more;
+
+	for (more = 0; more < 4; more++) {
+		tail = (struct ddp_tail){ 0 };
+		ddp_tail_add(&tail, "abc", (size_t)more);
+		for (i = 0; i < DDP_TAIL_SIZE; i++)
+			ddp_tail_add(&tail, smile, 4);
+		ddp_tail_add(&tail, "abc\n", 4 - (size_t)more);
+		cr_expect(strncmp(get(), smile, 4) == 0, "%d", more);
+	}
+}
+
 /* The line that is cut off is left out; one that just fits is not. */
 Test(tail, begins_with_the_first_whole_line_that_fits)
 {
