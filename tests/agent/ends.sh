@@ -207,10 +207,10 @@ mount --bind "$PWD/vmstat" /proc/vmstat
 exec "$@"
 END
 	fake
-	as='unshare -m sh ./behind_vmstat'
+	old_as=$as as="${as:+$as }unshare -m sh ./behind_vmstat"
 	run 2 sh -c 'test $RANK = 0 || exit 3; echo oom_kill 5 >"$S/vmstat"
 		kill -KILL $$'
-	as=
+	as=$old_as
 	equal 'a process of another that was killed for its memory is no certain cause' \
 		'n1|0|9||perhaps out of memory| n1|1|768|||' \
 		"$(logged END | sort | paste -sd' ')"
