@@ -250,5 +250,5 @@ equal 'an option that needs the agent is refused there' \
 	"slurm-ddp: rank 0 on n1: --ddp-watchdog: $why" "$(cat err)"
 equal 'the tasks do not run then' '30 256' \
 	"$(cut -d' ' -f2 told.log | uniq -c | xargs)$(ls ran 2>/dev/null)"
-order QUIT
+finish 'steps that cannot be watched'
 as=$old_as
