@@ -288,8 +288,11 @@ equal 'there is an agent where nothing is placed, too' \
 finish 'a step without placement'
 
 if ! lacks_pmix 'ranks of a heterogeneous step'; then
+	# srun may be tried again: the last try counts.
 	fake
-	under --mpi=pmix -N1 -n1 sh -c 'sleep 1' : --mpi=pmix -N1 -n2 sh -c \
+	call login "$scratch/settled" sh -c ': >"$0"; exec "$@"' "$fake/log" \
+		"$scratch/under" "$told" \
+		--mpi=pmix -N1 -n1 sh -c 'sleep 1' : --mpi=pmix -N1 -n2 sh -c \
 		'sleep 1; test "$SLURM_PROCID" != 2 || { sleep 1; exit 5; }'
 	equal 'ranks of a heterogeneous step are those of the whole' \
 		'0 1 2 1280' \

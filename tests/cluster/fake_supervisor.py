@@ -128,7 +128,7 @@ class Supervisor:
         self.ordered, self.closings = set(), 3 if how == "shy" else 0
         self.listener = socket.create_server(("", 0), backlog=1024)
         self.begin = time.monotonic()
-        self.log = open(folder + "/log", "w", buffering=1)
+        self.log = open(folder + "/log", "a", buffering=1)
         open(folder + "/orders", "w").close()
         with open(folder + "/told.new", "w") as file:
             file.write("%d:%s\n" % (self.listener.getsockname()[1],
