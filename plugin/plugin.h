@@ -28,7 +28,7 @@ enum {
 struct ddp_plugin {
 	bool seen;		/* --ddp was given in some form */
 	bool on;		/* and is not --ddp=off */
-	bool explain, dry_run, torchrun;	/* words of --ddp */
+	bool explain, dry_run, torchrun, srun;	/* words of --ddp */
 	const char *stray;	/* a --ddp-... option that was given; NULL */
 	uint16_t port;		/* --ddp-port; 0: not given */
 	bool tf;		/* --ddp-env=tf */
@@ -88,6 +88,12 @@ extern struct ddp_plugin ddp_plugin;
  * leave that open. Not set: the tasks are the ranks.
  */
 #define DDP_TELL_LAUNCHER "SLURM_DDP_LAUNCHER"
+
+/*
+ * What the launcher is not to be told in PET_ variables: "rank", as it takes no
+ * node rank from them, or "all", as it is one of several steps.
+ */
+#define DDP_TELL_UNTOLD "SLURM_DDP_UNTOLD"
 
 /* That command's name, if it makes one world only where it finds GPUs. */
 #define DDP_TELL_NEEDS_GPU "SLURM_DDP_NEEDS_GPU"

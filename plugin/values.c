@@ -35,9 +35,9 @@ static int parse_words(const char *text, struct ddp_plugin *plugin,
 		       struct ddp_error *error)
 {
 	static const char *const words[] = {
-		"explain", "dry-run", "torchrun", "on", "off", NULL,
+		"explain", "dry-run", "torchrun", "srun", "on", "off", NULL,
 	};
-	bool given[5] = { false };
+	bool given[6] = { false };
 	char word[64];
 	size_t length;
 	int index;
@@ -53,14 +53,20 @@ static int parse_words(const char *text, struct ddp_plugin *plugin,
 			return -1;
 		given[index] = true;
 	}
-	if (given[4] && (given[0] || given[1] || given[2] || given[3]))
+	if (given[5] && (given[0] || given[1] || given[2] || given[3] ||
+			 given[4]))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--ddp: off is given with other words; "
 				     "give it alone");
+	if (given[2] && given[3])
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "--ddp: torchrun and srun are who starts "
+				     "the ranks of a node; give one of them");
 	plugin->explain = given[0];
 	plugin->dry_run = given[1];
 	plugin->torchrun = given[2];
-	plugin->on = !given[4];
+	plugin->srun = given[3];
+	plugin->on = !given[5];
 	return 0;
 }
 

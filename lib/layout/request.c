@@ -168,6 +168,13 @@ static int fill_gpus(const struct ddp_request *request, struct ddp_fill *fill,
 	return 0;
 }
 
+bool ddp_request_several(const struct ddp_request *request)
+{
+	return request->ntasks_per_gpu ||
+	       number(request->ntasks_per_node) > 1 ||
+	       number(request->ntasks) > ddp_request_nodes(request);
+}
+
 /* One task for each node, of which the user gave no other number. */
 static int fill_launcher(const struct ddp_request *request,
 			 struct ddp_fill *fill, struct ddp_error *error)
@@ -177,15 +184,14 @@ static int fill_launcher(const struct ddp_request *request,
 	if (check_nodes(request, "node", error) < 0 ||
 	    ddp_request_gpus(request, &gpus, error) < 0)
 		return -1;
-	if (request->ntasks_per_gpu || number(request->ntasks_per_node) > 1 ||
-	    number(request->ntasks) > nodes)
+	if (ddp_request_several(request))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "%s starts the ranks of a node itself, "
 				     "and the step has several tasks a node; "
 				     "give -N NODES and no number of tasks, or "
 				     "start the program itself: srun --ddp "
 				     "python3 PROGRAM", request->launcher);
-	fill->ntasks_per_node = 1;
+	fill->ntasks_per_node = !request->ntasks_per_node;
 	/* The job's own number of tasks may be another. */
 	if (request->in_job && !request->ntasks)
 		fill->ntasks = nodes;

@@ -73,6 +73,9 @@ int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
  */
 uint32_t ddp_request_nodes(const struct ddp_request *request);
 
+/* Whether it asks for several tasks on a node, of as many as are known. */
+bool ddp_request_several(const struct ddp_request *request);
+
 /*
  * Choose the tasks of a step: one for each GPU of each node; one a node for a
  * launcher, and several are refused; one in all for --pty. A number of tasks,

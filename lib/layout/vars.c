@@ -119,7 +119,8 @@ static const struct row {
 	{ { "PET_NNODES", DDP_VAR_USERS, "torchrun", NULL,
 	    "the number of nodes; no number where a node has several ranks" },
 	  FIELD_PET_NODES },
-	{ { "PET_NODE_RANK", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
+	{ { "PET_NODE_RANK", DDP_VAR_USERS, "torchrun",
+	    ONE_A_NODE ", rdzv static",
 	    NODE_MEANING }, FIELD_PET_NODE_RANK },
 	{ { "PET_NPROC_PER_NODE", DDP_VAR_USERS, "torchrun",
 	    "with one rank a node, with GPUs",
@@ -234,6 +235,9 @@ static const char *find_visible(const struct ddp_vars *vars, const char *name)
 static const char *find_pet(enum field field, const struct ddp_vars *vars,
 			    char *buffer)
 {
+	if (vars->pet == DDP_PET_NONE ||
+	    (vars->pet == DDP_PET_NO_RANK && field == FIELD_PET_NODE_RANK))
+		return NULL;
 	if (vars->world_size != vars->node_count)
 		return field == FIELD_PET_NODES ? DDP_VARS_SEVERAL : NULL;
 	switch (field) {

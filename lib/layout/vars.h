@@ -37,6 +37,14 @@ struct ddp_var {
 /* The rows, index from 0 on; NULL beyond the last. */
 const struct ddp_var *ddp_vars_get(size_t index);
 
+/* What torchrun is told in PET_ variables. */
+enum ddp_vars_pet {
+	DDP_PET_ALL,
+	DDP_PET_NO_RANK,	/* its rendezvous gives nodes their ranks, and
+				 * it warns of one that it is told */
+	DDP_PET_NONE		/* its arguments are for several steps */
+};
+
 /* What the values are made of. */
 struct ddp_vars {
 	struct ddp_rank rank;
@@ -47,6 +55,7 @@ struct ddp_vars {
 	uint32_t cpus;			/* for OMP_NUM_THREADS; 0: not set */
 	uint32_t gpus;			/* that the task sees */
 	uint32_t job_id, step_id;	/* PET_RDZV_ID; 0: not set */
+	enum ddp_vars_pet pet;
 	const char *master_addr;	/* NULL: not set */
 	uint16_t master_port;		/* 0: not set */
 	uint16_t second_port;		/* beside it on the master, of

@@ -84,7 +84,7 @@ void ddp_asked_read_launcher(struct ddp_request *request, const char *launcher)
 {
 	ddp_asked_read(request);
 	request->launcher = launcher;
-	if (!launcher || !request->in_job)
+	if (!launcher || !request->in_job || !ddp_request_several(request))
 		return;
 	request->ntasks = get_typed("ntasks", "SLURM_NTASKS");
 	request->ntasks_per_node = get_typed("ntasks-per-node",

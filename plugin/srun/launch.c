@@ -4,63 +4,149 @@
 #include "srun/launch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#include <slurm/spank.h>
 
 #include "layout/launcher.h"
 #include "layout/request.h"
+#include "layout/text.h"
 #include "plugin.h"
 #include "srun/arguments.h"
 #include "srun/asked.h"
 #include "srun/context.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
+#include "srun/script.h"
 
 /*
  * Accelerate's --cpu starts one process and leaves the environment as it is: a
  * rank, not a launcher.
  */
-static bool find_launcher(uint32_t component, struct ddp_launcher *launcher)
+static bool find_launcher(uint32_t component, ddp_command_read_fn read,
+			  struct ddp_launcher *launcher)
 {
 	char **argv = ddp_arguments_read();
-	char **command = ddp_arguments_command(argv, component);
-	bool found = command && ddp_launcher_find(command, launcher);
+	char **command = ddp_arguments_command(argv, component), *config;
+	bool found = command && ddp_launcher_find(command, read, launcher);
 
 	ddp_arguments_free(argv);
-	return found && !launcher->cpu;
+	if (!found || launcher->cpu)
+		return false;
+	if (launcher->kind == DDP_LAUNCHER_ACCELERATE) {
+		config = ddp_script_read_config(launcher->config);
+		ddp_launcher_read_config(launcher, config);
+		free(config);
+	}
+	return true;
 }
 
 /* A heterogeneous step has several nodes, though nobody knows how many yet. */
-static void check(const struct ddp_launcher *launcher)
+static uint32_t count_nodes(const struct ddp_launcher *launcher,
+			    const struct ddp_request *request)
+{
+	if (ddp_srun.expected > 1)
+		return launcher->nodes_max > 1 ? launcher->nodes_max : 2;
+	return ddp_request_nodes(request);
+}
+
+/*
+ * Returns whether a launcher that a script calls is to start the ranks. It is never
+ * refused, as the script may do something else before it comes there. counted:
+ * the user asks for one task a node anyway.
+ */
+static bool is_starter(const struct ddp_launcher *launcher, uint32_t nodes,
+		       bool counted)
+{
+	struct ddp_error error;
+	char place[300];
+
+	snprintf(place, sizeof(place), "%s line %u", launcher->file,
+		 launcher->line);
+	ddp_text_quote(place);
+	if (nodes == 0)
+		return false;
+	if (launcher->disputed) {
+		if (!counted)
+			slurm_info("slurm-ddp: %s calls %s, and another branch "
+				   "does not: srun starts one task a rank; "
+				   "--ddp=torchrun leaves the ranks to the "
+				   "script", place, launcher->name);
+		return false;
+	}
+	if (ddp_launcher_check(launcher, nodes, &error) < 0) {
+		slurm_info("slurm-ddp: %s: %s%s", place, error.text, counted ?
+			   "" : " (srun starts one task a rank, as --ddp=srun "
+			   "asks for)");
+		return false;
+	}
+	if (!counted)
+		slurm_info("slurm-ddp: %s calls %s, which starts the ranks: "
+			   "one task a node; --ddp=srun starts one a rank",
+			   place, launcher->name);
+	return true;
+}
+
+/* What the user asked for: an earlier run of this srun may have added numbers. */
+static void read_request(uint32_t component, struct ddp_request *request)
+{
+	char added[64];
+
+	ddp_asked_read(request);
+	snprintf(added, sizeof(added), "SLURM_NTASKS_HET_GROUP_%u", component);
+	if (ddp_rerun_added(added))
+		request->ntasks = NULL;
+	if (ddp_rerun_added("SLURM_NTASKS_PER_NODE"))
+		request->ntasks_per_node = NULL;
+}
+
+static bool read_launcher(uint32_t component, struct ddp_launcher *launcher,
+			  bool *apart)
 {
 	struct ddp_request request;
 	struct ddp_error error;
+	bool reads;
 	uint32_t nodes;
 
-	ddp_asked_read(&request);
-	nodes = ddp_request_nodes(&request);
-	if (ddp_srun.expected > 1)
-		nodes = launcher->nodes_max > 1 ? launcher->nodes_max : 2;
-	if ((nodes > 0 || launcher->kind == DDP_LAUNCHER_DEEPSPEED) &&
-	    ddp_launcher_check(launcher, nodes, &error) < 0)
+	read_request(component, &request);
+	reads = ddp_plugin.torchrun ||
+		!(request.pty || request.arbitrary ||
+		  ddp_request_several(&request));
+	if (!find_launcher(component, reads ? ddp_script_read : NULL, launcher))
+		return false;
+	nodes = count_nodes(launcher, &request);
+	*apart = ddp_launcher_is_apart(launcher, nodes);
+	if (launcher->file[0])
+		return ddp_plugin.torchrun ||
+		       is_starter(launcher, nodes, request.ntasks ||
+				  request.ntasks_per_node);
+	if (launcher->disputed)
+		return false;
+	if (nodes > 0 && ddp_launcher_check(launcher, nodes, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
+	return true;
 }
 
 void ddp_launch_read(uint32_t component)
 {
 	struct ddp_launcher launcher = { .kind = DDP_LAUNCHER_NONE };
+	bool apart = false;
 	char workers[16];
 
 	ddp_srun.launcher = NULL;
-	if (find_launcher(component, &launcher)) {
-		check(&launcher);
+	if (ddp_plugin.srun)
+		return;
+	if (read_launcher(component, &launcher, &apart))
 		ddp_srun.launcher = launcher.name;
-	} else if (ddp_plugin.torchrun) {
+	else if (ddp_plugin.torchrun)
 		ddp_srun.launcher = "torchrun";
-	}
 	if (!ddp_srun.launcher)
 		return;
 	snprintf(workers, sizeof(workers), "%u",
 		 ddp_launcher_workers(&launcher));
 	ddp_rerun_add(DDP_TELL_LAUNCHER, workers);
+	if (apart || launcher.own_rendezvous)
+		ddp_rerun_add(DDP_TELL_UNTOLD, apart ? "all" : "rank");
 	if (ddp_launcher_needs_gpu(&launcher))
 		ddp_rerun_add(DDP_TELL_NEEDS_GPU, launcher.name);
 	if (ddp_launcher_needs_port(&launcher))

@@ -192,6 +192,38 @@ printf '%s\n' n2 n1 >n2n1
 		PET_NNODES=torchrun-needs-srun---ddp=torchrun \
 		"$(sort -u out)"
 
+	# The usual script of a user's: nothing in the command says torchrun.
+	cat >usual.sh <<-'END'
+	#!/bin/bash
+	cd . || exit
+	./torchrun --nnodes=2 --nproc_per_node=2 --rdzv_backend=c10d \
+		--rdzv_endpoint=$MASTER_ADDR:29400 train.py
+	END
+	chmod 755 usual.sh
+	for command in ./usual.sh 'bash usual.sh' 'env A=b ./usual.sh'; do
+		call login $ddp $command
+		equal "$command calls torchrun: one task a node" \
+			'n1 0 of 2 0,1 2,n2 1 of 2 0,1 2' \
+			"$(sort out | cut -d' ' -f1-6 | paste -sd,)"
+		check 'and says so' grep -q 'slurm-ddp: .*usual.sh line 3 calls torchrun' \
+			err
+	done
+	call login $ddp --ddp=srun ./usual.sh
+	equal 'by --ddp=srun one task a GPU' 4 "$(wc -l <out)"
+	mkdir away && mv usual.sh away
+	call login $ddp -D away bash usual.sh
+	equal 'a script is where --chdir says' 0 "$(wc -l <out)"
+	mv away/usual.sh .
+	rmdir away
+
+	# One srun a node, each with its node's number
+	call login sh -c 'for i in 0 1; do
+		srun --ddp -N1 -n1 -w n$((i + 1)) --gres=gpu:2 sh -c \
+			"./torchrun --nnodes=2 --node_rank=$i; env | grep ^PET_" &
+	done; wait'
+	equal 'one srun a node' 'n1 0 of 1 0,1 2 --nnodes=2 --node_rank=0,'\
+'n2 0 of 1 0,1 2 --nnodes=2 --node_rank=1' "$(sort out | paste -sd,)"
+
 	several='torchrun starts the ranks of a node itself, and the step has'
 	refuses "$several" $ddp -n4 ./torchrun a
 	refuses "$several" $ddp --ntasks-per-node=2 ./torchrun a
@@ -200,7 +232,7 @@ printf '%s\n' n2 n1 >n2n1
 		$ddp ./torchrun --standalone a
 	refuses '--nnodes says 1, and the step has 2 nodes; leave it out' \
 		$ddp bash -c './torchrun --nnodes=1 a'
-	refuses '--nnodes says 2, and the step has 1 node; leave it out, or' \
+	refuses '--nnodes says 2, and the step has 1 node; start one srun' \
 		srun --ddp ./torchrun --nnodes 2 a
 	refuses 'start the program itself, one rank a GPU: srun --ddp python3' \
 		$ddp ./deepspeed a

@@ -30,6 +30,20 @@ mv err step.err
 one_world 'n1 n1 n2 n2' step && test "$status" -eq 0
 result $? 'torchrun in a script, by --ddp=torchrun'
 
+# The usual script for several nodes
+cat >usual.sh <<'END'
+#!/bin/bash
+torchrun --nnodes=2 --nproc_per_node=2 --rdzv_backend=c10d \
+	--rdzv_endpoint=$MASTER_ADDR:29400 pytorch_ddp.py
+END
+chmod 755 usual.sh
+call login srun -l --ddp -N2 --gres=gpu:2 ./usual.sh
+mv out step.out
+mv err step.err
+one_world 'n1 n1 n2 n2' step && test "$status" -eq 0 &&
+	! grep -q 'node_rank' step.err
+result $? 'torchrun in a script, which says --nnodes'
+
 # Among several tasks a node they stop, and say what they need.
 for command in torchrun 'accelerate launch --multi_gpu --num_processes=2'; do
 	call login srun --ddp -N2 --gres=gpu:2 ./run.sh $command pytorch_ddp.py

@@ -70,6 +70,70 @@ static const struct spank_case filled[] = {
 	  .command = "srun --ddp=off " GRES "torchrun --nnodes=7 a.py" },
 };
 
+#define SCRIPTS "PATH=@/bin"
+#define CHOSEN(file, line) "srun: slurm-ddp: " file " line " line " calls " \
+	"torchrun, which starts the ranks: one task a node; --ddp=srun starts " \
+	"one a rank\n"
+
+static const struct spank_case scripts[] = {
+	{ .name = "a script that calls torchrun", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "many", .want = TASKS "=1|" TOLD "=2",
+	  .err = CHOSEN("many", "3") },
+	{ .name = "behind a shell", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "bash -x many 1",
+	  .want = TASKS "=1|" TOLD "=2", .err = CHOSEN("many", "3") },
+	{ .name = "by --ddp=torchrun nothing is said", .env = SCRIPTS,
+	  .command = "srun --ddp=torchrun " GRES "many", .err = "",
+	  .want = TASKS "=1|" TOLD "=2" },
+	{ .name = "with one task a node of the user's neither", .err = "",
+	  .env = SCRIPTS, .want = TOLD "=2",
+	  .command = "srun --ddp --ntasks-per-node=1 " GRES "many" },
+	{ .name = "nor with the job's", .err = "",
+	  .env = SCRIPTS "|" JOB "|SLURM_NTASKS=2|SLURM_NTASKS_PER_NODE=1",
+	  .command = "srun --ddp many", .want = TOLD "=2|" CPUS "=6" },
+	{ .name = "--ddp=srun reads none", .env = SCRIPTS, .err = "",
+	  .command = "srun --ddp=srun " GRES "many",
+	  .want = TASKS "=2|-" TOLD },
+	{ .name = "nor does it look at the command", .err = "",
+	  .command = "srun --ddp=srun " GRES "torchrun --nnodes=1 a.py",
+	  .want = TASKS "=2|-" TOLD },
+	{ .name = "tasks that are typed are meant so", .env = SCRIPTS,
+	  .command = "srun --ddp -n4 " GRES "many", .err = "",
+	  .want = "-" TOLD },
+	{ .name = "and those of the job", .env = SCRIPTS "|" JOB
+	  "|SLURM_NTASKS=4", .command = "srun --ddp many", .err = "",
+	  .want = "-" TOLD },
+	{ .name = "a farm of torchruns is one a GPU, as before", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "farm", .want = TASKS "=2|-" TOLD,
+	  .err = "srun: slurm-ddp: farm line 2: torchrun --nnodes says 1, and "
+	  "the step has 2 nodes; leave it out, or give -N1 to srun (srun starts "
+	  "one task a rank, as --ddp=srun asks for)\n" },
+	{ .name = "nothing is chosen where branches disagree", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "bash either",
+	  .want = TASKS "=2|-" TOLD,
+	  .err = "srun: slurm-ddp: either line 2 calls torchrun, and another "
+	  "branch does not: srun starts one task a rank; --ddp=torchrun leaves "
+	  "the ranks to the script\n" },
+	{ .name = "a rendezvous that gives nodes their ranks",
+	  .command = "srun --ddp " GRES "bash c10d", .env = SCRIPTS,
+	  .want = TASKS "=1|SLURM_DDP_UNTOLD=rank",
+	  .err = CHOSEN("c10d", "1") },
+	{ .name = "a script that is too long is not read", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "long", .want = TASKS "=2|-" TOLD,
+	  .err = "" },
+	{ .name = "nor one with bytes that are no text", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "binary", .want = "-" TOLD },
+	{ .name = "nor one of Python's", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "python", .want = "-" TOLD },
+	{ .name = "nor a FIFO", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "bash fifo", .want = "-" TOLD },
+	{ .name = "deepspeed on one node", .want = TASKS "=1|" TOLD "=0",
+	  .command = "srun --ddp --gres=gpu:2 deepspeed a.py" },
+	{ .name = "one of several sruns, one a node",
+	  .command = "srun --ddp --nodes=1 --gres=gpu:2 torchrun --nnodes=2 "
+	  "--node_rank=1 a.py", .want = ONE "|SLURM_DDP_UNTOLD=all" },
+};
+
 static const struct spank_case job_cases[] = {
 	{ .name = "in a job a node's task gets the fewest CPUs of a node",
 	  .env = JOB, .command = "srun --ddp torchrun a.py",
@@ -127,8 +191,15 @@ static const struct spank_case refused[] = {
 	  .command = "srun --ddp --gres=gpu:2 torchrun a.py : --gres=gpu:2 "
 	  "torchrun --nnodes=1 a.py" },
 	{ .name = "deepspeed", .command = "srun --ddp " GRES "deepspeed a.py",
-	  .refusal = "deepspeed starts ranks by ssh, outside the step; start "
-	  "the program itself, one rank a GPU: srun --ddp python3 PROGRAM" },
+	  .refusal = "deepspeed starts ranks on other nodes itself, by ssh or "
+	  "mpirun, outside the step; start the program itself, one rank a GPU: "
+	  "srun --ddp python3 PROGRAM" },
+	{ .name = "a machine rank in Accelerate's default file", .env = "HF_HOME=@/bin/hf",
+	  .command = "srun --ddp " GRES "accelerate launch a.py",
+	  .refusal = "leave --num_machines and --machine_rank out" },
+	{ .name = "torchrun and srun", .refusal = "--ddp: torchrun and srun are "
+	  "who starts the ranks of a node; give one of them",
+	  .command = "srun --ddp=torchrun,srun " GRES "bash run.sh" },
 	{ .name = "a misspelt word", .refusal = "did you mean torchrun",
 	  .command = "srun --ddp=torchrn " GRES "bash run.sh" },
 	{ .name = "torchrun and off", .refusal = "--ddp: off is given with",
@@ -138,6 +209,7 @@ static const struct spank_case refused[] = {
 void test_launcher(void)
 {
 	cases_run(filled, COUNT(filled));
+	cases_run(scripts, COUNT(scripts));
 	cases_run(job_cases, COUNT(job_cases));
 	cases_run(refused, COUNT(refused));
 }

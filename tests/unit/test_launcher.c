@@ -10,6 +10,46 @@
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
+/* What srun would read: scripts of these names. */
+static const struct {
+	const char *name, *text;
+} scripts[] = {
+	{ "run.sh", "#!/bin/sh\n# torchrun\ncd a\n\ntorchrun a.py\n" },
+	{ "outer.sh", "#!/bin/sh\nexec bash ./inner.sh x\n" },
+	{ "./inner.sh", "set -e\naccelerate launch a.py\n" },
+	{ "moved.sh", "cd /data\n./inner.sh\n" },
+	{ "/moved.sh", "cd /data\n/inner.sh\n" },
+	{ "/inner.sh", "torchrun --nnodes=2 a.py\n" },
+	{ "self.sh", "sh self.sh\n" },
+	{ "plain.sh", "python3 a.py\n" },
+	{ "torchrun", "#!/bin/sh\n'exec' python \"$0\" \"$@\"\n" },
+	{ "either.sh", "if x; then\n torchrun a.py\nelse\n python3 a.py\nfi" },
+	{ "variable.sh", "if x; then\n torchrun a.py\nelse\n $RUN a.py\nfi" },
+	{ "both.sh", "case $N in\n1) torchrun --standalone --nproc-per-node=2 "
+	  "a.py;;\n*) torchrun --nnodes=$N --nproc-per-node=2 a.py;;\nesac" },
+	{ "kinds.sh", "case $L in\na) accelerate launch a.py;;\n"
+	  "*) torchrun a.py;;\nesac" },
+	{ "setup.sh", "if x; then\n python3 get.py\nfi\ntorchrun a.py" },
+	{ "pip.sh", "if x; then\n python -m pip install b\nelse\n"
+	  " torchrun a.py\nfi" },
+	{ "function.sh", "one() {\n python3 a.py\n}\nmany() {\n torchrun a.py"
+	  "\n}\n$@" },
+	{ "deep.sh", "if x; then\n bash -c 'python3 a.py'\nelse\n"
+	  " bash -c 'torchrun a.py'\nfi" },
+};
+
+static char *read_script(const char *name, bool shell)
+{
+	size_t i;
+
+	for (i = 0; i < ROWS(scripts); i++)
+		if (strcmp(name, scripts[i].name) == 0 &&
+		    (shell || strchr(name, '/') ||
+		     strncmp(scripts[i].text, "#!", 2) == 0))
+			return strdup(scripts[i].text);
+	return NULL;
+}
+
 /* The words of a command, '|' between them. */
 static bool find(const char *command, struct ddp_launcher *launcher)
 {
@@ -21,7 +61,7 @@ static bool find(const char *command, struct ddp_launcher *launcher)
 	while (at && count < 63)
 		words[count++] = strsep(&at, "|");
 	words[count] = NULL;
-	found = ddp_launcher_find(words, launcher);
+	found = ddp_launcher_find(words, read_script, launcher);
 	free(copy);
 	return found;
 }
@@ -31,7 +71,7 @@ static const char *const none[] = {
 	"python|-m|mypkg|torchrun", "python|-m|mypkg|-m|torch.distributed.run",
 	"python|-c|torchrun", "python", "python|-m", "python|-u", "torchrunner",
 	"./torchrun.sh", "a/torchrun/b", "accelerate|config", "accelerate",
-	"accelerate|test", "bash|run.sh|torchrun", "bash", "bash|-c",
+	"accelerate|test", "bash|plain.sh|torchrun", "bash", "bash|-c",
 	"bash|-c|echo torchrun", "bash|-c|echo 'a; torchrun x'",
 	"bash|-c|python train.py # torchrun", "bash|-c|echo $(torchrun x)",
 	"bash|-c|python train.py|torchrun", "bash|-x|torchrun",
@@ -42,6 +82,16 @@ static const char *const none[] = {
 	"python|train/torch/distributed/walk.py", "", "a/", "A=b",
 	"python|xtorch/distributed/run.py", "pythonic|-m|torch.distributed.run",
 	"sh|-c|", "sh|-c|;;&|torchrun",
+	/* Names, and words that are no command */
+	"ds|a.py", "composer|install", "tune|run|recipe", "tune|ls",
+	"fabric|deploy", "lightning|run|app|a.py", "command|-v|torchrun",
+	"bash|-c|command -v torchrun && python3 train.py",
+	"bash|-c|cat <<E\ntorchrun a.py\nE\npython3 a.py",
+	"bash|-c|case $x in\ntorchrun) python3 a.py ;; esac",
+	"bash|-c|torchrun() {\n python3 \"$@\"; }",
+	/* In scripts */
+	"bash|plain.sh", "bash|absent.sh", "moved.sh", "bash|moved.sh",
+	"bash|self.sh", "python3|run.sh", "plain.sh",
 };
 
 Test(launcher, finds_none_where_there_is_none)
@@ -56,7 +106,9 @@ Test(launcher, finds_none_where_there_is_none)
 
 #define T DDP_LAUNCHER_TORCHRUN
 #define A DDP_LAUNCHER_ACCELERATE
-#define D DDP_LAUNCHER_DEEPSPEED
+#define F DDP_LAUNCHER_FABRIC
+#define C DDP_LAUNCHER_COMPOSER
+#define S DDP_LAUNCHER_SSH
 
 static const struct {
 	const char *command;
@@ -75,8 +127,12 @@ static const struct {
 	{ "python|-m|accelerate.commands.launch|a.py", A },
 	{ "python|-m|accelerate.commands.accelerate_cli|launch|a.py", A },
 	{ "/env/bin/accelerate|launch|a.py", A },
-	{ "deepspeed|a.py", D }, { "ds|a.py", D },
-	{ "python|-m|deepspeed.launcher.runner|a.py", D },
+	{ "deepspeed|a.py", S }, { "colossalai|run|a.py", S },
+	{ "horovodrun|-np|2|python3|a.py", S },
+	{ "python|-m|deepspeed.launcher.runner|a.py", S },
+	{ "tune|run|--nproc_per_node|2|recipe", T },
+	{ "fabric|run|a.py", F }, { "lightning|run|model|a.py", F },
+	{ "composer|-n|2|a.py", C },
 	/* Behind other programs */
 	{ "env|-u|C|A=b|torchrun|a.py", T }, { "env|-i|--|torchrun", T },
 	{ "nice|-n|5|torchrun|a.py", T }, { "nice|torchrun|a.py", T },
@@ -90,6 +146,9 @@ static const struct {
 	{ "uv|run|--with|torch|python|-m|torch.distributed.run|a.py", T },
 	{ "apptainer|exec|--nv|-B|/data|a.sif|torchrun|a.py", T },
 	{ "singularity|exec|--bind|/data|a.sif|bash|-c|torchrun a.py", T },
+	{ "apptainer|run|--nv|a.sif|torchrun|a.py", T },
+	{ "singularity|run|-B|/data|a.sif|torchrun|a.py", T },
+	{ "pixi|run|-e|gpu|torchrun|a.py", T },
 	{ "nsys|profile|-o|report|--trace=cuda|torchrun|a.py", T },
 	/* In a shell */
 	{ "bash|-c|torchrun a.py", T }, { "sh|-c|exec torchrun a.py", T },
@@ -103,6 +162,11 @@ static const struct {
 	{ "bash|-c|python -m torch.distributed.run \\\n a.py", T },
 	{ "bash|-c|bash -c \"exec accelerate launch a.py\"", A },
 	{ "bash|-c|python prepare.py; accelerate launch a.py", A },
+	{ "bash|-c|f() { torchrun a.py; }; f", T },
+	/* In scripts */
+	{ "run.sh", T }, { "bash|-x|run.sh|1", T }, { "env|A=b|sh|run.sh", T },
+	{ "bash|-c|sh run.sh", T }, { "outer.sh", A }, { "/moved.sh", T },
+	{ "torchrun|a.py", T },
 };
 
 Test(launcher, finds_each_where_it_is)
@@ -114,6 +178,51 @@ Test(launcher, finds_each_where_it_is)
 		cr_expect(find(some[i].command, &launcher) &&
 			  launcher.kind == some[i].kind && launcher.name,
 			  "%s", some[i].command);
+}
+
+/* Where it is, and whether branches of the script disagree. */
+static const struct {
+	const char *command, *file;
+	unsigned int line;
+	bool disputed;
+} places[] = {
+	{ "torchrun|a.py", "", 0, false },
+	{ "bash|-c|torchrun a.py", "", 0, false },
+	{ "run.sh", "run.sh", 5, false },
+	{ "outer.sh", "./inner.sh", 2, false },
+	{ "bash|either.sh", "either.sh", 2, true },
+	{ "bash|variable.sh", "variable.sh", 2, true },
+	{ "bash|both.sh", "both.sh", 2, false },
+	{ "bash|kinds.sh", "kinds.sh", 2, true },
+	{ "bash|setup.sh", "setup.sh", 4, false },
+	{ "bash|pip.sh", "pip.sh", 4, false },
+	{ "bash|function.sh", "function.sh", 5, true },
+	{ "bash|deep.sh", "deep.sh", 4, true },
+	{ "bash|-c|if x; then torchrun a.py; else python3 a.py; fi", "", 0,
+	  true },
+};
+
+Test(launcher, says_where_it_is)
+{
+	struct ddp_launcher launcher;
+	size_t i;
+
+	for (i = 0; i < ROWS(places); i++)
+		cr_expect(find(places[i].command, &launcher) &&
+			  strcmp(launcher.file, places[i].file) == 0 &&
+			  launcher.line == places[i].line &&
+			  launcher.disputed == places[i].disputed,
+			  "%s: %s %u %d", places[i].command, launcher.file,
+			  launcher.line, launcher.disputed);
+}
+
+Test(launcher, of_two_branches_counts_what_both_say)
+{
+	struct ddp_launcher launcher;
+
+	cr_expect(find("bash|both.sh", &launcher));
+	cr_expect(!launcher.standalone);
+	cr_expect_eq(launcher.processes, 2);
 }
 
 Test(launcher, a_shell_in_a_shell_ends_somewhere)
@@ -173,8 +282,101 @@ static const struct {
 	  NULL },
 	{ "accelerate|launch|--num_machines=3|a.py", 3, 3, 0,
 	  "accelerate launch --num_machines says 3, " },
-	{ "deepspeed|a.py", 0, 0, 0, "srun --ddp python3 PROGRAM" },
+	{ "accelerate|launch|--enable_cpu_affinity|--num_machines|2|a.py", 2, 2,
+	  0, NULL },
+	{ "deepspeed|a.py", 0, 0, 0, "deepspeed starts ranks on other nodes "
+	  "itself, by ssh or mpirun, outside the step; start the program "
+	  "itself, one rank a GPU: srun --ddp python3 PROGRAM" },
+	{ "deepspeed|--no_ssh|--node_rank|$SLURM_NODEID|a.py", 0, 0, 0, NULL },
+	{ "colossalai|run|--nproc_per_node|2|a.py", 0, 0, 2, "colossalai run "
+	  "starts ranks on other nodes" },
+	{ "composer|-n|2|a.py", 0, 0, 2, "composer takes WORLD_SIZE and "
+	  "LOCAL_WORLD_SIZE for what it is to start" },
+	{ "composer|-n|2|--world_size|4|--node_rank|$SLURM_NODEID|a.py", 0, 0,
+	  2, NULL },
+	{ "fabric|run|--devices=2|a.py", 0, 0, 2, "fabric run without "
+	  "--num-nodes and --node-rank is for one node, and the step has 2" },
+	{ "fabric|run|--num-nodes=2|--node-rank=$SLURM_NODEID|a.py", 2, 2, 0,
+	  NULL },
+	/* The same on both nodes */
+	{ "torchrun|--nnodes=2|--node_rank|0|a.py", 2, 2, 0, "torchrun gets "
+	  "the same number of its node on each of 2 nodes, and would wait for "
+	  "the others; leave it out" },
+	{ "torchrun|--nnodes=2|--node_rank=$SLURM_NODEID|a.py", 2, 2, 0, NULL },
+	{ "torchrun|--rdzv_endpoint=localhost:29400|a.py", 0, 0, 0, "torchrun "
+	  "is to meet the others at localhost, which is another machine on "
+	  "each of 2 nodes; leave that address out" },
+	{ "torchrun|--master-addr|127.0.0.1|a.py", 0, 0, 0, "at localhost" },
+	{ "torchrun|--rdzv_endpoint=[::1]:0|a.py", 0, 0, 0, "at localhost" },
+	{ "torchrun|--rdzv_endpoint=localhost.example:1|a.py", 0, 0, 0, NULL },
+	{ "accelerate|launch|--machine_rank|0|--num_machines|2|a.py", 2, 2, 0,
+	  "leave --num_machines and --machine_rank out" },
 };
+
+/* On one node these are right. */
+static const char *const alone[] = {
+	"deepspeed|a.py", "colossalai|run|a.py", "fabric|run|a.py",
+	"torchrun|--node_rank=0|a.py", "torchrun|--standalone|a.py",
+	"torchrun|--rdzv_endpoint=localhost:0|a.py", "horovodrun|a.out",
+	/* One srun a node */
+	"torchrun|--nnodes=2|--node_rank=1|a.py",
+};
+
+Test(launcher, may_be_alone)
+{
+	struct ddp_launcher launcher;
+	struct ddp_error error;
+	size_t i;
+
+	for (i = 0; i < ROWS(alone); i++) {
+		cr_expect(find(alone[i], &launcher));
+		cr_expect_eq(ddp_launcher_check(&launcher, 1, &error), 0, "%s",
+			     alone[i]);
+		cr_expect_eq(ddp_launcher_is_apart(&launcher, 1),
+			     i + 1 == ROWS(alone), "%s", alone[i]);
+	}
+	cr_expect(find("torchrun|--nnodes=2|a.py", &launcher));
+	cr_expect_eq(ddp_launcher_check(&launcher, 1, &error), -1);
+	cr_expect_str_eq(error.text, "torchrun --nnodes says 2, and the step "
+			 "has 1 node; start one srun for all nodes, without a "
+			 "loop: -N2; or --ddp=off");
+}
+
+/* Accelerate's files: nodes, and whether there is one node rank for all. */
+static const struct {
+	const char *command, *text;
+	uint32_t nodes;
+	bool same_rank;
+} configs[] = {
+	{ "accelerate|launch|a.py", NULL, 0, false },
+	{ "accelerate|launch|a.py", "machine_rank: 0\nnum_machines: 2\n", 2,
+	  true },
+	{ "accelerate|launch|a.py", "num_machines: 1\nmachine_rank: 0\n", 1,
+	  false },
+	{ "accelerate|launch|a.py", "{\n  \"num_machines\": 2,\n  "
+	  "\"machine_rank\": 1\n}\n", 2, true },
+	{ "accelerate|launch|a.py", "num_machines: '2'\n", 2, false },
+	{ "accelerate|launch|--machine_rank|$R|a.py",
+	  "num_machines: 2\nmachine_rank: 0\n", 2, false },
+	{ "accelerate|launch|--num_machines=3|a.py",
+	  "num_machines: 2\nmachine_rank: null", 3, false },
+	{ "accelerate|launch|a.py", "xnum_machines: 2\nnum_machines", 0,
+	  false },
+};
+
+Test(launcher, has_a_configuration)
+{
+	struct ddp_launcher launcher;
+	size_t i;
+
+	for (i = 0; i < ROWS(configs); i++) {
+		cr_expect(find(configs[i].command, &launcher));
+		ddp_launcher_read_config(&launcher, configs[i].text);
+		cr_expect(launcher.nodes_max == configs[i].nodes &&
+			  launcher.same_rank == configs[i].same_rank, "%s: %u",
+			  configs[i].text, launcher.nodes_max);
+	}
+}
 
 Test(launcher, reads_the_arguments)
 {
