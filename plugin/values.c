@@ -127,9 +127,11 @@ static int parse_supervise(const char *text, struct ddp_plugin *plugin,
 static int parse_report(const char *text, struct ddp_plugin *plugin,
 			struct ddp_error *error)
 {
-	if (!*text)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--ddp-report: "
-				     "names no file; give --ddp-report=FILE");
+	if (!*text || *text == '-')
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--ddp-report"
+				     "%s%.64s: names no file; give "
+				     "--ddp-report=FILE", *text ? "=" : "",
+				     text);
 	plugin->report = text;
 	return 0;
 }
@@ -167,7 +169,7 @@ static int parse_watchdog(const char *text, struct ddp_plugin *plugin,
 static int parse_logs(const char *text, struct ddp_plugin *plugin,
 		      struct ddp_error *error)
 {
-	if (!*text || strlen(text) > DDP_LOGS_MAX)
+	if (!*text || *text == '-' || strlen(text) > DDP_LOGS_MAX)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--ddp-logs=%.64s: not a folder's path; "
 				     "give one of up to %d bytes", text,

@@ -14,9 +14,9 @@ export RAY_ADDRESS=$MASTER_ADDR:$MASTER_PORT
 export RAY_raylet_start_wait_time_s=300		# on a busy node
 files=$(mktemp -d /tmp/ray.XXXXXX) || exit 1
 trap 'rm -rf "$files"' EXIT
-start=(ray start --block --temp-dir "$files" --num-cpus "$OMP_NUM_THREADS"
-	--dashboard-agent-listen-port 0 --disable-usage-stats)
 unset OMP_NUM_THREADS	# Ray sets it for its workers, by what each asks for
+start=(ray start --block --temp-dir "$files" --num-cpus "$(nproc)"
+	--dashboard-agent-listen-port 0 --disable-usage-stats)
 
 head_is_up()
 {

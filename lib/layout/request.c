@@ -198,16 +198,37 @@ static int fill_launcher(const struct ddp_request *request,
 	return 0;
 }
 
-int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
-		     struct ddp_error *error)
+bool ddp_request_outranks(const struct ddp_request *request)
 {
-	uint32_t gpus;
+	uint32_t nodes = ddp_request_nodes(request), gpus;
+	uint32_t ntasks = number(request->ntasks);
 
-	memset(fill, 0, sizeof(*fill));
+	if (!request->ntasks_inherited || request->ntasks_per_gpu ||
+	    nodes == 0)
+		return false;
+	if (request->per_node_typed)
+		return true;
+	if (!request->nodes_typed || request->in_step)
+		return request->nodes_typed;
+	return ddp_request_gpus(request, &gpus, NULL) == 0 && gpus > 0 &&
+	       (ntasks < nodes || ntasks > (uint64_t)nodes * gpus);
+}
+
+/* Of a request that leaves the number of tasks to us. */
+static int fill_tasks(const struct ddp_request *request, struct ddp_fill *fill,
+		      struct ddp_error *error)
+{
+	uint32_t gpus, nodes = ddp_request_nodes(request);
+
 	if (request->launcher && !request->arbitrary && !request->pty)
 		return fill_launcher(request, fill, error);
-	if (request->ntasks_per_node || request->ntasks_per_gpu ||
-	    request->arbitrary)
+	if (request->arbitrary || request->ntasks_per_node)
+		return 0;
+	/* Slurm itself counts the GPUs of one node only. */
+	if (request->ntasks_per_gpu && !request->ntasks && nodes > 1 &&
+	    get_node_gpus(request, &gpus, NULL) == 0)
+		fill->ntasks = nodes * gpus * number(request->ntasks_per_gpu);
+	if (request->ntasks_per_gpu)
 		return 0;
 	if (request->ntasks) {
 		if (!request->gpus_per_task &&
@@ -220,6 +241,22 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 	fill->ntasks = 1;
 	if (request->nodes && !request->nodes_typed)
 		fill->nodes = 1;
+	return 0;
+}
+
+int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
+		     struct ddp_error *error)
+{
+	uint32_t tasks = number(request->ntasks_per_node);
+
+	memset(fill, 0, sizeof(*fill));
+	if (fill_tasks(request, fill, error) < 0)
+		return -1;
+	if (fill->ntasks_per_node)
+		tasks = fill->ntasks_per_node;
+	if (request->outranked && !fill->ntasks)
+		fill->ntasks = ddp_request_nodes(request) *
+			       (tasks ? tasks : 1);
 	return 0;
 }
 
@@ -312,6 +349,19 @@ static uint64_t count_cpus(const struct ddp_request *request, uint32_t gpus)
 	have = more > have ? more : have;
 	more = number(request->mincpus);
 	return more > have ? more : have;
+}
+
+bool ddp_request_needs_even(const struct ddp_request *request, uint32_t *gpus)
+{
+	uint32_t nodes = get_fixed_nodes(request->nodes);
+	uint32_t ntasks = number(request->ntasks);
+
+	if (!ntasks || request->ntasks_per_node || request->ntasks_per_gpu ||
+	    request->arbitrary || request->cpus_open ||
+	    ddp_request_gpus(request, gpus, NULL) < 0 || *gpus < 2)
+		return false;
+	return ntasks > *gpus && ntasks % *gpus == 0 &&
+	       (!nodes || ntasks == (uint64_t)nodes * *gpus);
 }
 
 int ddp_request_check_cpus(const struct ddp_request *request,

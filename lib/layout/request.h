@@ -33,6 +33,12 @@ struct ddp_request {
 					 * exists, named by --jobid */
 	bool nodes_typed;		/* nodes is the user's own word for
 					 * this step, not the job's size */
+	bool per_node_typed;		/* so is ntasks_per_node */
+	bool ntasks_inherited;		/* ntasks is the job's, or of a step
+					 * around this one */
+	bool in_step;			/* there is such a step */
+	bool outranked;			/* srun has another ntasks, which is
+					 * not for this step: ntasks is NULL */
 	bool arbitrary;			/* a host file says each task's node */
 	bool pty;
 	const char *launcher;		/* what the command calls to start the
@@ -73,13 +79,22 @@ int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
  */
 uint32_t ddp_request_nodes(const struct ddp_request *request);
 
+/*
+ * Returns whether what is typed for this step outranks the number of tasks that
+ * it inherits: a number of tasks per node does, and so does a number of nodes,
+ * if the inherited one is an outer step's, or does not fit these nodes and
+ * their GPUs.
+ */
+bool ddp_request_outranks(const struct ddp_request *request);
+
 /* Whether it asks for several tasks on a node, of as many as are known. */
 bool ddp_request_several(const struct ddp_request *request);
 
 /*
  * Choose the tasks of a step: one for each GPU of each node; one a node for a
  * launcher, and several are refused; one in all for --pty. A number of tasks,
- * or of tasks per node or per GPU, that the user gave stands. Tasks per node
+ * or of tasks per node or per GPU, that the user gave stands. The number of all
+ * tasks is filled in where srun would take another. Tasks per node
  * are then filled in only to keep a node from getting more tasks than it has
  * GPUs, and only where the numbers fit. Nothing is filled in where a host file
  * places the tasks. Returns 0; -1 where GPUs are asked for and the number of
@@ -107,6 +122,13 @@ uint32_t ddp_request_cpus_per_task(const char *job_cpus_per_task,
 				   const char *job_cpus_per_node,
 				   uint32_t job_nodes,
 				   uint32_t tasks_per_node);
+
+/*
+ * Returns whether a job that is being submitted names as many tasks as GPUs, on
+ * several nodes, and leaves it to Slurm how many of them a node gets; *gpus is
+ * then how many it should.
+ */
+bool ddp_request_needs_even(const struct ddp_request *request, uint32_t *gpus);
 
 enum ddp_cpus {
 	DDP_CPUS_ENOUGH,		/* or not known, or no GPUs */

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,6 +96,22 @@ uint32_t ddp_arguments_next(char **argv, uint32_t begin)
 		if (strcmp(argv[at], ":") == 0)
 			return at;
 	return 0;
+}
+
+void ddp_arguments_find(char *const *argv, uint32_t begin, const char *name,
+			char *value, size_t size)
+{
+	uint32_t i, end = begin + (uint32_t)ddp_arguments_parsed();
+	size_t length = strlen(name);
+
+	for (i = 0; argv && i < end && argv[i]; i++) {
+		if (i <= begin || strncmp(argv[i], name, length) != 0)
+			continue;
+		if (argv[i][length] == '=')
+			snprintf(value, size, "%s", argv[i] + length + 1);
+		else if (argv[i][length] == '\0' && argv[i + 1])
+			snprintf(value, size, "%s", argv[i + 1]);
+	}
 }
 
 int ddp_arguments_parsed(void)

@@ -2,6 +2,7 @@
 #ifndef DDP_SRUN_ARGUMENTS_H
 #define DDP_SRUN_ARGUMENTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The arguments of this process, NULL-terminated; NULL on error. */
@@ -20,6 +21,13 @@ char **ddp_arguments_command(char **argv, uint32_t component);
  * begin is where that one does (0: the first). 0 if there is none.
  */
 uint32_t ddp_arguments_next(char **argv, uint32_t begin);
+
+/*
+ * Copy to value[size] what "NAME=value" or "NAME value" says, of the component
+ * that begins at begin. Leaves value as it is where that is not there.
+ */
+void ddp_arguments_find(char *const *argv, uint32_t begin, const char *name,
+			char *value, size_t size);
 
 /* How many of them srun's own parser has passed, which stops at the command. */
 int ddp_arguments_parsed(void);

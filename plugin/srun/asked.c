@@ -3,12 +3,19 @@
 #define _GNU_SOURCE
 #include "srun/asked.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "layout/gres.h"
+#include "srun/arguments.h"
 #include "srun/cli.h"
+#include "srun/context.h"
+#include "srun/scontrol.h"
+
+/* From here on the numbers are those of Slurm's own steps. */
+#define SLURMS_STEPS 0xfffffff0UL
 
 /* What was asked for now, rather than what the job's environment repeats. */
 static const char *get_typed(const char *option, const char *variable)
@@ -54,6 +61,74 @@ static void read_gpus(struct ddp_request *request)
 	request->gpus_per_socket = ddp_cli_get("gpus-per-socket");
 }
 
+/*
+ * The nodes of a job that srun was told by --jobid alone. Slurm is asked once;
+ * NULL: it does not tell.
+ */
+static const char *find_job_nodes(void)
+{
+	static char nodes[16];
+	const char *job_id = ddp_cli_get("jobid");
+	char *told;
+
+	if (*nodes || !job_id)
+		return *nodes ? nodes : NULL;
+	told = ddp_squeue_show(job_id, "-o", "%A %D");
+	if (told)
+		snprintf(nodes, sizeof(nodes), "%s", told + strspn(told, " "));
+	nodes[strspn(nodes, "0123456789")] = '\0';
+	free(told);
+	return *nodes ? nodes : NULL;
+}
+
+/* Slurm's own steps, as salloc's shell, hold nothing that others wait for. */
+bool ddp_asked_in_step(void)
+{
+	const char *step = getenv("SLURM_STEP_ID");
+
+	return step && strtoul(step, NULL, 10) < SLURMS_STEPS;
+}
+
+/*
+ * --ntasks-per-node on the command line; NULL: it is not there. srun puts it into
+ * its environment, and forgets it where the number of tasks that it inherits is
+ * another.
+ */
+static const char *find_typed_per_node(void)
+{
+	static const char *const names[] = {
+		"--ntasks-per-node", "--tasks-per-node",
+	};
+	static char value[16];
+	char **argv = ddp_arguments_read();
+	size_t i;
+
+	value[0] = '\0';
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ddp_arguments_find(argv, ddp_srun.words, names[i], value,
+				   sizeof(value));
+	ddp_arguments_free(argv);
+	return value[0] ? value : NULL;
+}
+
+/* A number that is in the environment alone is not for this step by itself. */
+static void weigh_inherited(struct ddp_request *request)
+{
+	const char *typed = find_typed_per_node();
+	const char *before = ddp_srun.per_node_before;
+
+	request->in_step = ddp_asked_in_step();
+	request->per_node_typed = typed && !(before &&
+					     strcmp(typed, before) == 0);
+	if (request->per_node_typed)
+		request->ntasks_per_node = typed;
+	request->ntasks_inherited = request->ntasks && !ddp_cli_typed('n') &&
+		!get_typed("ntasks", "SLURM_NTASKS");
+	request->outranked = ddp_request_outranks(request);
+	if (request->outranked)
+		request->ntasks = NULL;
+}
+
 void ddp_asked_read(struct ddp_request *request)
 {
 	const char *nodes = ddp_cli_get("nodes");
@@ -72,12 +147,15 @@ void ddp_asked_read(struct ddp_request *request)
 	request->cpus_per_gpu = ddp_cli_get("cpus-per-gpu");
 	request->mincpus = ddp_cli_get("mincpus");
 	request->in_job = ddp_cli_get("jobid") != NULL;
+	if (!request->nodes && request->in_job)
+		request->nodes = find_job_nodes();
 	read_gpus(request);
 	request->arbitrary = distribution &&
 			     strncmp(distribution, "arbitrary", 9) == 0;
 	request->pty = ddp_cli_get("pty") != NULL;
 	request->cpus_open = ddp_cli_get("exclusive") ||
 			     ddp_cli_get("overcommit");
+	weigh_inherited(request);
 }
 
 void ddp_asked_read_launcher(struct ddp_request *request, const char *launcher)
@@ -87,8 +165,8 @@ void ddp_asked_read_launcher(struct ddp_request *request, const char *launcher)
 	if (!launcher || !request->in_job || !ddp_request_several(request))
 		return;
 	request->ntasks = get_typed("ntasks", "SLURM_NTASKS");
-	request->ntasks_per_node = get_typed("ntasks-per-node",
-					     "SLURM_NTASKS_PER_NODE");
+	if (!request->per_node_typed)
+		request->ntasks_per_node = NULL;
 }
 
 bool ddp_asked_gpus(const struct ddp_request *request)

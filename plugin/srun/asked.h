@@ -18,6 +18,9 @@ void ddp_asked_read(struct ddp_request *request);
  */
 void ddp_asked_read_launcher(struct ddp_request *request, const char *launcher);
 
+/* Returns whether this srun runs in a task of a step of the user's. */
+bool ddp_asked_in_step(void);
+
 /* Whether it says anything of GPUs. */
 bool ddp_asked_gpus(const struct ddp_request *request);
 

@@ -75,6 +75,14 @@ bool ddp_check_options(void)
 	return true;
 }
 
+void ddp_check_step(void)
+{
+	if (ddp_asked_in_step() && !ddp_cli_isset("overlap"))
+		slurm_info("slurm-ddp: this srun is in a task of a step, and "
+			   "waits until that leaves it CPUs; with --overlap it "
+			   "shares them");
+}
+
 void ddp_check_tasks(void)
 {
 	char **argv = ddp_arguments_read();
@@ -174,10 +182,15 @@ void ddp_check_cpus(void)
 	struct ddp_request request;
 	struct ddp_error error;
 	enum ddp_cpus cpus;
+	uint32_t gpus;
 
 	ddp_asked_read(&request);
 	if (ddp_request_check_cpus(&request, &cpus, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
+	if (ddp_request_needs_even(&request, &gpus))
+		slurm_info("slurm-ddp: Slurm may give one node more tasks than "
+			   "another, and more than it has GPUs; add "
+			   "--ntasks-per-node=%u", gpus);
 	if (cpus == DDP_CPUS_ONE_A_RANK)
 		slurm_info("slurm-ddp: one CPU a rank, and data loaders need "
 			   "more; consider --cpus-per-task or --cpus-per-gpu");

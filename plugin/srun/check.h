@@ -14,6 +14,9 @@ bool ddp_check_options(void);
 /* Where srun hides its options nothing can be filled in: -n must be there. */
 void ddp_check_tasks(void);
 
+/* Say what a step waits for that is started in a task of another. */
+void ddp_check_step(void);
+
 /* What --ddp=dry-run needs, and what it cannot be used with. */
 void ddp_check_dry_run(void);
 

@@ -17,6 +17,8 @@ struct ddp_srun {
 	uint32_t words;		/* of the command line, before its words */
 	bool was_on;		/* --ddp, in the component before */
 	char *bind_before;	/* an outer step's SLURM_CPU_BIND; or NULL */
+	char *per_node_before;	/* SLURM_NTASKS_PER_NODE, before srun put its
+				 * own there; or NULL */
 
 	/* launch.c */
 	const char *launcher;	/* what the component's command calls to start

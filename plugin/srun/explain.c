@@ -85,8 +85,12 @@ static void explain_tasks(spank_t spank, bool heterogeneous)
 		return;
 	if (ddp_srun.launcher && was_added("SLURM_NTASKS_PER_NODE"))
 		why = "one a node, whose ranks its command starts; filled in";
+	else if (was_added("SLURM_NTASKS") && was_added("SLURM_NTASKS_PER_NODE"))
+		why = "one a GPU, filled in";
 	else if (was_added("SLURM_NTASKS"))
-		why = "filled in";
+		why = ddp_cli_get("ntasks-per-node") ||
+		      ddp_cli_get("ntasks-per-gpu") ?
+			"as asked for" : "filled in";
 	else if (ddp_cli_get("ntasks") || ddp_cli_get("ntasks-per-gpu"))
 		why = "as asked for";
 	else if (was_added("SLURM_NTASKS_PER_NODE"))

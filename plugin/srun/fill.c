@@ -42,7 +42,10 @@ static long get_het_group(const struct fill *fill)
 	return group ? atol(group) : (long)fill->component;
 }
 
-/* GPUs on each node of the job, or of this component of it. */
+/*
+ * GPUs on each node of the job, or of this component of it; 0: Slurm does not
+ * tell, and counts tasks by them itself.
+ */
 static uint32_t count_job_gpus(const struct fill *fill)
 {
 	const char *job_id = fill->job_id;
@@ -56,8 +59,11 @@ static uint32_t count_job_gpus(const struct fill *fill)
 			 get_het_group(fill));
 		job_id = member;
 	}
-	if (ddp_scontrol_count_gpus(job_id, &gpus, &error) < 0)
+	if (ddp_scontrol_count_gpus(job_id, &gpus, &error) < 0) {
+		if (fill->request.ntasks_per_gpu)
+			return 0;
 		ddp_srun_refuse("%s", error.text);
+	}
 	return gpus;
 }
 
@@ -72,7 +78,8 @@ static void read_request(struct fill *fill)
 
 	ddp_asked_read_launcher(request, ddp_srun.launcher);
 	if (!fill->job_id || ddp_asked_gpus(request) || request->ntasks ||
-	    request->ntasks_per_node || request->ntasks_per_gpu ||
+	    request->ntasks_per_node || (request->ntasks_per_gpu &&
+					 ddp_request_nodes(request) <= 1) ||
 	    request->arbitrary || request->pty || request->launcher)
 		return;
 	snprintf(fill->gres, sizeof(fill->gres), "gpu:%u",
@@ -96,6 +103,10 @@ static void choose_tasks(struct fill *fill)
 				       sizeof(fill->gpus), &error) < 0 &&
 	     fill->tasks.ntasks_per_node && !request->ntasks))
 		ddp_srun_refuse("%s", error.text);
+	/* Slurm was asked for the job's nodes, and srun takes one by itself. */
+	if (request->in_job && request->nodes && !ddp_cli_get("nodes") &&
+	    !ddp_cli_get("nodelist"))
+		fill->tasks.nodes = ddp_request_nodes(request);
 	/* The user wants more tasks than GPUs, and not more nodes for them. */
 	if (request->ntasks && !request->nodes && shared)
 		fill->tasks.ntasks_per_node = 0;
@@ -160,6 +171,8 @@ static uint32_t count_tasks_per_node(const struct fill *fill)
 		return fill->tasks.ntasks_per_node;
 	if (request->ntasks_per_node)
 		return (uint32_t)atol(request->ntasks_per_node);
+	if (fill->tasks.ntasks)
+		return (fill->tasks.ntasks + nodes - 1) / nodes;
 	ntasks = request->ntasks ? (uint32_t)atol(request->ntasks) : nodes;
 	return nodes ? (ntasks + nodes - 1) / nodes : ntasks;
 }
@@ -256,6 +269,29 @@ static bool add_cpus(const struct fill *fill)
 	return true;
 }
 
+/*
+ * Slurm's own word for too few CPUs, as in a salloc without --ddp, is that more
+ * processors are requested than permitted. A step on fewer nodes than the job's
+ * may have those with more.
+ */
+static void check_cpus(const struct fill *fill)
+{
+	const char *cpus = get_job_env(fill, "SLURM_JOB_CPUS_PER_NODE");
+	const char *job_nodes = get_job_env(fill, "SLURM_JOB_NUM_NODES");
+	uint32_t nodes = job_nodes ? (uint32_t)atol(job_nodes) : 0;
+	uint32_t tasks = fill->tasks.ntasks_per_node, have;
+
+	have = ddp_request_cpus_per_task(NULL, cpus, nodes, 1);
+	if (ddp_plugin.cpus_trust || fill->request.cpus_open ||
+	    !fill->job_id || have == 0 || have >= tasks ||
+	    nodes != ddp_request_nodes(&fill->request))
+		return;
+	ddp_srun_refuse("%u GPUs a node make %u ranks, and the job has CPUs "
+			"for %u only; give salloc or sbatch --ddp, or "
+			"--ntasks-per-node=%u or --cpus-per-gpu=CPUS", tasks,
+			tasks, have, tasks);
+}
+
 /* Also where slurm.conf says otherwise. */
 static bool add_kill(void)
 {
@@ -275,6 +311,7 @@ bool ddp_fill_component(uint32_t component)
 
 	read_request(&fill);
 	choose_tasks(&fill);
+	check_cpus(&fill);
 	/* First: it reads variables of the job that add_tasks replaces. */
 	any = add_cpus(&fill);
 	any |= add_tasks(&fill);

@@ -34,8 +34,10 @@ enum { MAPPING_MAX = 100 << 10 };	/* execve takes 128 KiB in one string */
 void ddp_srun_init(void)
 {
 	const char *bind = getenv("SLURM_CPU_BIND");
+	const char *per_node = getenv("SLURM_NTASKS_PER_NODE");
 
 	ddp_outer_remove();
+	ddp_srun.per_node_before = per_node ? strdup(per_node) : NULL;
 	if (bind && getenv("SLURM_STEP_ID"))
 		ddp_srun.bind_before = strdup(bind);
 	ddp_mpi_init();
@@ -78,12 +80,15 @@ static void tell_bind(void)
 		ddp_rerun_add(DDP_TELL_CPU_BIND, "1");
 }
 
-/* Tasks on a node where the plugin is missing find this. */
+/*
+ * Tasks on a node where the plugin is missing find this. A launcher may be told
+ * the number of its ranks by the user's WORLD_SIZE.
+ */
 static void set_poison(void)
 {
 	setenv("RANK", DDP_POISON, 1);
 	setenv("LOCAL_RANK", DDP_POISON, 1);
-	setenv("WORLD_SIZE", DDP_POISON, 1);
+	setenv("WORLD_SIZE", DDP_POISON, ddp_srun.launcher == NULL);
 }
 
 /* Whether it is the last one; others follow it on the command line. */
@@ -125,8 +130,10 @@ static void read_component(uint32_t component)
 	if (ddp_plugin.dry_run && ddp_cli_available())
 		ddp_check_dry_run();
 	ddp_check_signals();
-	if (component == 0)
+	if (component == 0) {
+		ddp_check_step();
 		ddp_folder_check_logs();
+	}
 	ddp_mpi_note();
 	tell_bind();
 	ddp_outer_hide();

@@ -130,6 +130,18 @@ static int export_site(struct ddp_task *task, char *record,
 	return 0;
 }
 
+/*
+ * Returns whether the user has exported a WORLD_SIZE for a launcher, as
+ * --num_processes $WORLD_SIZE, which counts ranks, and not launchers.
+ */
+static bool keeps_world(const struct ddp_task *task, const char *name)
+{
+	const char *value = task->launcher && strcmp(name, "WORLD_SIZE") == 0 ?
+		ddp_task_users(task, name) : NULL;
+
+	return value && strcmp(value, DDP_POISON) != 0;
+}
+
 /* Set a row's variable, and write down that it was set. */
 static int export_var(struct ddp_task *task, size_t row, char *record,
 		      struct ddp_error *error)
@@ -140,8 +152,8 @@ static int export_var(struct ddp_task *task, size_t row, char *record,
 	char buffer[DDP_VARS_BUFFER_SIZE];
 	const char *value;
 
-	if (var->rule == DDP_VAR_USERS && ddp_task_users(task, var->name) &&
-	    !forced)
+	if (((var->rule == DDP_VAR_USERS && ddp_task_users(task, var->name)) ||
+	     keeps_world(task, var->name)) && !forced)
 		return 0;
 	value = ddp_vars_value(row, &task->vars, buffer);
 	/* Without a value, another's stays; but an empty one is none. */
@@ -172,14 +184,15 @@ static uint32_t count_gpus(const struct ddp_task *task)
 
 /*
  * A launcher's ranks share the task's CPUs. Where nobody knows how many there
- * will be, the launcher chooses their threads.
+ * will be, the launcher chooses their threads. A program that alone has several
+ * GPUs may start ranks, too; OpenMP itself counts the CPUs of each.
  */
 static uint32_t count_threads(const struct ddp_task *task, uint32_t cpus)
 {
 	uint32_t ranks = task->launcher_ranks;
 
 	if (!task->launcher)
-		return cpus;
+		return task->local_count == 1 && task->vars.gpus > 1 ? 0 : cpus;
 	if (!ranks && ddp_task_getenv_number(task, "PET_NPROC_PER_NODE",
 					     &ranks, NULL) < 0)
 		ranks = task->vars.gpus;

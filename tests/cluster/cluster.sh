@@ -204,7 +204,7 @@ cat >show <<'END'
 echo $SLURM_PROCID $(uname -n) ${RANK--} ${LOCAL_RANK--} ${WORLD_SIZE--} \
 	${LOCAL_WORLD_SIZE--} ${NODE_RANK--} ${GROUP_RANK--} \
 	${GROUP_WORLD_SIZE--} ${ROLE_RANK--} ${ROLE_WORLD_SIZE--} \
-	${MASTER_ADDR--} ${OMP_NUM_THREADS--} ${GLOO_SOCKET_IFNAME--} \
+	${MASTER_ADDR--} ${OMP_NUM_THREADS-$(nproc)} ${GLOO_SOCKET_IFNAME--} \
 	$(env -u OMP_NUM_THREADS nproc) ${MASTER_PORT--}
 END
 chmod 755 show
@@ -222,7 +222,7 @@ case $info in *DIFFERS*) status=differs ;; esac
 device=$(echo "$info" | sed -n 's/^ *device \([0-9]*\) .* \(.*\)$/\1 \2/p')
 echo $SLURM_PROCID $(uname -n) ${LOCAL_RANK:--} $cpus \
 	${CUDA_VISIBLE_DEVICES:--} ${ROCR_VISIBLE_DEVICES:--} \
-	${CUDA_DEVICE_ORDER:--} ${OMP_NUM_THREADS:--} ${device:-- -} \
+	${CUDA_DEVICE_ORDER:--} ${OMP_NUM_THREADS:-$(nproc)} ${device:-- -} \
 	${memory:--} $status
 END
 chmod 755 see

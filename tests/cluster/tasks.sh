@@ -57,6 +57,8 @@ while IFS='|' read -r hosts options; do
 done <<END
 n1 n1|--ntasks-per-gpu=1 --gpus=2
 n1 n1 n2 n2|--ntasks-per-gpu=1 -N2 -n4
+n1 n1 n2 n2|--ntasks-per-gpu=1 -N2 --gres=gpu:2
+n1 n1 n2 n2 n3 n3|--ntasks-per-gpu=1 -N3 --gpus-per-node=2
 n1 n1 n1|--ntasks-per-node=3 --gres=gpu:2 --ddp-gpus=share
 n1 n1 n2 n2|-N2 --gres=gpu:2 --ddp-gpus=own
 END
@@ -81,12 +83,24 @@ n1 n2|-N2 --gres=gpu:2 -n2 srun --ddp
 n1 n1 n2 n2|-N2 --gres=gpu:2 --ntasks-per-node=2 --ddp srun
 n1 n1 n2 n2|-N2 --gpus=4 --ntasks-per-node=2 --ddp srun
 n1|-N2 --gres=gpu:2 --ntasks-per-node=2 --ddp srun -N1 -n1
+n1 n2|-N2 --gres=gpu:2 --ntasks-per-node=2 --ddp srun -N2 --ntasks-per-node=1
 END
 world 'n1 n2' salloc -N2 srun --ddp
 hold -N2 --gres=gpu:2 --exclusive
 name='srun --jobid -N2' world 'n1 n1 n2 n2' srun --ddp --jobid="$job" -N2
+name='srun --jobid alone' world 'n1 n1 n2 n2' srun --ddp --jobid="$job"
 name='srun --jobid -n3' world 'n1 n1 n2' srun --ddp --jobid="$job" -N2 -n3
 release
+refuses '2 GPUs a node make 2 ranks, and the job has CPUs for 1 only' \
+	salloc -Q -N2 --gres=gpu:2 srun --ddp true
+
+# In a task of another step, which has one task
+world 'n1 n1' srun --gres=gpu:2 -c2 srun --ddp --overlap --ntasks-per-node=2
+world 'n1 n1' srun --gres=gpu:2 -c2 srun --ddp --overlap -N1
+world n1 srun --gres=gpu:2 -c2 srun --ddp --overlap
+call login srun -n1 timeout 5 srun --ddp true
+check 'a step that waits for the one around it says so' \
+	grep -q 'slurm-ddp: this srun is in a task of a step, and waits' err
 
 batch <<END
 #!/bin/sh

@@ -49,6 +49,7 @@ static struct row {
 	{ "ntasks-per-gpu", "SLURM_NTASKS_PER_GPU", 0, false, "" },
 	{ "ntasks-per-node", "SLURM_NTASKS_PER_NODE", 0, false, "" },
 	{ "open-mode", "SLURM_OPEN_MODE", 0, false, "" },
+	{ "overlap", "SLURM_OVERLAP", 0, false, "" },
 	{ "output", "SLURM_STDOUTMODE", 'o', false, "" },
 	{ "overcommit", "SLURM_OVERCOMMIT", 'O', false, "" },
 	{ "partition", "SLURM_PARTITION", 'p', false, "" },

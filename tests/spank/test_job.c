@@ -17,6 +17,51 @@
 #define TIGHT_LINE ": slurm-ddp: one CPU a rank, and data loaders need " \
 	"more; consider --cpus-per-task or --cpus-per-gpu\n"
 
+#define ALL "SLURM_NTASKS_HET_GROUP_0"
+
+/* A number of tasks that the job or an outer step has, and what is typed. */
+static const struct spank_case inherited[] = {
+	{ .name = "a typed --ntasks-per-node outranks the job's number",
+	  .env = JOB("13") "|SLURM_NTASKS=4|SLURM_NTASKS_PER_NODE=2",
+	  .command = "srun --ddp --ntasks-per-node=1 a",
+	  .want = ALL "=2|-" TASKS },
+	{ .name = "and an outer step's", .env = "SLURM_JOB_ID=13|"
+	  "SLURM_JOB_NUM_NODES=1|SLURM_NTASKS=1|SLURM_STEP_ID=0",
+	  .command = "srun --ddp --overlap --ntasks-per-node=2 a",
+	  .want = ALL "=2|-" TASKS },
+	{ .name = "a typed -N outranks an outer step's", .env = "SLURM_JOB_ID=13|"
+	  "SLURM_JOB_NUM_NODES=1|SLURM_NTASKS=1|SLURM_STEP_ID=0",
+	  .command = "srun --ddp --overlap -N2 --gres=gpu:2 a",
+	  .want = ALL "=4|" TASKS "=2" },
+	{ .name = "and a job's that has no room on its GPUs",
+	  .env = "SLURM_JOB_ID=13|SLURM_JOB_NUM_NODES=3|SLURM_NTASKS=64",
+	  .want = ALL "=4|" TASKS "=2", .command = "srun --ddp -N2 --gres=gpu:2 a" },
+	{ .name = "but not without GPUs",
+	  .env = "SLURM_JOB_ID=16|SLURM_JOB_NUM_NODES=3|SLURM_NTASKS=64",
+	  .command = "srun --ddp -N2 a", .want = "-" ALL "|-" TASKS },
+	{ .name = "nor does -w", .env = JOB("13") "|SLURM_NTASKS=4",
+	  .command = "srun --ddp -wn1 a", .want = "-" ALL },
+	{ .name = "--jobid alone: Slurm is asked for its nodes",
+	  .command = "srun --ddp --jobid=17 a",
+	  .want = TASKS "=2|SLURM_JOB_NUM_NODES_HET_GROUP_0=2" },
+	{ .name = "too few CPUs for a rank on each GPU", .env = JOB("13")
+	  "|SLURM_JOB_CPUS_PER_NODE=1(x2)", .command = "srun --ddp a",
+	  .refusal = "2 GPUs a node make 2 ranks, and the job has CPUs for 1 "
+	  "only; give salloc or sbatch --ddp, or --ntasks-per-node=2 or "
+	  "--cpus-per-gpu=CPUS" },
+	{ .name = "which may be shared", .env = JOB("13")
+	  "|SLURM_JOB_CPUS_PER_NODE=1(x2)", .command = "srun --ddp -O a",
+	  .want = TASKS "=2" },
+	{ .name = "too few CPUs on some other node of the job",
+	  .env = JOB("13") "|SLURM_JOB_CPUS_PER_NODE=1,8",
+	  .command = "srun --ddp -N1 -wn2 a", .want = TASKS "=2" },
+	{ .name = "the option behind a folder's is no folder",
+	  .command = "srun --ddp --ddp-logs=-N2 a",
+	  .refusal = "--ddp-logs=-N2: not a folder's path" },
+	{ .name = "nor a report's file", .refusal = "--ddp-report=-N2: names no "
+	  "file", .command = "srun --ddp --ddp-report=-N2 a" },
+};
+
 static const struct spank_case gpu_cases[] = {
 	{ .name = "a job that says nothing is asked for", .env = JOB("13"),
 	  .command = "srun --ddp a", .want = TASKS "=2" },
@@ -36,7 +81,10 @@ static const struct spank_case gpu_cases[] = {
 	  .env = JOB("15") "|SLURM_NTASKS_PER_NODE=1",
 	  .command = "srun --ddp a",
 	  .want = "-" TASKS "|SLURM_NTASKS_PER_NODE=1" },
-	{ .name = "--ntasks-per-gpu needs no asking", .env = JOB("15"),
+	{ .name = "--ntasks-per-gpu counts the GPUs of all nodes",
+	  .env = JOB("13"), .command = "srun --ddp --ntasks-per-gpu=1 a",
+	  .want = "SLURM_NTASKS_HET_GROUP_0=4|-" TASKS },
+	{ .name = "--ntasks-per-gpu does without an answer", .env = JOB("15"),
 	  .command = "srun --ddp --ntasks-per-gpu=1 a", .want = "-" TASKS },
 	{ .name = "a host file needs no asking", .env = JOB("15"),
 	  .command = "srun --ddp -marbitrary a", .want = "-" TASKS },
@@ -165,6 +213,10 @@ static const struct spank_case allocator_cases[] = {
 	  .command = "sbatch --ddp -N2 --gres=gpu:2 s.sh" },
 	{ .name = "salloc --ddp without CPUs", .refusal = "salloc: error: ",
 	  .command = "salloc --ddp -N2 --gpus=4" },
+	{ .name = "tasks that Slurm may place unevenly", .want = "",
+	  .command = "sbatch --ddp -N2 --gpus=4 -n4 -c2 s.sh",
+	  .err = "sbatch: slurm-ddp: Slurm may give one node more tasks than "
+	  "another, and more than it has GPUs; add --ntasks-per-node=2\n" },
 	{ .name = "one CPU a rank", .env = "A=b", .want = "same",
 	  .command = "sbatch --ddp --ntasks-per-node=2 --gres=gpu:2 s.sh",
 	  .err = "sbatch" TIGHT_LINE },
@@ -206,6 +258,7 @@ static const struct spank_case allocator_cases[] = {
 
 void test_job(void)
 {
+	cases_run(inherited, COUNT(inherited));
 	cases_run(gpu_cases, COUNT(gpu_cases));
 	cases_run(cpu_cases, COUNT(cpu_cases));
 	cases_run(allocator_cases, COUNT(allocator_cases));

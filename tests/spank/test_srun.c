@@ -134,12 +134,21 @@ static const struct spank_case on_cases[] = {
 	  .command = "srun --ddp " STEP " orted", .env = "A=b",
 	  .want = FILLED "|A=b" },
 	{ .name = "the MPI type of the step around, which nobody chose",
-	  .command = "srun --ddp " STEP,
+	  .command = "srun --ddp --overlap " STEP,
 	  .env = "SLURM_STEP_ID=0|SLURM_MPI_TYPE=none", .want = FILLED },
 	{ .name = "an MPI type of the step around that somebody chose",
-	  .command = "srun --ddp " STEP,
+	  .command = "srun --ddp --overlap " STEP,
 	  .env = "SLURM_STEP_ID=0|SLURM_MPI_TYPE=pmi2",
 	  .want = "SLURM_MPI_TYPE=pmi2" },
+	{ .name = "a step in a step",  .command = "srun --ddp " STEP,
+	  .env = "SLURM_STEP_ID=0", .err = "srun: slurm-ddp: this srun is in "
+	  "a task of a step, and waits until that leaves it CPUs; with "
+	  "--overlap it shares them\n", .want = FILLED },
+	{ .name = "that shares what the other has", .err = "",
+	  .command = "srun --ddp --overlap " STEP, .env = "SLURM_STEP_ID=0",
+	  .want = FILLED },
+	{ .name = "in salloc's shell", .command = "srun --ddp " STEP,
+	  .env = "SLURM_STEP_ID=4294967290", .err = "", .want = FILLED },
 	{ .name = "the user's SLURM_MPI_TYPE=none",
 	  .command = "srun --ddp " STEP, .env = "SLURM_MPI_TYPE=none",
 	  .want = "SLURM_MPI_TYPE=none" },
@@ -219,7 +228,7 @@ static const struct spank_case noise_cases[] = {
 	{ .name = "and where the step is refused", .status = 1,
 	  .command = "srun --noise --ddp=no " STEP,
 	  .err = "srun: noise\nsrun: error: slurm-ddp: --ddp 'no' is not one "
-		 "of explain, dry-run, torchrun, on, off\n" },
+		 "of explain, dry-run, torchrun, srun, on, off\n" },
 	{ .name = "and without --ddp", .want = "same",
 	  .command = "srun --noise " STEP, .err = "srun: noise\n" },
 	{ .name = "once for each component", .want = POISONED,
@@ -259,7 +268,7 @@ static const struct spank_case het_cases[] = {
 static const struct spank_case refused_cases[] = {
 	{ .name = "an unknown word", .command = "srun --ddp=explian " STEP,
 	  .refusal = "--ddp 'explian' is not one of explain, dry-run, "
-	  "torchrun, on, off; did you mean explain" },
+	  "torchrun, srun, on, off; did you mean explain" },
 	{ .name = "an inherited unknown word", .command = "srun " STEP,
 	  .env = DDP "yes", .refusal = "--ddp 'yes' is not one of" },
 	{ .name = "off among others",

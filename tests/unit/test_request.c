@@ -146,8 +146,16 @@ static const struct {
 	  { 0, 0, 0 }, NULL },
 	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "4",
 	    .ntasks_per_node = "1" }, { 0, 0, 0 }, NULL },
+	/* Slurm counts the GPUs of one node, unless it is told --gpus. */
 	{ { .nodes = "2", .gres = "gpu:2", .ntasks_per_gpu = "1" },
-	  { 0, 0, 0 }, NULL },
+	  { 0, 4, 0 }, NULL },
+	{ { .nodes = "3", .gpus_per_node = "2", .ntasks_per_gpu = "2" },
+	  { 0, 12, 0 }, NULL },
+	{ { .gres = "gpu:2", .ntasks_per_gpu = "1" }, { 0, 0, 0 }, NULL },
+	{ { .nodes = "2", .gpus = "4", .ntasks_per_gpu = "1" }, { 0, 0, 0 },
+	  NULL },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks_per_gpu = "1",
+	    .ntasks = "2" }, { 0, 0, 0 }, NULL },
 	{ { .nodes = "1-2", .gres = "gpu:2", .ntasks_per_gpu = "1" },
 	  { 0, 0, 0 }, NULL },
 	{ { .nodes = "2", .gres = "gpu:2", .arbitrary = true }, { 0, 0, 0 },
@@ -173,6 +181,14 @@ static const struct {
 	  NULL },
 	{ { .nodes = "2", .gpus_per_task = "1", .ntasks = "4" },
 	  { 0, 0, 0 }, NULL },
+	/* srun inherits another number, which is then replaced. */
+	{ { .nodes = "2", .gres = "gpu:2", .outranked = true }, { 0, 4, 2 },
+	  NULL },
+	{ { .nodes = "2", .ntasks_per_node = "3", .outranked = true },
+	  { 0, 6, 0 }, NULL },
+	{ { .nodes = "2", .outranked = true }, { 0, 2, 0 }, NULL },
+	{ { .pty = true, .nodes = "2", .outranked = true, .nodes_typed = true },
+	  { 0, 1, 0 }, NULL },
 	/* --pty: one task, on one node unless the user asked for more. */
 	{ { .pty = true }, { 0, 1, 0 }, NULL },
 	{ { .pty = true, .gres = "gpu:2" }, { 0, 1, 0 }, NULL },
@@ -244,6 +260,82 @@ Test(request, fill)
 			  fill.ntasks_per_node == want->ntasks_per_node,
 			  "row %zu: %u %u %u", i, fill.nodes, fill.ntasks,
 			  fill.ntasks_per_node);
+	}
+}
+
+/* An inherited number of tasks, and whether what is typed outranks it. */
+static const struct {
+	struct ddp_request request;
+	bool outranks;
+} inherited_table[] = {
+	{ { .nodes = "1", .ntasks = "1", .per_node_typed = true,
+	    .ntasks_per_node = "2" }, true },
+	{ { .nodes = "2", .ntasks = "4", .nodes_typed = true }, false },
+	/* #SBATCH -N2 -n64, and srun -N2 without GPUs */
+	{ { .nodes = "2", .ntasks = "64", .nodes_typed = true }, false },
+	{ { .nodes = "2", .ntasks = "64", .nodes_typed = true,
+	    .gres = "gpu:2" }, true },
+	{ { .nodes = "2", .ntasks = "1", .nodes_typed = true,
+	    .gres = "gpu:2" }, true },
+	{ { .nodes = "2", .ntasks = "2", .nodes_typed = true,
+	    .gres = "gpu:2" }, false },
+	{ { .nodes = "2", .ntasks = "4", .nodes_typed = true,
+	    .gres = "gpu:2" }, false },
+	/* An outer step's number is not for another number of nodes. */
+	{ { .nodes = "1", .ntasks = "1", .nodes_typed = true,
+	    .in_step = true }, true },
+	{ { .nodes = "1", .ntasks = "1", .in_step = true }, false },
+	{ { .nodes = "2", .ntasks = "64", .gres = "gpu:2" }, false },
+	{ { .nodes = "1-2", .ntasks = "64", .nodes_typed = true,
+	    .in_step = true }, false },
+	{ { .nodes = "1", .ntasks = "1", .per_node_typed = true,
+	    .ntasks_per_gpu = "1" }, false },
+};
+
+Test(request, outranks_what_it_inherits)
+{
+	struct ddp_request request;
+	size_t i;
+
+	for (i = 0; i < ROWS(inherited_table); i++) {
+		request = inherited_table[i].request;
+		cr_expect(!ddp_request_outranks(&request), "row %zu", i);
+		request.ntasks_inherited = true;
+		cr_expect_eq(ddp_request_outranks(&request),
+			     inherited_table[i].outranks, "row %zu", i);
+	}
+}
+
+/* Jobs, and how many tasks a node should be told; 0: it is left open. */
+static const struct {
+	struct ddp_request request;
+	uint32_t gpus;
+} even_table[] = {
+	{ { .nodes = "2", .gpus = "4", .ntasks = "4" }, 2 },
+	{ { .gres = "gpu:2", .ntasks = "4" }, 2 },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "4" }, 2 },
+	{ { .nodes = "1", .gres = "gpu:4", .ntasks = "4" }, 0 },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "4",
+	    .ntasks_per_node = "2" }, 0 },
+	{ { .nodes = "2", .gres = "gpu:2" }, 0 },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "3" }, 0 },
+	{ { .nodes = "4", .gres = "gpu:1", .ntasks = "4" }, 0 },
+	{ { .nodes = "2", .gres = "gpu:2", .ntasks = "4", .cpus_open = true },
+	  0 },
+	{ { .nodes = "2", .ntasks = "4" }, 0 },
+};
+
+Test(request, needs_even_nodes)
+{
+	uint32_t gpus;
+	size_t i;
+
+	for (i = 0; i < ROWS(even_table); i++) {
+		cr_expect_eq(ddp_request_needs_even(&even_table[i].request,
+						    &gpus),
+			     even_table[i].gpus > 0, "row %zu", i);
+		if (even_table[i].gpus)
+			cr_expect_eq(gpus, even_table[i].gpus, "row %zu", i);
 	}
 }
 
