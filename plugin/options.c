@@ -67,14 +67,15 @@ static int call_option(int val, const char *value, int remote)
 
 static struct spank_option options[DDP_OPTION_COUNT] = {
 	[DDP_OPTION_DDP] = {
-		.arginfo = "[explain|dry-run|torchrun|srun|on|off]",
+		.arginfo = "[explain|dry-run|torchrun|srun|on|off|help]",
 		.usage = "run the tasks as one data-parallel job: one task a "
 			 "GPU, each near its own, with RANK, WORLD_SIZE, "
 			 "MASTER_ADDR and the like set; explain says what was "
 			 "chosen and why, dry-run does nothing else; torchrun "
 			 "starts one task a node, whose command starts its "
 			 "ranks, and srun one a GPU, whatever the command is; "
-			 "on does none of these; off undoes an inherited --ddp",
+			 "on does none of these; off undoes an inherited --ddp; "
+			 "help prints all options; manual: man spank_ddp",
 		.has_arg = 2,
 	},
 	[DDP_OPTION_PORT] = {

@@ -28,7 +28,7 @@ enum {
 struct ddp_plugin {
 	bool seen;		/* --ddp was given in some form */
 	bool on;		/* and is not --ddp=off */
-	bool explain, dry_run, torchrun, srun;	/* words of --ddp */
+	bool explain, dry_run, torchrun, srun, help;	/* words of --ddp */
 	const char *stray;	/* a --ddp-... option that was given; NULL */
 	uint16_t port;		/* --ddp-port; 0: not given */
 	bool tf;		/* --ddp-env=tf */
@@ -70,6 +70,9 @@ extern struct ddp_plugin ddp_plugin;
  * Variables by which srun tells its tasks something. The tasks' programs do not
  * see them. Their names begin with SLURM, so that --export=NONE keeps them.
  */
+
+/* 1 if srun's own standard output is a pipe, whose reader wants no labels. */
+#define DDP_TELL_PIPE "SLURM_DDP_PIPE"
 
 /* Names of other variables that the programs must not see, blanks between. */
 #define DDP_TELL_HIDDEN "SLURM_DDP_ADDED"

@@ -35,9 +35,10 @@ static int parse_words(const char *text, struct ddp_plugin *plugin,
 		       struct ddp_error *error)
 {
 	static const char *const words[] = {
-		"explain", "dry-run", "torchrun", "srun", "on", "off", NULL,
+		"explain", "dry-run", "torchrun", "srun", "on", "off", "help",
+		NULL,
 	};
-	bool given[6] = { false };
+	bool given[7] = { false };
 	char word[64];
 	size_t length;
 	int index;
@@ -67,6 +68,7 @@ static int parse_words(const char *text, struct ddp_plugin *plugin,
 	plugin->torchrun = given[2];
 	plugin->srun = given[3];
 	plugin->on = !given[5];
+	plugin->help = given[6];
 	return 0;
 }
 

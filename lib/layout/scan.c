@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "layout/scan.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,8 +44,9 @@ static size_t min(size_t a, size_t b)
 
 /*
  * How many letters to change, add, leave out or swap with the next, to turn
- * a[length] into b: that of all beginnings, in three rows of the usual table.
- * "no" is not meant to be "on".
+ * a[length] into b, a name in small letters: that of all beginnings, in three
+ * rows of the usual table. Capitals count as small letters. "no" is not meant to
+ * be "on".
  */
 static size_t find_distance(const char *a, size_t length, const char *b)
 {
@@ -59,7 +61,8 @@ static size_t find_distance(const char *a, size_t length, const char *b)
 
 		row[0] = i;
 		for (k = 1; k <= size; k++) {
-			row[k] = above[k - 1] + (a[i - 1] != b[k - 1]);
+			row[k] = above[k - 1] + (tolower((unsigned char)
+							 a[i - 1]) != b[k - 1]);
 			row[k] = min(row[k], min(row[k - 1], above[k]) + 1);
 			if (length > 2 && i > 1 && k > 1 &&
 			    a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])

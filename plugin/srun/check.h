@@ -8,7 +8,10 @@
 
 #include <stdbool.h>
 
-/* In srun, sbatch and salloc: the options. Returns whether --ddp is on. */
+/*
+ * In srun, sbatch and salloc: the options. Returns whether --ddp is on;
+ * --ddp=help prints them, and ends the program.
+ */
 bool ddp_check_options(void);
 
 /* Where srun hides its options nothing can be filled in: -n must be there. */

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "layout/launcher.h"
 #include "layout/ranks.h"
@@ -91,6 +93,16 @@ static void set_poison(void)
 	setenv("WORLD_SIZE", DDP_POISON, ddp_srun.launcher == NULL);
 }
 
+/* --ddp-logs and --ddp-show are for people, or for files. */
+static void tell_pipe(void)
+{
+	struct stat status;
+
+	if ((ddp_plugin.logs || ddp_plugin.show) &&
+	    fstat(STDOUT_FILENO, &status) == 0 && S_ISFIFO(status.st_mode))
+		ddp_rerun_add(DDP_TELL_PIPE, "1");
+}
+
 /* Whether it is the last one; others follow it on the command line. */
 static bool is_last(void)
 {
@@ -136,6 +148,7 @@ static void read_component(uint32_t component)
 	}
 	ddp_mpi_note();
 	tell_bind();
+	tell_pipe();
 	ddp_outer_hide();
 	set_poison();
 }

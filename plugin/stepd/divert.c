@@ -146,6 +146,15 @@ static bool is_shown(const struct ddp_task *task, enum kind kind)
 	       (!ddp_plugin.show || ddp_ranks_has(ddp_plugin.show, task->rank));
 }
 
+/*
+ * Returns whether a program reads the output, as in $(srun -n1 hostname): the
+ * options that want labels may be the job's.
+ */
+static bool is_read(const struct ddp_task *task, int stream)
+{
+	return task->world_size == 1 && stream == STDOUT_FILENO && task->piped;
+}
+
 /* --ddp-logs or --ddp-show. */
 static int divert_lines(const struct ddp_task *task, int stream,
 			struct ddp_error *error)
@@ -160,8 +169,9 @@ static int divert_lines(const struct ddp_task *task, int stream,
 
 	if (kind == PLAIN_FILE || kind == OTHER)
 		return refuse_file(stream, error);
-	snprintf(note.label, sizeof(note.label), "[%u %.255s] ", task->rank,
-		 task->vars.rank.host);
+	if (!is_read(task, stream))
+		snprintf(note.label, sizeof(note.label), "[%u %.255s] ",
+			 task->rank, task->vars.rank.host);
 	if (ddp_plugin.logs) {
 		log = ddp_logs_open(task, stream_names[stream] + strlen("std"),
 				    error);

@@ -63,6 +63,7 @@ static void read_told(struct ddp_task *task)
 	const char *command = ddp_task_getenv(task, DDP_TELL_COMMAND);
 	const char *untold = ddp_task_getenv(task, DDP_TELL_UNTOLD);
 
+	task->piped = ddp_task_getenv(task, DDP_TELL_PIPE) != NULL;
 	if (untold)
 		task->vars.pet = strcmp(untold, "all") == 0 ? DDP_PET_NONE :
 				 DDP_PET_NO_RANK;

@@ -26,6 +26,7 @@ struct ddp_task {
 	bool heterogeneous;		/* a component of a larger step */
 	bool alike;			/* as for all tasks of the node */
 	bool supervised;		/* the step has a supervisor */
+	bool piped;			/* so is srun's standard output */
 	bool launcher;			/* its command starts the ranks */
 	bool has_command;		/* a dry run's, and Slurm's argv is it */
 	bool has_prolog;		/* which may change what the command is */

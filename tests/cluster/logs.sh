@@ -174,6 +174,10 @@ denies()
 call login srun --ddp --ddp-gpus=off --ddp-cpus=off --ddp-supervise=off -N1 \
 	-n1 --ddp-show=0 echo a
 equal 'it needs no placement, and no supervisor' '[0 n1] a' "$(cat out)"
+call login sh -c 'echo "($(srun --ddp -N1 -n1 --ddp-show=0 echo a))"'
+equal 'what one task prints to a pipe has no label' '(a)' "$(cat out)"
+call login sh -c 'srun --ddp -N1 -n2 --ddp-show=1 echo a | cat'
+equal 'that of one among others has' '[1 n1] a' "$(cat out)"
 
 # What cannot be
 refuses "--ddp-show 'a', byte 1" "$@" --ddp-show=a true

@@ -9,6 +9,14 @@ for program in srun sbatch salloc; do
 	call login $program --help
 	grep -q -e '--ddp=\[' out && grep -q -e '--ddp-port=PORT' out
 	result $? "$program --help shows the options"
+	call login $program --ddp=help true
+	test "$status" -eq 0 && test "$(wc -l <out)" -le 24 &&
+		! grep -q '.\{81\}' out && test ! -s err &&
+		for option in port gpus cpus env check logs show report grace \
+			watchdog restarts spares signal supervise; do
+			grep -q -e "--ddp-$option" out || break
+		done
+	result $? "$program --ddp=help shows them in one screen"
 done
 
 world 'n1 n1 n2 n2' srun --ddp -N2 --gres=gpu:2

@@ -11,7 +11,7 @@ refused_by_srun()
 		# shellcheck disable=SC2086 # several words
 		name="$word: $command" refuses "$words" $command
 	done <<-END
-	--ddp 'fast' is not one of explain, dry-run, torchrun, srun, on, off|srun --ddp=fast true
+	--ddp 'fast' is not one of explain, dry-run, torchrun, srun, on, off, help|srun --ddp=fast true
 	--ddp 'fast' is not one of|srun --ddp=off,fast true
 	--ddp 'fast' is not one of|srun --ddp=explain,fast true
 	--ddp '' is not one of|srun --ddp=, true

@@ -71,7 +71,8 @@ if has PLUGIN && command -v srun >/dev/null; then
 		--ddp-signal --ddp-restarts --ddp-spares --ddp-watchdog \
 		--ddp-check --own
 	ask 'srun --ddp=explain,' explain,dry-run \
-		explain,torchrun explain,srun explain,on explain,off
+		explain,torchrun explain,srun explain,on explain,off \
+		explain,help
 	ask 'srun -N2 --ddp-gpus s' share
 else
 	skip 'the options of srun' 'there is no srun, or no plugin'

@@ -228,7 +228,7 @@ static const struct spank_case noise_cases[] = {
 	{ .name = "and where the step is refused", .status = 1,
 	  .command = "srun --noise --ddp=no " STEP,
 	  .err = "srun: noise\nsrun: error: slurm-ddp: --ddp 'no' is not one "
-		 "of explain, dry-run, torchrun, srun, on, off\n" },
+		 "of explain, dry-run, torchrun, srun, on, off, help\n" },
 	{ .name = "and without --ddp", .want = "same",
 	  .command = "srun --noise " STEP, .err = "srun: noise\n" },
 	{ .name = "once for each component", .want = POISONED,
@@ -268,7 +268,9 @@ static const struct spank_case het_cases[] = {
 static const struct spank_case refused_cases[] = {
 	{ .name = "an unknown word", .command = "srun --ddp=explian " STEP,
 	  .refusal = "--ddp 'explian' is not one of explain, dry-run, "
-	  "torchrun, srun, on, off; did you mean explain" },
+	  "torchrun, srun, on, off, help; did you mean explain" },
+	{ .name = "capitals", .command = "srun --ddp=Explain " STEP,
+	  .refusal = "help; did you mean explain" },
 	{ .name = "an inherited unknown word", .command = "srun " STEP,
 	  .env = DDP "yes", .refusal = "--ddp 'yes' is not one of" },
 	{ .name = "off among others",
