@@ -19,7 +19,7 @@ static const struct options defaults = {
 	.type = FLOAT, .average = AVERAGE_MEAN,
 	.min_bytes = SIZE_UNSET, .max_bytes = SIZE_UNSET,
 	.step_bytes = 1 << 20, .step_factor = 1,
-	.iters = 20, .warmup_iters = 1, .check = 1
+	.iters = 20, .warmup_iters = 1, .check = 1, .ngpus = 1, .nthreads = 1
 };
 
 static const struct tool_option rows[] = {
@@ -75,6 +75,12 @@ static const struct tool_option rows[] = {
 	{ "root", TOOL_WHOLE, AT(root), .letter = 'r',
 	  .min = 0, .max = INT32_MAX, .value = "RANK",
 	  .help = "of broadcast (default: 0)" },
+	{ "ngpus", TOOL_WHOLE, AT(ngpus), .letter = 'g',
+	  .min = 1, .max = MANY, .value = "N",
+	  .help = "GPUs of a rank: 1" },
+	{ "nthreads", TOOL_WHOLE, AT(nthreads), .letter = 't',
+	  .min = 1, .max = MANY, .value = "N",
+	  .help = "threads of a rank that have GPUs: 1" },
 	{ "share-gpu", TOOL_FLAG, AT(share_gpu), .own = true,
 	  .help = "let ranks share a GPU, for correctness only" },
 	{ "json", TOOL_FLAG, AT(json), .own = true,
@@ -120,6 +126,14 @@ static int check(const struct options *options, struct ddp_error *error)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--preflight "
 				     "and --%s are two things; leave one out",
 				     options->pairs ? "pairs" : "bootstrap");
+	if (options->ngpus > 1 || options->nthreads > 1)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--%s %"
+				     PRIu64 ": each rank has one GPU here; "
+				     "start one rank a GPU: srun --ddp "
+				     "--gres=gpu:N ddp-bench",
+				     options->ngpus > 1 ? "ngpus" : "nthreads",
+				     options->ngpus > 1 ? options->ngpus :
+				     options->nthreads);
 	if (options->max_bytes < options->min_bytes)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--minbytes "
 				     "%" PRIu64 " is more than --maxbytes %"

@@ -26,6 +26,7 @@ struct options {
 	uint64_t min_bytes, max_bytes, step_bytes, step_factor;
 	uint64_t iters, warmup_iters, check, root;
 	uint64_t limit;			/* seconds; 0: the default */
+	uint64_t ngpus, nthreads;	/* of a rank, as nccl-tests has them */
 	bool share_gpu, json;
 	enum tool_help help;
 	bool version;

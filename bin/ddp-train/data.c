@@ -21,6 +21,7 @@
 
 enum {
 	MAGIC = 20240520, VERSION = 1, HEADER_BYTES = 1024,
+	MAGIC_WIDE = 20240801,	/* llm.c's files of Llama 3 */
 	SUM_PIECE = 4096, SUM_PIECES = 256
 };
 
@@ -74,7 +75,10 @@ static int open_file(const char *path, const char *name, struct stat *status,
 	/* O_NONBLOCK: a pipe without a writer would block the job. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd < 0 || fstat(fd, status) < 0)
+	if (fd < 0 && errno == ENOENT && strpbrk(path, "*?"))
+		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s %s is a pattern; "
+			      "name one file", name, path);
+	else if (fd < 0 || fstat(fd, status) < 0)
 		ddp_error_set(error, find_path_code(errno), "cannot open %s "
 			      "%s: %s; name a file that every node can read",
 			      name, path, strerror(errno));
@@ -124,6 +128,11 @@ static int check_header(const struct data *data, struct ddp_error *error)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s "
 				     "is a token file in the wrong byte order; "
 				     "write its numbers little-endian", path);
+	if (magic == MAGIC_WIDE)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s "
+				     "is a token file of 32-bit tokens, as for "
+				     "Llama 3; only 16-bit tokens, as GPT-2's, "
+				     "can be read", path);
 	if (magic != MAGIC)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--tokens %s "
 				     "begins with %" PRIu32 ", not with %d as "

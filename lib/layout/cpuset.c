@@ -123,6 +123,8 @@ int ddp_cpuset_parse(const char *text, struct ddp_cpuset *set,
 			break;
 		if (*at != ',')
 			return ddp_scan_error(error, "CPU list", text, at,
+					      *at == 'x' ? "no mask in hex; "
+					      "0xff is the CPUs 0-7" :
 					      "',' or the end");
 	}
 	*set = read;

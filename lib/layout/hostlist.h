@@ -11,7 +11,9 @@
  *   n[09-11]		zero padding, kept: n09 n10 n11
  *   node[1-2]-int	text after the bracket: node1-int node2-int
  *   r[1-2]n[3-4]	several brackets, the last turns fastest:
- *			r1n3 r1n4 r2n3 r2n4
+ *			r1n3 r1n4 r2n3 r2n4; after it, as Slurm has it,
+ *			the first, the second and so on:
+ *   a[1-2]b[3-4]c[5-6]	a1b3c5 a1b3c6 a2b3c5 a2b3c6 a1b4c5 ...
  *   [1-3]		nothing but a bracket: 1 2 3
  *
  * Duplicates are kept. Anything else is an error that quotes the text and tells

@@ -32,6 +32,16 @@ static void tell_kill(void)
 			   "node up, it ends the job; add --no-kill");
 }
 
+/* --ddp does nothing for a job that starts no step. */
+static void check_wrap(void)
+{
+	const char *wrap = ddp_cli_get("wrap");
+
+	if (wrap && !strstr(wrap, "srun"))
+		slurm_info("slurm-ddp: --wrap: --ddp is for the srun commands "
+			   "of a job, and this has none; wrap 'srun COMMAND'");
+}
+
 void ddp_allocator_post_opt(void)
 {
 	if (!ddp_check_options() || !ddp_cli_available())
@@ -41,4 +51,5 @@ void ddp_allocator_post_opt(void)
 	ddp_check_signals();
 	if (!ddp_plugin.cpus_trust)
 		ddp_check_cpus();
+	check_wrap();
 }

@@ -39,7 +39,6 @@ refused_by_srun()
 	-n|srun --ddp -N2 --gpus-per-task=1 true
 	-n|srun --ddp --gpus-per-socket=1 --sockets-per-node=1 true
 	expected a number of GPUs|srun --ddp --gres=gpu:a:b:c true
-	--jobid without -N|srun --ddp --jobid=$job --gres=gpu:2 true
 	--ddp=off: given for one component|srun --ddp -n1 true : --ddp=off -n1 true
 	--ntasks-per-node=2|salloc --ddp -N2 --gres=gpu:2 true
 	--cpus-per-gpu|salloc --ddp -N2 --gpus=4 true

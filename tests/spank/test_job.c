@@ -217,6 +217,11 @@ static const struct spank_case allocator_cases[] = {
 	  .command = "sbatch --ddp -N2 --gpus=4 -n4 -c2 s.sh",
 	  .err = "sbatch: slurm-ddp: Slurm may give one node more tasks than "
 	  "another, and more than it has GPUs; add --ntasks-per-node=2\n" },
+	{ .name = "a --wrap without srun", .command = "sbatch --ddp --wrap=python3",
+	  .err = "sbatch: slurm-ddp: --wrap: --ddp is for the srun commands of a "
+	  "job, and this has none; wrap 'srun COMMAND'\n" },
+	{ .name = "a --wrap with it", .command = "sbatch --ddp --wrap=srun",
+	  .err = "" },
 	{ .name = "one CPU a rank", .env = "A=b", .want = "same",
 	  .command = "sbatch --ddp --ntasks-per-node=2 --gres=gpu:2 s.sh",
 	  .err = "sbatch" TIGHT_LINE },

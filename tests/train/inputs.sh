@@ -58,6 +58,7 @@ make_token_files()
 	{ header 20240520 1 100; head -c 202 body; } >longer
 	{ header 20240520 2 100; head -c 200 body; } >version
 	{ header 20240521 1 100; head -c 200 body; } >magic
+	{ header 20240801 7 100; head -c 200 body; } >llama3
 	# 20240520 is 0x0134d888.
 	{ header $((0x88d83401)) $((0x01000000)) 0; cat body; } >swapped
 	head -c 1023 tokens >headless
@@ -85,6 +86,7 @@ test_files()
 	--data empty is empty|--data empty
 	--data short has 64 tokens, but --context 64 needs at least 65|--data short
 	cannot open --tokens none: No such file|--tokens none
+	--tokens shard_*.bin is a pattern; name one file|--tokens shard_*.bin
 	--tokens dir is a directory|--tokens dir
 	--tokens pipe is not a regular file|--tokens pipe
 	--tokens empty is empty|--tokens empty
@@ -97,6 +99,7 @@ test_files()
 	has 1226 bytes, but 100 tokens|--tokens longer
 	--tokens version is a token file of version 2|--tokens version
 	--tokens magic begins with 20240521|--tokens magic
+	--tokens llama3 is a token file of 32-bit tokens|--tokens llama3
 	--tokens swapped is a token file in the wrong byte order|--tokens swapped
 	token 5000, counted from 0, is 257, past the vocabulary of --vocab 257|--tokens above --vocab 257
 	token 5000, counted from 0, is 65535, past the vocabulary of --vocab 50257|--tokens far_above
