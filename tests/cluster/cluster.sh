@@ -201,10 +201,13 @@ batch()
 # A program for tasks: it prints a line with its host and its variables.
 cat >show <<'END'
 #!/bin/sh
+# What OpenMP counts where it is told no number
+threads=-
+test -z "${RANK-}" || threads=$(nproc)
 echo $SLURM_PROCID $(uname -n) ${RANK--} ${LOCAL_RANK--} ${WORLD_SIZE--} \
 	${LOCAL_WORLD_SIZE--} ${NODE_RANK--} ${GROUP_RANK--} \
 	${GROUP_WORLD_SIZE--} ${ROLE_RANK--} ${ROLE_WORLD_SIZE--} \
-	${MASTER_ADDR--} ${OMP_NUM_THREADS-$(nproc)} ${GLOO_SOCKET_IFNAME--} \
+	${MASTER_ADDR--} ${OMP_NUM_THREADS-$threads} ${GLOO_SOCKET_IFNAME--} \
 	$(env -u OMP_NUM_THREADS nproc) ${MASTER_PORT--}
 END
 chmod 755 show

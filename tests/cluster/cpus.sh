@@ -13,7 +13,7 @@ warned()
 	shift
 	call login "$@" true
 	equal "${name:-$*}: warnings" "0 $lines $lines" \
-		"$status $(unquiet | wc -l) $(grep -c 'one CPU a rank' err)"
+		"$status $(unquiet | wc -l) $(grep -c '^salloc: slurm-ddp: ' err)"
 	name=
 }
 while read -r lines options; do
@@ -21,7 +21,7 @@ while read -r lines options; do
 	warned "$lines" salloc --ddp $options
 done <<END
 1 -N2 --gres=gpu:2 --ntasks-per-node=2
-1 -N2 --gres=gpu:2 -n4
+2 -N2 --gres=gpu:2 -n4
 1 -N2 --gres=gpu:2 --cpus-per-gpu=1
 1 -N2 --gres=gpu:2 -c2
 1 --gres=gpu:1
@@ -74,12 +74,12 @@ fi
 # A node with two CPUs that really exist
 cluster --nodes 1 --gpus 2 --cpus 2
 
-# own WANTED OPTIONS: OMP_NUM_THREADS and the CPUs of each rank
+# own WANTED OPTIONS: the threads of OpenMP and the CPUs of each rank
 own()
 {
 	wanted=$1
 	shift
-	call login srun --ddp "$@" sh -c 'echo $OMP_NUM_THREADS \
+	call login srun --ddp "$@" sh -c 'echo ${OMP_NUM_THREADS-$(nproc)} \
 		$(taskset -cp $$ | sed "s/.*: //") $RANK'
 	equal "srun --ddp $*: threads and CPUs" "$wanted" \
 		"$(sort -k3 out | cut -d' ' -f1,2 | tr '\n' ' ')"

@@ -5,11 +5,12 @@
 
 cluster --nodes 2 --gpus 2 --cpus 8
 
+printf '#!/bin/sh\n' >job.sh
 for program in srun sbatch salloc; do
 	call login $program --help
 	grep -q -e '--ddp=\[' out && grep -q -e '--ddp-port=PORT' out
 	result $? "$program --help shows the options"
-	call login $program --ddp=help true
+	call login $program --ddp=help ./job.sh
 	test "$status" -eq 0 && test "$(wc -l <out)" -le 24 &&
 		! grep -q '.\{81\}' out && test ! -s err &&
 		for option in port gpus cpus env check logs show report grace \
