@@ -87,16 +87,22 @@ static bool is_starter(const struct ddp_launcher *launcher, uint32_t nodes,
 	return true;
 }
 
-/* What the user asked for: an earlier run of this srun may have added numbers. */
+/* An earlier run of this srun may have filled in a variable for a component. */
+static bool was_filled(const char *name, uint32_t component)
+{
+	char variable[64];
+
+	snprintf(variable, sizeof(variable), "%s_HET_GROUP_%u", name, component);
+	return ddp_rerun_added(variable);
+}
+
+/* What the user asked for. */
 static void read_request(uint32_t component, struct ddp_request *request)
 {
-	char added[64];
-
 	ddp_asked_read(request);
-	snprintf(added, sizeof(added), "SLURM_NTASKS_HET_GROUP_%u", component);
-	if (ddp_rerun_added(added))
+	if (was_filled("SLURM_NTASKS", component))
 		request->ntasks = NULL;
-	if (ddp_rerun_added("SLURM_NTASKS_PER_NODE"))
+	if (was_filled("SLURM_NTASKS_PER_NODE", component))
 		request->ntasks_per_node = NULL;
 }
 
