@@ -284,14 +284,23 @@ static void tidy(spank_t spank)
 	close(done.fd);
 }
 
+/* A task makes the files of all before it starts the agent, and may be killed. */
+static bool has_files(const struct ddp_siblings *siblings)
+{
+	const struct ddp_node *node = (const void *)siblings->memory;
+
+	return siblings->count > 0 && node->slots[0].error_file[0] != '\0';
+}
+
 /* All tasks have ended. */
 static void end_agent(spank_t spank, bool told)
 {
 	struct ddp_siblings *siblings = ddp_stepd.siblings;
+	bool started = siblings && atomic_load(&siblings->agent) > 0;
 
-	if (!siblings || atomic_load(&siblings->agent) <= 0)
+	if (!started && !(siblings && has_files(siblings)))
 		return;
-	if (told) {
+	if (started && told) {
 		wait_for_output();
 		wait_for_agent();
 	}

@@ -227,7 +227,8 @@ ssize_t getrandom(void *buffer, size_t size, unsigned int flags)
 
 /*
  * Make no file, and always name the same. Where a case names a folder, make one,
- * and a link to it in there; "full" is a /tmp without room.
+ * and a link to it in there; "full" is a /tmp without room. With FAKE_TORN the
+ * task is killed then.
  */
 int mkostemp(char *path, int flags)
 {
@@ -248,6 +249,8 @@ int mkostemp(char *path, int flags)
 	snprintf(link, sizeof(link), "%s%s", folder, strrchr(path, '/'));
 	if (fd < 0 || symlink(path, link) < 0)
 		abort();
+	if (getenv("FAKE_TORN"))
+		kill(getpid(), SIGKILL);
 	return fd;
 }
 

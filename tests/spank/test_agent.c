@@ -93,6 +93,12 @@ static const struct spank_case quiet_cases[] = {
 	  .env = "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=1|"
 	  "SLURM_STEP_NODELIST=n1|SLURM_STEP_TASKS_PER_NODE=1|"
 	  "SLURMD_NODENAME=n1|FAKE_FILES=@/errors", .want = "0:RANK=0" },
+	{ .name = "a task that is killed before it has started the agent",
+	  .command = "slurmstepd 0 0 1 1 --ddp train", .tasks = "#exits=0",
+	  .env = "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=1|"
+	  "SLURM_STEP_NODELIST=n1|SLURM_STEP_TASKS_PER_NODE=1|"
+	  "SLURMD_NODENAME=n1|FAKE_TORN=1|FAKE_FILES=@/errors",
+	  .want = "0:#status=137" },
 	{ .name = "a failure without a file", .env = HERE, .status = 3,
 	  .command = STEPD(""), .tasks = "#exits=0;#exits=3;#exits=0" },
 	{ .name = "and then others with one", .env = HERE, .status = 3,
