@@ -109,7 +109,7 @@ srun --ddp=off ./left >beside.off
 END
 call login salloc -Q -N2 --gres=gpu:2 --exclusive sh beside
 equal 'steps beside a --ddp step and within it see none, it sees them' \
-	'0 0 0 0 0 0 29' "$(for file in beside.1 beside.2 beside.off \
+	'0 0 0 0 0 0 28' "$(for file in beside.1 beside.2 beside.off \
 		within.1 within.2 within.off within.own; do
 		sort -u $file | paste -sd,
 	done | paste -sd' ')"
