@@ -171,9 +171,8 @@ static uint32_t count_tasks_per_node(const struct fill *fill)
 		return fill->tasks.ntasks_per_node;
 	if (request->ntasks_per_node)
 		return (uint32_t)atol(request->ntasks_per_node);
-	if (fill->tasks.ntasks)
-		return (fill->tasks.ntasks + nodes - 1) / nodes;
-	ntasks = request->ntasks ? (uint32_t)atol(request->ntasks) : nodes;
+	ntasks = fill->tasks.ntasks ? fill->tasks.ntasks :
+		 request->ntasks ? (uint32_t)atol(request->ntasks) : nodes;
 	return nodes ? (ntasks + nodes - 1) / nodes : ntasks;
 }
 
