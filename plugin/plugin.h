@@ -93,8 +93,8 @@ extern struct ddp_plugin ddp_plugin;
 #define DDP_TELL_LAUNCHER "SLURM_DDP_LAUNCHER"
 
 /*
- * What the launcher is not to be told in PET_ variables: "rank", as it takes no
- * node rank from them, or "all", as it is one of several steps.
+ * This says what PET_ variables must not tell the launcher: "rank", where its
+ * rendezvous ranks the nodes, or "all", where it is in one of several steps.
  */
 #define DDP_TELL_UNTOLD "SLURM_DDP_UNTOLD"
 

@@ -79,7 +79,7 @@ void ddp_words_skip(struct ddp_words *words, size_t count)
 	words->count -= count;
 }
 
-/* Whether the second word is this one; NULL: any, or none. */
+/* Returns whether the second word is this one; NULL stands for any, or none. */
 static bool has_sub(const struct ddp_words *words, const char *sub)
 {
 	return !sub || (words->count > 1 && strcmp(words->at[1], sub) == 0);
@@ -147,7 +147,7 @@ bool ddp_command_is_shell(const char *name)
 	return is_listed(" bash sh dash zsh ksh ", name);
 }
 
-/* What a shell is told to run. */
+/* The arguments of a shell tell it to run one of these. */
 struct shell {
 	const char *script;		/* of its -c; NULL: none */
 	const char *file;		/* NULL: none */

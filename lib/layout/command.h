@@ -25,7 +25,7 @@ const char *ddp_command_base(const char *command);
 /* Returns whether a program of this name, without its folder, is a shell. */
 bool ddp_command_is_shell(const char *name);
 
-/* Where a program stands. */
+/* This says where a program stands. */
 struct ddp_place {
 	const char *file;		/* the script; NULL: none was read */
 	unsigned int line;		/* in it, from 1 */

@@ -27,7 +27,7 @@ static const struct program {
 	  "torch.distributed.run" },
 	{ "torch.distributed.launch", NULL, DDP_LAUNCHER_TORCHRUN,
 	  "torch.distributed.launch" },
-	/* Without an option of torchrun's it runs the recipe itself. */
+	/* It runs the recipe itself if it has no option of torchrun's. */
 	{ "tune", "run -", DDP_LAUNCHER_TORCHRUN, "tune run" },
 	{ "accelerate", "launch", DDP_LAUNCHER_ACCELERATE,
 	  "accelerate launch" },
@@ -158,7 +158,7 @@ static const struct program *find_program(struct ddp_words *words)
 	return NULL;
 }
 
-/* Those up to OPTION_NO_SSH take no value. */
+/* The options up to OPTION_NO_SSH take no value. */
 enum option {
 	OPTION_FLAG, OPTION_STANDALONE, OPTION_PARALLEL, OPTION_CPU,
 	OPTION_NO_SSH,
@@ -363,7 +363,7 @@ static void read_arguments(struct ddp_launcher *launcher,
 	}
 }
 
-/* What a command has been found to run, and where. */
+/* The search notes what a command runs, and where. */
 struct search {
 	struct ddp_launcher *launcher;
 	struct ddp_place at;		/* the launcher's */
@@ -384,7 +384,7 @@ static void note_seen(struct search *search, const struct ddp_place *place,
 	search->seen[search->count++].kind = kind;
 }
 
-/* Of a launcher in another branch: what both say stays. */
+/* The first launcher keeps what one in another branch says, too. */
 static void join(struct ddp_launcher *launcher,
 		 const struct ddp_launcher *other)
 {
@@ -526,7 +526,7 @@ static int check_kind(const struct ddp_launcher *launcher, uint32_t nodes,
 	return 0;
 }
 
-/* What each node has for itself, and others wait for. */
+/* Refuse what each node has for itself while the others wait for it. */
 static int check_sameness(const struct ddp_launcher *launcher, uint32_t nodes,
 			  struct ddp_error *error)
 {

@@ -214,7 +214,7 @@ bool ddp_request_outranks(const struct ddp_request *request)
 	       (ntasks < nodes || ntasks > (uint64_t)nodes * gpus);
 }
 
-/* Of a request that leaves the number of tasks to us. */
+/* Fill in what the request leaves open, but for an outranked number. */
 static int fill_tasks(const struct ddp_request *request, struct ddp_fill *fill,
 		      struct ddp_error *error)
 {

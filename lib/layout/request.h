@@ -81,13 +81,12 @@ uint32_t ddp_request_nodes(const struct ddp_request *request);
 
 /*
  * Returns whether what is typed for this step outranks the number of tasks that
- * it inherits: a number of tasks per node does, and so does a number of nodes,
- * if the inherited one is an outer step's, or does not fit these nodes and
- * their GPUs.
+ * it inherits. A number of tasks per node does. A number of nodes does if the
+ * inherited one is an outer step's, or does not fit these nodes and their GPUs.
  */
 bool ddp_request_outranks(const struct ddp_request *request);
 
-/* Whether it asks for several tasks on a node, of as many as are known. */
+/* Returns whether it asks for several tasks on a node. */
 bool ddp_request_several(const struct ddp_request *request);
 
 /*

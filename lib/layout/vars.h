@@ -37,7 +37,7 @@ struct ddp_var {
 /* The rows, index from 0 on; NULL beyond the last. */
 const struct ddp_var *ddp_vars_get(size_t index);
 
-/* What torchrun is told in PET_ variables. */
+/* torchrun is told so much in PET_ variables. */
 enum ddp_vars_pet {
 	DDP_PET_ALL,
 	DDP_PET_NO_RANK,	/* its rendezvous gives nodes their ranks, and

@@ -152,7 +152,7 @@ static void skip_arithmetic(struct reader *reader)
 		reader->at = end + strlen("))");
 }
 
-/* What ends a command: its character, or 'C' for the end of a case's branch. */
+/* Returns the character that ends a command; 'C' if a case's branch ends. */
 static char read_end(struct reader *reader, struct ddp_script *script)
 {
 	char end = *reader->at;
@@ -164,7 +164,7 @@ static char read_end(struct reader *reader, struct ddp_script *script)
 	} else if (end == '\n') {
 		skip_documents(reader, script);
 	} else if (end == '(' && *reader->at == '(') {
-		/* In an arithmetic command "<<" begins no document. */
+		/* "<<" begins no document in an arithmetic command. */
 		skip_arithmetic(reader);
 	}
 	return end;

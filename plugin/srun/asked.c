@@ -14,7 +14,7 @@
 #include "srun/context.h"
 #include "srun/scontrol.h"
 
-/* From here on the numbers are those of Slurm's own steps. */
+/* Slurm's own steps have the numbers from here on. */
 #define SLURMS_STEPS 0xfffffff0UL
 
 /* What was asked for now, rather than what the job's environment repeats. */

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * In srun, sbatch and salloc: the options. Returns whether --ddp is on;
- * --ddp=help prints them, and ends the program.
+ * Check the options, in srun, sbatch and salloc. Returns whether --ddp is on;
+ * --ddp=help prints the options, and ends the program.
  */
 bool ddp_check_options(void);
 

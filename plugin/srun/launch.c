@@ -96,7 +96,7 @@ static bool was_filled(const char *name, uint32_t component)
 	return ddp_rerun_added(variable);
 }
 
-/* What the user asked for. */
+/* Read what the user asked for. */
 static void read_request(uint32_t component, struct ddp_request *request)
 {
 	ddp_asked_read(request);

@@ -65,7 +65,7 @@ static char *read_on_path(const char *name)
 	return NULL;
 }
 
-/* Returns whether the first line is that of a shell script: "#!/usr/bin/env bash". */
+/* Returns whether the first line names a shell, as "#!/usr/bin/env bash" does. */
 static bool begins_script(const char *text)
 {
 	char program[128] = "", argument[128] = "";

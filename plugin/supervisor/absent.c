@@ -233,7 +233,7 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 	}
 }
 
-/* Only an administrator can tell what keeps such a node. */
+/* An administrator alone can tell what keeps such a node. */
 static void say_slow(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_late *late = &attempt->absent.late;

@@ -205,8 +205,8 @@ printf '%s\n' n2 n1 >n2n1
 		equal "$command calls torchrun: one task a node" \
 			'n1 0 of 2 0,1 2,n2 1 of 2 0,1 2' \
 			"$(sort out | cut -d' ' -f1-6 | paste -sd,)"
-		check 'and says so' grep -q 'slurm-ddp: .*usual.sh line 3 calls torchrun' \
-			err
+		check 'srun says where it found torchrun' \
+			grep -q 'slurm-ddp: .*usual.sh line 3 calls torchrun' err
 	done
 	call login $ddp --ddp=srun ./usual.sh
 	equal 'by --ddp=srun one task a GPU' 4 "$(wc -l <out)"

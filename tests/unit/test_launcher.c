@@ -10,7 +10,7 @@
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
-/* What srun would read: scripts of these names. */
+/* srun would read scripts of these names. */
 static const struct {
 	const char *name, *text;
 } scripts[] = {
@@ -180,7 +180,7 @@ Test(launcher, finds_each_where_it_is)
 			  "%s", some[i].command);
 }
 
-/* Where it is, and whether branches of the script disagree. */
+/* The launcher is there; branches of its script may disagree. */
 static const struct {
 	const char *command, *file;
 	unsigned int line;
@@ -313,12 +313,12 @@ static const struct {
 	  "leave --num_machines and --machine_rank out" },
 };
 
-/* On one node these are right. */
+/* These are right on one node. */
 static const char *const alone[] = {
 	"deepspeed|a.py", "colossalai|run|a.py", "fabric|run|a.py",
 	"torchrun|--node_rank=0|a.py", "torchrun|--standalone|a.py",
 	"torchrun|--rdzv_endpoint=localhost:0|a.py", "horovodrun|a.out",
-	/* One srun a node */
+	/* This one is started by one srun a node. */
 	"torchrun|--nnodes=2|--node_rank=1|a.py",
 };
 
