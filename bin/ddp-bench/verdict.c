@@ -62,6 +62,14 @@ void verdict_absent(struct verdict *verdict, const struct world *world,
 
 	for (int rank = 0; rank < world->size; rank++)
 		absent += !here[rank];
+	/* Rank 0 began, as it started what judges: its address is wrong. */
+	if (absent == world->size && !began) {
+		verdict_add(verdict, -1, "rank", "no rank has come to the "
+			    "master, not even rank 0: its address does not "
+			    "lead to rank 0's node; unset MASTER_ADDR, or fix "
+			    "name resolution there");
+		return;
+	}
 	if (verdict_is_common(world, absent)) {
 		verdict_add(verdict, -1, "rank", "%d of %d ranks have not "
 			    "answered in time: all nodes are busy, or apart; "

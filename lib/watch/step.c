@@ -20,6 +20,7 @@ void ddp_step_clear(struct ddp_step *step)
 	ddp_hang_clear(step);
 	for (i = 0; i < step->world_size; i++) {
 		free(step->ranks[i].gpus);
+		free(step->ranks[i].warning);
 		free(step->ranks[i].message);
 		free(step->ranks[i].cause);
 		free(step->ranks[i].guess);
@@ -150,6 +151,7 @@ void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
 	rank->node = node;
 	rank->pid = wire->pid;
 	rank->gpus = copy(wire->gpus);
+	rank->warning = copy(wire->message);
 	step->known++;
 }
 

@@ -39,6 +39,7 @@ struct ddp_step_rank {
 	int64_t at_ns;			/* its end, by the clock of its node */
 	int64_t seen_ns;		/* when that was heard of */
 	char *gpus, *message, *cause, *tail;	/* as in a ddp_wire; NULL: "" */
+	char *warning;			/* its task's, why ranks may not meet */
 	char *guess;			/* a cause that is only told; or NULL */
 	char *error;			/* it ran, and had left this message */
 	int64_t error_ns;		/* at that time, by its node's clock */

@@ -101,7 +101,10 @@ bool ddp_verdict_awaits_error(const struct ddp_step *step);
 int ddp_verdict_code(const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);
 
-/* What is said of RANK, NODE, HANG and SAVED, in lines. */
+/*
+ * What is said of RANK, NODE, HANG and SAVED, in lines. Where the step waited in
+ * vain, or somebody has ended it, a warning of its tasks is repeated.
+ */
 void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);
 

@@ -291,6 +291,33 @@ static void add_saved(struct ddp_text *text, const struct ddp_step *step)
 		     step->world_size > 1 ? "they have" : "it has");
 }
 
+static bool has_timed_out(const char *text)
+{
+	return text && (strcasestr(text, "timed out") ||
+			strcasestr(text, "timeout"));
+}
+
+/* Of a step that waited until somebody ended it. */
+static void add_warnings(struct ddp_text *text,
+			 const struct ddp_verdict *verdict,
+			 const struct ddp_step *step)
+{
+	const struct ddp_step_rank *first = &step->ranks[verdict->rank];
+	bool waited = verdict->kind == DDP_VERDICT_HANG ||
+		      verdict->kind == DDP_VERDICT_SIGNAL ||
+		      (verdict->kind == DDP_VERDICT_RANK &&
+		       (has_timed_out(first->message) ||
+			has_timed_out(first->tail)));
+	uint32_t i;
+
+	for (i = 0; waited && i < step->world_size; i++)
+		if (step->ranks[i].warning) {
+			ddp_text_add_quoted(text, "slurm-ddp: %s",
+					    step->ranks[i].warning);
+			ddp_text_add(text, "\n");
+		}
+}
+
 void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step)
 {
@@ -302,4 +329,5 @@ void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		ddp_hang_add_words(text, step);
 	else if (verdict->kind == DDP_VERDICT_SAVED)
 		add_saved(text, step);
+	add_warnings(text, verdict, step);
 }

@@ -32,6 +32,7 @@ static const struct field kinds[DDP_WIRE_KINDS][FIELDS_MAX] = {
 	[DDP_WIRE_WELCOME] = { FIELD(BYTES, proof) },
 	[DDP_WIRE_RANK] = {
 		FIELD(NUMBER, rank), FIELD(NUMBER, pid), FIELD(TEXT, gpus),
+		FIELD(TEXT, message),
 	},
 	[DDP_WIRE_END] = {
 		FIELD(NUMBER, rank), FIELD(NUMBER, status), FIELD(TIME, at_ns),

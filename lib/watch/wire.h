@@ -40,7 +40,8 @@ enum ddp_wire_kind {
 	DDP_WIRE_HELLO,		/* agent: proof, nonce, node, job_id, step_id,
 				 * world_size, count */
 	DDP_WIRE_WELCOME,	/* supervisor: proof */
-	DDP_WIRE_RANK,		/* agent: rank, pid, gpus */
+	DDP_WIRE_RANK,		/* agent: rank, pid, gpus, message (what the
+				 * task warned of when it began) */
 	DDP_WIRE_END,		/* agent: a task has ended: rank, status, at_ns,
 				 * message, cause, tail */
 	DDP_WIRE_DONE,		/* agent: all its tasks have ended, and it goes */

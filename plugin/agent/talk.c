@@ -170,6 +170,8 @@ static void welcome(struct ddp_agent *agent, const struct ddp_wire *wire)
 		rank.pid = (uint32_t)agent->node->slots[i].pid;
 		snprintf(rank.gpus, sizeof(rank.gpus), "%s",
 			 agent->node->slots[i].gpus);
+		snprintf(rank.message, sizeof(rank.message), "%s",
+			 agent->node->slots[i].warning);
 		ddp_talk_send(agent, &rank);
 	}
 	ddp_ends_send(agent);

@@ -142,6 +142,7 @@ static int fill_slot(const struct ddp_task *task, struct ddp_node *node,
 
 	slot->rank = task->rank;
 	slot->pid = getpid();
+	memcpy(slot->warning, task->warning, sizeof(slot->warning));
 	if (ddp_task_mask(&slot->mask, error) < 0)
 		return -1;
 	return ddp_plugin.gpus == DDP_GPUS_OFF ? 0 :

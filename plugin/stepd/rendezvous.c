@@ -15,6 +15,7 @@
 #include "layout/tf.h"
 #include "plugin.h"
 #include "stepd/net.h"
+#include "stepd/tell.h"
 
 /* A port that the user has exported. */
 static int read_port(const struct ddp_task *task, const char *name,
@@ -200,6 +201,25 @@ static int check_launcher_port(const struct ddp_task *task,
 			     task->vars.rank.host, name);
 }
 
+/*
+ * The ranks wait for ever where they look for rank 0 on another node. An address
+ * that floats, or a store elsewhere, may be meant: so this is no error. The
+ * rendezvous of a launcher needs no rank 0.
+ */
+static void check_users_master(struct ddp_task *task, const char *users,
+			       const struct ddp_address *address)
+{
+	if (!users || task->rank != 0 || task->vars.pet != DDP_PET_ALL ||
+	    (task->world_size == 1 && !task->launcher) ||
+	    ddp_net_is_local(address))
+		return;
+	snprintf(task->warning, sizeof(task->warning), "MASTER_ADDR=%.56s was "
+		 "exported, but rank 0 runs on %.56s, which does not have that "
+		 "address: ranks look for it there in vain; unset MASTER_ADDR",
+		 users, task->vars.rank.host);
+	ddp_tell_warning(task);
+}
+
 int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 {
 	const char *users = ddp_task_users(task, "MASTER_ADDR");
@@ -235,5 +255,7 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 		return -1;
 	if (check_launcher_port(task, error) < 0)
 		return -1;
+	if (reach == 0)
+		check_users_master(task, users, &address);
 	return check_port(task, reach >= 0 ? &address : NULL, users, error);
 }

@@ -38,6 +38,7 @@ struct ddp_slot {
 	char error_file[DDP_PRIVATE_SIZE];	/* which the agent reads; "" */
 	char error_folder[DDP_PRIVATE_SIZE];	/* a launcher's, for it; "" */
 	char refusal[DDP_FAILURE_SIZE];	/* why its program does not start; "" */
+	char warning[DDP_FAILURE_SIZE];	/* why ranks may not meet; "" */
 	char heartbeat_file[DDP_PRIVATE_SIZE];	/* the same; "" */
 };
 

@@ -14,6 +14,7 @@
 #include <slurm/spank.h>
 
 #include "layout/error.h"
+#include "layout/failure.h"
 #include "layout/layout.h"
 #include "layout/placement.h"
 #include "layout/vars.h"
@@ -35,6 +36,7 @@ struct ddp_task {
 	struct ddp_vars vars;
 	char *master, *tf_config;	/* those of vars, to be freed */
 	const char *port_why;		/* where the port is from */
+	char warning[DDP_FAILURE_SIZE];	/* why ranks may not meet; "": none */
 	char interface[IF_NAMESIZE], nccl_interface[IF_NAMESIZE + 1];
 	char positions[DDP_POSITIONS_SIZE];
 	struct ddp_placement placement;	/* cpus empty: left as Slurm has it */

@@ -39,6 +39,15 @@ void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 	say(ddp_text_finish(&text));
 }
 
+void ddp_tell_warning(const struct ddp_task *task)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add_quoted(&text, "slurm-ddp: %s", task->warning);
+	ddp_text_add(&text, "\n");
+	say(ddp_text_finish(&text));
+}
+
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
 #define UNLESS_SHARED " (unless with --gres-flags=allow-task-sharing)"
 #else

@@ -12,6 +12,9 @@
 void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 		   uint32_t count);
 
+/* Print the task's warning. */
+void ddp_tell_warning(const struct ddp_task *task);
+
 /*
  * Warn that LOCAL_RANK is not a device number. cut: because Slurm has given
  * tasks different GPUs. Only the first of several like nodes says it.

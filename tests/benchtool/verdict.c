@@ -91,6 +91,13 @@ static void test_facts(void)
 	verdict_absent(&verdict, &four, here, true);
 	check(says(&verdict, "n-1 rank", "5 of 8 ranks"),
 	      "more than half of the ranks are no node's fault");
+	memset(here, 0, sizeof(here));
+	verdict_absent(&verdict, &two, here, false);
+	check(says(&verdict, "n-1 rank", "no rank has come to the master"),
+	      "where rank 0 is not reached from its own node none is left out");
+	verdict_absent(&verdict, &two, here, true);
+	check(says(&verdict, "n0 rank, n1 rank", "rank 0 began"),
+	      "but ranks that had come are named");
 	fill_facts(all);
 	verdict_facts(&verdict, &four, all);
 	check(says(&verdict, "", ""), "equal facts say nothing");

@@ -99,6 +99,22 @@ check 'in the range of plugstack.conf' awk '
 	$2 < 30000 || $2 > 30063 { exit 1 }' listening
 plugstack optional
 
+# The user's MASTER_ADDR is another node than rank 0's, which is n1.
+astray='slurm-ddp: MASTER_ADDR=n2 was exported, but rank 0 runs on n1, which'
+call login env MASTER_ADDR=n2 srun --ddp -N2 -n4 true
+equal 'a MASTER_ADDR of another node is told, once' '0 1' \
+	"$status $(grep -c "^$astray" err)"
+call login env MASTER_ADDR=n1 srun --ddp -N2 -n4 true
+equal "one of rank 0's node is not" '0 0' "$status $(wc -l <err)"
+call login env MASTER_ADDR=n2 srun --ddp --ddp-watchdog=5 -N2 -n2 sleep 1000
+equal 'and it is told again when the step hangs' '124 2' \
+	"$status $(grep -c "^$astray" err)"
+call login env MASTER_ADDR=n2 salloc -Q -N2 -n2 \
+	srun --ddp --ddp-check=3 ./meet
+grep -q 'not even rank 0' err && ! grep -q 'leave the node out' err &&
+	test "$status" = 1
+result $? '--ddp-check blames no node for it'
+
 # What a step leaves in TIME_WAIT does not stop the next.
 exec 8<>said
 for round in first second; do

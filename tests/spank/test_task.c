@@ -369,6 +369,34 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "Slurm runs it as" },
 };
 
+#define ELSEWHERE(address) "slurm-ddp: MASTER_ADDR=" address " was exported, " \
+	"but rank 0 runs on n1, which does not have that address: ranks look " \
+	"for it there in vain; unset MASTER_ADDR\n"
+
+/* Said by rank 0 alone, and only where ranks would look for it there. */
+static const struct spank_case elsewhere_cases[] = {
+	{ .name = "the user's master is another node", .command = COMMAND,
+	  .env = RANK0 "|MASTER_ADDR=n2", .want = "MASTER_ADDR=n2",
+	  .err = ELSEWHERE("n2"), .writes = 1 },
+	{ .name = "of which another rank says nothing", .command = COMMAND,
+	  .env = BASE "|MASTER_ADDR=n2", .want = "MASTER_ADDR=n2" },
+	{ .name = "the user's master is rank 0's node", .command = COMMAND,
+	  .env = RANK0 "|MASTER_ADDR=here", .want = "MASTER_ADDR=here" },
+	{ .name = "the user's master is another node than a lone rank's",
+	  .env = RANK0 "|SLURM_STEP_NODELIST=n1|SLURM_STEP_TASKS_PER_NODE=1|"
+	  "SLURM_STEP_NUM_TASKS=1|MASTER_ADDR=n2", .command = STEP("0 1 1"),
+	  .want = "MASTER_ADDR=n2" },
+	{ .name = "the same where the lone task starts ranks",
+	  .env = RANK0 "|SLURM_STEP_NODELIST=n1|SLURM_STEP_TASKS_PER_NODE=1|"
+	  "SLURM_STEP_NUM_TASKS=1|MASTER_ADDR=n2|SLURM_DDP_LAUNCHER=2",
+	  .command = STEP("0 1 1"), .want = "PET_MASTER_ADDR=n2",
+	  .err = ELSEWHERE("n2") },
+	{ .name = "the same where the rendezvous is the launcher's",
+	  .env = RANK0 "|SLURM_STEP_TASKS_PER_NODE=1(x2)|SLURM_STEP_NUM_TASKS="
+	  "2|MASTER_ADDR=n2|SLURM_DDP_LAUNCHER=2|SLURM_DDP_UNTOLD=rank",
+	  .command = STEP("0 1 2"), .want = "PET_MASTER_ADDR=n2" },
+};
+
 /*
  * A MASTER_ADDR of the user's that is the address of no host, or cannot be
  * reached from other nodes.
@@ -404,7 +432,7 @@ static void test_addresses(void)
 		{ "fd00::9", NULL, true },
 		{ "many", NULL, true },
 	};
-	char name[96], env[640], refusal[96], want[64];
+	char name[96], env[640], refusal[96], want[64], err[256];
 	struct spank_case test = { .name = name, .env = env };
 	bool alone;
 	size_t i;
@@ -428,6 +456,10 @@ static void test_addresses(void)
 		test.refusal = what && !(alone && rows[i / 2].alone) ?
 			refusal : NULL;
 		test.want = test.refusal ? NULL : want;
+		/* No row has the address of this machine. */
+		snprintf(err, sizeof(err), ELSEWHERE("%s"),
+			 rows[i / 2].address);
+		test.err = what ? NULL : err;
 		case_run(&test);
 	}
 }
@@ -522,7 +554,9 @@ static void test_held(void)
 	case_run(&test);
 	test.name = "nor rank 0 where the user names the master";
 	test.env = RANK0 "|MASTER_ADDR=elsewhere";
+	test.err = ELSEWHERE("elsewhere");
 	case_run(&test);
+	test.err = NULL;
 	test.name = "the user's MASTER_PORT is looked at";
 	snprintf(users, sizeof(users), "%s|%s", RANK0, ours);
 	test.env = users;
@@ -545,6 +579,7 @@ void test_task(void)
 	cases_run(second_cases, COUNT(second_cases));
 	cases_run(tf_cases, COUNT(tf_cases));
 	cases_run(single_cases, COUNT(single_cases));
+	cases_run(elsewhere_cases, COUNT(elsewhere_cases));
 	cases_run(refused_cases, COUNT(refused_cases));
 	test_addresses();
 	test_broken();

@@ -21,6 +21,9 @@ struct end {
 	const char *cause, *message;
 };
 
+/* What rank 0 warned of. */
+static const char *warning = "";
+
 /* Two nodes with two ranks each. The second clock is 5 s behind. */
 static void begin(struct ddp_step *step)
 {
@@ -37,6 +40,7 @@ static void begin(struct ddp_step *step)
 	for (i = 0; i < 4; i++) {
 		wire.rank = i;
 		wire.pid = 100 + i;
+		strcpy(wire.message, i == 0 ? warning : "");
 		ddp_step_add_rank(step, i / 2, &wire);
 	}
 	for (i = 0; i < 2; i++) {
@@ -715,4 +719,49 @@ Test(verdict, an_error_of_a_rank_that_runs)
 	add(&step, &(struct end){ 2, 15, 6900, NULL, NULL });
 	cr_expect_not(ddp_verdict_awaits_error(&step));
 	ddp_step_clear(&step);
+}
+
+/*
+ * A task's warning comes back where the step had to be ended, as nothing else
+ * explains why it waited; not where a rank failed for a cause of its own.
+ */
+Test(verdict, warning)
+{
+	static const struct {
+		bool again;
+		enum ddp_verdict_kind kind;
+		const char *message;
+	} rows[] = {
+		{ true, DDP_VERDICT_HANG, NULL },
+		{ true, DDP_VERDICT_SIGNAL, NULL },
+		{ true, DDP_VERDICT_RANK, "The client socket has timed out" },
+		{ true, DDP_VERDICT_RANK, "Timeout waiting for key" },
+		{ false, DDP_VERDICT_RANK, "IndexError: list index" },
+		{ false, DDP_VERDICT_RANK, NULL },
+		{ false, DDP_VERDICT_NODE, NULL },
+		{ false, DDP_VERDICT_SAVED, NULL },
+	};
+	static const char warned[] = "slurm-ddp: MASTER_ADDR=n9 was\n";
+	struct ddp_verdict verdict = { .rank = 3 };
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ddp_text text = { 0 };
+		struct ddp_step step;
+		char *words;
+
+		warning = "MASTER_ADDR=n9 was";
+		begin(&step);
+		warning = "";
+		add(&step, &(struct end){ 3, 1 << 8, 6000, 0, rows[i].message });
+		cr_assert_eq(ddp_hang_begin(&step, 5), 0);
+		verdict.kind = rows[i].kind;
+		ddp_verdict_add(&text, &verdict, &step);
+		ddp_text_add_bytes(&text, "", 1);
+		words = ddp_text_finish(&text);
+		cr_expect_eq(strstr(words, warned) != NULL, rows[i].again,
+			     "%zu: %s", i, words);
+		free(words);
+		ddp_step_clear(&step);
+	}
 }

@@ -45,7 +45,7 @@ static struct ddp_wire keep(const struct ddp_wire *wire)
 		KEEP(proof);
 		break;
 	case DDP_WIRE_RANK:
-		KEEP(rank), KEEP(pid), KEEP(gpus);
+		KEEP(rank), KEEP(pid), KEEP(gpus), KEEP(message);
 		break;
 	case DDP_WIRE_END:
 		KEEP(rank), KEEP(status), KEEP(at_ns), KEEP(message);
@@ -104,7 +104,7 @@ Test(wire, bytes)
 	EXPECT(DDP_WIRE_PING, "\0\0\0\15\11\21\22\23\24\25\26\27\30");
 	EXPECT(DDP_WIRE_PONG, "\0\0\0\25\12\0\0\0\0\0\0\0\14"
 	       "\21\22\23\24\25\26\27\30");
-	EXPECT(DDP_WIRE_RANK, "\0\0\0\21\4\0\0\0\10\0\0\0\11" "0,1\0");
+	EXPECT(DDP_WIRE_RANK, "\0\0\0\26\4\0\0\0\10\0\0\0\11" "0,1\0E: a\0");
 	EXPECT(DDP_WIRE_STAYS, "\0\0\0\22\10\0\0\0\10\0\0\0\11" "E: a\0");
 	EXPECT(DDP_WIRE_EXPLAIN, "\0\0\0\5\16");
 	EXPECT(DDP_WIRE_ERRORS, "\0\0\0\5\20");
@@ -192,7 +192,8 @@ Test(wire, what_is_no_frame)
 	cr_expect_eq(DECODE("\377\377\377\377\6"), -1, "length 2^32 - 1");
 	cr_expect_eq(DECODE("\0\0\0\6\6\0"), -1, "a byte too many");
 	cr_expect_eq(DECODE("\0\0\0\10\13\0\0\0"), -1, "a byte too few");
-	cr_expect_eq(DECODE("\0\0\0\20\4\0\0\0\1\0\0\0\2" "0,1"), -1, "no NUL");
+	cr_expect_eq(DECODE("\0\0\0\21\4\0\0\0\1\0\0\0\2\0" "0,1"), -1,
+		     "no NUL");
 	cr_expect_eq(DECODE("\0\0\0\25\12\0\0\0\0\0\0\0\14"
 			    "\200\0\0\0\0\0\0\0"), -1, "a time before 0");
 	cr_expect_eq(DECODE("\0\0\0\25\12\0\0\0\0\0\0\0\14"
@@ -204,10 +205,10 @@ Test(wire, what_is_no_frame)
 	cr_expect_eq(DECODE("HTTP/1.1 400 Bad Request\r\n"), -1, "another");
 
 	/* A text of 256 bytes has no room. */
-	memcpy(text, "\0\0\1\16\4\0\0\0\1\0\0\0\2", 13);
+	memcpy(text, "\0\0\1\17\4\0\0\0\1\0\0\0\2", 13);
 	memset(text + 13, '1', 256);
-	cr_expect_eq(decode(text, 13 + 257), -1, "a text that is too long");
-	text[3] = '\15';
+	cr_expect_eq(decode(text, 13 + 258), -1, "a text that is too long");
+	text[3] = '\16';
 	text[13 + 255] = '\0';
-	cr_expect_eq(decode(text, 13 + 256), 13 + 256);
+	cr_expect_eq(decode(text, 13 + 257), 13 + 257);
 }
