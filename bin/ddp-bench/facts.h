@@ -31,6 +31,8 @@ struct facts {
 	struct link link, most;		/* while it works; what it could */
 	double clock_s;			/* rank 0's clock minus this rank's */
 	double clock_error_s;		/* at most so far off */
+	char interface[FACT_TEXT];	/* "NAME=value" by which it is to use
+					 * an interface that is not there */
 };
 
 enum { ROUNDS = 3 };

@@ -338,6 +338,13 @@ void verdict_facts(struct verdict *verdict, const struct world *world,
 		gpus |= all[rank].gpus_given > 0;
 	for (int rank = 0; rank < world->size; rank++)
 		judge_gpus(verdict, world, all, rank, gpus);
+	for (int rank = 0; rank < world->size; rank++)
+		if (all[rank].interface[0] != '\0')
+			verdict_add(verdict, world->members[rank].node,
+				    "interface", "there is no network "
+				    "interface as in %s: unset that, or name "
+				    "one that all nodes have",
+				    all[rank].interface);
 	for (int what = 0; what < VERSIONS; what++)
 		judge_version(verdict, world, all, (enum version)what);
 	judge_clocks(verdict, world, all);

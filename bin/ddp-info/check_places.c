@@ -30,6 +30,19 @@ static void judge_names(const struct check_world *world,
 			  strcmp(count, "1") == 0 ? "" : "s");
 }
 
+static void judge_interface(const struct check_world *world,
+			    const struct check_node *node,
+			    struct check_verdict *verdict)
+{
+	char flaw[256];
+
+	(void)world;
+	if (check_fact(node, "interface_flaw", flaw, sizeof(flaw)))
+		check_say(verdict, CHECK_WRONG, "has no network interface as "
+			  "in your %.200s: unset that, or name one that all "
+			  "nodes have", flaw);
+}
+
 /* Whether an earlier or later node has the same folder. */
 static const struct check_node *find_sharer(const struct check_world *world,
 					    const struct check_node *node,
@@ -84,6 +97,7 @@ static void judge_tmp(const struct check_world *world,
 void check_places(struct check *out, const struct check_world *world)
 {
 	check_each(out, world, "names", judge_names);
+	check_each(out, world, "interface", judge_interface);
 	check_each(out, world, "SlurmdSpoolDir", judge_spool);
 	check_each(out, world, "TmpFS", judge_tmp);
 }

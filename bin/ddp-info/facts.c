@@ -20,6 +20,7 @@
 #include "doctor.h"
 #include "layout/clock.h"
 #include "layout/hostlist.h"
+#include "layout/interface.h"
 
 enum { NAMES_MS = 20000 };
 
@@ -289,6 +290,20 @@ static void add_folder(struct ddp_text *text, const char *config,
 			     (unsigned long long)file.st_ino);
 }
 
+/* ---- interfaces that the environment names, and that are not there */
+
+static void add_interfaces(struct ddp_text *text)
+{
+	const char *const *name = ddp_interface_variables;
+
+	for (; *name; name++)
+		if (ddp_interface_lacks(*name, getenv(*name))) {
+			ddp_text_add_quoted(text, "interface_flaw %s=%.100s",
+					    *name, getenv(*name));
+			ddp_text_add(text, "\n");
+		}
+}
+
 void doctor_facts(struct ddp_text *text, const char *config, bool is_node)
 {
 	const char *node = getenv("SLURMD_NODENAME");
@@ -302,6 +317,7 @@ void doctor_facts(struct ddp_text *text, const char *config, bool is_node)
 	add_names(text, config, is_node && node ? node : host);
 	if (!is_node)
 		return;
+	add_interfaces(text);
 	add_folder(text, config, "SlurmdSpoolDir", "spool");
 	add_folder(text, config, "TmpFS", "tmp");
 }

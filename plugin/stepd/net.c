@@ -167,21 +167,6 @@ bool ddp_net_interface(const struct ddp_address *to, char name[IF_NAMESIZE])
 	return item != NULL;
 }
 
-bool ddp_net_has_interface(const char *name)
-{
-	struct ifaddrs *list, *item;
-
-	if (getifaddrs(&list) < 0)
-		return true;
-	for (item = list; item; item = item->ifa_next)
-		if (strcmp(item->ifa_name, name) == 0 && item->ifa_addr &&
-		    (item->ifa_addr->sa_family == AF_INET ||
-		     item->ifa_addr->sa_family == AF_INET6))
-			break;
-	freeifaddrs(list);
-	return item != NULL;
-}
-
 bool ddp_net_is_local(const struct ddp_address *address)
 {
 	struct ddp_address source;

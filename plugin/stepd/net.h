@@ -34,12 +34,6 @@ int ddp_net_resolve(const char *name, struct ddp_address *address,
  */
 bool ddp_net_interface(const struct ddp_address *to, char name[IF_NAMESIZE]);
 
-/*
- * Whether this node has an interface of that name, and an address for it,
- * without which no library would use it. True also where that cannot be known.
- */
-bool ddp_net_has_interface(const char *name);
-
 /* Whether an address is one of this node's own. */
 bool ddp_net_is_local(const struct ddp_address *address);
 

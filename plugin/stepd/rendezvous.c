@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layout/interface.h"
 #include "layout/launcher.h"
 #include "layout/port.h"
 #include "layout/tf.h"
@@ -144,7 +145,7 @@ static int take_interface(struct ddp_task *task, const char *name,
 	task->vars.interface = name;
 	if ((ddp_task_users(task, "GLOO_SOCKET_IFNAME") &&
 	     ddp_task_users(task, "NCCL_SOCKET_IFNAME")) ||
-	    ddp_net_has_interface(name))
+	    !ddp_interface_lacks("GLOO_SOCKET_IFNAME", name))
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "interface=%s: %s has no such network interface "

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "layout/interface.h"
 #include "layout/table.h"
 #include "layout/text.h"
 #include "plugin.h"
@@ -20,6 +21,23 @@ static void say(char *text)
 	if (text && write(STDERR_FILENO, text, strlen(text)) < 0)
 		text[0] = '\0';	/* nobody reads: not a reason to end */
 	free(text);
+}
+
+/* The user's interfaces that this node lacks. */
+static void add_interfaces(struct ddp_text *text, const struct ddp_task *task)
+{
+	const char *const *name = ddp_interface_variables;
+
+	for (; *name; name++) {
+		const char *list = ddp_task_users(task, *name);
+
+		if (!ddp_interface_lacks(*name, list))
+			continue;
+		ddp_text_add_quoted(text, "slurm-ddp: %s has no network "
+				    "interface as in %s=%.64s",
+				    task->vars.rank.host, *name, list);
+		ddp_text_add(text, "\n");
+	}
 }
 
 void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
@@ -34,6 +52,7 @@ void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 				    task->vars.master_port, task->port_why);
 		ddp_text_add(&text, "\n");
 	}
+	add_interfaces(&text, task);
 	ddp_text_add(&text, "%s", table ? table : "");
 	free(table);
 	say(ddp_text_finish(&text));

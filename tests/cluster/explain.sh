@@ -194,6 +194,12 @@ name='--export' dry 'n1 n2' "$@" -N2 --export=PATH
 call login srun --ddp=dry-run,explain -N2 --gres=gpu:2 true
 equal 'with explain the nodes speak too' '0 2 4' \
 	"$status $(grep -c ^RANK err) $(grep -c eth0 err)"
+call login env GLOO_SOCKET_IFNAME=eth9 NCCL_SOCKET_IFNAME=eth \
+	srun --ddp=dry-run,explain -N2 --gres=gpu:2 true
+equal 'each node says which exported interface it lacks' \
+	'slurm-ddp: n1 has no network interface as in GLOO_SOCKET_IFNAME=eth9
+slurm-ddp: n2 has no network interface as in GLOO_SOCKET_IFNAME=eth9' \
+	"$(grep 'no network interface' err | sort)"
 call login "$@" -N1 -n3 --gres=gpu:2 sh -c 'echo 1 >>ran'
 equal 'what would be refused is refused' '1 1 0' \
 	"$status $(grep -c 'ranks have 2 GPUs' err) $(cat out ran | wc -l)"

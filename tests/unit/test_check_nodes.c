@@ -217,6 +217,9 @@ static const struct {
 	  "WRONG   names: n2: takes login for itself", "correct /etc/hosts" },
 	{ 2, "names", "names 2\nnames_flaw resolved only 1 of 3",
 	  CHECK_UNKNOWN, "unknown names: n2: resolved only 1 of 3", "" },
+	{ 2, "interface_flaw", "interface_flaw GLOO_SOCKET_IFNAME=eth9",
+	  CHECK_WRONG, "WRONG   interface: n2: has no network interface as in "
+	  "your GLOO_SOCKET_IFNAME=eth9", "unset that" },
 	{ 2, "spool", "spool_flaw /s: Permission denied", CHECK_UNKNOWN,
 	  "unknown SlurmdSpoolDir: n2: /s: Permission denied", "" },
 };
