@@ -116,23 +116,38 @@ static void add_visible(struct ddp_placement *placement, uint32_t gpu)
 	placement->visible[placement->visible_count++] = gpu;
 }
 
+/* CUDA shows a process one MIG instance at most (NVIDIA's MIG User Guide). */
+static bool has_instances(const struct placing *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->party.gpu_count; i++)
+		if (ddp_gpus_is_instance(
+				&p->params->gpus->gpus[p->party.view[i]]))
+			return true;
+	return false;
+}
+
 /* Find the order in which a rank of the party sees GPUs. */
 static void find_order(const struct placing *p, uint32_t rank)
 {
 	const struct party *party = &p->party;
 	struct ddp_placement *placement = &p->placements[rank];
+	bool own = p->params->gpus_policy == DDP_GPUS_OWN;
 	uint32_t i;
 
-	if (party->whole && p->params->gpus_policy != DDP_GPUS_OWN &&
-	    party->size <= party->gpu_count)
+	if (!own && party->size > 1 && has_instances(p)) {
+		ddp_why_add(placement, "sees its own MIG instance alone");
+		own = true;
+	}
+	if (party->whole && !own && party->size <= party->gpu_count)
 		for (i = 0; i < party->size; i++)
 			add_visible(placement,
 				    p->placements[party->ranks[i]].gpus[0]);
 	else
 		for (i = 0; i < placement->gpu_count; i++)
 			add_visible(placement, placement->gpus[i]);
-	if (p->params->gpus_policy == DDP_GPUS_OWN ||
-	    (party->whole && party->size > party->gpu_count))
+	if (own || (party->whole && party->size > party->gpu_count))
 		return;
 	for (i = 0; i < party->gpu_count; i++)
 		add_visible(placement, party->view[i]);

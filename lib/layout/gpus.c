@@ -161,6 +161,11 @@ static uint32_t find_part(const struct ddp_machine *machine,
 	return counted->all_count == 1 ? counted->all[0] : DDP_GPU_NONE;
 }
 
+bool ddp_gpus_is_instance(const struct ddp_gpu_ref *ref)
+{
+	return strncmp(ref->token, "MIG-", 4) == 0;
+}
+
 /* position is that in SLURM_STEP_GPUS; DDP_GPU_NONE if it tells nothing. */
 static int resolve_name(const struct ddp_machine *machine,
 			const struct counted *counted, uint32_t position,
@@ -168,7 +173,7 @@ static int resolve_name(const struct ddp_machine *machine,
 {
 	bool known;
 
-	if (strncmp(ref->token, "MIG-", 4) == 0) {
+	if (ddp_gpus_is_instance(ref)) {
 		ref->gpu = find_part(machine, counted, ref->token);
 	} else {
 		ref->gpu = find_uuid(machine, ref->token, strlen(ref->token),

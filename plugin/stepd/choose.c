@@ -158,7 +158,7 @@ static int make_rows(struct choice *choice, struct ddp_error *error)
 /* Warn where a program that takes LOCAL_RANK for its device would be wrong. */
 static void warn(const struct choice *choice)
 {
-	bool cut = false;
+	bool cut = false, instances = false;
 	uint32_t i;
 
 	if (!choice->all.count ||
@@ -166,7 +166,9 @@ static void warn(const struct choice *choice)
 		return;
 	for (i = 0; i < choice->count; i++)
 		cut |= choice->views[i].count < choice->all.count;
-	ddp_tell_device(choice->task, cut);
+	for (i = 0; i < choice->all.count; i++)
+		instances |= ddp_gpus_is_instance(&choice->all.gpus[i]);
+	ddp_tell_device(choice->task, cut, instances);
 }
 
 static int make_choice(struct choice *choice, struct ddp_error *error)

@@ -83,7 +83,7 @@ static bool first_speaks(const struct ddp_task *task)
 	       first.local_world_size == task->local_count;
 }
 
-void ddp_tell_device(const struct ddp_task *task, bool cut)
+void ddp_tell_device(const struct ddp_task *task, bool cut, bool instances)
 {
 	static const char given[] = "Slurm has given each task GPUs of its own "
 		"(--gpus-per-task, --gpu-bind), so LOCAL_RANK is not a device "
@@ -95,7 +95,12 @@ void ddp_tell_device(const struct ddp_task *task, bool cut)
 	static const char share[] = "--ddp-gpus=share: there are more tasks "
 		"than GPUs, so LOCAL_RANK is not a device number and NCCL "
 		"cannot be used; use device 0, or ask for --gres=gpu:N";
-	const char *why = ddp_plugin.gpus == DDP_GPUS_SHARE ? share : own;
+	static const char instance[] = "a process sees one MIG instance, here "
+		"that of its rank, so LOCAL_RANK is not a device number, and "
+		"NCCL does not run between instances of one GPU; use device "
+		"0, and Gloo or MPI";
+	const char *why = instances ? instance : cut ? given :
+		ddp_plugin.gpus == DDP_GPUS_SHARE ? share : own;
 	const struct ddp_rank *rank = &task->vars.rank;
 	struct ddp_text text = { 0 };
 
@@ -104,6 +109,6 @@ void ddp_tell_device(const struct ddp_task *task, bool cut)
 	ddp_text_add(&text, "slurm-ddp: ");
 	if (rank->node_rank > 0)
 		ddp_text_add_quoted(&text, "on %s: ", rank->host);
-	ddp_text_add(&text, "%s\n", cut ? given : why);
+	ddp_text_add(&text, "%s\n", why);
 	say(ddp_text_finish(&text));
 }

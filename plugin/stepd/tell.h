@@ -17,8 +17,9 @@ void ddp_tell_warning(const struct ddp_task *task);
 
 /*
  * Warn that LOCAL_RANK is not a device number. cut: because Slurm has given
- * tasks different GPUs. Only the first of several like nodes says it.
+ * tasks different GPUs. instances: some are MIG instances. Only the first of
+ * several like nodes says it.
  */
-void ddp_tell_device(const struct ddp_task *task, bool cut);
+void ddp_tell_device(const struct ddp_task *task, bool cut, bool instances);
 
 #endif

@@ -92,6 +92,10 @@ static const struct spank_case cut_cases[] = {
 	  "1:#cpus=18-35,54-71" },
 };
 
+#define ALONE "slurm-ddp: a process sees one MIG instance, here that of its " \
+	"rank, so LOCAL_RANK is not a device number, and NCCL does not run " \
+	"between instances of one GPU; use device 0, and Gloo or MPI\n"
+
 static const struct spank_case name_cases[] = {
 	{ .name = "UUIDs", .env = TWO "|CUDA_VISIBLE_DEVICES=" GPU2 "," GPU1,
 	  .tasks = "#cpus=0-7", .command = STEPD(""), .conf = ON("mig"),
@@ -107,6 +111,13 @@ static const struct spank_case name_cases[] = {
 	  MIG("dddddddd") "," MIG("aaaaaaaa"), .tasks = "#cpus=0-7",
 	  .command = STEPD(""), .conf = ON("mig"),
 	  .want = "0:#cpus=4-7|1:#cpus=0-3|0:CUDA_VISIBLE_DEVICES="
+	  MIG("dddddddd") "|1:CUDA_VISIBLE_DEVICES=" MIG("aaaaaaaa") "|"
+	  "1:JAX_LOCAL_DEVICE_IDS=0", .err = ALONE },
+	{ .name = "MIG instances of one rank", .env = TWO
+	  "|SLURM_STEP_TASKS_PER_NODE=1(x2)|SLURM_STEP_NUM_TASKS=2"
+	  "|CUDA_VISIBLE_DEVICES=" MIG("dddddddd") "," MIG("aaaaaaaa"),
+	  .tasks = "#cpus=0-7", .command = "slurmstepd 0 0 1 2 --ddp train",
+	  .conf = ON("mig"), .want = "0:CUDA_VISIBLE_DEVICES="
 	  MIG("dddddddd") "," MIG("aaaaaaaa") },
 	/* Both are of one GPU, whose 4 cores are half of all: 2 for each. */
 	{ .name = "MIG instances of one GPU", .env = TWO
@@ -115,9 +126,7 @@ static const struct spank_case name_cases[] = {
 	  .conf = ON("mig"), .want = "0:#cpus=4-5|1:#cpus=6-7|"
 	  "0:CUDA_VISIBLE_DEVICES=" MIG("cccccccc") "|"
 	  "1:CUDA_VISIBLE_DEVICES=" MIG("dddddddd"),
-	  .err = "slurm-ddp: --ddp-gpus=own: LOCAL_RANK is not a device "
-	  "number, and programs that need to see both GPUs have no P2P "
-	  "between them; use device 0, or --ddp-gpus=all\n" },
+	  .err = ALONE },
 	{ .name = "ROCR_VISIBLE_DEVICES alone", .env = TWO
 	  "|ROCR_VISIBLE_DEVICES=1,0|SLURM_STEP_GPUS=1,0",
 	  .tasks = "#cpus=0-7", .command = STEPD(""), .conf = ON("amd"),
