@@ -97,6 +97,9 @@ test_early_signals()
 	early 'a signal while a checkpoint is looked at' \
 		./preloaded SAVE_READ="$scratch/hold" "$train" \
 		--checkpoint "$scratch/saved" --resume --steps 20
+	early 'which is taken late' ./preloaded \
+		"SAVE_DEAF=60 SAVE_READ=$scratch/hold" "$train" \
+		--checkpoint "$scratch/saved" --resume --steps 20
 	needs_worlds 'signals of several ranks before the first step' ||
 		return 0
 	early 'such a signal to rank 1 of 2' mpirun -n 2 \

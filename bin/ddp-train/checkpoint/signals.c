@@ -63,7 +63,13 @@ int signals_catch(struct ddp_error *error)
 	return 0;
 }
 
+/* On a busy machine the thread that takes a signal runs much later. */
 bool signals_have_come(void)
 {
-	return atomic_load(&come);
+	sigset_t pending;
+
+	return atomic_load(&come) ||
+	       (sigpending(&pending) == 0 &&
+		(sigismember(&pending, SIGUSR1) == 1 ||
+		 sigismember(&pending, SIGTERM) == 1));
 }
