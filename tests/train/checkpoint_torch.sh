@@ -180,7 +180,7 @@ test_checkpoint_torch()
 	truncate -s 100 "$list/$shard"
 	call "$python" "$top/contrib/pytorch/ddp_checkpoint.py" short
 	equal 'and a shard that is cut is broken' "0 $list: broken: $(
-		)$shard has 100 bytes in place of 1446912" \
+		)$list/$shard has 100 bytes in place of 1446912" \
 		"$status $(grep broken out)"
 	in_torch refuse unfit -
 	cat >wanted <<-END
