@@ -186,6 +186,7 @@ static int64_t get_deadline(const struct ddp_agent *agent)
 
 	at = earlier(at, ddp_lost_deadline(agent));
 	at = earlier(at, ddp_progress_deadline(agent));
+	at = earlier(at, ddp_unseen_deadline(agent));
 	if (agent->kill_ms != DDP_CLOCK_NEVER)
 		at = earlier(at, agent->next_kill_ms);
 	return earlier(at, get_dialing_deadline(agent));
@@ -239,6 +240,7 @@ static void serve(struct ddp_agent *agent, const struct pollfd *fds)
 	ddp_talk_serve(agent);
 	ddp_lost_serve(agent);
 	ddp_progress_serve(agent);
+	ddp_unseen_serve(agent);
 	if (agent->kill_ms != DDP_CLOCK_NEVER && now >= agent->next_kill_ms)
 		kill_all(agent);
 	if (now >= get_children_deadline(agent))

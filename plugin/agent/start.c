@@ -142,6 +142,7 @@ static int describe(const struct ddp_task *task, struct ddp_siblings *siblings)
 		.progress.ras.port = ddp_ras_find_port(task),
 	};
 	ddp_talk_find(&agent.talk, task);
+	ddp_unseen_begin(&agent, task);
 	return agent.host && (agent.path || !path) ? 0 : -1;
 }
 

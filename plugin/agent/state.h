@@ -165,6 +165,17 @@ void ddp_lost_begin(struct ddp_agent *agent);
 int64_t ddp_lost_deadline(const struct ddp_agent *agent);
 void ddp_lost_serve(struct ddp_agent *agent);
 
+/* unseen.c: launchers that srun did not see. */
+struct ddp_unseen {
+	uint32_t left;		/* how often to look; 0: no more */
+	int64_t wait_ms, next_ms;
+};
+
+/* Read in the task whether to look for them; and look when it is time. */
+void ddp_unseen_begin(struct ddp_agent *agent, const struct ddp_task *task);
+int64_t ddp_unseen_deadline(const struct ddp_agent *agent);
+void ddp_unseen_serve(struct ddp_agent *agent);
+
 /* Find the supervisor in the task's environment. */
 void ddp_talk_find(struct ddp_talk *talk, const struct ddp_task *task);
 
@@ -228,6 +239,7 @@ struct ddp_agent {
 	struct ddp_cause cause;
 	struct ddp_talk talk;
 	struct ddp_lost lost;
+	struct ddp_unseen unseen;
 	struct ddp_tee *tee;
 	struct ddp_progress progress;
 };

@@ -51,6 +51,15 @@ static void say_stays(struct ddp_agents *agents, const struct ddp_peer *agent,
 	ddp_relay_say(agents->relay, &text);
 }
 
+static void say_warning(struct ddp_agents *agents, const struct ddp_wire *wire)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add_quoted(&text, "slurm-ddp: %s", wire->message);
+	ddp_text_add(&text, "\n");
+	ddp_relay_say(agents->relay, &text);
+}
+
 /* As an end, which may be its consequence, it is not known later than it was. */
 static void orphan(struct ddp_step *step, struct ddp_step_node *node,
 		   const struct ddp_wire *wire)
@@ -96,6 +105,10 @@ bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		return true;
 	case DDP_WIRE_ERROR:
 		ddp_step_add_error(step, node, wire);
+		return true;
+	case DDP_WIRE_WARNING:
+		ddp_step_add_warning(step, node, wire);
+		say_warning(agents, wire);
 		return true;
 	case DDP_WIRE_DETAIL:
 		ddp_hang_add_detail(step, node, wire);

@@ -92,6 +92,36 @@ call login $ddp fails/torchrun
 grep -q '^slurm-ddp: torchrun task 1 failed first on n2 (its rank 3, ' err &&
 	grep -qx 'slurm-ddp: 1 other torchrun task ended because of it' err
 result $? 'a torchrun that fails is named as that, with its rank'
+# One that srun cannot see, as the shell has its name in a variable: it runs until
+# the user has read the advice.
+mkdir hidden
+cat >hidden/torchrun <<-'END'
+#!/usr/bin/env python3
+import os, sys, time
+while not os.path.exists(sys.argv[-1]):
+    time.sleep(0.2)
+END
+chmod 755 hidden/torchrun
+# shellcheck disable=SC2016 # the task's shell expands
+hides='$LAUNCH; exit'
+LAUNCH="hidden/torchrun --nnodes=2 read" login srun --ddp -N2 --gres=gpu:2 \
+	sh -c "$hides" >out 2>err &
+wait_until grep -q torchrun err
+: >read
+wait $!
+equal 'a torchrun that srun could not see is told' "slurm-ddp: n1 runs torchrun \
+for 2 nodes in each of its tasks, which are one a GPU: several worlds share the \
+GPUs; use --ddp=torchrun, or name the number of tasks" "$(cat err)"
+# Of these the agent looks at the processes once, after a second.
+for farm in 'srun --ddp -N2 --gres=gpu:2|--nnodes=1' \
+	'srun --ddp -N2 --ntasks-per-node=2 --gres=gpu:2|--nnodes=2'; do
+	rm -f read
+	# shellcheck disable=SC2086 # several words
+	LAUNCH="hidden/torchrun ${farm#*|} read" call login ${farm%|*} \
+		sh -c "(sleep 2; : >read) & $hides"
+	equal "${farm#*|} in ${farm%|*} is no mistake" '0 0' \
+		"$status $(wc -l <err)"
+done
 printf '%s\n' n2 n1 >n2n1
 # shellcheck disable=SC2086 # several words
 {
