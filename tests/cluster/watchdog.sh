@@ -15,6 +15,7 @@ hangs()
 	shift 2
 	rm -f since
 	call login srun --ddp -N2 --ntasks-per-node=2 "$@"
+	test -s since || echo 0 >since	# it did not come so far
 	took=$((($(date +%s%N) - $(cat since)) / 1000000))
 	sed -n 's/^\(slurm-ddp: no rank has.*\)/\1/p' err >why
 	test "$(sed 's/.*step ends; //' why)" = \
