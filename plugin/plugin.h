@@ -93,10 +93,10 @@ extern struct ddp_plugin ddp_plugin;
 #define DDP_TELL_LAUNCHER "SLURM_DDP_LAUNCHER"
 
 /*
- * This says what PET_ variables must not tell the launcher: "rank", where its
- * rendezvous ranks the nodes, or "all", where it is in one of several steps.
+ * Which PET_ variables the launcher gets: "none", where it is in one of several
+ * steps; "no-rank", where its own rendezvous ranks the nodes. Not set: all.
  */
-#define DDP_TELL_UNTOLD "SLURM_DDP_UNTOLD"
+#define DDP_TELL_PET "SLURM_DDP_PET"
 
 /* That command's name, if it makes one world only where it finds GPUs. */
 #define DDP_TELL_NEEDS_GPU "SLURM_DDP_NEEDS_GPU"

@@ -153,17 +153,6 @@ static void try_gpu(const struct preflight *preflight, struct facts *facts)
 	free(blocks);
 }
 
-static void check_interfaces(struct facts *facts)
-{
-	const char *const *name = ddp_interface_variables;
-
-	for (; *name; name++)
-		if (ddp_interface_lacks(*name, getenv(*name)))
-			snprintf(facts->interface, FACT_TEXT, "%s=%.100s",
-				 *name, getenv(*name));
-	ddp_text_quote(facts->interface);
-}
-
 void facts_gather(const struct preflight *preflight, struct facts *facts)
 {
 	*facts = (struct facts){ .gpus_given = facts_count_given() };
@@ -172,7 +161,10 @@ void facts_gather(const struct preflight *preflight, struct facts *facts)
 	if (facts->gpus_given > 0 && facts->gpus_seen >= facts->gpus_given &&
 	    facts->gpu_error[0] == '\0')
 		try_gpu(preflight, facts);
-	check_interfaces(facts);
+	ddp_interface_find_flaw(getenv("GLOO_SOCKET_IFNAME"),
+				getenv("NCCL_SOCKET_IFNAME"),
+				facts->interface);
+	ddp_text_quote(facts->interface);
 	read_libddp(facts->versions[LIBDDP], FACT_VERSION);
 	if (backend_mpi.describe)
 		backend_mpi.describe(facts->versions[MPI], FACT_VERSION);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of what is wrong, and what ranks have: GPUs, versions, clocks. */
+#include "layout/interface.h"
 #include "verdict.h"
 
 #include <stdarg.h>
@@ -62,7 +63,7 @@ void verdict_absent(struct verdict *verdict, const struct world *world,
 
 	for (int rank = 0; rank < world->size; rank++)
 		absent += !here[rank];
-	/* Rank 0 began, as it started what judges: its address is wrong. */
+	/* Rank 0 started the judge: only a wrong address keeps it from coming. */
 	if (absent == world->size && !began) {
 		verdict_add(verdict, -1, "rank", "no rank has come to the "
 			    "master, not even rank 0: its address does not "
@@ -341,9 +342,7 @@ void verdict_facts(struct verdict *verdict, const struct world *world,
 	for (int rank = 0; rank < world->size; rank++)
 		if (all[rank].interface[0] != '\0')
 			verdict_add(verdict, world->members[rank].node,
-				    "interface", "there is no network "
-				    "interface as in %s: unset that, or name "
-				    "one that all nodes have",
+				    "interface", DDP_INTERFACE_FLAW,
 				    all[rank].interface);
 	for (int what = 0; what < VERSIONS; what++)
 		judge_version(verdict, world, all, (enum version)what);

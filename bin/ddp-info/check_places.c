@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layout/interface.h"
+
 static void judge_names(const struct check_world *world,
 			const struct check_node *node,
 			struct check_verdict *verdict)
@@ -38,9 +40,7 @@ static void judge_interface(const struct check_world *world,
 
 	(void)world;
 	if (check_fact(node, "interface_flaw", flaw, sizeof(flaw)))
-		check_say(verdict, CHECK_WRONG, "has no network interface as "
-			  "in your %.200s: unset that, or name one that all "
-			  "nodes have", flaw);
+		check_say(verdict, CHECK_WRONG, DDP_INTERFACE_FLAW, flaw);
 }
 
 /* Whether an earlier or later node has the same folder. */

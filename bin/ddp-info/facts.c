@@ -290,24 +290,10 @@ static void add_folder(struct ddp_text *text, const char *config,
 			     (unsigned long long)file.st_ino);
 }
 
-/* ---- interfaces that the environment names, and that are not there */
-
-static void add_interfaces(struct ddp_text *text)
-{
-	const char *const *name = ddp_interface_variables;
-
-	for (; *name; name++)
-		if (ddp_interface_lacks(*name, getenv(*name))) {
-			ddp_text_add_quoted(text, "interface_flaw %s=%.100s",
-					    *name, getenv(*name));
-			ddp_text_add(text, "\n");
-		}
-}
-
 void doctor_facts(struct ddp_text *text, const char *config, bool is_node)
 {
 	const char *node = getenv("SLURMD_NODENAME");
-	char host[256] = "";
+	char host[256] = "", flaw[DDP_INTERFACE_FLAW_SIZE];
 
 	gethostname(host, sizeof(host) - 1);
 	ddp_text_add(text, "clock %.3f\n", doctor_now());
@@ -317,7 +303,10 @@ void doctor_facts(struct ddp_text *text, const char *config, bool is_node)
 	add_names(text, config, is_node && node ? node : host);
 	if (!is_node)
 		return;
-	add_interfaces(text);
+	ddp_interface_find_flaw(getenv("GLOO_SOCKET_IFNAME"),
+				getenv("NCCL_SOCKET_IFNAME"), flaw);
+	if (*flaw)
+		add_fact(text, "interface_flaw", flaw);
 	add_folder(text, config, "SlurmdSpoolDir", "spool");
 	add_folder(text, config, "TmpFS", "tmp");
 }

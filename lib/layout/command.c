@@ -10,7 +10,8 @@
 
 enum {
 	WORDS_MAX = 256,	/* of a command in a script */
-	DEPTH_MAX = 4		/* bash -c "bash -c ..." */
+	DEPTH_MAX = 4,		/* bash -c "bash -c ..." */
+	FILES_MAX = 64		/* of all depths together */
 };
 
 #define CONTAINER " -B --bind --env --env-file -H --home --mount --overlay " \
@@ -55,12 +56,12 @@ static const struct wrapper {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What is called for each program, and with what. */
+/* The function that is called for each program, and how far the search is. */
 struct visit {
 	ddp_command_read_fn read;
 	ddp_command_fn call;
 	void *data;
-	unsigned int depth;
+	unsigned int depth, files;
 	unsigned int choices, branches;	/* of all scripts so far */
 	bool moved;			/* into another folder, perhaps */
 };
@@ -189,6 +190,7 @@ static void visit_file(struct visit *visit, const char *name, bool shell,
 	char *text = NULL;
 
 	if (visit->read && visit->depth < DEPTH_MAX &&
+	    visit->files++ < FILES_MAX &&
 	    (!visit->moved || name[0] == '/'))
 		text = visit->read(name, shell);
 	if (!text)
@@ -220,7 +222,9 @@ static void visit_words(struct visit *visit, struct ddp_words words,
 	if (strcmp(words.at[0], "cd") == 0 ||
 	    strcmp(words.at[0], "pushd") == 0)
 		visit->moved = true;
-	if (!visit->call(&words, place, visit->data))
+	/* A bare name in a script is rarely a script, and costs a search of PATH. */
+	if (!visit->call(&words, place, visit->data) &&
+	    (!place->file || strchr(words.at[0], '/')))
 		visit_file(visit, words.at[0], false, place);
 }
 

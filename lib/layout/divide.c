@@ -137,7 +137,9 @@ static void find_order(const struct placing *p, uint32_t rank)
 	uint32_t i;
 
 	if (!own && party->size > 1 && has_instances(p)) {
-		ddp_why_add(placement, "sees its own MIG instance alone");
+		ddp_why_add(placement, placement->gpu_count > 1 ?
+			    "CUDA shows it the first of its MIG instances" :
+			    "sees its own MIG instance alone");
 		own = true;
 	}
 	if (party->whole && !own && party->size <= party->gpu_count)

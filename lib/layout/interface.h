@@ -5,9 +5,6 @@
 
 #include <stdbool.h>
 
-/* GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME; ends with NULL. */
-extern const char *const ddp_interface_variables[];
-
 /*
  * Returns true if [name] is not one of [list], the value of [variable], in which
  * commas separate names. For NCCL they are beginnings of names; after "=" they
@@ -18,10 +15,25 @@ bool ddp_interface_is_other(const char *variable, const char *list,
 			    const char *name);
 
 /*
- * Returns true if this machine has no network interface with an address that
- * [list] allows: a program that obeys [variable] then fails. [list] NULL or
- * empty allows all; so does an error of the kernel's.
+ * Returns true if this machine lacks what [list] asks for, so that a program
+ * that obeys [variable] fails: NCCL needs one interface, and Gloo each of those
+ * that are named. They count if they have an address. [list] NULL or empty asks
+ * for nothing; where the kernel does not tell, nothing is lacking.
  */
 bool ddp_interface_lacks(const char *variable, const char *list);
+
+/* What is said of it, of the text that ddp_interface_find_flaw writes. */
+#define DDP_INTERFACE_FLAW "there is no network interface for your %s: unset " \
+	"that, or name one that all nodes have"
+
+enum { DDP_INTERFACE_FLAW_SIZE = 144 };
+
+/*
+ * Write those of GLOO_SOCKET_IFNAME=[gloo] and NCCL_SOCKET_IFNAME=[nccl] that ask
+ * for what this machine lacks, "NAME=value and NAME=value"; "": none does. Long
+ * values are cut.
+ */
+void ddp_interface_find_flaw(const char *gloo, const char *nccl,
+			     char text[DDP_INTERFACE_FLAW_SIZE]);
 
 #endif

@@ -394,6 +394,10 @@ static void join(struct ddp_launcher *launcher,
 	launcher->same_address &= other->same_address;
 	launcher->own_rendezvous &= other->own_rendezvous;
 	launcher->no_ssh &= other->no_ssh;
+	launcher->cpu &= other->cpu;
+	launcher->parallel &= other->parallel;
+	launcher->port &= other->port;
+	launcher->world &= other->world;
 	if (launcher->nodes_min != other->nodes_min ||
 	    launcher->nodes_max != other->nodes_max)
 		launcher->nodes_min = launcher->nodes_max = 0;
@@ -465,7 +469,7 @@ bool ddp_launcher_find(char *const *command, ddp_command_read_fn read,
 }
 
 /*
- * The value of a key at the beginning of a line, as YAML and JSON have it.
+ * The value of a key that is the first on its line, as YAML and JSON have it.
  * NULL: there is none.
  */
 static const char *find_key(const char *text, const char *key)
@@ -530,9 +534,9 @@ static int check_kind(const struct ddp_launcher *launcher, uint32_t nodes,
 static int check_sameness(const struct ddp_launcher *launcher, uint32_t nodes,
 			  struct ddp_error *error)
 {
-	const char *why = launcher->kind == DDP_LAUNCHER_ACCELERATE ?
-		"leave --num_machines and --machine_rank out" :
-		"leave it out";
+	bool accelerate = launcher->kind == DDP_LAUNCHER_ACCELERATE;
+	const char *rank = accelerate ? "--num_machines and --machine_rank" :
+			   "--node_rank";
 
 	if (launcher->standalone)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
@@ -540,18 +544,23 @@ static int check_sameness(const struct ddp_launcher *launcher, uint32_t nodes,
 				     "on each of %u nodes; leave it out, or "
 				     "use one node: -N1", launcher->name,
 				     nodes);
+	/* It reads neither of the others for one machine. */
+	if (accelerate && launcher->nodes_max == 1)
+		return 0;
 	if (launcher->same_rank)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "%s gets the same number of its node on "
-				     "each of %u nodes, and would wait for "
-				     "the others; %s", launcher->name, nodes,
-				     why);
+				     "each of %u nodes, which then wait for "
+				     "each other; leave %s out",
+				     launcher->name, nodes, rank);
 	if (launcher->same_address)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "%s is to meet the others at localhost, "
 				     "which is another machine on each of %u "
-				     "nodes; leave that address out",
-				     launcher->name, nodes);
+				     "nodes; leave %s out", launcher->name,
+				     nodes, accelerate ?
+				     "--main_process_ip" :
+				     "--rdzv_endpoint and --master_addr");
 	return 0;
 }
 

@@ -86,17 +86,19 @@ int ddp_launcher_check(const struct ddp_launcher *launcher, uint32_t nodes,
 bool ddp_launcher_is_apart(const struct ddp_launcher *launcher, uint32_t nodes);
 
 /*
- * Whether it is Accelerate's, and starts one process a node where it finds no
- * GPU, which is then a world of its own.
+ * Returns true if it is Accelerate's and starts one process a node, a world of
+ * its own, where it finds no GPU.
  */
 bool ddp_launcher_needs_gpu(const struct ddp_launcher *launcher);
 
-/*
- * Whether it is Accelerate's, and looks whether its own port is free on each
- * node, though the ranks meet elsewhere: where not, it makes a world of the
- * node alone, and waits for the others there.
- */
+/* The port that Accelerate looks at unless it is told another. */
 enum { DDP_LAUNCHER_PORT = 29500 };
+
+/*
+ * Returns true if it is Accelerate's and looks whether DDP_LAUNCHER_PORT is free on
+ * each node, though the ranks meet elsewhere. Where that is taken, it makes a
+ * world of the node alone, and waits there for the others.
+ */
 bool ddp_launcher_needs_port(const struct ddp_launcher *launcher);
 
 /* How many ranks it starts on each node by its arguments; 0: they leave it

@@ -26,20 +26,42 @@ static bool begins_command(const char *at)
 	return at[0] == '`' || (at[0] == '$' && at[1] == '(');
 }
 
-/* Copy a $(...) or `...` as it stands. */
+/* Copy what is in quotes, and these: a parenthesis there closes nothing. */
+static void copy_with_quotes(struct reader *reader)
+{
+	char quote = *reader->at;
+
+	do {
+		if (quote == '"' && *reader->at == '\\' &&
+		    reader->at[1] != '\0')
+			copy(reader);
+		copy(reader);
+	} while (*reader->at != '\0' && *reader->at != quote);
+	if (*reader->at != '\0')
+		copy(reader);
+}
+
+/* Copy a $(...), ${...} or `...` as it stands. */
 static void copy_command(struct reader *reader)
 {
-	char close = *reader->at == '`' ? '`' : ')';
+	char open = *reader->at == '`' ? '\0' : reader->at[1];
+	char close = open == '(' ? ')' : open == '{' ? '}' : '`';
 	size_t depth = 1;
 
 	copy(reader);
-	if (close == ')')
+	if (open)
 		copy(reader);
 	while (*reader->at != '\0' && depth > 0) {
-		if (*reader->at == close)
+		if (open && strchr("'\"", *reader->at)) {
+			copy_with_quotes(reader);
+			continue;
+		}
+		if (*reader->at == '\\' && reader->at[1] != '\0')
+			copy(reader);
+		else if (*reader->at == close)
 			depth--;
-		else if (*reader->at == '(')
-			depth += close == ')';
+		else if (open && *reader->at == open)
+			depth++;
 		copy(reader);
 	}
 }
@@ -129,7 +151,8 @@ static void skip_documents(struct reader *reader, struct ddp_script *script)
 static void read_word(struct reader *reader, struct ddp_script *script)
 {
 	while (!is_blank(reader) && !ends_command(reader, script->begin)) {
-		if (begins_command(reader->at)) {
+		if (begins_command(reader->at) ||
+		    strncmp(reader->at, "${", 2) == 0) {
 			copy_command(reader);
 		} else if (*reader->at == '\'' || *reader->at == '"') {
 			copy_quoted(reader);

@@ -198,20 +198,6 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 	step->failed |= wire->status != 0 && !rank->answered;
 }
 
-void ddp_step_add_warning(struct ddp_step *step, uint32_t node,
-			  const struct ddp_wire *wire)
-{
-	struct ddp_step_rank *rank;
-
-	if (wire->rank >= step->world_size)
-		return;
-	rank = &step->ranks[wire->rank];
-	if (!rank->known || rank->node != node)
-		return;
-	free(rank->warning);
-	rank->warning = copy(wire->message);
-}
-
 void ddp_step_add_error(struct ddp_step *step, uint32_t node,
 			const struct ddp_wire *wire)
 {

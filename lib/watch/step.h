@@ -96,10 +96,6 @@ void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
 void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 		      const struct ddp_wire *wire, int64_t now_ns);
 
-/* A WARNING of a node, which replaces one of its rank's before. */
-void ddp_step_add_warning(struct ddp_step *step, uint32_t node,
-			  const struct ddp_wire *wire);
-
 /* An ERROR of a node. */
 void ddp_step_add_error(struct ddp_step *step, uint32_t node,
 			const struct ddp_wire *wire);

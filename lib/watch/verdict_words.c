@@ -297,7 +297,7 @@ static bool has_timed_out(const char *text)
 			strcasestr(text, "timeout"));
 }
 
-/* Of a step that waited until somebody ended it. */
+/* Repeats the warnings of a step that waited until somebody ended it. */
 static void add_warnings(struct ddp_text *text,
 			 const struct ddp_verdict *verdict,
 			 const struct ddp_step *step)

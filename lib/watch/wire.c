@@ -52,7 +52,7 @@ static const struct field kinds[DDP_WIRE_KINDS][FIELDS_MAX] = {
 		FIELD(NUMBER, depth), FIELD(NUMBER, behind),
 		FIELD(TEXT, message), FIELD(TEXT, tail),
 	},
-	[DDP_WIRE_WARNING] = { FIELD(NUMBER, rank), FIELD(TEXT, message) },
+	[DDP_WIRE_WARNING] = { FIELD(TEXT, message) },
 	[DDP_WIRE_ERROR] = {
 		FIELD(NUMBER, rank), FIELD(TIME, at_ns), FIELD(TEXT, message),
 	},

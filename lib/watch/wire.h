@@ -66,8 +66,7 @@ enum ddp_wire_kind {
 	DDP_WIRE_ERRORS,	/* supervisor: an ERROR of each rank that runs
 				 * and has left one, please */
 	DDP_WIRE_ERROR,		/* agent: rank, at_ns, message */
-	DDP_WIRE_WARNING,	/* agent: rank, message, for the supervisor to
-				 * print, and to repeat as that of RANK */
+	DDP_WIRE_WARNING,	/* agent: message, which the supervisor prints */
 	DDP_WIRE_KINDS
 };
 

@@ -17,10 +17,10 @@ static char *read_all(int fd)
 
 	while (got > 0) {
 		do
-			got = read(fd, text + length, size - length - 1);
+			got = read(fd, text + length, size - length - 2);
 		while (got < 0 && errno == EINTR);
 		length += got > 0 ? (size_t)got : 0;
-		if (got <= 0 || length + 1 < size)
+		if (got <= 0 || length + 2 < size)
 			continue;
 		more = realloc(text, size *= 2);
 		if (!more)
@@ -32,7 +32,7 @@ static char *read_all(int fd)
 		free(text);
 		return NULL;
 	}
-	text[length] = '\0';
+	text[length] = text[length + 1] = '\0';
 	return text;
 }
 

@@ -17,7 +17,10 @@
 /* Slurm's own steps have the numbers from here on. */
 #define SLURMS_STEPS 0xfffffff0UL
 
-/* What was asked for now, rather than what the job's environment repeats. */
+/*
+ * Returns the value of an option that was given now; NULL if the job's environment
+ * only repeats it.
+ */
 static const char *get_typed(const char *option, const char *variable)
 {
 	const char *value = ddp_cli_get(option), *inherited = getenv(variable);
@@ -68,11 +71,13 @@ static void read_gpus(struct ddp_request *request)
 static const char *find_job_nodes(void)
 {
 	static char nodes[16];
+	static bool asked;
 	const char *job_id = ddp_cli_get("jobid");
 	char *told;
 
-	if (*nodes || !job_id)
+	if (asked || !job_id)
 		return *nodes ? nodes : NULL;
+	asked = true;
 	told = ddp_squeue_show(job_id, "-o", "%A %D");
 	if (told)
 		snprintf(nodes, sizeof(nodes), "%s", told + strspn(told, " "));
@@ -90,25 +95,23 @@ bool ddp_asked_in_step(void)
 }
 
 /*
- * --ntasks-per-node on the command line; NULL: it is not there. srun puts it into
- * its environment, and forgets it where the number of tasks that it inherits is
- * another.
+ * Returns --ntasks-per-node of the command line, for the rest of this process;
+ * NULL: it is not there. srun puts it into its environment, and forgets it where
+ * the number of tasks that it inherits is another.
  */
 static const char *find_typed_per_node(void)
 {
 	static const char *const names[] = {
 		"--ntasks-per-node", "--tasks-per-node",
 	};
-	static char value[16];
-	char **argv = ddp_arguments_read();
+	char **argv = ddp_arguments_read(), value[16] = "";
 	size_t i;
 
-	value[0] = '\0';
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		ddp_arguments_find(argv, ddp_srun.words, names[i], value,
 				   sizeof(value));
 	ddp_arguments_free(argv);
-	return value[0] ? value : NULL;
+	return value[0] ? strdup(value) : NULL;
 }
 
 /* A number that is in the environment alone is not for this step by itself. */

@@ -34,7 +34,7 @@ static bool is_of_task(const char *name)
 	return false;
 }
 
-/* What cannot be with --ddp-logs or --ddp-show. */
+/* Refuse what contradicts --ddp-logs and --ddp-show. */
 static void check_logs(void)
 {
 	static const char *const files[] = { "output", "error" };
@@ -146,7 +146,7 @@ void ddp_check_dry_run(void)
 		if (ddp_cli_isset(programs[i]))
 			ddp_srun_refuse("--ddp=dry-run: runs nothing of yours; "
 					"leave out --%s", programs[i]);
-	/* Of one component it is said to all. */
+	/* One component says it for all. */
 	if (ddp_cli_isset("multi-prog") || is_in_container())
 		ddp_rerun_add(DDP_TELL_COMMAND, "0");
 	else if (ddp_srun.component == 0)

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <slurm/spank.h>
 
@@ -51,9 +52,9 @@ static uint32_t count_nodes(const struct ddp_launcher *launcher,
 }
 
 /*
- * Returns whether a launcher that a script calls is to start the ranks. It is never
- * refused, as the script may do something else before it comes there. counted:
- * the user asks for one task a node anyway.
+ * Returns whether a launcher that a script calls is to start the ranks. It is
+ * never refused, as the script may do something else before it comes there.
+ * counted: the user asks for one task a node anyway.
  */
 static bool is_starter(const struct ddp_launcher *launcher, uint32_t nodes,
 		       bool counted)
@@ -61,8 +62,11 @@ static bool is_starter(const struct ddp_launcher *launcher, uint32_t nodes,
 	struct ddp_error error;
 	char place[300];
 
-	snprintf(place, sizeof(place), "%s line %u", launcher->file,
-		 launcher->line);
+	if (launcher->file[0])
+		snprintf(place, sizeof(place), "%s line %u", launcher->file,
+			 launcher->line);
+	else
+		strcpy(place, "the command");
 	ddp_text_quote(place);
 	if (nodes == 0)
 		return false;
@@ -76,8 +80,8 @@ static bool is_starter(const struct ddp_launcher *launcher, uint32_t nodes,
 	}
 	if (ddp_launcher_check(launcher, nodes, &error) < 0) {
 		slurm_info("slurm-ddp: %s: %s%s", place, error.text, counted ?
-			   "" : " (srun starts one task a rank, as --ddp=srun "
-			   "asks for)");
+			   "" : "; as it is, srun starts one task a GPU, "
+			   "and each of them calls it");
 		return false;
 	}
 	if (!counted)
@@ -122,12 +126,10 @@ static bool read_launcher(uint32_t component, struct ddp_launcher *launcher,
 		return false;
 	nodes = count_nodes(launcher, &request);
 	*apart = ddp_launcher_is_apart(launcher, nodes);
-	if (launcher->file[0])
+	if (launcher->file[0] || launcher->disputed)
 		return ddp_plugin.torchrun ||
 		       is_starter(launcher, nodes, request.ntasks ||
 				  request.ntasks_per_node);
-	if (launcher->disputed)
-		return false;
 	if (nodes > 0 && ddp_launcher_check(launcher, nodes, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
 	return true;
@@ -152,7 +154,7 @@ void ddp_launch_read(uint32_t component)
 		 ddp_launcher_workers(&launcher));
 	ddp_rerun_add(DDP_TELL_LAUNCHER, workers);
 	if (apart || launcher.own_rendezvous)
-		ddp_rerun_add(DDP_TELL_UNTOLD, apart ? "all" : "rank");
+		ddp_rerun_add(DDP_TELL_PET, apart ? "none" : "no-rank");
 	if (ddp_launcher_needs_gpu(&launcher))
 		ddp_rerun_add(DDP_TELL_NEEDS_GPU, launcher.name);
 	if (ddp_launcher_needs_port(&launcher))

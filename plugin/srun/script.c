@@ -96,28 +96,21 @@ char *ddp_script_read(const char *name, bool shell)
 
 char *ddp_script_read_config(const char *name)
 {
+	static const char *const ends[] = { "yaml", "json" };
 	const char *home = getenv("HF_HOME"), *cache = getenv("XDG_CACHE_HOME");
 	const char *user = getenv("HOME");
-	char path[PATH_MAX], *text;
-	int length;
+	const char *root = home ? home : cache ? cache : user ? user : "";
+	const char *middle = home ? "" : cache ? "/huggingface" :
+			     "/.cache/huggingface";
+	char path[PATH_MAX], *text = NULL;
+	size_t i;
 
 	if (*name)
 		return read_here(name);
-	if (home)
-		length = snprintf(path, sizeof(path), "%s/accelerate/", home);
-	else if (cache)
-		length = snprintf(path, sizeof(path),
-				  "%s/huggingface/accelerate/", cache);
-	else
-		length = snprintf(path, sizeof(path),
-				  "%s/.cache/huggingface/accelerate/",
-				  user ? user : "");
-	if ((size_t)length + sizeof("default_config.yaml") > sizeof(path))
-		return NULL;
-	strcpy(path + length, "default_config.yaml");
-	text = read_text(path);
-	if (text)
-		return text;
-	strcpy(path + length, "default_config.json");
-	return read_text(path);
+	for (i = 0; !text && i < 2; i++)
+		if (snprintf(path, sizeof(path),
+			     "%s%s/accelerate/default_config.%s", root, middle,
+			     ends[i]) < (int)sizeof(path))
+			text = read_text(path);
+	return text;
 }

@@ -158,17 +158,23 @@ static int make_rows(struct choice *choice, struct ddp_error *error)
 /* Warn where a program that takes LOCAL_RANK for its device would be wrong. */
 static void warn(const struct choice *choice)
 {
-	bool cut = false, instances = false;
+	enum ddp_tell_device why = ddp_plugin.gpus == DDP_GPUS_SHARE ?
+		DDP_TELL_SHARE : DDP_TELL_OWN;
+	bool instances = false, starts = choice->task->launcher;
 	uint32_t i;
 
-	if (!choice->all.count ||
-	    ddp_placement_get(choice->placements, 0)->local_rank_is_device)
-		return;
-	for (i = 0; i < choice->count; i++)
-		cut |= choice->views[i].count < choice->all.count;
 	for (i = 0; i < choice->all.count; i++)
 		instances |= ddp_gpus_is_instance(&choice->all.gpus[i]);
-	ddp_tell_device(choice->task, cut, instances);
+	starts &= instances && choice->all.count > 1;
+	if (!choice->all.count || (!starts &&
+	    ddp_placement_get(choice->placements, 0)->local_rank_is_device))
+		return;
+	for (i = 0; i < choice->count; i++)
+		if (choice->views[i].count < choice->all.count)
+			why = DDP_TELL_CUT;
+	if (instances && why == DDP_TELL_OWN)
+		why = starts ? DDP_TELL_INSTANCES : DDP_TELL_INSTANCE;
+	ddp_tell_device(choice->task, why);
 }
 
 static int make_choice(struct choice *choice, struct ddp_error *error)

@@ -214,9 +214,9 @@ static void check_users_master(struct ddp_task *task, const char *users,
 	    (task->world_size == 1 && !task->launcher) ||
 	    ddp_net_is_local(address))
 		return;
-	snprintf(task->warning, sizeof(task->warning), "MASTER_ADDR=%.56s was "
-		 "exported, but rank 0 runs on %.56s, which does not have that "
-		 "address: ranks look for it there in vain; unset MASTER_ADDR",
+	snprintf(task->warning, sizeof(task->warning), "MASTER_ADDR=%.56s, which "
+		 "was exported, is no address of %.56s, where rank 0 runs: ranks "
+		 "that look for rank 0 there wait in vain; unset MASTER_ADDR",
 		 users, task->vars.rank.host);
 	ddp_tell_warning(task);
 }

@@ -61,11 +61,11 @@ static void read_told(struct ddp_task *task)
 {
 	const char *told = ddp_task_getenv(task, DDP_TELL_RESTARTS);
 	const char *command = ddp_task_getenv(task, DDP_TELL_COMMAND);
-	const char *untold = ddp_task_getenv(task, DDP_TELL_UNTOLD);
+	const char *pet = ddp_task_getenv(task, DDP_TELL_PET);
 
 	task->piped = ddp_task_getenv(task, DDP_TELL_PIPE) != NULL;
-	if (untold)
-		task->vars.pet = strcmp(untold, "all") == 0 ? DDP_PET_NONE :
+	if (pet)
+		task->vars.pet = strcmp(pet, "none") == 0 ? DDP_PET_NONE :
 				 DDP_PET_NO_RANK;
 	task->has_prolog = command && strcmp(command, "prolog") == 0;
 	task->has_command = task->has_prolog ||

@@ -23,27 +23,11 @@ static void say(char *text)
 	free(text);
 }
 
-/* The user's interfaces that this node lacks. */
-static void add_interfaces(struct ddp_text *text, const struct ddp_task *task)
-{
-	const char *const *name = ddp_interface_variables;
-
-	for (; *name; name++) {
-		const char *list = ddp_task_users(task, *name);
-
-		if (!ddp_interface_lacks(*name, list))
-			continue;
-		ddp_text_add_quoted(text, "slurm-ddp: %s has no network "
-				    "interface as in %s=%.64s",
-				    task->vars.rank.host, *name, list);
-		ddp_text_add(text, "\n");
-	}
-}
-
 void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 		   uint32_t count)
 {
 	char *table = ddp_table_format(rows, count, false);
+	char flaw[DDP_INTERFACE_FLAW_SIZE];
 	struct ddp_text text = { 0 };
 
 	if (task->vars.rank.node_rank == 0) {
@@ -52,7 +36,15 @@ void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 				    task->vars.master_port, task->port_why);
 		ddp_text_add(&text, "\n");
 	}
-	add_interfaces(&text, task);
+	ddp_interface_find_flaw(ddp_task_users(task, "GLOO_SOCKET_IFNAME"),
+				ddp_task_users(task, "NCCL_SOCKET_IFNAME"),
+				flaw);
+	if (*flaw) {
+		ddp_text_add_quoted(&text, "slurm-ddp: on %s: "
+				    DDP_INTERFACE_FLAW, task->vars.rank.host,
+				    flaw);
+		ddp_text_add(&text, "\n");
+	}
 	ddp_text_add(&text, "%s", table ? table : "");
 	free(table);
 	say(ddp_text_finish(&text));
@@ -83,24 +75,28 @@ static bool first_speaks(const struct ddp_task *task)
 	       first.local_world_size == task->local_count;
 }
 
-void ddp_tell_device(const struct ddp_task *task, bool cut, bool instances)
-{
-	static const char given[] = "Slurm has given each task GPUs of its own "
+static const char *const devices[] = {
+	[DDP_TELL_OWN] = "--ddp-gpus=own: LOCAL_RANK is not a device number, and "
+		"programs that need to see both GPUs have no P2P between them; "
+		"use device 0, or --ddp-gpus=all",
+	[DDP_TELL_SHARE] = "--ddp-gpus=share: there are more tasks than GPUs, so "
+		"LOCAL_RANK is not a device number and NCCL cannot be used; use "
+		"device 0, or ask for --gres=gpu:N",
+	[DDP_TELL_CUT] = "Slurm has given each task GPUs of its own "
 		"(--gpus-per-task, --gpu-bind), so LOCAL_RANK is not a device "
 		"number and P2P between GPUs is lost" UNLESS_SHARED "; use "
-		"device 0, or ask for --gres=gpu:N instead";
-	static const char own[] = "--ddp-gpus=own: LOCAL_RANK is not a device "
-		"number, and programs that need to see both GPUs have no P2P "
-		"between them; use device 0, or --ddp-gpus=all";
-	static const char share[] = "--ddp-gpus=share: there are more tasks "
-		"than GPUs, so LOCAL_RANK is not a device number and NCCL "
-		"cannot be used; use device 0, or ask for --gres=gpu:N";
-	static const char instance[] = "a process sees one MIG instance, here "
-		"that of its rank, so LOCAL_RANK is not a device number, and "
-		"NCCL does not run between instances of one GPU; use device "
-		"0, and Gloo or MPI";
-	const char *why = instances ? instance : cut ? given :
-		ddp_plugin.gpus == DDP_GPUS_SHARE ? share : own;
+		"device 0, or ask for --gres=gpu:N instead",
+	[DDP_TELL_INSTANCE] = "a process sees one MIG instance, here that of its "
+		"rank, so LOCAL_RANK is not a device number, and NCCL does not "
+		"run between instances of one GPU; use device 0, and Gloo or "
+		"MPI",
+	[DDP_TELL_INSTANCES] = "a process sees one MIG instance, so ranks that "
+		"a launcher starts all have the first; start one task an "
+		"instance instead: srun --ddp python3 PROGRAM",
+};
+
+void ddp_tell_device(const struct ddp_task *task, enum ddp_tell_device why)
+{
 	const struct ddp_rank *rank = &task->vars.rank;
 	struct ddp_text text = { 0 };
 
@@ -109,6 +105,6 @@ void ddp_tell_device(const struct ddp_task *task, bool cut, bool instances)
 	ddp_text_add(&text, "slurm-ddp: ");
 	if (rank->node_rank > 0)
 		ddp_text_add_quoted(&text, "on %s: ", rank->host);
-	ddp_text_add(&text, "%s\n", why);
+	ddp_text_add(&text, "%s\n", devices[why]);
 	say(ddp_text_finish(&text));
 }

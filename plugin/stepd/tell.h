@@ -15,11 +15,16 @@ void ddp_tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
 /* Print the task's warning. */
 void ddp_tell_warning(const struct ddp_task *task);
 
-/*
- * Warn that LOCAL_RANK is not a device number. cut: because Slurm has given
- * tasks different GPUs. instances: some are MIG instances. Only the first of
- * several like nodes says it.
- */
-void ddp_tell_device(const struct ddp_task *task, bool cut, bool instances);
+/* Why LOCAL_RANK is not a device number. */
+enum ddp_tell_device {
+	DDP_TELL_OWN,		/* --ddp-gpus=own */
+	DDP_TELL_SHARE,		/* --ddp-gpus=share, and more tasks than GPUs */
+	DDP_TELL_CUT,		/* Slurm has given tasks different GPUs */
+	DDP_TELL_INSTANCE,	/* each rank has its MIG instance */
+	DDP_TELL_INSTANCES	/* a launcher has several */
+};
+
+/* Warn of that. Only the first of several like nodes says it. */
+void ddp_tell_device(const struct ddp_task *task, enum ddp_tell_device why);
 
 #endif

@@ -60,7 +60,7 @@ static void say_warning(struct ddp_agents *agents, const struct ddp_wire *wire)
 	ddp_relay_say(agents->relay, &text);
 }
 
-/* As an end, which may be its consequence, it is not known later than it was. */
+/* It may be why a rank ended, so it counts from when it happened. */
 static void orphan(struct ddp_step *step, struct ddp_step_node *node,
 		   const struct ddp_wire *wire)
 {
@@ -107,7 +107,6 @@ bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		ddp_step_add_error(step, node, wire);
 		return true;
 	case DDP_WIRE_WARNING:
-		ddp_step_add_warning(step, node, wire);
 		say_warning(agents, wire);
 		return true;
 	case DDP_WIRE_DETAIL:

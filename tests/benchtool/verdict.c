@@ -103,7 +103,7 @@ static void test_facts(void)
 	check(says(&verdict, "", ""), "equal facts say nothing");
 	strcpy(all[6].interface, "NCCL_SOCKET_IFNAME=eth9");
 	verdict_facts(&verdict, &four, all);
-	check(says(&verdict, "n3 interface", "as in NCCL_SOCKET_IFNAME=eth9"),
+	check(says(&verdict, "n3 interface", "for your NCCL_SOCKET_IFNAME=eth9: unset"),
 	      "a node without the interface that the user chose is named");
 	all[6].interface[0] = '\0';
 	strcpy(all[4].versions[NCCL], "2.18.1");

@@ -161,7 +161,7 @@ doctor sh -c 'ulimit -S -n 256; exec "$@"' sh
 finds 'WRONG   limits: login, n1, n2: nofile is 256' \
 	'raise it to 65536 where jobs are submitted'
 doctor env NCCL_SOCKET_IFNAME=eth9
-finds 'WRONG   interface: n1, n2: has no network interface as in your NCCL_SOCKET_IFNAME=eth9' \
+finds 'WRONG   interface: n1, n2: there is no network interface for your NCCL_SOCKET_IFNAME=eth9' \
 	'unset that, or name one that all nodes have'
 # A fake of InfiniBand: the folder that its driver makes.
 mkdir class

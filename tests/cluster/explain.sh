@@ -197,9 +197,10 @@ equal 'with explain the nodes speak too' '0 2 4' \
 call login env GLOO_SOCKET_IFNAME=eth9 NCCL_SOCKET_IFNAME=eth \
 	srun --ddp=dry-run,explain -N2 --gres=gpu:2 true
 equal 'each node says which exported interface it lacks' \
-	'slurm-ddp: n1 has no network interface as in GLOO_SOCKET_IFNAME=eth9
-slurm-ddp: n2 has no network interface as in GLOO_SOCKET_IFNAME=eth9' \
-	"$(grep 'no network interface' err | sort)"
+	'slurm-ddp: on n1: there is no network interface for your GLOO_SOCKET_IFNAME=eth9
+slurm-ddp: on n2: there is no network interface for your GLOO_SOCKET_IFNAME=eth9' \
+	"$(sed -n 's/: unset that, or name one that all nodes have$//p' err |
+		sort)"
 call login "$@" -N1 -n3 --gres=gpu:2 sh -c 'echo 1 >>ran'
 equal 'what would be refused is refused' '1 1 0' \
 	"$status $(grep -c 'ranks have 2 GPUs' err) $(cat out ran | wc -l)"

@@ -102,26 +102,34 @@ while not os.path.exists(sys.argv[-1]):
     time.sleep(0.2)
 END
 chmod 755 hidden/torchrun
-# shellcheck disable=SC2016 # the task's shell expands
-hides='$LAUNCH; exit'
-LAUNCH="hidden/torchrun --nnodes=2 read" login srun --ddp -N2 --gres=gpu:2 \
-	sh -c "$hides" >out 2>err &
-wait_until grep -q torchrun err
-: >read
-wait $!
-equal 'a torchrun that srun could not see is told' "slurm-ddp: n1 runs torchrun \
-for 2 nodes in each of its tasks, which are one a GPU: several worlds share the \
-GPUs; use --ddp=torchrun, or name the number of tasks" "$(cat err)"
-# Of these the agent looks at the processes once, after a second.
-for farm in 'srun --ddp -N2 --gres=gpu:2|--nnodes=1' \
-	'srun --ddp -N2 --ntasks-per-node=2 --gres=gpu:2|--nnodes=2'; do
+# tells OPTIONS COMMAND: the step runs until a line has come, which is all
+tells()
+{
 	rm -f read
 	# shellcheck disable=SC2086 # several words
-	LAUNCH="hidden/torchrun ${farm#*|} read" call login ${farm%|*} \
-		sh -c "(sleep 2; : >read) & $hides"
-	equal "${farm#*|} in ${farm%|*} is no mistake" '0 0' \
-		"$status $(wc -l <err)"
-done
+	LAUNCH='hidden/torchrun --nnodes' login $ddp $1 sh -c "$2" >out 2>err &
+	wait_until grep -q torchrun err
+	: >read
+	wait $!
+	equal "${1:-a step}: a torchrun that srun could not see is told" \
+		"slurm-ddp: tasks on n1 each run torchrun for 3 nodes, and the \
+step has 4 tasks: several worlds form on the same GPUs; use --ddp=torchrun, or \
+--ddp=srun if that is meant" "$(cat err)"
+}
+# Launchers of one node, or of as many as there are tasks, are no mistake.
+tells '' '$LAUNCH=1 read & $LAUNCH=4 read & $LAUNCH=3 read; wait'
+tells --ddp-supervise=off '$LAUNCH=3 read; exit'
+# quiet OPTIONS COMMAND: the agent looks once, after a second
+quiet()
+{
+	rm -f read
+	# shellcheck disable=SC2086 # several words
+	LAUNCH='hidden/torchrun --nnodes' call login srun -N2 --gres=gpu:2 $1 \
+		sh -c "(sleep 2; : >read) & $2"
+	equal "$1: '$2' is no mistake" '0 0' "$status $(wc -l <err)"
+}
+quiet --ddp=srun '$LAUNCH=2 read; wait'
+quiet --ddp 'test $SLURM_LOCALID = 1 || $LAUNCH=2 read; wait'
 printf '%s\n' n2 n1 >n2n1
 # shellcheck disable=SC2086 # several words
 {

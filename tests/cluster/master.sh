@@ -100,7 +100,7 @@ check 'in the range of plugstack.conf' awk '
 plugstack optional
 
 # The user's MASTER_ADDR is another node than rank 0's, which is n1.
-astray='slurm-ddp: MASTER_ADDR=n2 was exported, but rank 0 runs on n1, which'
+astray='slurm-ddp: MASTER_ADDR=n2, which was exported, is no address of n1,'
 call login env MASTER_ADDR=n2 srun --ddp -N2 -n4 true
 equal 'a MASTER_ADDR of another node is told, once' '0 1' \
 	"$status $(grep -c "^$astray" err)"

@@ -245,8 +245,9 @@ static const struct spank_case node_cases[] = {
 	  .tasks = "#cpus=0-71|SLURM_STEP_TASKS_PER_NODE=1(x2)|"
 	  "SLURM_STEP_NUM_TASKS=2", .conf = ON("server8"), .writes = 1,
 	  .err = "slurm-ddp: master n1 port 29500: MASTER_PORT was exported\n"
-	  "slurm-ddp: n1 has no network interface as in GLOO_SOCKET_IFNAME="
-	  "ib7\n"
+	  "slurm-ddp: on n1: there is no network interface for your "
+	  "GLOO_SOCKET_IFNAME=ib7: unset that, or name one that all nodes "
+	  "have\n"
 	  HEAD "0 n1 0 0 0000:1a:00.0 A100 SXM4 40GB 0 0-17,36-53 ib7\n"
 	  WHY("1 of 1 GPUs, by local rank") WHY("18 of 18 cores near it") },
 	{ .name = "where nothing is placed", .env = TWO, .writes = 1,

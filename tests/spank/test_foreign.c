@@ -81,8 +81,9 @@ static const struct spank_case stepd_cases[] = {
 	  .env = TWO "|GLOO_SOCKET_IFNAME=a\t" FAKE, .tasks = ALL,
 	  .command = STEPD("--ddp=explain"), .conf = ON("odd"), .err =
 	  SAY "master n1 port 24331: from the job's and the step's number\n"
-	  SAY "n1 has no network interface as in GLOO_SOCKET_IFNAME=a?" SEEN
-	  "\n" "RANK NODE LOCAL GPU BUS-ID MODEL NUMA CPUS INTERFACE\n"
+	  SAY "on n1: there is no network interface for your "
+	  "GLOO_SOCKET_IFNAME=a?" SEEN ": unset that, or name one that all "
+	  "nodes have\n" "RANK NODE LOCAL GPU BUS-ID MODEL NUMA CPUS INTERFACE\n"
 	  "0 n1 0 0 0000:1a:00.0 A100?a?srun:fake 40GB 0 0-17,36-53 "
 	  "a?" SEEN "\n"
 	  "1 n1 1 4 0000:8a:00.0 A100?a?srun:fake 40GB 1 18-35,54-71 "

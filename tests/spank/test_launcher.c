@@ -106,17 +106,23 @@ static const struct spank_case scripts[] = {
 	{ .name = "a farm of torchruns is one a GPU, as before", .env = SCRIPTS,
 	  .command = "srun --ddp " GRES "farm", .want = TASKS "=2|-" TOLD,
 	  .err = "srun: slurm-ddp: farm line 2: torchrun --nnodes says 1, and "
-	  "the step has 2 nodes; leave it out, or give -N1 to srun (srun starts "
-	  "one task a rank, as --ddp=srun asks for)\n" },
+	  "the step has 2 nodes; leave it out, or give -N1 to srun; as it is, "
+	  "srun starts one task a GPU, and each of them calls it\n" },
 	{ .name = "nothing is chosen where branches disagree", .env = SCRIPTS,
 	  .command = "srun --ddp " GRES "bash either",
 	  .want = TASKS "=2|-" TOLD,
 	  .err = "srun: slurm-ddp: either line 2 calls torchrun, and another "
 	  "branch does not: srun starts one task a rank; --ddp=torchrun leaves "
 	  "the ranks to the script\n" },
+	{ .name = "nor where those of the command itself do",
+	  .command = "srun --ddp " GRES "bash -c if\ta;\tthen\ttorchrun\tb.py;"
+	  "\telse\tpython3\tb.py;\tfi", .want = TASKS "=2|-" TOLD,
+	  .err = "srun: slurm-ddp: the command calls torchrun, and another "
+	  "branch does not: srun starts one task a rank; --ddp=torchrun leaves "
+	  "the ranks to the script\n" },
 	{ .name = "a rendezvous that gives nodes their ranks",
 	  .command = "srun --ddp " GRES "bash c10d", .env = SCRIPTS,
-	  .want = TASKS "=1|SLURM_DDP_UNTOLD=rank",
+	  .want = TASKS "=1|SLURM_DDP_PET=no-rank",
 	  .err = CHOSEN("c10d", "1") },
 	{ .name = "a script that is too long is not read", .env = SCRIPTS,
 	  .command = "srun --ddp " GRES "long", .want = TASKS "=2|-" TOLD,
@@ -131,7 +137,7 @@ static const struct spank_case scripts[] = {
 	  .command = "srun --ddp --gres=gpu:2 deepspeed a.py" },
 	{ .name = "one of several sruns, one a node",
 	  .command = "srun --ddp --nodes=1 --gres=gpu:2 torchrun --nnodes=2 "
-	  "--node_rank=1 a.py", .want = ONE "|SLURM_DDP_UNTOLD=all" },
+	  "--node_rank=1 a.py", .want = ONE "|SLURM_DDP_PET=none" },
 };
 
 static const struct spank_case job_cases[] = {

@@ -176,10 +176,10 @@ static const struct spank_case launcher_cases[] = {
 	{ .name = "a rank's is not", .command = ALONE,
 	  .env = SINGLE "|WORLD_SIZE=4", .want = "WORLD_SIZE=2" },
 	{ .name = "one of several sruns gets no PET_ variables",
-	  .env = SINGLE TOLD("0") "|SLURM_DDP_UNTOLD=all", .command = ALONE,
+	  .env = SINGLE TOLD("0") "|SLURM_DDP_PET=none", .command = ALONE,
 	  .want = NO_PET "|-PET_NNODES|-PET_NPROC_PER_NODE" },
 	{ .name = "a rendezvous that ranks nodes is told no rank",
-	  .env = SINGLE TOLD("0") "|SLURM_DDP_UNTOLD=rank", .command = ALONE,
+	  .env = SINGLE TOLD("0") "|SLURM_DDP_PET=no-rank", .command = ALONE,
 	  .want = "-PET_NODE_RANK|PET_NNODES=2" },
 	{ .name = "without GPUs", .command = ALONE,
 	  .env = SINGLE "|-CUDA_VISIBLE_DEVICES",
@@ -369,9 +369,9 @@ static const struct spank_case refused_cases[] = {
 	  .refusal = "Slurm runs it as" },
 };
 
-#define ELSEWHERE(address) "slurm-ddp: MASTER_ADDR=" address " was exported, " \
-	"but rank 0 runs on n1, which does not have that address: ranks look " \
-	"for it there in vain; unset MASTER_ADDR\n"
+#define ELSEWHERE(address) "slurm-ddp: MASTER_ADDR=" address ", which was " \
+	"exported, is no address of n1, where rank 0 runs: ranks that look " \
+	"for rank 0 there wait in vain; unset MASTER_ADDR\n"
 
 /* Said by rank 0 alone, and only where ranks would look for it there. */
 static const struct spank_case elsewhere_cases[] = {
@@ -393,7 +393,7 @@ static const struct spank_case elsewhere_cases[] = {
 	  .err = ELSEWHERE("n2") },
 	{ .name = "the same where the rendezvous is the launcher's",
 	  .env = RANK0 "|SLURM_STEP_TASKS_PER_NODE=1(x2)|SLURM_STEP_NUM_TASKS="
-	  "2|MASTER_ADDR=n2|SLURM_DDP_LAUNCHER=2|SLURM_DDP_UNTOLD=rank",
+	  "2|MASTER_ADDR=n2|SLURM_DDP_LAUNCHER=2|SLURM_DDP_PET=no-rank",
 	  .command = STEP("0 1 2"), .want = "PET_MASTER_ADDR=n2" },
 };
 

@@ -113,6 +113,14 @@ static const struct spank_case name_cases[] = {
 	  .want = "0:#cpus=4-7|1:#cpus=0-3|0:CUDA_VISIBLE_DEVICES="
 	  MIG("dddddddd") "|1:CUDA_VISIBLE_DEVICES=" MIG("aaaaaaaa") "|"
 	  "1:JAX_LOCAL_DEVICE_IDS=0", .err = ALONE },
+	{ .name = "MIG instances of a launcher", .env = TWO
+	  "|SLURM_STEP_TASKS_PER_NODE=1(x2)|SLURM_STEP_NUM_TASKS=2"
+	  "|SLURM_DDP_LAUNCHER=2"
+	  "|CUDA_VISIBLE_DEVICES=" MIG("dddddddd") "," MIG("aaaaaaaa"),
+	  .tasks = "#cpus=0-7", .command = "slurmstepd 0 0 1 2 --ddp train",
+	  .conf = ON("mig"), .err = "slurm-ddp: a process sees one MIG "
+	  "instance, so ranks that a launcher starts all have the first; "
+	  "start one task an instance instead: srun --ddp python3 PROGRAM\n" },
 	{ .name = "MIG instances of one rank", .env = TWO
 	  "|SLURM_STEP_TASKS_PER_NODE=1(x2)|SLURM_STEP_NUM_TASKS=2"
 	  "|CUDA_VISIBLE_DEVICES=" MIG("dddddddd") "," MIG("aaaaaaaa"),

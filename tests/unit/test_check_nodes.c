@@ -218,7 +218,7 @@ static const struct {
 	{ 2, "names", "names 2\nnames_flaw resolved only 1 of 3",
 	  CHECK_UNKNOWN, "unknown names: n2: resolved only 1 of 3", "" },
 	{ 2, "interface_flaw", "interface_flaw GLOO_SOCKET_IFNAME=eth9",
-	  CHECK_WRONG, "WRONG   interface: n2: has no network interface as in "
+	  CHECK_WRONG, "WRONG   interface: n2: there is no network interface for "
 	  "your GLOO_SOCKET_IFNAME=eth9", "unset that" },
 	{ 2, "spool", "spool_flaw /s: Permission denied", CHECK_UNKNOWN,
 	  "unknown SlurmdSpoolDir: n2: /s: Permission denied", "" },

@@ -31,6 +31,7 @@ static const struct {
 	{ GLOO, "eth0", "eth0", false },
 	{ GLOO, "eth", "eth0", true },
 	{ GLOO, "ib0,eth0", "eth0", false },
+	{ GLOO, "eth0:1", "eth0", true },
 	{ GLOO, "^eth0", "ib0", true },
 	{ GLOO, "=eth0", "eth0", true },
 };
@@ -52,9 +53,23 @@ Test(interface, lacks)
 {
 	cr_expect_not(ddp_interface_lacks(NCCL, "=lo"));
 	cr_expect_not(ddp_interface_lacks(GLOO, "lo"));
-	cr_expect_not(ddp_interface_lacks(GLOO, "nosuch0,lo"));
+	cr_expect(ddp_interface_lacks(GLOO, "nosuch0,lo"));
+	cr_expect_not(ddp_interface_lacks(NCCL, "nosuch0,lo"));
 	cr_expect(ddp_interface_lacks(GLOO, "nosuch0"));
 	cr_expect(ddp_interface_lacks(NCCL, "=nosuch0"));
 	cr_expect_not(ddp_interface_lacks(NCCL, NULL));
 	cr_expect_not(ddp_interface_lacks(NCCL, ""));
+}
+
+Test(interface, find_flaw)
+{
+	char text[DDP_INTERFACE_FLAW_SIZE];
+
+	ddp_interface_find_flaw("lo", "lo", text);
+	cr_expect_str_eq(text, "");
+	ddp_interface_find_flaw(NULL, "=x", text);
+	cr_expect_str_eq(text, "NCCL_SOCKET_IFNAME==x");
+	ddp_interface_find_flaw("nosuch0", "nosuch", text);
+	cr_expect_str_eq(text, "GLOO_SOCKET_IFNAME=nosuch0 and "
+			 "NCCL_SOCKET_IFNAME=nosuch");
 }

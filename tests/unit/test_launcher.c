@@ -300,15 +300,17 @@ static const struct {
 	  NULL },
 	/* The same on both nodes */
 	{ "torchrun|--nnodes=2|--node_rank|0|a.py", 2, 2, 0, "torchrun gets "
-	  "the same number of its node on each of 2 nodes, and would wait for "
-	  "the others; leave it out" },
+	  "the same number of its node on each of 2 nodes, which then wait for "
+	  "each other; leave --node_rank out" },
 	{ "torchrun|--nnodes=2|--node_rank=$SLURM_NODEID|a.py", 2, 2, 0, NULL },
 	{ "torchrun|--rdzv_endpoint=localhost:29400|a.py", 0, 0, 0, "torchrun "
 	  "is to meet the others at localhost, which is another machine on "
-	  "each of 2 nodes; leave that address out" },
+	  "each of 2 nodes; leave --rdzv_endpoint and --master_addr out" },
 	{ "torchrun|--master-addr|127.0.0.1|a.py", 0, 0, 0, "at localhost" },
 	{ "torchrun|--rdzv_endpoint=[::1]:0|a.py", 0, 0, 0, "at localhost" },
 	{ "torchrun|--rdzv_endpoint=localhost.example:1|a.py", 0, 0, 0, NULL },
+	{ "accelerate|launch|--num_machines|1|--machine_rank|0|"
+	  "--main_process_ip|127.0.0.1|a.py", 1, 1, 0, NULL },
 	{ "accelerate|launch|--machine_rank|0|--num_machines|2|a.py", 2, 2, 0,
 	  "leave --num_machines and --machine_rank out" },
 };

@@ -59,7 +59,7 @@ static struct ddp_wire keep(const struct ddp_wire *wire)
 		KEEP(rank), KEEP(pid), KEEP(message);
 		break;
 	case DDP_WIRE_WARNING:
-		KEEP(rank), KEEP(message);
+		KEEP(message);
 		break;
 	case DDP_WIRE_ERROR:
 		KEEP(rank), KEEP(at_ns), KEEP(message);
@@ -113,7 +113,7 @@ Test(wire, bytes)
 	EXPECT(DDP_WIRE_ERRORS, "\0\0\0\5\20");
 	EXPECT(DDP_WIRE_ERROR, "\0\0\0\26\21\0\0\0\10"
 	       "\21\22\23\24\25\26\27\30" "E: a\0");
-	EXPECT(DDP_WIRE_WARNING, "\0\0\0\16\22\0\0\0\10" "E: a\0");
+	EXPECT(DDP_WIRE_WARNING, "\0\0\0\12\22" "E: a\0");
 	EXPECT(DDP_WIRE_PULSE, "\0\0\0\11\15\0\0\0\15");
 	EXPECT(DDP_WIRE_DETAIL, "\0\0\0\53\17\0\0\0\10\0\0\12\13"
 	       "\0\0\0\15\41\42\43\44\45\46\47\50\0\0\0\16"

@@ -34,6 +34,12 @@ static const struct {
 	{ "a \"x$(b \"c d\")y\" e", "a|x$(b \"c d\")y|e" },
 	{ "a `b (; c` d", "a|`b (; c`|d" },
 	{ "a $b ${c}", "a|$b|${c}" },
+	{ "a $(sed 's/(.*//')\nb", "a|$(sed 's/(.*//')~b" },
+	{ "a $(awk -F')' x) b", "a|$(awk -F')' x)|b" },
+	{ "a \"$(b \"(\")\" c", "a|$(b \"(\")|c" },
+	{ "a $(b it\\'s) c", "a|$(b it\\'s)|c" },
+	{ "a ${b%%(*} ${c%'}'} d", "a|${b%%(*}|${c%'}'}|d" },
+	{ "a \"${b:-it's}\" c", "a|${b:-it's}|c" },
 	/* Never closed */
 	{ "a 'b c", "a|b c" },
 	{ "a \"b c", "a|b c" },
