@@ -225,7 +225,7 @@ const struct ddp_key ddp_keys[DDP_KEY_COUNT] = {
 	{ "ddp", parse_ddp, DDP_KEY_STEP },
 	{ "ddp-gpus", parse_gpus, DDP_KEY_STEP },
 	{ "ddp-cpus", parse_cpus, DDP_KEY_STEP },
-	{ "ddp-port", parse_port, DDP_KEY_OTHER },
+	{ "ddp-port", parse_port, DDP_KEY_REFUSED },
 	{ "port-range", parse_port_range, DDP_KEY_STEP },
 	{ "interface", parse_interface, DDP_KEY_STEP },
 	{ "env", parse_env, DDP_KEY_VARIABLE },

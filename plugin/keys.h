@@ -16,7 +16,8 @@ enum ddp_key_kind {
 	DDP_KEY_STEP,		/* a default for steps */
 	DDP_KEY_VARIABLE,	/* the same, one for each variable */
 	DDP_KEY_WHO,		/* partitions and others, in a list */
-	DDP_KEY_OTHER
+	DDP_KEY_OTHER,
+	DDP_KEY_REFUSED		/* with a reason of its own; never offered */
 };
 
 /*

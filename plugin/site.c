@@ -42,24 +42,25 @@ static const char *skip_partitions(const char *text, const char **names,
 
 static const struct ddp_key *find_key(const char *text, struct ddp_error *error)
 {
-	const char *names[DDP_KEY_COUNT + 2] = { NULL };
+	const char *offered[DDP_KEY_COUNT + 2] = { NULL };
+	const struct ddp_key *found = NULL;
+	size_t count = 0, i;
 	char name[64];
-	size_t i;
-	int index;
 
-	for (i = 0; i < DDP_KEY_COUNT; i++)
-		names[i] = ddp_keys[i].name;
-	names[i] = "partition";
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
-	index = ddp_scan_word("key", name, names, error);
-	if (index >= 0 && (size_t)index < DDP_KEY_COUNT &&
-	    text[strcspn(text, "=")])
-		return &ddp_keys[index];
-	if (index >= 0)
+	for (i = 0; i < DDP_KEY_COUNT; i++) {
+		if (strcmp(ddp_keys[i].name, name) == 0)
+			found = &ddp_keys[i];
+		if (ddp_keys[i].kind != DDP_KEY_REFUSED)
+			offered[count++] = ddp_keys[i].name;
+	}
+	offered[count] = "partition";
+	if (found && text[strcspn(text, "=")])
+		return found;
+	if (found || ddp_scan_word("key", name, offered, error) >= 0)
 		ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s has no value%s; "
 			      "write KEY=VALUE, or partition=NAME:KEY=VALUE",
-			      name, (size_t)index < DDP_KEY_COUNT ? "" :
-			      " of its own here");
+			      name, found ? "" : " of its own here");
 	return NULL;
 }
 

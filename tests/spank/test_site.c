@@ -215,10 +215,10 @@ static const struct spank_case allow_cases[] = {
 
 static const struct spank_case bad_cases[] = {
 	BAD("interfce=ib0", "key 'interfce' is not one of ddp, ddp-gpus, "
-	    "ddp-cpus, ddp-port, port-range, interface, env, mpi, cpus, "
+	    "ddp-cpus, port-range, interface, env, mpi, cpus, "
 	    "topology, allow, deny, partition; did you mean interface"),
 	BAD("partiton=a:mpi=keep", "key 'partiton' is not one of ddp, ddp-gpus,"
-	    " ddp-cpus, ddp-port, port-range, interface, env, mpi, cpus, "
+	    " ddp-cpus, port-range, interface, env, mpi, cpus, "
 	    "topology, allow, deny, partition; did you mean partition"),
 	BAD("mpi", "mpi has no value; write KEY=VALUE"),
 	BAD("mpi=pmi", "mpi 'pmi' is not one of pmix, keep; did you mean pmix"),
