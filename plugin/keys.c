@@ -8,7 +8,7 @@
 #include "layout/port.h"
 #include "layout/scan.h"
 #include "layout/vars.h"
-#include "options.h"
+#include "values.h"
 
 static int parse_ddp(const char *value, struct ddp_plugin *plugin,
 		     struct ddp_error *error)
@@ -23,13 +23,13 @@ static int parse_ddp(const char *value, struct ddp_plugin *plugin,
 static int parse_gpus(const char *value, struct ddp_plugin *plugin,
 		      struct ddp_error *error)
 {
-	return ddp_options_set("--ddp-gpus", value, plugin, error);
+	return ddp_value_set("--ddp-gpus", value, plugin, error);
 }
 
 static int parse_cpus(const char *value, struct ddp_plugin *plugin,
 		      struct ddp_error *error)
 {
-	return ddp_options_set("--ddp-cpus", value, plugin, error);
+	return ddp_value_set("--ddp-cpus", value, plugin, error);
 }
 
 /* A port for every step would be taken where two steps share a node. */
@@ -205,7 +205,7 @@ static int check_option(char *item, struct ddp_error *error)
 
 	if (word)
 		*word++ = '\0';
-	return ddp_options_set(item, word, &scratch, error);
+	return ddp_value_set(item, word, &scratch, error);
 }
 
 static int parse_deny(const char *value, struct ddp_plugin *plugin,

@@ -10,19 +10,15 @@
 #define _GNU_SOURCE
 #include "options.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "keys.h"
 #include "layout/port.h"
-#include "layout/scan.h"
 #include "site.h"
 #include "values.h"
 
-#define BUILT_IN { .port_first = DDP_PORT_FIRST, .port_last = DDP_PORT_LAST }
-
-struct ddp_plugin ddp_plugin = BUILT_IN;
+struct ddp_plugin ddp_plugin = DDP_BUILT_IN;
 
 static struct {
 	struct {
@@ -35,7 +31,7 @@ static struct {
 /* From weak to strong: what is set later replaces what was set before. */
 static void settle(void)
 {
-	static const struct ddp_plugin built_in = BUILT_IN;
+	static const struct ddp_plugin built_in = DDP_BUILT_IN;
 	int i;
 
 	ddp_plugin = built_in;
@@ -188,16 +184,6 @@ void ddp_options_partition(const char *name)
 const char *ddp_options_site(size_t index)
 {
 	return ddp_site_default(index, said.partition);
-}
-
-int ddp_options_set(const char *name, const char *value,
-		    struct ddp_plugin *plugin, struct ddp_error *error)
-{
-	int i = ddp_scan_word("option", name, ddp_option_names, error);
-
-	if (i < 0)
-		return -1;
-	return value ? ddp_value_parse(i, value, plugin, error) : 0;
 }
 
 /* Whether a list with commas has this word. */

@@ -22,10 +22,6 @@ void ddp_options_register(spank_t spank);
 /* The job's partition is known; NULL: it is not. ddp_plugin is what holds. */
 void ddp_options_partition(const char *name);
 
-/* Set an option ("--ddp-gpus") to a value, NULL for none, in a plugin. */
-int ddp_options_set(const char *name, const char *value,
-		    struct ddp_plugin *plugin, struct ddp_error *error);
-
 /* Whether "--NAME", or "--NAME=WORD" with this very word, was typed. */
 bool ddp_options_typed(const char *option);
 

@@ -127,26 +127,42 @@ void ddp_site_apply(struct ddp_plugin *plugin, const char *partition)
 			at->key->parse(at->value, plugin, NULL);
 }
 
-/* Whether a list names partitions. */
-static bool names_partitions(const char *list)
+static void tell_items(const char *key, const char *list,
+		       ddp_site_teller *tell, void *context)
 {
 	char item[DDP_ITEM_SIZE];
 
 	while (ddp_keys_item(&list, item, sizeof(item)))
-		if (*item != '@' && *item != '-')
-			return true;
-	return false;
+		if (*item != '-')
+			tell(context, key, item);
+}
+
+void ddp_site_names(ddp_site_teller *tell, void *context)
+{
+	const struct argument *at, *end = site.arguments + site.count;
+
+	for (at = site.arguments; at < end; at++) {
+		if (at->partitions)
+			tell_items("partition", at->partitions, tell, context);
+		if (at->key->kind == DDP_KEY_WHO)
+			tell_items(at->key->name, at->value, tell, context);
+	}
+}
+
+static void note_partition(void *context, const char *key, const char *name)
+{
+	bool *asks = context;
+
+	(void)key;
+	*asks |= *name != '@';
 }
 
 bool ddp_site_asks_partition(void)
 {
-	struct argument *at, *end = site.arguments + site.count;
+	bool asks = false;
 
-	for (at = site.arguments; at < end; at++)
-		if (at->partitions || (at->key->kind == DDP_KEY_WHO &&
-				       names_partitions(at->value)))
-			return true;
-	return false;
+	ddp_site_names(note_partition, &asks);
+	return asks;
 }
 
 /* Whether one argument sets what the other has set. */

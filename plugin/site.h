@@ -12,6 +12,9 @@
 
 #include "plugin.h"
 
+/* srun --ddp says this where allow= or deny= forbid it. */
+#define DDP_SITE_FORBIDS "this site does not allow it"
+
 /* The arguments of one line; argv is kept, as Slurm keeps it. */
 void ddp_site_read(int argc, char **argv);
 
@@ -35,5 +38,12 @@ const char *ddp_site_default(size_t index, const char *partition);
 
 /* The same for a variable of env=, in any partition: "NAME=VALUE"; "", NULL. */
 const char *ddp_site_env(size_t index);
+
+/*
+ * Tell each partition ("NAME") and group ("@NAME") that the arguments name, and
+ * the key that does.
+ */
+typedef void ddp_site_teller(void *context, const char *key, const char *name);
+void ddp_site_names(ddp_site_teller *tell, void *context);
 
 #endif

@@ -263,3 +263,13 @@ int ddp_value_parse(enum ddp_option option, const char *text,
 {
 	return parsers[option](text, plugin, error);
 }
+
+int ddp_value_set(const char *name, const char *value,
+		  struct ddp_plugin *plugin, struct ddp_error *error)
+{
+	int i = ddp_scan_word("option", name, ddp_option_names, error);
+
+	if (i < 0)
+		return -1;
+	return value ? ddp_value_parse(i, value, plugin, error) : 0;
+}

@@ -27,4 +27,8 @@ extern const char *const ddp_option_names[DDP_OPTION_COUNT + 1];
 int ddp_value_parse(enum ddp_option option, const char *text,
 		    struct ddp_plugin *plugin, struct ddp_error *error);
 
+/* The same by the option's name ("--ddp-gpus"); value NULL sets nothing. */
+int ddp_value_set(const char *name, const char *value,
+		  struct ddp_plugin *plugin, struct ddp_error *error);
+
 #endif

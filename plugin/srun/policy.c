@@ -155,7 +155,7 @@ __attribute__((noreturn)) static void refuse(const char *what,
 	bool elsewhere = partition && strcmp(what, "--ddp") == 0 &&
 			 !(deny && has(deny, NULL));
 
-	ddp_srun_refuse("%s: this site does not allow it%s%.64s (%s=%.256s in "
+	ddp_srun_refuse("%s: " DDP_SITE_FORBIDS "%s%.64s (%s=%.256s in "
 			"plugstack.conf); leave it out%s", what,
 			partition ? " in partition " : "",
 			partition ? partition : "", key, list,
