@@ -95,6 +95,12 @@ bool check_word(const char *line, const char *name, char *value, size_t size)
 	return false;
 }
 
+const char *check_next_line(const char *text)
+{
+	text = strchr(text, '\n');
+	return text && text[1] ? text + 1 : NULL;
+}
+
 int check_compare_versions(const char *a, const char *b)
 {
 	unsigned long x, y;

@@ -48,6 +48,9 @@ bool check_get(const char *config, const char *name, char *value, size_t size);
 /* The same behind "NAME=" in a line of words, such as scontrol -o show node. */
 bool check_word(const char *line, const char *name, char *value, size_t size);
 
+/* The next line of a text; NULL: there is none. */
+const char *check_next_line(const char *text);
+
 /* a below b: <0; the numbers between dots of both are compared. */
 int check_compare_versions(const char *a, const char *b);
 
@@ -64,10 +67,13 @@ enum check_stack { CHECK_STACK_OTHER, CHECK_STACK_INCLUDE, CHECK_STACK_PLUGIN };
 /*
  * What a line is. An include sets path to its pattern; one of spank_ddp.so
  * sets path to that of the plugin, and *required. path has CHECK_VALUE_SIZE
- * bytes.
+ * bytes. *line moves past it, to the plugin's arguments.
  */
-enum check_stack check_stack_line(const char *line, char *path,
+enum check_stack check_stack_line(const char **line, char *path,
 				  bool *required);
+
+/* Copy the next argument; returns false behind the last. */
+bool check_stack_argument(const char **line, char *word, size_t size);
 
 /* ---- nodes */
 
@@ -87,6 +93,8 @@ bool check_fact(const struct check_node *node, const char *name, char *value,
 
 struct check_world {
 	const char *config;		/* as in check_config */
+	const char *partitions;		/* of scontrol -o show partition, or
+					   NULL */
 	const char *version;		/* of this ddp-info */
 	const struct check_node *nodes;
 	size_t count;
@@ -98,6 +106,9 @@ void check_nodes(struct check *out, const struct check_world *world);
 /* The plugin, and whether ranks that it placed met over PMIx. */
 void check_plugin(struct check *out, const struct check_world *world);
 void check_meeting(struct check *out, const struct check_world *world);
+
+/* What the plugin is told in plugstack.conf. */
+void check_site(struct check *out, const struct check_world *world);
 
 /* What must be the same on all nodes. */
 void check_equal(struct check *out, const struct check_world *world);

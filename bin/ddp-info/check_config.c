@@ -20,19 +20,13 @@ struct largest {
 	char name[256];
 };
 
-static const char *next_line(const char *text)
-{
-	text = strchr(text, '\n');
-	return text && text[1] ? text + 1 : NULL;
-}
-
 static struct largest find_largest(const char *nodes)
 {
 	struct largest largest = { 0 };
 	char value[256];
 	unsigned long cpus;
 
-	for (; nodes; nodes = next_line(nodes)) {
+	for (; nodes; nodes = check_next_line(nodes)) {
 		if (!check_word(nodes, "CPUTot", value, sizeof(value)))
 			continue;
 		largest.count++;
@@ -240,7 +234,7 @@ static void check_versions(struct check *out, const char *config,
 	size_t count = 0;
 
 	check_get(config, "SLURM_VERSION", slurm, sizeof(slurm));
-	for (; nodes; nodes = next_line(nodes)) {
+	for (; nodes; nodes = check_next_line(nodes)) {
 		if (!check_word(nodes, "NodeName", name, sizeof(name)))
 			continue;
 		count++;

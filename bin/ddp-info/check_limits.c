@@ -114,6 +114,21 @@ static void judge_clock(const struct check_world *world,
 		check_say(verdict, CHECK_OK, "as this machine's");
 }
 
+/*
+ * Whether the kernel of a compute node gives some of these ports to any
+ * connection, too. Nobody listens on the login node's.
+ */
+static bool has_ephemeral(const struct check_node *node, unsigned long first,
+			  unsigned long last, unsigned long *low,
+			  unsigned long *high)
+{
+	char value[64];
+
+	return !node->here && check_fact(node, "ports", value, sizeof(value)) &&
+	       sscanf(value, "%lu-%lu", low, high) == 2 && first <= *high &&
+	       last >= *low;
+}
+
 /* A reserved port that the kernel also gives to any connection may be taken. */
 static void judge_ports(const struct check_world *world,
 			const struct check_node *node,
@@ -125,16 +140,36 @@ static void judge_ports(const struct check_world *world,
 	if (!check_get(world->config, "MpiParams", value, sizeof(value)))
 		return;
 	ports = strstr(value, "ports=");
-	if (!ports || sscanf(ports, "ports=%lu-%lu", &first, &last) != 2 ||
-	    !check_fact(node, "ports", value, sizeof(value)) ||
-	    sscanf(value, "%lu-%lu", &low, &high) != 2 || node->here)
-		return;
-	if (first <= high && last >= low)
+	if (ports && sscanf(ports, "ports=%lu-%lu", &first, &last) == 2 &&
+	    has_ephemeral(node, first, last, &low, &high))
 		check_say(verdict, CHECK_ADVICE, "the kernel gives ports "
 			  "%lu-%lu to any connection, so some of ports=%lu-%lu "
 			  "can be taken when a step starts; set "
 			  "MpiParams=ports=12000-12999 in slurm.conf", low,
 			  high, first, last);
+}
+
+/* The same of a port that is computed, where Slurm reserves none. */
+static void judge_range(const struct check_world *world,
+			const struct check_node *node,
+			struct check_verdict *verdict)
+{
+	unsigned long first, last, low, high;
+	char value[CHECK_VALUE_SIZE];
+
+	if ((check_get(world->config, "MpiParams", value, sizeof(value)) &&
+	     strstr(value, "ports=")) ||
+	    !check_fact(node, "port_range", value, sizeof(value)) ||
+	    sscanf(value, "%lu-%lu", &first, &last) != 2)
+		return;
+	if (has_ephemeral(node, first, last, &low, &high))
+		check_say(verdict, CHECK_ADVICE, "the kernel gives ports "
+			  "%lu-%lu to any connection, so some of port-range="
+			  "%lu-%lu can be taken when a step starts; keep them "
+			  "apart, by port-range= in plugstack.conf or sysctl "
+			  "net.ipv4.ip_local_port_range, or set MpiParams="
+			  "ports=12000-12999 in slurm.conf", low, high, first,
+			  last);
 }
 
 void check_limits(struct check *out, const struct check_world *world)
@@ -144,4 +179,5 @@ void check_limits(struct check *out, const struct check_world *world)
 	check_each(out, world, "shared memory", judge_shm);
 	check_each(out, world, "clock", judge_clock);
 	check_each(out, world, "MpiParams", judge_ports);
+	check_each(out, world, "port-range", judge_range);
 }

@@ -103,6 +103,7 @@ void check_nodes(struct check *out, const struct check_world *world)
 {
 	check_silence(out, world);
 	check_plugin(out, world);
+	check_site(out, world);
 	check_meeting(out, world);
 	check_equal(out, world);
 	check_limits(out, world);

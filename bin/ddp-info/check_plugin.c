@@ -81,6 +81,11 @@ static void judge_rank(const struct check_world *world,
 	char value[CHECK_VALUE_SIZE], yes[16];
 
 	(void)world;
+	if (check_fact(node, "refused", value, sizeof(value))) {
+		check_say(verdict, CHECK_WRONG, "refuses a step: %.900s",
+			  value);
+		return;
+	}
 	if (!check_fact(node, "rank", value, sizeof(value)))
 		return;
 	if (isdigit((unsigned char)*value) &&

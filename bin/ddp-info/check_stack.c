@@ -8,28 +8,27 @@
 
 static const char blanks[] = " \t\n";
 
-/* Copies the next word at *at, and moves *at past it. */
-static bool take_word(const char **at, char *word, size_t size)
+bool check_stack_argument(const char **line, char *word, size_t size)
 {
 	size_t length;
 
-	*at += strspn(*at, blanks);
-	length = strcspn(*at, " \t\n#");
+	*line += strspn(*line, blanks);
+	length = strcspn(*line, " \t\n#");
 	if (length == 0 || length >= size)
 		return false;
-	memcpy(word, *at, length);
+	memcpy(word, *line, length);
 	word[length] = '\0';
-	*at += length;
+	*line += length;
 	return true;
 }
 
-enum check_stack check_stack_line(const char *line, char *path, bool *required)
+enum check_stack check_stack_line(const char **line, char *path, bool *required)
 {
 	char word[16];
 	const char *base;
 
-	if (!take_word(&line, word, sizeof(word)) ||
-	    !take_word(&line, path, CHECK_VALUE_SIZE))
+	if (!check_stack_argument(line, word, sizeof(word)) ||
+	    !check_stack_argument(line, path, CHECK_VALUE_SIZE))
 		return CHECK_STACK_OTHER;
 	if (strcmp(word, "include") == 0)
 		return CHECK_STACK_INCLUDE;

@@ -74,10 +74,13 @@ static void check_mpi(struct check *out)
 }
 
 static int check_machines(struct check *out, const char *config,
-			  struct ddp_error *error)
+			  const char *partitions, struct ddp_error *error)
 {
 	const char *node = getenv("SLURMD_NODENAME");
-	struct check_world world = { .config = config, .version = DDP_VERSION };
+	struct check_world world = {
+		.config = config, .partitions = partitions,
+		.version = DDP_VERSION
+	};
 	struct doctor_nodes nodes;
 	bool has_ddp = check_srun(out);
 	char host[256] = "";
@@ -112,7 +115,12 @@ static int check_all(struct check *out, struct ddp_error *error)
 						   NULL };
 	static const char *const show_nodes[] = { "scontrol", "-o", "show",
 						  "nodes", NULL };
+	/* -a: hidden ones, too */
+	static const char *const show_partitions[] = {
+		"scontrol", "-a", "-o", "show", "partition", NULL
+	};
 	char why[512], *config = ask(show_config, why, sizeof(why)), *nodes;
+	char *partitions;
 	int rc;
 
 	if (!config) {
@@ -123,7 +131,9 @@ static int check_all(struct check *out, struct ddp_error *error)
 	}
 	nodes = ask(show_nodes, why, sizeof(why));
 	check_config(out, config, nodes);
-	rc = check_machines(out, config, error);
+	partitions = ask(show_partitions, why, sizeof(why));
+	rc = check_machines(out, config, partitions, error);
+	free(partitions);
 	free(nodes);
 	free(config);
 	return rc;

@@ -2,8 +2,8 @@
 /*
  * What ddp-info --doctor does with the machine: doctor.c asks Slurm here and
  * prints; steps.c starts a task on each node of the job; task.c is such a task,
- * which prints the facts of its node (facts.c; stack.c of plugstack.conf) and
- * whether it meets the others (meet.c). What that means is decided in check*.c.
+ * which prints the facts of its node (facts.c; stack.c of plugstack.conf, and
+ * arguments.c of what it tells the plugin) and whether it meets the others (meet.c). What that means is decided in check*.c.
  */
 #ifndef DDP_INFO_DOCTOR_H
 #define DDP_INFO_DOCTOR_H
@@ -70,7 +70,11 @@ void doctor_nodes_clear(struct doctor_nodes *nodes);
 
 /* Facts of this machine, by the lines of config. */
 void doctor_facts(struct ddp_text *text, const char *config, bool is_node);
-void doctor_stack(struct ddp_text *text, const char *config);
+void doctor_stack(struct ddp_text *text, const char *config, bool is_node);
+
+/* The same of the plugin's arguments in plugstack.conf; once for them all. */
+void doctor_arguments(struct ddp_text *text, int count, char **arguments,
+		      bool is_node);
 
 /* Print the line of one fact of this node, and write it out. */
 void doctor_print_fact(const char *format, ...)

@@ -297,7 +297,7 @@ void doctor_facts(struct ddp_text *text, const char *config, bool is_node)
 
 	gethostname(host, sizeof(host) - 1);
 	ddp_text_add(text, "clock %.3f\n", doctor_now());
-	doctor_stack(text, config);
+	doctor_stack(text, config, is_node);
 	add_versions(text);
 	add_limits(text);
 	add_names(text, config, is_node && node ? node : host);

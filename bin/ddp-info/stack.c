@@ -19,6 +19,9 @@ struct stack {
 	bool required;			/* the first of them */
 	char plugin[CHECK_VALUE_SIZE];	/* as it says */
 	int problem;			/* errno of a file; 0: none */
+	char **arguments;		/* of all lines */
+	int count;
+	bool failed;			/* memory was short */
 };
 
 static void read_stack(struct stack *stack, const char *path, int depth);
@@ -41,11 +44,29 @@ static void read_included(struct stack *stack, const char *file,
 	globfree(&found);
 }
 
+static void add_arguments(struct stack *stack, const char *line)
+{
+	char word[CHECK_VALUE_SIZE], **more;
+
+	while (check_stack_argument(&line, word, sizeof(word))) {
+		more = realloc(stack->arguments, ((size_t)stack->count + 1) *
+						 sizeof(*more));
+		if (more)
+			stack->arguments = more;
+		if (!more || !(more[stack->count] = strdup(word))) {
+			stack->failed = true;
+			return;
+		}
+		stack->count++;
+	}
+}
+
 /* A file that is not there is empty, as for Slurm. */
 static void read_stack(struct stack *stack, const char *path, int depth)
 {
 	char *line = NULL, word[CHECK_VALUE_SIZE];
 	FILE *file = fopen(path, "re");
+	const char *rest;
 	size_t size = 0;
 	bool required;
 
@@ -54,12 +75,14 @@ static void read_stack(struct stack *stack, const char *path, int depth)
 			stack->problem = errno;
 		return;
 	}
-	while (getline(&line, &size, file) >= 0)
-		switch (check_stack_line(line, word, &required)) {
+	while (getline(&line, &size, file) >= 0) {
+		rest = line;
+		switch (check_stack_line(&rest, word, &required)) {
 		case CHECK_STACK_INCLUDE:
 			read_included(stack, path, word, depth);
 			break;
 		case CHECK_STACK_PLUGIN:
+			add_arguments(stack, rest);
 			if (stack->lines++ > 0)
 				break;
 			strcpy(stack->plugin, word);
@@ -68,8 +91,21 @@ static void read_stack(struct stack *stack, const char *path, int depth)
 		case CHECK_STACK_OTHER:
 			break;
 		}
+	}
 	free(line);
 	fclose(file);
+}
+
+/* The plugin's parser keeps the arguments, not copies: nobody asks it later. */
+static void add_site(struct ddp_text *text, struct stack *stack, bool is_node)
+{
+	int i;
+
+	text->failed |= stack->failed;
+	doctor_arguments(text, stack->count, stack->arguments, is_node);
+	for (i = 0; i < stack->count; i++)
+		free(stack->arguments[i]);
+	free(stack->arguments);
 }
 
 /* Where Slurm looks for it; without a controller's word, beside slurm.conf. */
@@ -136,7 +172,7 @@ static void add_version(struct ddp_text *text, const char *path)
 	fclose(file);
 }
 
-void doctor_stack(struct ddp_text *text, const char *config)
+void doctor_stack(struct ddp_text *text, const char *config, bool is_node)
 {
 	struct stack stack = { .lines = 0 };
 	char path[CHECK_VALUE_SIZE];
@@ -156,4 +192,5 @@ void doctor_stack(struct ddp_text *text, const char *config)
 	if (stack.required)
 		ddp_text_add(text, "plugin_required yes\n");
 	add_version(text, stack.plugin);
+	add_site(text, &stack, is_node);
 }

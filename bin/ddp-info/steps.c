@@ -9,6 +9,7 @@
 
 #include "doctor.h"
 #include "layout/hostlist.h"
+#include "site.h"
 
 enum { STEP_MS = 60000 };
 
@@ -112,13 +113,12 @@ static bool has_fact(const struct doctor_nodes *nodes, size_t i,
 	       strstr(nodes->facts[i].data, line);
 }
 
-/* Where no task ran, the plugin's refusal is the site's own wish. */
 static int ask_meeting(struct doctor_nodes *nodes, const char *config,
 		       const char *here, size_t first)
 {
 	struct doctor_program program;
 	char why[512];
-	bool refused;
+	const char *fact = "refused";
 	size_t i;
 
 	if (set_variable("meet", config, here))
@@ -126,15 +126,19 @@ static int ask_meeting(struct doctor_nodes *nodes, const char *config,
 	run_step(nodes, &program, true, nodes->count - first);
 	doctor_program_why(&program, why, sizeof(why));
 	doctor_program_clear(&program);
-	refused = strstr(why, "slurm-ddp: ") != NULL;
+	/* A refusal by allow= or deny= is the site's own wish. */
+	if (strstr(why, DDP_SITE_FORBIDS))
+		fact = "meet_unknown";
+	else if (!strstr(why, "slurm-ddp: "))
+		fact = "meet_flaw";
 	for (i = first; i < nodes->count; i++)
-		refused &= !has_fact(nodes, i, "\nrank ");
+		if (has_fact(nodes, i, "\nrank "))
+			fact = "meet_flaw";
 	for (i = first; i < nodes->count; i++)
 		if (nodes->facts[i].length > 0 &&
 		    !has_fact(nodes, i, "\nmet ") &&
 		    !has_fact(nodes, i, "\nmeet_"))
-			ddp_text_add(&nodes->facts[i], "%s %s\n", refused ?
-				     "meet_unknown" : "meet_flaw", why);
+			ddp_text_add(&nodes->facts[i], "%s %s\n", fact, why);
 	return 0;
 }
 

@@ -135,6 +135,37 @@ plugstack optional deny=main
 doctor
 test "$status" -eq 0 && grep -q '^unknown PMIx: n1, n2: .*slurm-ddp: ' out
 result $? "what the site denies is not called wrong"
+
+# ---- what plugstack.conf says to the plugin
+all='login, n1, n2'
+plugstack optional intrface=lo
+doctor
+finds "WRONG   srun --ddp: $all: refuses every step: .* intrface=lo: key
+WRONG   srun --ddp: n1, n2: refuses a step: .* intrface=lo: key" \
+	'did you mean interface'
+call login ddp-info --doctor
+finds 'WRONG   srun --ddp: login: refuses every step: .* intrface=lo: key' \
+	'did you mean interface'
+plugstack optional 'allow=gone,@ddp-gone partition=never:mpi=keep deny=main'
+doctor
+finds "WRONG   plugstack.conf: $all: allow=gone, partition=never: Slurm has no
+WRONG   plugstack.conf: $all: allow=@ddp-gone: there is no such group" \
+	'correct the name'
+admin n1 scontrol create PartitionName=secret Nodes=ALL Hidden=YES
+# The login node alone has br0, and the nodes alone eth0.
+plugstack optional "partition=secret:mpi=keep deny=@$(id -gn) interface=eth0"
+doctor
+grep -q "^ok      srun --ddp: $all: knows its keys and values" out &&
+	! grep '^WRONG' out >why && test "$status" -eq 0
+result $? "a hidden partition and the nodes' own interface are not wrong"
+plugstack optional interface=br0
+doctor
+finds 'WRONG   plugstack.conf: n1, n2: interface=br0: there is no such network
+WRONG   srun --ddp: n1, n2: refuses a step: .* interface=br0: ' \
+	'partition=NAME:interface=...'
+plugstack optional topology=/none.xml
+doctor
+finds 'WRONG   srun --ddp: n1, n2: refuses a step: .*/none.xml' none.xml
 plugstack optional
 
 # ---- nodes

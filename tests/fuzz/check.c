@@ -40,10 +40,14 @@ static void read_stack(const char *text)
 	char path[CHECK_VALUE_SIZE];
 	bool required;
 
-	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-		if (check_stack_line(text, path, &required) !=
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		const char *line = text;
+
+		if (check_stack_line(&line, path, &required) !=
 		    CHECK_STACK_OTHER)
 			CHECK(*path && !strchr(path, '\n'));
+		CHECK(line >= text && line <= text + strlen(text));
+	}
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
@@ -56,7 +60,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		{ .name = "n3", .problem = "none" },
 	};
 	struct check_world world = {
-		.config = config, .version = "0.1.0", .nodes = list, .count = 4
+		.config = config, .partitions = config, .version = "0.1.0",
+		.nodes = list, .count = 4
 	};
 	struct check out = { .counts = { 0 } };
 

@@ -9,11 +9,12 @@ cat >slurm/scontrol <<'END'
 case $* in
 'show config') cat config ;;
 '-o show nodes') cat nodes ;;
+'-a -o show partition') cat partitions ;;
 *) exit 2 ;;
 esac
 END
 # A step prints the file facts or meet, at once or with a pause of FAKE_PAUSE
-# seconds in its first line.
+# seconds in its first line. The plugin refuses one with --ddp by FAKE_REFUSAL.
 cat >slurm/srun <<'END'
 #!/bin/sh
 case $* in
@@ -21,6 +22,10 @@ case $* in
 --mpi=list) echo pmix ;;
 *)	what=facts
 	case $DDP_DOCTOR in *'Doctor = meet'*) what=meet ;; esac
+	test $what = facts || test -z "${FAKE_REFUSAL-}" || {
+		echo "srun: error: slurm-ddp: $FAKE_REFUSAL" >&2
+		exit 1
+	}
 	echo "$*" >"$what.args"
 	sed "s/clock now/clock $(date +%s.%3N)/" "$what" >said
 	test -n "${FAKE_PAUSE-}" || exec cat said
@@ -39,6 +44,7 @@ PlugStackConfig         = $PWD/plugstack.conf
 PluginDir               = $PWD/plugins
 END
 echo 'NodeName=n1 CPUTot=4 Version=26.05.5' >nodes
+echo 'PartitionName=main Default=YES State=UP' >partitions
 mkdir plugins
 printf 'slurm-ddp plugin %s\0' "$version" >plugins/spank_ddp.so
 echo 'optional spank_ddp.so' >plugstack.conf
@@ -107,11 +113,51 @@ result $? 'the nodes are asked by two steps, the second with --ddp'
 cp out whole
 doctor n1,n10 FAKE_PAUSE=.3
 check 'a line that comes in two pieces is read whole' diff whole out
+doctor n1,n10 FAKE_REFUSAL='--ddp-port: not a port'
+equal 'what the plugin refuses is wrong' '1 srun --ddp: n1, n10' \
+	"$status $(wrong)"
+doctor n1,n10 FAKE_REFUSAL='--ddp: this site does not allow it (deny=main)'
+equal 'what the site denies is not' '0 ' "$status $(wrong)"
 tell n1 65536 >facts
 doctor n1,n10
 equal 'a node that tells nothing is named' '1 answer: n10' "$status $(wrong)"
 equal 'the last line counts what is wrong' '1 wrong' \
 	"$(tail -n 1 out | cut -d, -f1)"
+
+# login ARGUMENT...: of a machine outside of a job, with these in plugstack.conf
+login()
+{
+	echo "optional spank_ddp.so $*" >plugstack.conf
+	call env PATH="$PWD/slurm:$PATH" "$info" --doctor
+	sed "s/ $(uname -n): / login: /" out >login.out
+}
+
+# login_wrong ARGUMENT LINE: there that argument is wrong, and LINE says so
+login_wrong()
+{
+	login "mpi=keep $1"
+	grep '^WRONG' login.out >why
+	test "$status" -eq 1 && test "$(grep -c "^WRONG   $2" why)" -eq 1 &&
+		test "$(wc -l <why)" -eq 1
+	result $? "the login node alone finds that $1 is wrong"
+}
+login_wrong intrface=ib0 "srun --ddp: login: refuses every step: \
+plugstack.conf: spank_ddp.so: intrface=ib0: .*; did you mean interface\$"
+login_wrong ddp-port=29500 'srun --ddp: login: refuses every step: .* steps on'
+login_wrong partition=slow:interface=lo \
+	'plugstack.conf: login: partition=slow: Slurm has no such partition'
+login_wrong allow=main,slow 'plugstack.conf: login: allow=slow: Slurm has no'
+login_wrong deny=@root,@ddp-none \
+	'plugstack.conf: login: deny=@ddp-none: there is no such group'
+login allow=main,@root deny=--ddp-port partition=main:env=A=1 interface=ddp9 \
+	topology=/none
+equal 'it knows what is right, and not what a compute node has' '0 ' \
+	"$status $(wrong)"
+grep -q '^ok *srun --ddp: login: knows its keys and values in plugstack.conf$' login.out
+result $? 'and says that it is'
+login
+! grep 'knows its keys' login.out >why
+result $? 'where plugstack.conf says nothing it is silent'
 
 # facts [NAME=VALUE...]: what a task on n1 tells of this machine
 facts()
@@ -156,6 +202,30 @@ echo 'optional spank_ddp.so' >plugstack.conf
 facts
 equal 'a plugin that is not there is told' 'No such file or directory' \
 	"$(told plugin_flaw)"
+equal 'without arguments the ports are those of the plugin' ' 21000-28999' \
+	"$(told arguments) $(told port_range)"
+cat >plugstack.conf <<'END'
+optional spank_ddp.so port-range=30000-30099 interface=ddp9 # x=y
+optional spank_ddp.so partition=a,b:allow=c,@ddp-none deny=c,@root
+optional spank_ddp.so partition=a:port-range=31000-31099 partition=a:interface=lo
+optional spank_ddp.so partition=a:allow=c,@ddp-none
+END
+facts
+equal 'the arguments of all lines are counted' 7 "$(told arguments)"
+equal 'partitions are told, each once for its key' \
+	'partition=a partition=b allow=c deny=c' "$(told partitions)"
+equal 'groups that the machine lacks are told' allow=@ddp-none \
+	"$(told groups_lacking)"
+equal 'what a task needs is told' '30000-30099 ddp9' \
+	"$(told port_range) $(told interface_lacking)"
+facts SLURM_JOB_PARTITION=a
+equal "by the job's partition" '31000-31099 ' \
+	"$(told port_range) $(told interface_lacking)"
+echo 'optional spank_ddp.so mpi=keep mpi=pmi' >plugstack.conf
+facts
+equal 'an argument that is wrong is told as the plugin says it' \
+	"plugstack.conf: spank_ddp.so: mpi=pmi: mpi 'pmi' is not one of pmix, \
+keep; did you mean pmix" "$(told argument_flaw)"
 mkdir spool.n1 spool.n2 spool
 settings="SlurmdSpoolDir = $PWD/spool.%n
 TmpFS = $PWD/spool"

@@ -276,16 +276,37 @@ Test(check, lines_of_plugstack)
 		  "plugstack.conf.d/*.conf", false },
 	};
 	char path[CHECK_VALUE_SIZE];
+	const char *line;
 	bool required;
 	size_t i;
 
 	for (i = 0; i < ROWS(table); i++) {
 		required = false;
-		cr_expect_eq(check_stack_line(table[i].line, path, &required),
+		line = table[i].line;
+		cr_expect_eq(check_stack_line(&line, path, &required),
 			     table[i].kind, "%s", table[i].line);
 		if (table[i].kind == CHECK_STACK_OTHER)
 			continue;
 		cr_expect_str_eq(path, table[i].path);
 		cr_expect_eq(required, table[i].required);
 	}
+}
+
+Test(check, arguments_end_with_the_line_or_a_comment)
+{
+	static const char *const words[] = { "mpi=keep", "env=A=1" };
+	const char *line = "required a/spank_ddp.so\tmpi=keep  env=A=1# b=c\n";
+	char word[CHECK_VALUE_SIZE], small[8];
+	const char *plain = "mpi=keep";
+	bool required;
+	size_t i;
+
+	cr_assert_eq(check_stack_line(&line, word, &required),
+		     CHECK_STACK_PLUGIN);
+	for (i = 0; i < ROWS(words); i++) {
+		cr_assert(check_stack_argument(&line, word, sizeof(word)));
+		cr_expect_str_eq(word, words[i]);
+	}
+	cr_expect_not(check_stack_argument(&line, word, sizeof(word)));
+	cr_expect_not(check_stack_argument(&plain, small, sizeof(small)));
 }

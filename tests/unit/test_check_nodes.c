@@ -40,6 +40,10 @@ static const char sound[] =
 	"pmix_server 5.0.7\n"
 	"met yes\n";
 
+static const char partitions[] =
+	"PartitionName=main AllowGroups=ALL Default=YES\n"
+	"PartitionName=fast AllowGroups=ALL Default=NO\n";
+
 enum { COUNT = 4 };
 
 static struct check_node nodes[COUNT];
@@ -94,8 +98,8 @@ static void change(size_t node, const char *name, const char *line)
 static char *examine(unsigned counts[CHECK_LEVELS], const char *settings)
 {
 	struct check_world world = {
-		.config = settings, .version = "0.1.0", .nodes = nodes,
-		.count = COUNT,
+		.config = settings, .partitions = partitions,
+		.version = "0.1.0", .nodes = nodes, .count = COUNT,
 	};
 	struct check out = { .counts = { 0 } };
 
@@ -160,6 +164,21 @@ static const struct {
 	  "let users read it" },
 	{ 2, "stack", "", CHECK_UNKNOWN, "unknown spank_ddp.so: n2: scontrol "
 	  "does not tell", "" },
+	{ 2, "plugin", "plugin /x\nargument_flaw plugstack.conf: a: b",
+	  CHECK_WRONG, "WRONG   srun --ddp: n2: refuses every step: "
+	  "plugstack.conf: a: b\n", "" },
+	{ 0, "plugin", "plugin /x\npartitions partition=fast allow=gpu "
+	  "deny=main deny=Main", CHECK_WRONG, "WRONG   plugstack.conf: login: "
+	  "allow=gpu, deny=Main: Slurm has no such partition",
+	  "correct the name" },
+	{ 0, "plugin", "plugin /x\ngroups_lacking allow=@pilots deny=@x",
+	  CHECK_WRONG, "WRONG   plugstack.conf: login: allow=@pilots deny=@x:"
+	  " there is no such group on this machine", "correct the name" },
+	{ 2, "plugin", "plugin /x\ninterface_lacking ib9", CHECK_WRONG,
+	  "WRONG   plugstack.conf: n2: interface=ib9: there is no such network",
+	  "give one that the node has" },
+	{ 2, "rank", "refused slurm-ddp: a", CHECK_WRONG,
+	  "WRONG   srun --ddp: n2: refuses a step: slurm-ddp: a\n", "" },
 	{ 2, "rank", "rank slurm-ddp-plugin-missing", CHECK_WRONG,
 	  "WRONG   srun --ddp: n2: the plugin did nothing", "install" },
 	{ 2, "rank", "rank 1\nunwatched yes", CHECK_WRONG,
@@ -242,6 +261,89 @@ Test(check_nodes, each_fault_is_named_with_its_fix)
 			     faults[i].found, text);
 		cr_expect_eq(counts[CHECK_WRONG] + counts[CHECK_ADVICE] +
 			     counts[CHECK_UNKNOWN], 1, "%s", text);
+		free(text);
+		free_nodes();
+	}
+}
+
+Test(check_nodes, arguments_that_are_known_are_ok, .init = make_nodes,
+     .fini = free_nodes)
+{
+	unsigned counts[CHECK_LEVELS];
+	char *text;
+
+	change(0, "plugin", "plugin /x\narguments 2\n"
+	       "partitions partition=fast partition=main");
+	text = examine(counts, config);
+	cr_expect(strstr(text, "ok      srun --ddp: login: knows its keys "
+			 "and values in plugstack.conf\n"), "%s", text);
+	cr_expect_eq(counts[CHECK_OK], 16, "%s", text);
+	free(text);
+}
+
+/* PrivateData hides them, or slurmctld does not answer. */
+Test(check_nodes, partitions_that_nobody_tells_are_not_compared,
+     .init = make_nodes, .fini = free_nodes)
+{
+	static const char *const nothing[] = {
+		NULL, "No partitions in the system\n"
+	};
+	struct check_world world = {
+		.config = config, .version = "0.1.0", .nodes = nodes,
+		.count = COUNT,
+	};
+	size_t i;
+
+	change(0, "plugin", "plugin /x\npartitions allow=gpu");
+	for (i = 0; i < ROWS(nothing); i++) {
+		struct check out = { .counts = { 0 } };
+
+		world.partitions = nothing[i];
+		check_nodes(&out, &world);
+		cr_expect(strstr(out.text.data, "unknown plugstack.conf: login:"
+				 " scontrol tells of no partition that its "
+				 "allow=gpu could be compared with"), "%s",
+			  out.text.data);
+		cr_expect_eq(out.counts[CHECK_WRONG], 0);
+		free(out.text.data);
+	}
+}
+
+/* A port is computed, and tried on compute nodes, where Slurm reserves none. */
+Test(check_nodes, computed_ports_are_not_the_kernels)
+{
+	static const struct {
+		size_t node;
+		const char *range, *kernels, *settings;
+		bool told;
+	} table[] = {
+		{ 2, "21000-28999", "10000-60999", "", true },
+		{ 2, "21000-32767", "32768-60999", "", false },
+		{ 2, "21000-32768", "32768-60999", "", true },
+		{ 2, "60999-61999", "32768-60999", "", true },
+		{ 2, "61000-61999", "32768-60999", "", false },
+		{ 2, "21000-28999", "10000-60999", "MpiParams = a\n", true },
+		{ 2, "21000-28999", "10000-60999",
+		  "MpiParams = ports=2000-2999\n", false },
+		{ 0, "21000-28999", "10000-60999", "", false },
+	};
+	unsigned counts[CHECK_LEVELS];
+	char line[128], *text;
+	size_t i;
+
+	for (i = 0; i < ROWS(table); i++) {
+		make_nodes();
+		snprintf(line, sizeof(line), "plugin /x\nports %s\n"
+			 "port_range %s", table[i].kernels, table[i].range);
+		change(table[i].node, "ports", "");
+		change(table[i].node, "plugin", line);
+		text = examine(counts, table[i].settings);
+		snprintf(line, sizeof(line), "advice  port-range: n2: the "
+			 "kernel gives ports %s to any connection, so some of "
+			 "port-range=%s can", table[i].kernels, table[i].range);
+		cr_expect_eq(strstr(text, line) != NULL, table[i].told,
+			     "%zu: %s", i, text);
+		cr_expect_eq(counts[CHECK_ADVICE], table[i].told, "%zu", i);
 		free(text);
 		free_nodes();
 	}
