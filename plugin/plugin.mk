@@ -25,9 +25,9 @@ obj/etc/ddp.conf: $(srcdir)/etc/ddp.conf config.mak
 		-e "s|^optional spank_ddp.so|optional $(spank_ddp)|" $< >$@
 
 # Where ddp-sandbox, once installed, finds what is installed with it
-obj/sandbox/paths: config.mak
+obj/sandbox/paths: config.mak $(srcdir)/plugin/plugin.mk
 	$(call quiet,GEN) printf '%s\n' "$(sandboxdir)" "$(plugindir)" \
-		"$(bindir)" >$@
+		"$(bindir)" "$(mandir)" >$@
 
 ifeq ($(HAVE_PLUGIN),yes)
 ALL += obj/plugin/spank_ddp.so obj/etc/ddp.conf obj/sandbox/paths

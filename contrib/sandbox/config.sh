@@ -53,11 +53,12 @@ find_slurm()
 }
 
 # The plugin and the programs beside it, as files that only root and the owner
-# of this script can have made. Installed, the script lies beside "paths": where
-# it, the plugin and the programs were meant to be, perhaps below a DESTDIR.
+# of this script can have made, and their manuals. Installed, the script lies
+# beside "paths": where it, the plugin, the programs and the manuals were meant to
+# be, perhaps below a DESTDIR.
 find_plugin()
 {
-	local here=${self%/*} file why paths=()
+	local here=${self%/*} top=${self%/*/*/*} file why paths=()
 	[ -n "$no_plugin" ] || [ ${#plugstack[@]} -gt 0 ] ||
 		plugstack=('optional @PLUGIN@')
 	case ${plugstack[*]-} in *@PLUGIN@*) ;; *) return ;; esac
@@ -65,11 +66,14 @@ find_plugin()
 		mapfile -t paths <"$here/paths"
 		here=${here%"${paths[0]}"}
 		set -- "$here${paths[1]}" "$here${paths[2]}"
+		manuals=("$here${paths[3]}"/man[138]/{ddp,spank_ddp}*)
 	else
-		here=$(cd "${DDP_BUILD:-$here/../..}" && pwd -P) || exit
-		set -- "$here/obj/plugin" "$here/obj/bin"
+		here=$(cd "${DDP_BUILD:-$top}" && pwd -P) || exit
+		set -- "$here/obj/plugin" "$here/obj/bin" \
+			"$top"/contrib/{plot/ddp-plot,tokens/ddp-tokens}
+		manuals=("$top"/{plugin,bin/*,lib}/*.[138] "$here"/obj/man/*)
 	fi
-	for file in "$1/spank_ddp.so" "$2"/ddp-{bench,info,train}; do
+	for file in "$1/spank_ddp.so" "$2"/ddp-{bench,info,train} "${@:3}"; do
 		[ -f "$file" ] || continue
 		flaw "$file" "$(stat -c %U "$self")"
 		[ -z "$why" ] || die "$file: $why: let only its owner write it"
@@ -324,6 +328,21 @@ write_names()
 	} >"$dir/etc/hosts"
 }
 
+# The pages lie by section, as man looks for them.
+copy_manuals()
+{
+	local section file pages
+	for section in 1 3 8; do
+		pages=()
+		for file in "${manuals[@]}"; do
+			[[ $file = *."$section"?(.gz) && -f $file ]] &&
+				pages+=("$file")
+		done
+		[ ${#pages[@]} -eq 0 ] || install -D -m 644 \
+			-t "$dir/man/man$section" "${pages[@]}" || return
+	done
+}
+
 write_config()
 {
 	local i names=() lines etc=$dir/etc
@@ -344,6 +363,7 @@ write_config()
 	[ -e "$etc/gres.conf" ] || : >"$etc/gres.conf"
 	ln -s -t "$dir/bin" "${programs[@]}" || exit
 	[ ${#built[@]} -eq 0 ] || install -t "$dir/bin" "${built[@]}" || exit
+	copy_manuals || exit
 	printf '%s\n' "${plugstack[@]//@PLUGIN@/$dir/bin/spank_ddp.so}" \
 		>"$etc/plugstack.conf"
 	cgroup_conf | override "${cgconf[@]}" >"$etc/cgroup.conf"

@@ -197,7 +197,7 @@ remove_all()
 		done
 	done
 	[ ! -e "$dir/.ddp-sandbox" ] || (cd "$dir" && rm -rf bin etc dev \
-		home log run spool state tmp)
+		home log man run spool state tmp)
 }
 
 remove_dir()
