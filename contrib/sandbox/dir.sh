@@ -167,7 +167,8 @@ sandbox_pids()
 
 no_sandbox()
 {
-	die "no sandbox is up in $dir: start one with: ddp-sandbox up"
+	die "no sandbox is up in $dir: start one with:" \
+		"$(hint up --dir "$dir")"
 }
 
 is_up()
