@@ -78,7 +78,7 @@ endif
 INFO_OBJ := $(sort $(INFO_SRC:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o))
 # The plugin's own parser of plugstack.conf, for --doctor, compiled anew: where no
 # plugin is built, and without Slurm's headers
-INFO_OBJ += $(addprefix obj/bin/info/,keys.o site.o stepd/net.o values.o) \
+INFO_OBJ += $(addprefix obj/bin/info/,keys.o site.o values.o) \
 	obj/lib/watch/notice.o
 
 # What is pure in it, for tests/unit

@@ -11,9 +11,9 @@
 
 #include "doctor.h"
 #include "keys.h"
+#include "layout/interface.h"
 #include "layout/port.h"
 #include "site.h"
-#include "stepd/net.h"
 
 /* Lists of "KEY=NAME", with a blank before and after each. */
 struct named {
@@ -60,7 +60,7 @@ static void add_needs(struct ddp_text *text)
 	ddp_site_apply(&plugin, getenv("SLURM_JOB_PARTITION"));
 	ddp_text_add(text, "port_range %u-%u\n", plugin.port_first,
 		     plugin.port_last);
-	if (*plugin.interface && !ddp_net_has_interface(plugin.interface))
+	if (ddp_interface_lacks("GLOO_SOCKET_IFNAME", plugin.interface))
 		ddp_text_add(text, "interface_lacking %s\n", plugin.interface);
 }
 
