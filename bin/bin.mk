@@ -3,9 +3,10 @@
 # ddp-info in obj/bin/info and those of ddp-bench in obj/bin/bench.
 TOOL_LIB := obj/lib/libddp_tool.a obj/lib/libddp_layout.a
 TRAIN_DIR := $(srcdir)/bin/ddp-train
-# cuda/ is a module of its own.
+# cuda/ is a module of its own, but for what a plan without it needs as well.
 TRAIN_SRC := $(filter-out $(TRAIN_DIR)/cuda/%, \
-	$(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c)))
+	$(sort $(wildcard $(TRAIN_DIR)/*.c $(TRAIN_DIR)/*/*.c))) \
+	$(wildcard $(TRAIN_DIR)/cuda/sizes.c)
 ifneq ($(HAVE_MPI),yes)
 TRAIN_SRC := $(filter-out $(TRAIN_DIR)/mpi/%,$(TRAIN_SRC))
 endif

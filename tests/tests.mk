@@ -194,11 +194,11 @@ EMU_PARTS := $(addsuffix .o,$(basename $(notdir \
 EMU_INCLUDE = -I. -I$(TRAIN_DIR) -I$(TRAIN_DIR)/cuda -I$(EMU_DIR) \
 	-I$(srcdir)/lib/include -I$(srcdir)/lib \
 	$(CUDA_CFLAGS:-I%=-isystem %) $(CUDNN_CFLAGS:-I%=-isystem %)
-EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
-	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) -MMD -MP -c -o $@
 # With little memory, the classifier of a small case has several blocks too.
-EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas \
-	-DCLASSIFIER_BYTES=131072
+EMU_CFLAGS = -fno-strict-aliasing -fPIC -fvisibility=hidden \
+	-ffp-contract=off -g -Wall -Wextra $(EMU_INCLUDE) \
+	-DCLASSIFIER_BYTES=131072 -MMD -MP -c -o $@
+EMU_CXX = $(CXX) -std=c++17 $(EMU_CFLAGS) -Wno-unknown-pragmas
 EMU_CHECK = -O1 -fsanitize=thread,alignment -fno-threadsafe-statics
 obj/tests/cuda_on_cpu/%.o: $(EMU_DIR)/%.cc config.mak
 	$(call quiet,CXX) $(EMU_CXX) -O2 $<
@@ -236,12 +236,12 @@ obj/tests/cuda/exchange obj/tests/cuda/products: obj/tests/cuda/%: \
 obj/tests/cuda/refusals: obj/tests/cuda/refusals.o obj/tests/cuda/machine.o \
 		obj/lib/libddp_layout.a \
 		$(addprefix obj/tests/cuda_on_cpu/fast/,cuda.o find.o memory.o \
-		no_dnn.o)
+		no_dnn.o sizes.o)
 	$(call quiet,LD) $(link) -pthread
 
 # The real cuDNN, without a GPU
 obj/tests/cuda/cudnn: obj/tests/cuda/cudnn.o obj/bin/cuda/dnn_graph.o \
-		obj/bin/cuda/dnn_library.o obj/lib/libddp_layout.a
+		obj/bin/cuda/dnn_library.o obj/bin/cuda/sizes.o obj/lib/libddp_layout.a
 	$(call quiet,LD) $(link) -ldl $(LIBS)
 
 # A fuzz target is a source file of tests/fuzz. Here is what it is compiled with

@@ -28,8 +28,8 @@ const struct device_table *module_find_device(const struct options *options,
 					      struct ddp_error *error);
 
 /*
- * The table of a --plan, which opens no device: that of GPUs for --gpu, where
- * its module can be loaded, else that of the chosen device.
+ * The table of a --plan, which opens no device: for --gpu one that has sizes
+ * alone, and needs no module; else that of the chosen device.
  */
 const struct device_table *module_find_planned(const struct options *options,
 					       struct ddp_error *error);

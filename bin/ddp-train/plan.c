@@ -80,13 +80,18 @@ static void print_sums(const struct trainer *trainer, double bytes)
 static void print_gpu_memory(double needed, const struct rates *gpu)
 {
 	char name[64];
+	double left;
 
-	print_memory("on the GPU, but CUDA's and NCCL's own", needed);
+	print_memory("on the GPU, beside CUDA and NCCL", needed);
 	if (!gpu)
 		return;
 	snprintf(name, sizeof(name), "memory of one %s", gpu->name);
 	print_memory(name, (double)gpu->mebibytes * (1 << 20));
-	if (needed > (double)gpu->mebibytes * (1 << 20))
+	left = (double)gpu->mebibytes - needed / (1 << 20);
+	if (left >= 0)
+		printf("that is enough, if CUDA and NCCL take at most %.1f "
+		       "MiB\n", left);
+	else
 		puts("that is too little: choose a smaller --batch, --recompute "
 		     "on, or --zero 1 with several ranks");
 }
@@ -111,9 +116,7 @@ static void print_all_memory(const struct trainer *trainer,
 	bool on_gpu = is_on_gpu(trainer);
 	double received = (double)trainer_count_received(trainer);
 
-	printf("memory of a rank%s:\n", options->gpu && !on_gpu ? ", if it "
-	       "computed on CPUs, as the module for GPUs cannot be loaded here" :
-	       "");
+	puts("memory of a rank:");
 	print_buffer(trainer, "gradients", grad);
 	print_buffer(trainer, "parameters", param);
 	if (sums > 0)

@@ -201,7 +201,7 @@ static const struct tool_option rows[OPTIONS] = {
 	  .help = "print memory and buckets, and exit" },
 	[OPT_GPU] = { "gpu", TOOL_TEXT, AT(gpu), .rare = true,
 	  .mark = STATE_TOY | MAY_CHANGE, .value = "NAME",
-	  .help = "with --plan, predict a step on this GPU, as H100\n"
+	  .help = "with --plan, count for this GPU, as H100\n"
 		  "(default: this rank's)" },
 	[OPT_HELP] = { "help", TOOL_HELP, AT(help), .own = true,
 	  .value = "[all]",

@@ -93,8 +93,7 @@ bool trainer_must_recompute(const struct trainer *trainer)
 	enum recompute choice = trainer->options->recompute;
 
 	if (choice == RECOMPUTE_AUTO)
-		return trainer->device.table == &device_cpu &&
-		       !trainer->options->gpu;
+		return trainer->device.table == &device_cpu;
 	return choice == RECOMPUTE_ON;
 }
 

@@ -62,7 +62,7 @@ static bool ask(const struct dnn_target *target, const struct dnn_key *key,
 {
 	cudnnStatus_t status;
 	struct dnn_plan *plan = dnn_create_plan(target, key, &status);
-	size_t room = dnn_count_workspace(key->sequences, key->context,
+	size_t room = sizes_count_dnn_workspace(key->sequences, key->context,
 					  key->heads);
 	bool good = plan && plan->workspace <= room;
 

@@ -238,26 +238,6 @@ void cuda_gelu(struct device *device, const void *pre, void *y, size_t count)
 	cuda_check(device, now.kernel, "GELU");
 }
 
-size_t cuda_count_attention_work(const struct device_shape *shape)
-{
-	return 300 * (size_t)shape->rows;
-}
-
-size_t cuda_count_classifier_work(const struct device_shape *shape)
-{
-	return 2000 * (size_t)shape->rows;
-}
-
-size_t cuda_count_norm_work(const struct device_shape *shape)
-{
-	return 10 * (size_t)shape->rows;
-}
-
-size_t linear_count_bytes(void)
-{
-	return 32 << 20;
-}
-
 struct linear *linear_create(struct device *device, struct ddp_error *error)
 {
 	if (!now.no_products)

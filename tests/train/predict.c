@@ -3,12 +3,14 @@
  * What is known of GPUs: "find NAME" prints the name that users say; "flops
  * LAYERS WIDTH CONTEXT VOCAB TOKENS" a model's FLOP; "step NAME TYPE" a row
  * for each operator of 124M, 32 sequences at once, times, FLOP, bytes, seconds;
- * TYPE is a number of device.h's or "tf32".
+ * TYPE is a number of device.h's or "tf32". "work SEQUENCES CONTEXT HEADS WIDTH
+ * VOCAB TYPE own|cudnn" prints the bytes of a GPU's workspace.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/sizes.h"
 #include "predict.h"
 
 static int print_step(const char *name, int type, bool tf32)
@@ -49,6 +51,19 @@ int main(int argc, char **argv)
 
 		printf("%.0f\n", rates_count_model_flops(
 			       &shape, strtoull(argv[6], NULL, 10)));
+		return 0;
+	}
+	if (argc == 9 && strcmp(argv[1], "work") == 0) {
+		const struct device_shape shape = {
+			.rows = atoi(argv[2]) * atoi(argv[3]),
+			.context = atoi(argv[3]), .heads = atoi(argv[4]),
+			.width = atoi(argv[5]), .vocab = atoi(argv[6]),
+			.type = (enum device_type)atoi(argv[7]),
+			.attention = strcmp(argv[8], "cudnn") == 0 ?
+				     ATTENTION_CUDNN : ATTENTION_OWN
+		};
+
+		printf("%zu\n", sizes_count_work(&shape));
 		return 0;
 	}
 	if (argc != 4)

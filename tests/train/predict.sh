@@ -80,20 +80,63 @@ test_predict()
 		"$("$program" step H100 tf32 |
 		sed -n 's/^product up: .* //p; s/^attention: .* //p' |
 		sort | tr '\n' ' ' | sed 's/ $//')"
+	test_predicted_work
 	test_predicted_plan
+}
+
+# The largest of what a GPU's operators work in. The classifier has fp32 logits
+# of up to 512 MiB, each row of a multiple of 8: of 50264 floats 2670 rows fit,
+# 20 x 128 whole tiles of them; then a loss for each row and, in 16 bit, the sum
+# of dweight. All rows are one block where they fit. Attention has 8 bytes of
+# each row of a head, whose number is even. The norm has gain and bias of each of
+# its blocks: 48K threads, a thread 8 columns. cuDNN has 4 bytes of each row of a
+# head, and 2 of each pair, in tiles of 64 x 128.
+test_predicted_work()
+{
+	while IFS=: read -r what shape bytes; do
+		# shellcheck disable=SC2086,SC2004 # several words, and a sum
+		equal "a GPU's workspace: $what" $(($bytes)) \
+			"$("$program" work $shape)"
+	done <<-END
+	blocks of logits in bf16:32 1024 12 768 50257 1 own:(2560 * 50264 + 32768 + 50257 * 768) * 4
+	blocks of logits in fp32:32 1024 12 768 50257 0 own:(2560 * 50264 + 32768) * 4
+	all logits at once:32 1024 12 768 256 1 own:(32768 * 256 + 32768) * 4
+	attention of an odd context:4 1025 64 64 8 1 own:4 * 64 * 1026 * 8
+	layer norm:32 1024 1 4096 8 1 own:49152 / 512 * 2 * 4096 * 4
+	cuDNN:8 1000 12 768 256 1 cudnn:8 * 12 * (1000 * 4 + 1024 * 1024 * 2) + 4096
+	END
 }
 
 test_predicted_plan()
 {
-	call timeout 60 "$train" --preset 124M --vocab 50257 --dtype bf16 \
-		--batch 32 --plan --gpu h100
+	call env DDP_MODULE_DIR=/nonexistent timeout 60 "$train" \
+		--preset 124M --vocab 50257 --dtype bf16 --batch 32 --plan \
+		--gpu h100
 	# The step above, but that a GPU computes nothing again
 	grep -q '^a step on one H100 should take [0-9.]* ms without' out &&
 		grep -q '^  product up  *12  *5566\.3  ' out &&
 		! grep -q '^  norm again ' out
 	result $? '--plan predicts a step on a GPU that is not there'
+	# 124,439,808 parameters: two 16-bit and three fp32 values of each, and
+	# 48 MiB of the device's own; the rest are activations.
+	equal 'and says of its memory, without the module, that it is enough' \
+		'237.4 237.4 474.7 949.4 48.0' "$(awk '
+		/^  (gradients|parameters|fp32 master|optimizer|workspace).*MiB/ {
+			printf "%s%s", sep, $(NF - 1); sep = " " }' out)"
+	equal 'with what is left to CUDA and NCCL' '81559.0' "$(awk '
+		/^  on the GPU, beside CUDA and NCCL/ { needed = $(NF - 1) }
+		/^that is enough, if CUDA and NCCL take at most / {
+			printf "%.1f", needed + $(NF - 1) }' out)"
+	# 774,030,080 parameters take 11.5 GiB of its 24, activations of 64
+	# sequences more.
+	call timeout 60 "$train" --preset 774M --vocab 50257 --dtype bf16 \
+		--batch 64 --plan --gpu RTX4090
+	check 'a plan for a GPU with too little memory says so' \
+		grep '^that is too little: choose a smaller --batch' out
+	check 'it does not also say that it is enough' sh -c "! grep 'that is enough' out"
 	refuses_each 2 <<-END
 	--gpu says for what GPU --plan predicts a step; add --plan|--data $text --gpu H100
 	what --gpu 'H9' can do is not known; choose one of A100, A100-40GB|--data $text --plan --gpu H9
+	--heads 2 of --width 1024 makes heads of 512, and the GPU's attention has at most 256: choose more heads|--data $text --plan --gpu H100 --heads 2 --width 1024
 	END
 }

@@ -8,12 +8,10 @@
 #include <cublasLt.h>
 #pragma GCC diagnostic pop
 
+#include "cuda/sizes.h"
 #include "device.h"
 
-enum {
-	WORKSPACE = 32 << 20,	/* what cuBLASLt's fastest ask for on Hopper */
-	ALIGN = 16		/* of pointers: the most that is told */
-};
+enum { ALIGN = 16 };	/* of pointers: the most that is told */
 
 /* What a plan depends on; no padding, so that memcmp() compares. */
 struct key {

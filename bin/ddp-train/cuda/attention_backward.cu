@@ -29,22 +29,17 @@ template <int D> struct backward_tile {
 };
 
 /* Of a query: its lse in powers of 2, and its delta. */
-struct alignas(8) query_terms {
+struct alignas(ATTENTION_TERM_BYTES) query_terms {
 	float lse, delta;
 };
-
-/* Rows of terms of a head: an even number, for copies of two rows. */
-__host__ __device__ inline int count_terms(int context)
-{
-	return context + context % 2;
-}
+static_assert(sizeof(query_terms) == ATTENTION_TERM_BYTES, "as planned");
 
 /* Where those of a head begin. */
 __device__ inline query_terms *find_terms(const op_attention_backward &op,
 					  const attention_task &task)
 {
 	return (query_terms *)op.work +
-	       (size_t)task.head * count_terms(op.context);
+	       (size_t)task.head * ATTENTION_TERMS(op.context);
 }
 
 /* The terms of all queries: D / 8 threads a row, 8 values each. */
@@ -71,7 +66,7 @@ terms_kernel(op_attention_backward op)
 #pragma unroll
 	for (int offset = D / 16; offset > 0; offset >>= 1)
 		terms.delta += __shfl_xor_sync(~0u, terms.delta, offset);
-	if (lane == 0 && row < count_terms(op.context))
+	if (lane == 0 && row < ATTENTION_TERMS(op.context))
 		find_terms(op, task)[row] = terms;
 }
 
@@ -316,7 +311,7 @@ static cudaError_t backward(cudaStream_t stream,
 			    const op_attention_backward *op)
 {
 	typedef backward_tile<D> tile;
-	int threads = count_terms(op->context) * (D / 8);
+	int threads = ATTENTION_TERMS(op->context) * (D / 8);
 	dim3 tiles((op->context + tile::OWN - 1) / tile::OWN, op->heads,
 		   op->sequences);
 	dim3 parts((threads + THREADS - 1) / THREADS, op->heads,
@@ -361,11 +356,4 @@ void cuda_attention_backward(struct device *device,
 	else
 		error = backward_of<__half>(stream, op);
 	cuda_check(device, error, "attention's backward pass");
-}
-
-size_t cuda_count_attention_work(const struct device_shape *shape)
-{
-	size_t heads = (size_t)(shape->rows / shape->context) * shape->heads;
-
-	return heads * count_terms(shape->context) * sizeof(query_terms);
 }

@@ -9,71 +9,7 @@
 
 #include <math.h>
 
-/*
- * The most that the logits of a block may take, unless those of a row take
- * more. In 16 bit a further block costs reading and writing the sum of dweight,
- * 1/10 of what its logits cost at this size; tests choose a small one.
- */
-#ifndef CLASSIFIER_BYTES
-#define CLASSIFIER_BYTES (512 << 20)
-#endif
-
-enum { THREADS = 512, N = 4, SPAN = THREADS * N, LOWER = 8, TILE = 128 };
-
-/* The parts of the workspace, each at a multiple of 32 bytes. */
-struct parts {
-	int stride;		/* floats from row to row of the logits */
-	int rows;		/* the most of a block */
-	bool whole;		/* all rows are one block */
-	float *logits;
-	float *losses;		/* [rows of all blocks] */
-	float *sums;		/* in 16 bit, unless whole: dweight's */
-	size_t bytes;
-};
-
-static int round_up(int x, int to)
-{
-	return (x + to - 1) / to * to;
-}
-
-/*
- * Whole tiles of cuBLASLt's, where that many fit; else as many rows that each
- * block of x begins at a multiple of 16 bytes.
- */
-static int limit_rows(int rows, int stride)
-{
-	size_t most = CLASSIFIER_BYTES / ((size_t)stride * sizeof(float));
-
-	if ((size_t)rows <= most)
-		return rows;
-	most -= most % (most < TILE ? LOWER : TILE);
-	return most > LOWER ? (int)most : LOWER;
-}
-
-static struct parts divide_work(enum device_type type, int rows, int width,
-				int vocab, void *work)
-{
-	struct parts parts = {};
-	size_t logits, losses, sums;
-
-	parts.stride = round_up(vocab, LOWER);
-	parts.rows = limit_rows(rows, parts.stride);
-	parts.whole = parts.rows == rows;
-	logits = (size_t)parts.rows * parts.stride;
-	losses = (size_t)round_up(rows, LOWER);
-	sums = parts.whole || type == DEVICE_FP32 ? 0 : (size_t)vocab * width;
-	parts.logits = (float *)work;
-	parts.losses = parts.logits + logits;
-	parts.sums = parts.losses + losses;
-	parts.bytes = (logits + losses + sums) * sizeof(float);
-	return parts;
-}
-
-size_t cuda_count_classifier_work(const struct device_shape *shape)
-{
-	return divide_work(shape->type, shape->rows, shape->width,
-			   shape->vocab, NULL).bytes;
-}
+enum { THREADS = 512, N = 4, SPAN = THREADS * N };
 
 /* Of all threads of the block; partial has a place for each warp. */
 template <bool MAXIMUM>
@@ -194,7 +130,8 @@ struct rows {
 
 static void multiply_logits(struct device *device,
 			    const struct op_classifier *op,
-			    const struct parts *parts, struct rows rows)
+			    const struct classifier_parts *parts,
+			    struct rows rows)
 {
 	struct product product = {};
 
@@ -213,7 +150,7 @@ static void multiply_logits(struct device *device,
 
 /* dx = dlogits weight, of which each row is complete */
 static void multiply_dx(struct device *device, const struct op_classifier *op,
-			const struct parts *parts, int stride,
+			const struct classifier_parts *parts, int stride,
 			struct rows rows)
 {
 	struct product product = {};
@@ -232,7 +169,7 @@ static void multiply_dx(struct device *device, const struct op_classifier *op,
 /* dweight += dlogits^T x; in 16 bit the sum of several blocks is of fp32. */
 static void multiply_dweight(struct device *device,
 			     const struct op_classifier *op,
-			     const struct parts *parts, int stride,
+			     const struct classifier_parts *parts, int stride,
 			     struct rows rows)
 {
 	bool floats = device->type == DEVICE_FP32;
@@ -257,7 +194,7 @@ static void multiply_dweight(struct device *device,
 
 template <class T>
 static void run_rows(struct device *device, const struct op_classifier *op,
-		     const struct parts *parts, struct rows rows)
+		     const struct classifier_parts *parts, struct rows rows)
 {
 	int stride = parts->stride * (int)(sizeof(float) / sizeof(T));
 
@@ -279,8 +216,8 @@ static void run_rows(struct device *device, const struct op_classifier *op,
 
 void cuda_classifier(struct device *device, const struct op_classifier *op)
 {
-	struct parts parts = divide_work(device->type, op->rows, op->width,
-					 op->vocab, op->work);
+	struct classifier_parts parts = sizes_divide_classifier(
+		device->type, op->rows, op->width, op->vocab, op->work);
 
 	for (int begin = 0; begin < op->rows; begin += parts.rows) {
 		int left = op->rows - begin;

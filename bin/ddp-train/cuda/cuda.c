@@ -108,12 +108,6 @@ static int try_kernel(struct device *device, struct ddp_error *error)
 	return cuda_explain(cuda, error);
 }
 
-static size_t count_own_bytes(enum device_type type)
-{
-	(void)type;
-	return CUDA_SUMS * sizeof(float) + linear_count_bytes();
-}
-
 static void note_products(const struct device *device)
 {
 	char *note = cuda_state(device)->note;
@@ -131,7 +125,7 @@ static int open_parts(struct device *device, const size_t *bytes,
 
 	if (cuda_find_gpu(device, error) < 0 ||
 	    open_queues(device, error) < 0 ||
-	    cuda_open_memory(device, bytes, count_own_bytes(device->type),
+	    cuda_open_memory(device, bytes, sizes_count_own(device->type),
 			     error) < 0)
 		return -1;
 	note_products(device);
@@ -159,41 +153,9 @@ static int open_gpu(struct device *device, enum device_type type,
 	return -1;
 }
 
-/* In a step's workspace (CUDA_SUMS) is room for a row of partial sums. */
-static int check_shape(const struct device_shape *shape,
-		       struct ddp_error *error)
-{
-	enum { MOST_WIDTH = CUDA_SUMS / 4, MOST_HEAD = 256 };
-
-	if (shape->width > MOST_WIDTH)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--width %d is "
-				     "more than the GPU's kernels compute: at "
-				     "most %d", shape->width, MOST_WIDTH);
-	if (shape->width / shape->heads > MOST_HEAD)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--heads %d of "
-				     "--width %d makes heads of %d, and the "
-				     "GPU's attention has at most %d: choose "
-				     "more heads", shape->heads, shape->width,
-				     shape->width / shape->heads, MOST_HEAD);
-	return 0;
-}
-
 static const char *describe_gpu(const struct device *device)
 {
 	return cuda_state(device)->note;
-}
-
-static size_t count_work_bytes(const struct device_shape *shape)
-{
-	const size_t counts[] = {
-		cuda_count_norm_work(shape), cuda_count_attention_work(shape),
-		cuda_count_dnn_work(shape), cuda_count_classifier_work(shape)
-	};
-	size_t most = 0;
-
-	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		most = counts[i] > most ? counts[i] : most;
-	return most;
 }
 
 static void attend(struct device *device, const struct op_attention *op)
@@ -266,13 +228,13 @@ extern const struct device_table ddp_device_table;
 const struct device_table ddp_device_table = {
 	.abi = DEVICE_ABI,
 	.name = "cuda",
-	.check_shape = check_shape,
+	.check_shape = sizes_check_shape,
 	.open = open_gpu,
 	.close = close_gpu,
 	.alloc = cuda_alloc,
 	.note = describe_gpu,
-	.work_bytes = count_work_bytes,
-	.own_bytes = count_own_bytes,
+	.work_bytes = sizes_count_work,
+	.own_bytes = sizes_count_own,
 	.check = check_queues,
 	.record = record_event,
 	.wait = wait_event,

@@ -4,9 +4,10 @@
  * a GPU, so that one package trains with and without. find.c chooses the GPU;
  * cuda.c has its queues and events, memory.c its memory, product.c the matrix
  * products by cuBLASLt, algorithm.c what is asked of that, linear.c the layer;
- * dnn*.c are attention by cuDNN (dnn.h first). The .cu files are the other
- * operators: the kernels of one and their launches each. gpu.h is all that they
- * need of CUDA; README.md says what bounds each on a GPU.
+ * sizes.c counts the memory that operators work in; dnn*.c are attention by
+ * cuDNN (dnn.h first). The .cu files are the other operators: the kernels of one
+ * and their launches each. gpu.h is all that they need of CUDA; README.md says
+ * what bounds each on a GPU.
  *
  * Here: what is behind a device, and the operators by file; contracts are in
  * device.h. Nothing in a step allocates or uses the default stream, and the
@@ -17,6 +18,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/sizes.h"
 #include "device.h"
 
 #ifdef __cplusplus
@@ -35,7 +37,6 @@ void cuda_check(struct device *device, cudaError_t error, const char *what);
  * CUDA_SUMS floats for the partial sums of an operator without "work", used
  * within one call; NULL before open().
  */
-enum { CUDA_SUMS = 4 << 20 };
 float *cuda_sums(const struct device *device);
 
 /* product.c: cuBLASLt's handle, workspace and plans */
@@ -43,7 +44,6 @@ struct linear;
 struct linear *linear_create(struct device *device, struct ddp_error *error);
 void linear_destroy(struct linear *linear);
 struct linear *cuda_linear(const struct device *device);
-size_t linear_count_bytes(void);
 
 /*
  * c = a b (+ c, where add) (+ bias in each row) (times gelu'(slope)), all by
@@ -86,19 +86,16 @@ void cuda_sum_rows(struct device *device, int rows, int width, const void *x,
 		   bool add, void *to);
 
 /* attention.cu, attention_backward.cu; attention_plain.cu for what they lack */
-size_t cuda_count_attention_work(const struct device_shape *shape);
 void cuda_attention(struct device *device, const struct op_attention *op);
 void cuda_attention_backward(struct device *device,
 			     const struct op_attention_backward *op);
 
 /* dnn.c; no_dnn.c where there is no cuDNN */
-size_t cuda_count_dnn_work(const struct device_shape *shape);
 void cuda_dnn_attention(struct device *device, const struct op_attention *op);
 void cuda_dnn_attention_backward(struct device *device,
 				 const struct op_attention_backward *op);
 
 /* classifier.cu */
-size_t cuda_count_classifier_work(const struct device_shape *shape);
 void cuda_classifier(struct device *device, const struct op_classifier *op);
 
 /* embed.cu */
@@ -107,7 +104,6 @@ void cuda_embed_backward(struct device *device,
 			 const struct op_embed_backward *op);
 
 /* norm.cu, norm_backward.cu */
-size_t cuda_count_norm_work(const struct device_shape *shape);
 void cuda_norm(struct device *device, const struct op_norm *op);
 void cuda_norm_backward(struct device *device,
 			const struct op_norm_backward *op);

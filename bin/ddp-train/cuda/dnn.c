@@ -17,24 +17,6 @@ struct dnn {
 	char what[64];			/* met an error */
 };
 
-static size_t count_delta(int sequences, int context, int heads)
-{
-	size_t bytes = (size_t)sequences * (size_t)context * (size_t)heads *
-		       sizeof(float);
-
-	return (bytes + 255) / 256 * 256;
-}
-
-size_t cuda_count_dnn_work(const struct device_shape *shape)
-{
-	int sequences = shape->rows / shape->context;
-
-	if (shape->attention != ATTENTION_CUDNN)
-		return 0;
-	return count_delta(sequences, shape->context, shape->heads) +
-	       dnn_count_workspace(sequences, shape->context, shape->heads);
-}
-
 /* An error of cuDNN; where CUDA has one of its own, that says more. */
 static void note_status(struct device *device, cudnnStatus_t status)
 {
@@ -68,9 +50,9 @@ static struct dnn_plan *find_plan(struct dnn *dnn, const struct dnn_key *key,
 	plan = dnn_create_plan(&dnn->target, key, status);
 	if (!plan)
 		return NULL;
-	/* What the device has planned for it, by dnn_count_workspace() */
-	if (plan->workspace > dnn_count_workspace(key->sequences, key->context,
-						  key->heads)) {
+	/* What the device has planned for it, by sizes_count_work() */
+	if (plan->workspace > sizes_count_dnn_workspace(
+		    key->sequences, key->context, key->heads)) {
 		dnn_destroy_plan(&dnn->target, plan);
 		*status = CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
 		return NULL;
@@ -99,8 +81,9 @@ static void run(struct device *device, const struct dnn_key *key,
 	}
 	if (plan)
 		status = dnn_run_plan(&dnn->target, plan, memory, (char *)work +
-				      count_delta(key->sequences, key->context,
-						  key->heads));
+				      sizes_count_dnn_delta(key->sequences,
+							    key->context,
+							    key->heads));
 	note_status(device, status);
 }
 

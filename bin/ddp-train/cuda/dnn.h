@@ -86,9 +86,6 @@ cudnnStatus_t dnn_run_plan(const struct dnn_target *target,
 			   const struct dnn_plan *plan, void *const *memory,
 			   void *workspace);
 
-/* Bytes that the plans of a shape, and all smaller ones, are to do with. */
-size_t dnn_count_workspace(int sequences, int context, int heads);
-
 /*
  * Run both on random values of the device's shape. Uses the arena in
  * SPACE_DEVICE, of that many bytes, and leaves it zeroed. Returns 0, or -1 with

@@ -527,16 +527,3 @@ cudnnStatus_t dnn_run_plan(const struct dnn_target *target,
 		target->library->cudnnBackendDestroyDescriptor(pack);
 	return draft.status;
 }
-
-/*
- * As cuDNN 9.19 and 9.26 ask for GPUs from 8.0 to 12.0: backward for the
- * gradients of scores in 16 bit, of tiles of 64 x 128, and some bytes in both
- * directions.
- */
-size_t dnn_count_workspace(int sequences, int context, int heads)
-{
-	size_t rows = ((size_t)context + 63) / 64 * 64;
-	size_t columns = ((size_t)context + 127) / 128 * 128;
-
-	return (size_t)sequences * (size_t)heads * rows * columns * 2 + 4096;
-}

@@ -3,12 +3,6 @@
 #include "cuda/state.h"
 #include "layout/error.h"
 
-size_t cuda_count_dnn_work(const struct device_shape *shape)
-{
-	(void)shape;
-	return 0;
-}
-
 int cuda_open_dnn(struct device *device, size_t bytes, struct ddp_error *error)
 {
 	(void)device, (void)bytes;

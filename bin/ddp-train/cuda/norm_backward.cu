@@ -10,10 +10,7 @@
 #include "cuda/gpu.h"
 
 enum {
-	VALUES = 8,		/* of a row that a thread holds */
-	ROWS = 2,		/* that it holds at once */
-	THREADS = 512,		/* most of a block */
-	ENOUGH = 48 << 10,	/* threads, which an A100 has at once */
+	VALUES = NORM_VALUES, ROWS = NORM_ROWS, THREADS = NORM_THREADS,
 	TILE = 32		/* of sums: columns, and blocks at once */
 };
 
@@ -271,33 +268,12 @@ void norm_sums_kernel(struct op_norm_backward op, int blocks)
 	*to = narrow<T>(op.accumulate ? widen(*to) + sum : sum);
 }
 
-static unsigned count_threads(int width)
-{
-	int threads = (width + VALUES * 32 - 1) / (VALUES * 32) * 32;
-
-	return (unsigned)(threads < THREADS ? threads : THREADS);
-}
-
-static unsigned count_blocks(int rows, int width)
-{
-	unsigned needed = ((unsigned)rows + ROWS - 1) / ROWS;
-	unsigned enough = ENOUGH / count_threads(width);
-
-	return needed < enough ? needed : enough;
-}
-
-extern "C" size_t cuda_count_norm_work(const struct device_shape *shape)
-{
-	return count_blocks(shape->rows, shape->width) *
-	       2 * (size_t)shape->width * sizeof(float);
-}
-
 template <class T>
 static cudaError_t run(cudaStream_t stream, const struct op_norm_backward *op)
 {
 	constexpr int N = 16 / sizeof(T);
-	unsigned blocks = count_blocks(op->rows, op->width);
-	unsigned threads = count_threads(op->width);
+	unsigned blocks = sizes_count_norm_blocks(op->rows, op->width);
+	unsigned threads = sizes_count_norm_threads(op->width);
 	bool plain = op->width % N != 0 || op->width > VALUES * THREADS;
 	cudaError_t error = launch(stream, blocks, threads, 2 * ROWS *
 				   (threads / 32) * sizeof(float2),

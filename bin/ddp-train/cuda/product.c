@@ -20,11 +20,6 @@ struct linear {
 	char what[64];			/* met an error */
 };
 
-size_t linear_count_bytes(void)
-{
-	return WORKSPACE;
-}
-
 struct linear *linear_create(struct device *device, struct ddp_error *error)
 {
 	struct linear *linear = calloc(1, sizeof(*linear));
