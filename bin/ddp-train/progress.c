@@ -16,7 +16,8 @@
 #include "progress.h"
 #include "tool/tool.h"
 
-enum { LINE_MAX_BYTES = 320 };
+/* ROWS: of the table, before the names of its columns come again */
+enum { LINE_MAX_BYTES = 320, ROWS = 20 };
 
 /* Sums over steps, in seconds. */
 struct sums {
@@ -36,6 +37,7 @@ struct progress {
 	bool terminal;
 	int shown;			/* columns of the line that is to be
 					   rewritten; 0: none is */
+	unsigned rows;			/* that have begun */
 	double drawn;			/* when the last line was */
 	uint64_t done;			/* the last step, 0: none yet */
 	double seconds;			/* of all steps */
@@ -123,14 +125,14 @@ static void append_duration(char *line, double seconds)
 	uint64_t s = (uint64_t)(fmin(seconds, 1e12) + 0.5);
 
 	if (s < 60)
-		append(line, "%" PRIu64 "s", s);
+		append(line, " %5" PRIu64 "s", s);
 	else if (s < 3600)
-		append(line, "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
+		append(line, " %2" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
 	else if (s < 86400)
-		append(line, "%" PRIu64 "h%02" PRIu64 "m", s / 3600,
+		append(line, " %2" PRIu64 "h%02" PRIu64 "m", s / 3600,
 		       s % 3600 / 60);
 	else
-		append(line, "%" PRIu64 "d%02" PRIu64 "h", s / 86400,
+		append(line, " %2" PRIu64 "d%02" PRIu64 "h", s / 86400,
 		       s % 86400 / 3600);
 }
 
@@ -146,16 +148,18 @@ static double divide(double part, double whole)
 }
 
 /* Tokens a second, or samples for a model without tokens. */
-static void append_speed(const struct progress *progress, char *line,
+static const char *name_speed(const struct progress *progress)
+{
+	return progress->plan.tokens ? "tokens/s" : "samples/s";
+}
+
+static double find_speed(const struct progress *progress,
 			 const struct sums *sums)
 {
 	const struct progress_plan *plan = &progress->plan;
 	uint64_t each = plan->tokens ? plan->tokens : plan->samples;
-	const char *unit = progress->terminal ? "tok" : "tokens";
 
-	append(line, "%.0f %s/s", divide((double)(each * sums->steps),
-					 sums->seconds),
-	       plan->tokens ? unit : "samples");
+	return divide((double)(each * sums->steps), sums->seconds);
 }
 
 /* Which rank the others waited for most, and how much longer it took. */
@@ -169,46 +173,53 @@ static void append_slowest(const struct progress *progress, char *line)
 		if (progress->stragglers[rank].lost > most->lost)
 			most = &progress->stragglers[rank];
 	if (most->lost > 0)
-		append(line, "  slowest %d on %s +%.0f%%",
+		append(line, " %d %s +%.0f%%",
 		       (int)(most - progress->stragglers), most->host,
 		       100 * divide(most->lost, progress->recent.busy));
 }
 
-/* The least important comes last: a narrow terminal cuts it off. */
+/* Columns of "STEP/STEPS", or of its name where that is longer. */
+static int find_step_width(const struct progress *progress)
+{
+	int digits = snprintf(NULL, 0, "%" PRIu64, progress->plan.steps);
+
+	return digits > 1 ? 2 * digits + 1 : 4;
+}
+
+/*
+ * A row of the table. With 6 digits of steps, 16 ranks and a node's name of 15
+ * bytes it has 78 columns. The least important comes last: a narrow terminal
+ * cuts it off.
+ */
 static void compose(const struct progress *progress, char *line,
 		    const struct progress_step *step)
 {
 	const struct progress_plan *plan = &progress->plan;
 	const struct sums *recent = &progress->recent;
-	int digits = snprintf(NULL, 0, "%" PRIu64, plan->steps);
 
-	append(line, "step %*" PRIu64 "/%" PRIu64 "  loss %.4f%s  ", digits,
-	       step->step, plan->steps, drop_nan_sign(step->loss),
-	       step->skipped ? " skipped" : "");
-	if (step->skipped && step->loss_scale > 0)
-		append(line, "loss scale %g  ", step->loss_scale);
-	if (!progress->terminal)
-		append(line, "lr %.2e  ", step->lr);
-	append_speed(progress, line, recent);
-	append(line, "  exposed %.*f%%", !progress->terminal,
+	append(line, "%*" PRIu64 "/%" PRIu64 " %7.4f %8.2e %*.0f %6.1f%%",
+	       find_step_width(progress) / 2, step->step, plan->steps,
+	       drop_nan_sign(step->loss), step->lr,
+	       (int)strlen(name_speed(progress)), find_speed(progress, recent),
 	       100 * divide(recent->exposed, recent->seconds));
+	append_duration(line, divide(progress->steady.seconds,
+				     (double)progress->steady.steps) *
+			(double)(plan->steps - step->step));
 	append_slowest(progress, line);
-	if (step->step < plan->steps) {
-		append(line, "  left ");
-		append_duration(line, divide(progress->steady.seconds,
-					     (double)progress->steady.steps) *
-				(double)(plan->steps - step->step));
-	}
 }
 
 /*
- * Blanks overwrite the rest of the line before. A line that wraps could not be
- * rewritten, so print only what fits.
+ * A terminal's row is written over the one before, and blanks over the rest of
+ * that. A row that wraps could not be overwritten, so print only what fits.
  */
-static void rewrite(struct progress *progress, const char *line)
+static void print_row(struct progress *progress, const char *line)
 {
 	int width = find_width(), length = (int)strlen(line), blanks;
 
+	if (!progress->terminal) {
+		puts(line);
+		return;
+	}
 	width = width > 0 ? width : 80;
 	length = length < width - 1 ? length : width - 1;
 	blanks = progress->shown < width - 1 ? progress->shown : width - 1;
@@ -227,7 +238,7 @@ static bool is_due(const struct progress *progress,
 		return true;
 	if (progress->terminal)
 		return since >= 0.1;
-	return step->skipped || since >= 60 ||
+	return since >= 60 ||
 		step->step % (steps / 10 + (steps % 10 > 0)) == 0;
 }
 
@@ -276,6 +287,47 @@ static int log_step(struct progress *progress,
 	return json_log_write_step(progress->log, step, &sums, error);
 }
 
+/* The row that is rewritten stays as it is. */
+static void end_row(struct progress *progress)
+{
+	if (progress->shown)
+		putchar('\n');
+	progress->shown = 0;
+}
+
+static void print_names(struct progress *progress)
+{
+	char line[LINE_MAX_BYTES] = "";
+
+	append(line, "%-*s %7s %8s %s exposed   left%s",
+	       find_step_width(progress), "step", "loss", "lr",
+	       name_speed(progress),
+	       progress->plan.ranks > 1 ? " slowest rank, node" : "");
+	print_row(progress, line);
+	end_row(progress);
+}
+
+int progress_print_line(struct progress *progress, const char *line,
+			struct ddp_error *error)
+{
+	end_row(progress);
+	puts(line);
+	return tool_flush(error);
+}
+
+static int print_skip(struct progress *progress,
+		      const struct progress_step *step,
+		      struct ddp_error *error)
+{
+	char line[LINE_MAX_BYTES] = "";
+
+	append(line, "step %" PRIu64 "  skipped, loss %.4f", step->step,
+	       drop_nan_sign(step->loss));
+	if (step->loss_scale > 0)
+		append(line, ", loss scale %g", step->loss_scale);
+	return progress_print_line(progress, line, error);
+}
+
 int progress_print_step(struct progress *progress,
 			const struct progress_step *step,
 			struct ddp_error *error)
@@ -285,28 +337,18 @@ int progress_print_step(struct progress *progress,
 	count_step(progress, step);
 	if (progress->log && log_step(progress, step, error) < 0)
 		return -1;
+	if (step->skipped && print_skip(progress, step, error) < 0)
+		return -1;
 	if (!is_due(progress, step))
 		return 0;
+	if (!progress->shown && progress->rows++ % ROWS == 0)
+		print_names(progress);
 	compose(progress, line, step);
-	if (progress->terminal)
-		rewrite(progress, line);
-	else
-		puts(line);
+	print_row(progress, line);
 	progress->drawn = ddp_clock_seconds();
 	progress->recent = (struct sums){ 0 };
 	for (int rank = 0; rank < progress->plan.ranks; rank++)
 		progress->stragglers[rank].lost = 0;
-	return tool_flush(error);
-}
-
-/* After the one that is rewritten */
-int progress_print_line(struct progress *progress, const char *line,
-			struct ddp_error *error)
-{
-	if (progress->shown)
-		putchar('\n');
-	progress->shown = 0;
-	puts(line);
 	return tool_flush(error);
 }
 
@@ -336,12 +378,12 @@ int progress_print_end(struct progress *progress, struct ddp_error *error)
 	uint64_t done = progress->done - plan->done;
 	char line[LINE_MAX_BYTES] = "";
 
-	append(line, "%" PRIu64 " %s in %.2f s%s ", done * each,
+	append(line, "%" PRIu64 " %s in %.2f s%s %.0f %s, exposed %.1f%%, "
+	       "parallel efficiency %.1f%%", done * each,
 	       plan->tokens ? "tokens" : "samples",
 	       progress->seconds - plan->seconds,
-	       steady->steps < done ? "; after the first step" : ":");
-	append_speed(progress, line, steady);
-	append(line, ", exposed %.1f%%, parallel efficiency %.1f%%",
+	       steady->steps < done ? "; after the first step" : ":",
+	       find_speed(progress, steady), name_speed(progress),
 	       100 * divide(steady->exposed, steady->seconds),
 	       100 - 100 * divide(steady->waited, steady->seconds));
 	if (progress->peak > 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a run prints while it trains: on a terminal one line that is rewritten,
- * elsewhere lines now and then (the first step, every tenth of the steps, a
- * skipped one, the last one, and one if a minute has passed); and the log
- * (json_log.h). Rank 0 alone does this.
+ * A run prints a table while it trains: the names of columns, and below them on
+ * a terminal one row that is rewritten, elsewhere rows now and then (the first
+ * step, every tenth of the steps, the last one, and one if a minute has passed).
+ * A step that is skipped has a line of its own. Rank 0 alone does this, and
+ * writes the log (json_log.h).
  *
  * The last line leaves the first step out of its rates, as it warms up, if
  * there are more than two. Exposed is the sum of "exposed" over that of the

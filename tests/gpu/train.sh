@@ -193,7 +193,7 @@ trained()
 {
 	echo "exit status $status, and wanted: $2" >why
 	test "$status" -eq 0 && grep -q -- "$2" out &&
-		grep -q "^step *$1/$1 " out
+		grep -q "^ *$1/$1 " out
 }
 
 losses()
