@@ -26,7 +26,7 @@ static const char *const names[] = {
 	"INTERFACE", "WHY",
 };
 
-enum { GAP = 2 };			/* spaces between columns */
+enum { GAP = 1 };			/* spaces between columns */
 
 struct ddp_reason {
 	const char *text;
@@ -38,6 +38,11 @@ struct ddp_reason {
 static bool is_common(const struct ddp_table *table, uint32_t reason)
 {
 	return table->reasons[reason].row_count == table->row_count;
+}
+
+static bool is_shown(const struct ddp_table *table, enum column column)
+{
+	return column != COLUMN_MODEL || table->models_differ;
 }
 
 /* The reason with this text; reason_count if there is none. */
@@ -158,6 +163,14 @@ static size_t add_cell(struct ddp_text *out, const struct ddp_row *row,
 	return out->length - before;
 }
 
+static void note_model(struct ddp_table *table, const char *model)
+{
+	if (!table->model)
+		table->model = model;
+	else if (strcmp(table->model, model) != 0)
+		table->models_differ = true;
+}
+
 static uint32_t count_lines(const struct ddp_row *row)
 {
 	return row->gpu_count > 0 ? row->gpu_count : 1;
@@ -171,6 +184,8 @@ static void fit_row(struct ddp_table *table, const struct ddp_row *row,
 	uint32_t k;
 	size_t width;
 
+	for (k = 0; k < row->gpu_count; k++)
+		note_model(table, row->gpus[k].model);
 	for (k = 0; k < count_lines(row); k++) {
 		column = k > 0 ? COLUMN_GPU : COLUMN_RANK;
 		end = k > 0 ? COLUMN_NUMA : COLUMN_WHY;
@@ -227,8 +242,9 @@ static void add_cells(struct ddp_text *out, const struct ddp_table *table,
 		      enum column end, uint32_t k)
 {
 	for (; column < end; column++)
-		ddp_text_pad(out, table->widths[column] + GAP -
-			     add_cell(out, row, column, k));
+		if (is_shown(table, column))
+			ddp_text_pad(out, table->widths[column] + GAP -
+				     add_cell(out, row, column, k));
 }
 
 /* End a line: without the spaces behind its last cell, with a text there. */
@@ -280,8 +296,10 @@ static void add_header(struct ddp_text *out, const struct ddp_table *table)
 	if (table->colour)
 		ddp_text_add_fixed(out, DDP_TEXT_BOLD);
 	for (column = 0; column < COLUMN_WHY; column++)
-		ddp_text_add(out, "%-*s", (int)table->widths[column] + GAP,
-			     names[column]);
+		if (is_shown(table, column))
+			ddp_text_add(out, "%-*s",
+				     (int)table->widths[column] + GAP,
+				     names[column]);
 	if (has_letters(table))
 		ddp_text_add_fixed(out, names[COLUMN_WHY]);
 	end_line(out, table->colour ? DDP_TEXT_PLAIN : "");
@@ -299,6 +317,15 @@ char *ddp_table_lines(const struct ddp_table *table,
 	for (i = 0; i < count; i++)
 		add_row(&out, table, &tails, &rows[i]);
 	return ddp_text_finish(&out);
+}
+
+static void add_model(struct ddp_text *out, const struct ddp_table *table)
+{
+	if (table->models_differ || !table->model || !*table->model)
+		return;
+	ddp_text_add_fixed(out, "MODEL all: ");
+	ddp_text_add_string(out, table->model);
+	ddp_text_add_fixed(out, "\n");
 }
 
 static void add_reasons(struct ddp_text *out, const struct ddp_table *table,
@@ -324,6 +351,7 @@ char *ddp_table_end(const struct ddp_table *table)
 {
 	struct ddp_text out = { .failed = table->failed };
 
+	add_model(&out, table);
 	add_reasons(&out, table, true);
 	add_reasons(&out, table, false);
 	return ddp_text_finish(&out);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rows of ranks as a table for people. A rank with several GPUs has a line for
- * each. Under the table each reason is said once: "WHY all: ..." for all ranks,
- * and "WHY a: ..." for those that have an a in the column WHY.
+ * Rows of ranks as a table for people, for a terminal of 80 columns. A rank with
+ * several GPUs has a line for each. Under the table "MODEL all: ..." says of what
+ * model all GPUs are; they have a column where models differ. Each reason is said
+ * once: "WHY all: ..." for all ranks, and "WHY a: ..." for those that have an a in
+ * the column WHY.
  */
 #ifndef DDP_LAYOUT_TABLE_H
 #define DDP_LAYOUT_TABLE_H
@@ -20,6 +22,8 @@
 struct ddp_table {
 	bool colour;		/* for a terminal: the header in bold */
 	bool failed;		/* memory was short */
+	bool models_differ;
+	const char *model;	/* of the first GPU; NULL: there is none yet */
 	size_t widths[9];	/* of all columns but the last */
 	uint32_t row_count;	/* looked at: of rows alike, not each */
 	uint32_t reason_count;
@@ -29,8 +33,8 @@ struct ddp_table {
 /*
  * In pieces, for more rows than need be in memory at once: first make the table
  * fit all of them, then print them in the order given, the first with the line
- * of column names, and what stands under them at the end. The rows' reasons
- * must stay until then. Texts are the caller's to free; NULL if memory is
+ * of column names, and what stands under them at the end. The rows' reasons and
+ * models must stay until then. Texts are the caller's to free; NULL if memory is
  * short. Strings are made printable, as rows may come from an environment.
  */
 void ddp_table_fit(struct ddp_table *table, const struct ddp_row *rows,

@@ -36,16 +36,14 @@ FNR == NR {
 	tasks++
 	next
 }
-/^RANK +NODE +LOCAL +GPU +BUS-ID +MODEL +NUMA +CPUS +INTERFACE( +WHY)?$/ {
+/^RANK +NODE +LOCAL +GPU +BUS-ID +NUMA +CPUS +INTERFACE( +WHY)?$/ {
 	tables++
 	next
 }
 /^[0-9]/ {
 	rows++
 	nodes += !node[$2]++
-	# The model is one word or two.
-	cpus = NF > 0 && $6 == "-" ? $8 : $9
-	had = $1 " " $2 " " $3 " " $4 " " $5 " " cpus
+	had = $1 " " $2 " " $3 " " $4 " " $5 " " $7
 	if (had != want[$1]) {
 		print "row: " had ", task: " want[$1]
 		bad = 1
@@ -74,7 +72,7 @@ explains()
 	shift 3
 	call login sh -c '"$@" 2>&1' sh "$@" ./witness
 	mv out both
-	grep -v '^srun:\|slurm-ddp:\|^RANK\|^WHY\|eth0' both >out
+	grep -v '^srun:\|slurm-ddp:\|^RANK\|^MODEL\|^WHY\|eth0' both >out
 	grep '^RANK\|eth0' both >tables
 	read -r address number <meeting.out
 	cat >wanted <<-END
@@ -175,7 +173,7 @@ dry()
 			for (i = 1; i <= NF; i++)
 				printf "%d,%s%s", i - 1, $i, i < NF ? " " : ""
 		}')" "$status $(awk 'NR == 1 { printf "%s", $1; next }
-			/^WHY/ { next }
+			/^(WHY|MODEL)/ { next }
 			{ printf " %s,%s", $1, $2 }' out)"
 	test ! -s ran && test "$(grep -c slurm-ddp: err)" = 5 &&
 		! unquiet | grep -v slurm-ddp: >why
@@ -243,13 +241,13 @@ chmod 755 more/of_prolog prolog
 call login "$@" -N2 --task-prolog="$scratch/prolog" of_prolog
 equal 'before a task prolog has run, rank 0 says what is missing' '0 1 3' \
 	"$status $(grep -c 'rank 0 on n1: --ddp=dry-run: without the task '\
-'prolog, .*: of_prolog: No such file' err) $(grep -vc '^WHY' out)"
+'prolog, .*: of_prolog: No such file' err) $(grep -vc '^WHY\|^MODEL' out)"
 # Slurm 24.11's mpi/pmix needs a container that a site has set up.
 call login srun --mpi=pmix -N1 --container="$scratch" true
 if test "$status" = 0; then
 	call login "$@" -N2 --container="$scratch" no_such
 	equal 'of a container nothing is known' '0 0 3' \
-		"$status $(grep -c 'no_such' err) $(grep -vc '^WHY' out)"
+		"$status $(grep -c 'no_such' err) $(grep -vc '^WHY\|^MODEL' out)"
 fi
 check 'and nothing has run' test ! -e ran.not
 mkdir -m 755 full
@@ -311,5 +309,5 @@ for tasks in 16 1; do
 	result $? "$tasks ranks of 16 GPUs on 2 nodes: all rows are whole"
 	equal 'and there is a line for each other GPU of a rank' \
 		"$(((16 / tasks - 1) * tasks * 2))" \
-		"$(grep -cx ' * [0-9]*  *0000:[1-9][0-9]:00.0  H100 80GB' err)"
+		"$(grep -cx ' * [0-9]*  *0000:[1-9][0-9]:00.0' err)"
 done

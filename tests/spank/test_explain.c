@@ -207,11 +207,12 @@ static const struct spank_case order_cases[] = {
 	"SLURM_STEP_NODELIST=n[1-2]|SLURM_STEP_TASKS_PER_NODE=2(x2)|" \
 	"SLURMD_NODENAME=n1|CUDA_VISIBLE_DEVICES=0,4"
 #define SECOND "|SLURMD_NODENAME=n2|SLURM_PROCID=2"
-#define HEAD "RANK NODE LOCAL GPU BUS-ID MODEL NUMA CPUS INTERFACE\n"
+#define HEAD "RANK NODE LOCAL GPU BUS-ID NUMA CPUS INTERFACE\n"
 #define WHY(reason) "WHY all: " reason "\n"
-#define REASONS WHY("1 of 2 GPUs, by local rank") WHY("18 of 18 cores near it")
+#define MODEL "MODEL all: A100 SXM4 40GB\n"
+#define REASONS MODEL WHY("1 of 2 GPUs, by local rank") WHY("18 of 18 cores near it")
 #define ROW(rank, node, local, gpu, bus, numa, cpus) \
-	rank " " node " " local " " gpu " 0000:" bus ":00.0 A100 SXM4 40GB " \
+	rank " " node " " local " " gpu " 0000:" bus ":00.0 " \
 	numa " " cpus " eth7\n"
 #define ROWS HEAD ROW("0", "n1", "0", "0", "1a", "0", "0-17,36-53") \
 	ROW("1", "n1", "1", "4", "8a", "1", "18-35,54-71") REASONS
@@ -248,14 +249,14 @@ static const struct spank_case node_cases[] = {
 	  "slurm-ddp: on n1: there is no network interface for your "
 	  "GLOO_SOCKET_IFNAME=ib7: unset that, or name one that all nodes "
 	  "have\n"
-	  HEAD "0 n1 0 0 0000:1a:00.0 A100 SXM4 40GB 0 0-17,36-53 ib7\n"
-	  WHY("1 of 1 GPUs, by local rank") WHY("18 of 18 cores near it") },
+	  HEAD "0 n1 0 0 0000:1a:00.0 0 0-17,36-53 ib7\n"
+	  MODEL WHY("1 of 1 GPUs, by local rank") WHY("18 of 18 cores near it") },
 	{ .name = "where nothing is placed", .env = TWO, .writes = 1,
 	  .command = STEPD("--ddp=explain --ddp-gpus=off --ddp-cpus=off "
 	  "--ddp-port=25000 a"), .tasks = "#cpus=0-1;#cpus=2-3",
 	  .conf = ON("server8"), .err = "slurm-ddp: master n1 port 25000: "
-	  "--ddp-port\n" HEAD "0 n1 0 - - - 0 0-1 eth7\n"
-	  "1 n1 1 - - - 0 2-3 eth7\n" WHY("GPUs left alone")
+	  "--ddp-port\n" HEAD "0 n1 0 - - 0 0-1 eth7\n"
+	  "1 n1 1 - - 0 2-3 eth7\n" WHY("GPUs left alone")
 	  WHY("CPUs as Slurm gave them"), .want = "0:CUDA_VISIBLE_DEVICES=0,4|"
 	  "0:#binds=0|-0:CUDA_DEVICE_ORDER|0:MASTER_PORT=25000" },
 	{ .name = "a refusal instead", .env = TWO, .tasks = "#cpus=0-71",

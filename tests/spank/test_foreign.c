@@ -83,11 +83,12 @@ static const struct spank_case stepd_cases[] = {
 	  SAY "master n1 port 24331: from the job's and the step's number\n"
 	  SAY "on n1: there is no network interface for your "
 	  "GLOO_SOCKET_IFNAME=a?" SEEN ": unset that, or name one that all "
-	  "nodes have\n" "RANK NODE LOCAL GPU BUS-ID MODEL NUMA CPUS INTERFACE\n"
-	  "0 n1 0 0 0000:1a:00.0 A100?a?srun:fake 40GB 0 0-17,36-53 "
+	  "nodes have\n"
+	  "RANK NODE LOCAL GPU BUS-ID NUMA CPUS INTERFACE\n"
+	  "0 n1 0 0 0000:1a:00.0 0 0-17,36-53 "
 	  "a?" SEEN "\n"
-	  "1 n1 1 4 0000:8a:00.0 A100?a?srun:fake 40GB 1 18-35,54-71 "
-	  "a?" SEEN "\n" "WHY all: 1 of 2 GPUs, by local rank\n"
+	  "1 n1 1 4 0000:8a:00.0 1 18-35,54-71 "
+	  "a?" SEEN "\n" "MODEL all: A100?a?srun:fake 40GB\n" "WHY all: 1 of 2 GPUs, by local rank\n"
 	  "WHY all: 18 of 18 cores near it\n" },
 };
 

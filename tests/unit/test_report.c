@@ -63,28 +63,44 @@ Test(report, table)
 
 	make_rows(rows);
 	expect_text(ddp_table_format(rows, 2, false),
-"RANK  NODE              LOCAL  GPU  BUS-ID        MODEL  NUMA  CPUS  "
-"INTERFACE  WHY\n"
-"4     n2                0      1    0000:01:00.0  H100   0-1   0-2   "
-"ib0        a,b\n"
-"                               0    -             -\n"
-"13    node-with-a-name  9      -    -             -      1     3     "
-"eth0\n"
+"RANK NODE             LOCAL GPU BUS-ID       MODEL NUMA CPUS INTERFACE WHY\n"
+"4    n2               0     1   0000:01:00.0 H100  0-1  0-2  ib0       a,b\n"
+"                            0   -            -\n"
+"13   node-with-a-name 9     -   -            -     1    3    eth0\n"
 "WHY a: one \"reason\"\n"
 "WHY b: another\n");
 	expect_text(ddp_table_format(rows, 0, true),
-"\033[1mRANK  NODE  LOCAL  GPU  BUS-ID  MODEL  NUMA  CPUS  INTERFACE"
-"\033[0m\n");
+"\033[1mRANK NODE LOCAL GPU BUS-ID NUMA CPUS INTERFACE\033[0m\n");
 	ddp_table_fit(&table, rows, 1);
 	ddp_table_fit(&table, rows + 1, 1);
 	expect_text(ddp_table_lines(&table, rows + 1, 1, false),
-"13    node-with-a-name  9      -    -             -      1     3     "
-"eth0\n");
+"13   node-with-a-name 9     -   -            -     1    3    eth0\n");
 	expect_text(ddp_table_end(&table),
 "WHY a: one \"reason\"\n"
 "WHY b: another\n");
 	ddp_table_clear(&table);
 	clear_rows(rows);
+}
+
+/* The longest that is usual: a node of 192 CPUs, the names of its NICs. */
+Test(report, table_of_two_servers_fits_a_terminal)
+{
+	struct ddp_row_gpu gpu = { 7, "0000:dd:00.0", "H100 80GB HBM3" };
+	struct ddp_row rows[2] = {
+		{ .node = "ip-10-100-12-34", .cpus = "0-11,96-107",
+		  .numa = "0", .interface = "enp157s0f0", .gpu_count = 1,
+		  .gpus = &gpu, .why_count = 2, .why = { "all", "a" } },
+		{ .rank = 15, .node = "ip-10-100-12-35", .local_rank = 7,
+		  .cpus = "84-95,180-191", .numa = "1",
+		  .interface = "enp157s0f1np1", .gpu_count = 1, .gpus = &gpu,
+		  .why_count = 1, .why = { "all" } },
+	};
+
+	expect_text(ddp_table_format(rows, 2, false),
+"RANK NODE            LOCAL GPU BUS-ID       NUMA CPUS          INTERFACE     WHY\n"
+"0    ip-10-100-12-34 0     7   0000:dd:00.0 0    0-11,96-107   enp157s0f0    a\n"
+"15   ip-10-100-12-35 7     7   0000:dd:00.0 1    84-95,180-191 enp157s0f1np1\n"
+"MODEL all: H100 80GB HBM3\nWHY all: all\nWHY a: a\n");
 }
 
 /* Five rows of which the last two are copies of others. */
@@ -109,19 +125,19 @@ Test(report, table_says_each_reason_once)
 		rows[i].interface = "";
 	}
 	expect_text(ddp_table_format(rows, 5, false),
-"RANK  NODE  LOCAL  GPU  BUS-ID  MODEL  NUMA  CPUS  INTERFACE  WHY\n"
-"0     n1    0      -    -       -      0     0     -          a,b\n"
-"0     n1    1      -    -       -      0     0     -          c\n"
-"0     n1    2      -    -       -      0     0     -          b,b\n"
-"8     n1    0      -    -       -      0     0     -          a,b\n"
-"9     n1    1      -    -       -      0     0     -          c\n"
+"RANK NODE LOCAL GPU BUS-ID NUMA CPUS INTERFACE WHY\n"
+"0    n1   0     -   -      0    0    -         a,b\n"
+"0    n1   1     -   -      0    0    -         c\n"
+"0    n1   2     -   -      0    0    -         b,b\n"
+"8    n1   0     -   -      0    0    -         a,b\n"
+"9    n1   1     -   -      0    0    -         c\n"
 "WHY all: all\nWHY a: x\nWHY b: y\nWHY c: z\n");
 	rows[1] = rows[4] = rows[0];
 	rows[2] = rows[3] = rows[0];
 	expect_text(ddp_table_format(rows, 2, false),
-"RANK  NODE  LOCAL  GPU  BUS-ID  MODEL  NUMA  CPUS  INTERFACE\n"
-"0     n1    0      -    -       -      0     0     -\n"
-"0     n1    0      -    -       -      0     0     -\n"
+"RANK NODE LOCAL GPU BUS-ID NUMA CPUS INTERFACE\n"
+"0    n1   0     -   -      0    0    -\n"
+"0    n1   0     -   -      0    0    -\n"
 "WHY all: x\nWHY all: all\nWHY all: y\n");
 }
 
@@ -140,9 +156,9 @@ Test(report, table_has_letters_enough)
 	}
 	table = ddp_table_format(rows, 28, false);
 	cr_expect_not_null(strstr(table,
-"\n25    n1    25     -    -       -      -     -     -          z\n"
-"26    n1    26     -    -       -      -     -     -          a1\n"
-"27    n1    27     -    -       -      -     -     -          b1\n"
+"\n25   n1   25    -   -      -    -    -         z\n"
+"26   n1   26    -   -      -    -    -         a1\n"
+"27   n1   27    -   -      -    -    -         b1\n"
 "WHY a: r0\n"), "%s", table);
 	cr_expect_not_null(strstr(table,
 "\nWHY z: r25\nWHY a1: r26\nWHY b1: r27\n"), "%s", table);
@@ -208,8 +224,9 @@ Test(report, foreign_text_is_made_printable)
 	};
 
 	expect_text(ddp_table_format(&row, 1, false),
-"RANK  NODE  LOCAL  GPU  BUS-ID  MODEL  NUMA  CPUS  INTERFACE\n"
-"0     n?1   0      0    b?1     m?[2J  ?     0?    e?7\n"
+"RANK NODE LOCAL GPU BUS-ID NUMA CPUS INTERFACE\n"
+"0    n?1  0     0   b?1    ?    0?   e?7\n"
+"MODEL all: m?[2J\n"
 "WHY all: w?y\n");
 	expect_text(ddp_report_json(&row, 1, false),
 ",\n{\"rank\":0,\"node\":\"n\\u000a1\",\"node_rank\":0,\"local_rank\":0,"
@@ -301,8 +318,8 @@ Test(report, record_that_is_not_printable)
 	cr_expect_str_eq(row.gpus[0].model, "A?[2J");
 	cr_expect_str_eq(row.why[0], "w?");
 	table = ddp_table_format(&row, 1, false);
-	cr_expect_not_null(strstr(table, "\n0     n?1   0      0    -       "
-				  "A?[2J  0     0     -\nWHY all: w?\n"),
+	cr_expect_not_null(strstr(table, "\n0    n?1  0     0   -      0    "
+				  "0    -\nMODEL all: A?[2J\nWHY all: w?\n"),
 			   "%s", table);
 	free(table);
 	ddp_row_clear(&row);
