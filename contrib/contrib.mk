@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A module for environment-modules and Lmod, which is named after the version.
+# What ddp-train reads and writes, programs of Python make and draw.
 # PyTorch's pmix:// is a folder for PYTHONPATH; Python looks for what describes
 # it in a folder that is named after the version, too.
 # Packages, from the distribution's archive into deb and rpm. They are
@@ -23,6 +24,10 @@ obj/python/%: $(srcdir)/contrib/pytorch/%.in config.mak
 		-e 's|@libdir@|$(libdir)|' $< >$@
 ifneq ($(filter %/ddp-train,$(INSTALLED)),)
 INSTALLED += pythondir:$(srcdir)/contrib/pytorch/ddp_checkpoint.py
+INSTALLED += bindir:$(srcdir)/contrib/plot/ddp-plot
+INSTALLED += man1dir:$(srcdir)/contrib/plot/ddp-plot.1
+INSTALLED += bindir:$(srcdir)/contrib/tokens/ddp-tokens
+INSTALLED += man1dir:$(srcdir)/contrib/tokens/ddp-tokens.1
 endif
 ifeq ($(HAVE_PMIX),yes)
 ALL += $(PYTHON_FILES)

@@ -12,7 +12,7 @@ silent()
 	test ! -s said
 }
 
-for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/plugin/*.8; do
+for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/contrib/*/*.1 "$top"/plugin/*.8; do
 	name=${page##*/}
 	if command -v mandoc >/dev/null; then
 		check "$name: mandoc finds no fault" \
