@@ -161,7 +161,7 @@ static const struct program *find_program(struct ddp_words *words)
 /* The options up to OPTION_NO_SSH take no value. */
 enum option {
 	OPTION_FLAG, OPTION_STANDALONE, OPTION_PARALLEL, OPTION_CPU,
-	OPTION_NO_SSH,
+	OPTION_HELP, OPTION_NO_SSH,
 	OPTION_NODES, OPTION_PROCESSES, OPTION_PORT, OPTION_CONFIG,
 	OPTION_NODE_RANK, OPTION_ADDRESS, OPTION_BACKEND, OPTION_WORLD,
 	OPTION_OTHER
@@ -215,6 +215,7 @@ static enum option find_option(const char *word)
 		{ "--standalone", OPTION_STANDALONE },
 		{ "--no-ssh", OPTION_NO_SSH },
 		{ "--cpu", OPTION_CPU },
+		{ "--help", OPTION_HELP }, { "-h", OPTION_HELP },
 		{ "-m", OPTION_FLAG }, { "--module", OPTION_FLAG },
 		{ "-q", OPTION_FLAG }, { "--quiet", OPTION_FLAG },
 		{ "-v", OPTION_FLAG }, { "--verbose", OPTION_FLAG },
@@ -322,6 +323,7 @@ static void read_option(struct ddp_launcher *launcher, enum option option,
 {
 	launcher->standalone |= option == OPTION_STANDALONE;
 	launcher->cpu |= option == OPTION_CPU;
+	launcher->help |= option == OPTION_HELP;
 	launcher->no_ssh |= option == OPTION_NO_SSH;
 	launcher->node_rank |= option == OPTION_NODE_RANK;
 	launcher->world |= option == OPTION_WORLD;
@@ -372,6 +374,8 @@ struct search {
 		enum ddp_launcher_kind kind;	/* NONE: a program */
 	} seen[SEEN_MAX];		/* in branches */
 	size_t count;
+	bool other;			/* a program runs if the launcher's
+					 * branch does not, or in its place */
 };
 
 static void note_seen(struct search *search, const struct ddp_place *place,
@@ -382,6 +386,25 @@ static void note_seen(struct search *search, const struct ddp_place *place,
 	search->seen[search->count].choice = place->choice;
 	search->seen[search->count].branch = place->branch;
 	search->seen[search->count++].kind = kind;
+}
+
+/* A rank's own program. One behind the launcher's branch may be instead of it. */
+static void note_program(struct search *search, const struct ddp_place *place)
+{
+	note_seen(search, place, DDP_LAUNCHER_NONE);
+	search->other |= search->at.choice > 0 &&
+			 place->choice != search->at.choice;
+}
+
+/* A branch that ends the script is instead of what is behind it. */
+static void note_exit(struct search *search, const struct ddp_place *place)
+{
+	size_t i;
+
+	for (i = 0; i < search->count; i++)
+		search->other |= search->launcher->kind == DDP_LAUNCHER_NONE &&
+			search->seen[i].choice == place->choice &&
+			search->seen[i].branch == place->branch;
 }
 
 /* The first launcher keeps what one in another branch says, too. */
@@ -441,14 +464,17 @@ static bool look_at(const struct ddp_words *command,
 
 	if (!program) {
 		if (is_program(*command))
-			note_seen(data, place, DDP_LAUNCHER_NONE);
+			note_program(data, place);
+		else if (strcmp(command->at[0], "exit") == 0)
+			note_exit(data, place);
 		return false;
 	}
 	memset(&launcher, 0, sizeof(launcher));
 	launcher.kind = program->kind;
 	launcher.name = program->called;
 	read_arguments(&launcher, words);
-	note_launcher(data, place, &launcher);
+	if (!launcher.help)
+		note_launcher(data, place, &launcher);
 	return true;
 }
 
@@ -460,6 +486,7 @@ bool ddp_launcher_find(char *const *command, ddp_command_read_fn read,
 
 	memset(launcher, 0, sizeof(*launcher));
 	ddp_command_visit(command, read, look_at, &search);
+	launcher->disputed = search.other;
 	for (i = 0; i < search.count; i++)
 		launcher->disputed |=
 			search.seen[i].choice == search.at.choice &&

@@ -35,9 +35,11 @@ struct ddp_launcher {
 					 * none that was read */
 	unsigned int line;		/* in that, from 1 */
 	bool disputed;			/* another branch of the script runs
-					 * another launcher, or a program */
+					 * another launcher, or a program; or
+					 * what is behind a branch does */
 	bool standalone;		/* --standalone */
 	bool cpu;			/* --cpu */
+	bool help;			/* --help: it starts nothing */
 	bool parallel;			/* --multi_gpu and the like, or a
 					 * --config_file that may say so */
 	bool port;			/* --main_process_port, or such a file */

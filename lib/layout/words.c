@@ -26,20 +26,7 @@ static bool begins_command(const char *at)
 	return at[0] == '`' || (at[0] == '$' && at[1] == '(');
 }
 
-/* Copy what is in quotes, and these: a parenthesis there closes nothing. */
-static void copy_with_quotes(struct reader *reader)
-{
-	char quote = *reader->at;
-
-	do {
-		if (quote == '"' && *reader->at == '\\' &&
-		    reader->at[1] != '\0')
-			copy(reader);
-		copy(reader);
-	} while (*reader->at != '\0' && *reader->at != quote);
-	if (*reader->at != '\0')
-		copy(reader);
-}
+static void copy_string(struct reader *reader);
 
 /* Copy a $(...), ${...} or `...` as it stands. */
 static void copy_command(struct reader *reader)
@@ -53,7 +40,7 @@ static void copy_command(struct reader *reader)
 		copy(reader);
 	while (*reader->at != '\0' && depth > 0) {
 		if (open && strchr("'\"", *reader->at)) {
-			copy_with_quotes(reader);
+			copy_string(reader);
 			continue;
 		}
 		if (*reader->at == '\\' && reader->at[1] != '\0')
@@ -64,6 +51,26 @@ static void copy_command(struct reader *reader)
 			depth++;
 		copy(reader);
 	}
+}
+
+/* Copy a quoted part of a $(...) or ${...}, in which nothing ends these. */
+static void copy_string(struct reader *reader)
+{
+	char quote = *reader->at;
+
+	copy(reader);
+	while (*reader->at != '\0' && *reader->at != quote) {
+		if (quote == '"' && begins_command(reader->at)) {
+			copy_command(reader);
+			continue;
+		}
+		if (quote == '"' && *reader->at == '\\' &&
+		    reader->at[1] != '\0')
+			copy(reader);
+		copy(reader);
+	}
+	if (*reader->at != '\0')
+		copy(reader);
 }
 
 static void copy_quoted(struct reader *reader)
@@ -175,7 +182,10 @@ static void skip_arithmetic(struct reader *reader)
 		reader->at = end + strlen("))");
 }
 
-/* Returns the character that ends a command; 'C' if a case's branch ends. */
+/*
+ * Returns the character that ends a command; 'C' if a case's branch ends, 'A' for
+ * "&&" and 'O' for "||".
+ */
 static char read_end(struct reader *reader, struct ddp_script *script)
 {
 	char end = *reader->at;
@@ -184,6 +194,9 @@ static char read_end(struct reader *reader, struct ddp_script *script)
 	if (end == ';' && (*reader->at == ';' || *reader->at == '&')) {
 		reader->at += strspn(reader->at, ";&");
 		end = 'C';
+	} else if ((end == '&' || end == '|') && *reader->at == end) {
+		reader->at++;
+		end = end == '&' ? 'A' : 'O';
 	} else if (end == '\n') {
 		skip_documents(reader, script);
 	} else if (end == '(' && *reader->at == '(') {
@@ -338,6 +351,40 @@ static int skip_reserved(struct ddp_script *script, char **words, int count,
 	return at;
 }
 
+static bool is_test(const char *word)
+{
+	static const char *const tests[] = { "[", "[[", "]]", "test", "command",
+					     "which", "type", "hash" };
+	size_t i;
+
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		if (strcmp(word, tests[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A command behind "&&" or "||" may not run, if a test is before it. */
+static void join_command(struct ddp_script *script)
+{
+	size_t top = script->depth - 1;		/* if there is any */
+	bool inside = script->depth > 0 && script->open[top] == 'a';
+
+	if (inside && strchr("\n;&)C", script->end)) {
+		script->depth = top;
+		script->choice = script->outer[top].choice;
+		script->branch = script->outer[top].branch;
+	} else if (inside && script->end == 'O') {
+		script->branch = ++script->branches;
+	} else if (!inside && script->tests && strchr("AO", script->end) &&
+		   script->depth < DDP_SCRIPT_DEPTH) {
+		script->outer[script->depth].choice = script->choice;
+		script->outer[script->depth].branch = script->branch;
+		script->open[script->depth++] = 'a';
+		script->choice = ++script->choices;
+		script->branch = ++script->branches;
+	}
+}
+
 int ddp_words_next(struct ddp_script *script, char *buffer, char **words,
 		   size_t max)
 {
@@ -346,9 +393,15 @@ int ddp_words_next(struct ddp_script *script, char *buffer, char **words,
 
 	if (*script->at == '\0')
 		return -1;
+	join_command(script);
 	count = read_command(script, buffer, words, max, &end);
 	at = skip_reserved(script, words, count, end);
 	script->pattern |= end == 'C' && in_case(script);
+	/* A line may end behind "&&". */
+	if (count > 0 || end != '\n' || !strchr("AO", script->end)) {
+		script->end = end;
+		script->tests = at < count && is_test(words[at]);
+	}
 	memmove(words, words + at, (size_t)(count - at) * sizeof(*words));
 	return count - at;
 }

@@ -22,7 +22,8 @@ struct ddp_script {
 	/*
 	 * Commands of one choice and of different branches exclude each other,
 	 * as those of an if: an if or a case with all that is in it is one
-	 * choice, and so are all functions together.
+	 * choice, and so are all functions together. What follows a test by
+	 * "&&" or "||" is a choice of its own, and "||" begins a branch.
 	 */
 	unsigned int choice;		/* the last command's; 0: none */
 	unsigned int branch;
@@ -32,8 +33,14 @@ struct ddp_script {
 	/* For words.c */
 	const char *counted;		/* up to which lines are counted */
 	unsigned int functions;		/* their choice; 0: none yet */
-	char open[DDP_SCRIPT_DEPTH];	/* 'i', 'c', 'f', '{' */
+	char open[DDP_SCRIPT_DEPTH];	/* 'i', 'c', 'f', '{'; 'a': behind a
+					 * test */
 	size_t depth;
+	struct {
+		unsigned int choice, branch;
+	} outer[DDP_SCRIPT_DEPTH];	/* those of an 'a's test */
+	char end;			/* of the last command; see words.c */
+	bool tests;			/* the last command did */
 	bool pattern;			/* of a case comes next */
 	bool defines;			/* a function's body comes next */
 	struct {

@@ -89,6 +89,8 @@ static const char *const none[] = {
 	"bash|-c|cat <<E\ntorchrun a.py\nE\npython3 a.py",
 	"bash|-c|case $x in\ntorchrun) python3 a.py ;; esac",
 	"bash|-c|torchrun() {\n python3 \"$@\"; }",
+	"bash|-c|if torchrun --help; then python3 a.py; fi",
+	"torchrun|--nnodes|2|-h",
 	/* In scripts */
 	"bash|plain.sh", "bash|absent.sh", "moved.sh", "bash|moved.sh",
 	"bash|self.sh", "python3|run.sh", "plain.sh",
@@ -200,6 +202,18 @@ static const struct {
 	{ "bash|deep.sh", "deep.sh", 4, true },
 	{ "bash|-c|if x; then torchrun a.py; else python3 a.py; fi", "", 0,
 	  true },
+	/* What is behind a branch may be instead of it, and not what is before. */
+	{ "bash|-c|if x; then torchrun a.py; exit; fi; python3 a.py", "", 0,
+	  true },
+	{ "bash|-c|if x; then python3 a.py; exit; fi; torchrun a.py", "", 0,
+	  true },
+	{ "bash|-c|if x; then python3 b.py; fi; if y; then exit 1; fi; "
+	  "torchrun a.py", "", 0, false },
+	{ "bash|-c|f() { torchrun a.py; }; python3 a.py", "", 0, true },
+	{ "bash|-c|[ -n \"$A\" ] && exec torchrun a.py\npython3 a.py", "", 0,
+	  true },
+	{ "bash|-c|[ -d a ] && python3 b.py; cd a && torchrun a.py; "
+	  "python3 c.py", "", 0, false },
 };
 
 Test(launcher, says_where_it_is)

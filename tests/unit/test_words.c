@@ -65,6 +65,8 @@ static const struct {
 	{ "a <<<E\nb", "a|<<<E~b" },
 	{ "a <<E\nb", "a|<<E" },
 	{ "a $((1<<2))\nb", "a|$((1<<2))~b" },
+	{ "a $(b '(')\nc", "a|$(b '(')~c" },
+	{ "a \"$(b \"(\\\")\" $(c ')'))\"\nd", "a|$(b \"(\\\")\" $(c ')'))~d" },
 	{ "((a<<b))\nc", "c" },
 };
 
@@ -126,6 +128,12 @@ static const struct {
 	{ "{ a; }; while b; do c; done", "a1 b1 c1" },
 	{ "f() { { a; }; b; }; c", "a1= b1= c1" },
 	{ "fi; a; esac; }; b", "a1 b1" },
+	/* Behind a test; "c &&" alone is none. */
+	{ "[ 1 ] && a || b; c && d", "[1 a1= b1a c1 d1" },
+	{ "test 1 ||\na | b\nc", "t1 a2= b2= c3" },
+	{ "[[ 1 && 2 ]] && { a; b; }; c", "[1 21= a1= b1= c1" },
+	{ "[ 1 ] && { [ 2 ] && a; b; }; c", "[1 [1= a1= b1= c1" },
+	{ "if [ 1 ] && a; then b; [ 2 ] || c; d; fi", "[1= a1= b1[ [1[ c1= d1[" },
 };
 
 Test(words, of_branches_are_known_by_them)
