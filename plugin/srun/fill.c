@@ -42,9 +42,17 @@ static long get_het_group(const struct fill *fill)
 	return group ? atol(group) : (long)fill->component;
 }
 
+/* The job's GPUs may outrank an inherited number of tasks. */
+static bool weighs(const struct ddp_request *request)
+{
+	return request->ntasks_inherited && request->nodes_typed &&
+	       !request->outranked && ddp_plugin.gpus != DDP_GPUS_SHARE &&
+	       ddp_plugin.gpus != DDP_GPUS_OFF;
+}
+
 /*
  * GPUs on each node of the job, or of this component of it; 0: Slurm does not
- * tell, and counts tasks by them itself.
+ * tell, and the number of tasks is known without them.
  */
 static uint32_t count_job_gpus(const struct fill *fill)
 {
@@ -60,7 +68,7 @@ static uint32_t count_job_gpus(const struct fill *fill)
 		job_id = member;
 	}
 	if (ddp_scontrol_count_gpus(job_id, &gpus, &error) < 0) {
-		if (fill->request.ntasks_per_gpu)
+		if (fill->request.ntasks_per_gpu || fill->request.ntasks)
 			return 0;
 		ddp_srun_refuse("%s", error.text);
 	}
@@ -77,14 +85,22 @@ static void read_request(struct fill *fill)
 	struct ddp_request *request = &fill->request;
 
 	ddp_asked_read_launcher(request, ddp_srun.launcher);
-	if (!fill->job_id || ddp_asked_gpus(request) || request->ntasks ||
-	    request->ntasks_per_node || (request->ntasks_per_gpu &&
-					 ddp_request_nodes(request) <= 1) ||
+	if (!fill->job_id || ddp_asked_gpus(request) ||
+	    ((request->ntasks || request->ntasks_per_node) &&
+	     !weighs(request)) || (request->ntasks_per_gpu &&
+				   ddp_request_nodes(request) <= 1) ||
 	    request->arbitrary || request->pty || request->launcher)
 		return;
 	snprintf(fill->gres, sizeof(fill->gres), "gpu:%u",
 		 count_job_gpus(fill));
 	request->gres = fill->gres;
+	if (!request->ntasks)
+		return;
+	request->outranked = ddp_request_outranks(request);
+	if (request->outranked)
+		request->ntasks = NULL;
+	else
+		request->gres = NULL;
 }
 
 static void choose_tasks(struct fill *fill)
@@ -271,7 +287,7 @@ static bool add_cpus(const struct fill *fill)
 /*
  * Slurm's own word for too few CPUs, as in a salloc without --ddp, is that more
  * processors are requested than permitted. A step on fewer nodes than the job's
- * may have those with more.
+ * may have those with more, where they differ.
  */
 static void check_cpus(const struct fill *fill)
 {
@@ -283,7 +299,7 @@ static void check_cpus(const struct fill *fill)
 	have = ddp_request_cpus_per_task(NULL, cpus, nodes, 1);
 	if (ddp_plugin.cpus_trust || fill->request.cpus_open ||
 	    !fill->job_id || have == 0 || have >= tasks ||
-	    nodes != ddp_request_nodes(&fill->request))
+	    (nodes != ddp_request_nodes(&fill->request) && strchr(cpus, ',')))
 		return;
 	ddp_srun_refuse("%u GPUs a node make %u ranks, and the job has CPUs "
 			"for %u only; give salloc or sbatch --ddp, or "

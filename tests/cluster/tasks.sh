@@ -84,6 +84,9 @@ n1 n1 n2 n2|-N2 --gres=gpu:2 --ntasks-per-node=2 --ddp srun
 n1 n1 n2 n2|-N2 --gpus=4 --ntasks-per-node=2 --ddp srun
 n1|-N2 --gres=gpu:2 --ntasks-per-node=2 --ddp srun -N1 -n1
 n1 n2|-N2 --gres=gpu:2 --ntasks-per-node=2 --ddp srun -N2 --ntasks-per-node=1
+n1 n1|-N2 --gres=gpu:2 --ntasks-per-node=2 --ddp srun -N1
+n1 n1|-N2 --gres=gpu:2 -n4 srun --ddp -N1
+n1 n1 n2|-N2 --gres=gpu:2 -n3 srun --ddp -N2
 END
 world 'n1 n2' salloc -N2 srun --ddp
 hold -N2 --gres=gpu:2 --exclusive
@@ -93,6 +96,8 @@ name='srun --jobid -n3' world 'n1 n1 n2' srun --ddp --jobid="$job" -N2 -n3
 release
 refuses '2 GPUs a node make 2 ranks, and the job has CPUs for 1 only' \
 	salloc -Q -N2 --gres=gpu:2 srun --ddp true
+refuses '2 GPUs a node make 2 ranks, and the job has CPUs for 1 only' \
+	salloc -Q -N2 --gres=gpu:2 srun --ddp -N1 true
 
 # In a task of another step, which has one task
 world 'n1 n1' srun --gres=gpu:2 -c2 srun --ddp --overlap --ntasks-per-node=2
