@@ -47,9 +47,10 @@ static void settle(void)
 	}
 }
 
+void (*ddp_options_help)(void);
+
 static int call_option(int val, const char *value, int remote)
 {
-	(void)remote;
 	/*
 	 * Slurm has three ways to pass "no value", depending on the context.
 	 */
@@ -58,6 +59,9 @@ static int call_option(int val, const char *value, int remote)
 	free(said.typed[val].value);
 	said.typed[val].value = strdup(value);
 	settle();
+	/* Now, as srun refuses a command line without a command later. */
+	if (!remote && ddp_plugin.help && ddp_options_help)
+		ddp_options_help();
 	return said.typed[val].value ? 0 : -1;
 }
 

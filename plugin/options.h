@@ -19,6 +19,9 @@
 void ddp_options_read(int argc, char **argv);
 void ddp_options_register(spank_t spank);
 
+/* What --ddp=help calls in srun, sbatch and salloc; it does not return. */
+extern void (*ddp_options_help)(void);
+
 /* The job's partition is known; NULL: it is not. ddp_plugin is what holds. */
 void ddp_options_partition(const char *name);
 

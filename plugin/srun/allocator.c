@@ -6,15 +6,18 @@
 
 #include <slurm/spank.h>
 
+#include "options.h"
 #include "plugin.h"
 #include "srun/check.h"
 #include "srun/cli.h"
+#include "srun/help.h"
 #include "srun/outer.h"
 #include "srun/policy.h"
 #include "srun/srun.h"
 
 void ddp_allocator_init(void)
 {
+	ddp_options_help = ddp_help_print;
 	ddp_outer_remove();
 	unsetenv(DDP_TELL_NO_KILL);	/* of a job around this one */
 }
@@ -32,12 +35,14 @@ static void tell_kill(void)
 			   "node up, it ends the job; add --no-kill");
 }
 
-/* --ddp does nothing for a job that starts no step. */
+/* --ddp does nothing for a job that starts no step; a script may start one. */
 static void check_wrap(void)
 {
 	const char *wrap = ddp_cli_get("wrap");
 
-	if (wrap && !strstr(wrap, "srun"))
+	if (wrap && !strstr(wrap, "srun") &&
+	    (strstr(wrap, "python") || strstr(wrap, "torchrun") ||
+	     strstr(wrap, "accelerate ")))
 		slurm_info("slurm-ddp: --wrap: --ddp is for the srun commands "
 			   "of a job, and this has none; wrap 'srun COMMAND'");
 }

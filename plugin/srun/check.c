@@ -16,7 +16,6 @@
 #include "srun/asked.h"
 #include "srun/cli.h"
 #include "srun/context.h"
-#include "srun/help.h"
 #include "srun/mpi.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
@@ -63,8 +62,6 @@ bool ddp_check_options(void)
 				ddp_plugin.stray);
 	if (!ddp_plugin.on && (ddp_plugin.seen || !ddp_rerun_on()))
 		return false;
-	if (ddp_plugin.help)
-		ddp_help_print();
 	error = ddp_options_error();
 	if (error)
 		ddp_srun_refuse("%s", error);

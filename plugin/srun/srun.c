@@ -11,6 +11,7 @@
 
 #include "layout/launcher.h"
 #include "layout/ranks.h"
+#include "options.h"
 #include "plugin.h"
 #include "srun/again.h"
 #include "srun/arguments.h"
@@ -20,6 +21,7 @@
 #include "srun/explain.h"
 #include "srun/fill.h"
 #include "srun/folder.h"
+#include "srun/help.h"
 #include "srun/launch.h"
 #include "srun/mpi.h"
 #include "srun/order.h"
@@ -38,6 +40,7 @@ void ddp_srun_init(void)
 	const char *bind = getenv("SLURM_CPU_BIND");
 	const char *per_node = getenv("SLURM_NTASKS_PER_NODE");
 
+	ddp_options_help = ddp_help_print;
 	ddp_outer_remove();
 	ddp_srun.per_node_before = per_node ? strdup(per_node) : NULL;
 	if (bind && getenv("SLURM_STEP_ID"))

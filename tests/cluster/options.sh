@@ -18,7 +18,10 @@ for program in srun sbatch salloc; do
 			grep -q -e "--ddp-$option" out || break
 		done
 	result $? "$program --ddp=help shows them in one screen"
+	cp out help.out
 done
+call login srun --ddp=help
+check 'so it does where no command is named' cmp out help.out
 
 world 'n1 n1 n2 n2' srun --ddp -N2 --gres=gpu:2
 name='srun --ddp does not swallow the command' \
