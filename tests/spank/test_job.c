@@ -226,6 +226,8 @@ static const struct spank_case allocator_cases[] = {
 	  "job, and this has none; wrap 'srun COMMAND'\n" },
 	{ .name = "a --wrap with it", .command = "sbatch --ddp --wrap=srun",
 	  .err = "" },
+	{ .name = "a --wrap of a script, which may have it", .err = "",
+	  .command = "sbatch --ddp --wrap=./s.sh" },
 	{ .name = "one CPU a rank", .env = "A=b", .want = "same",
 	  .command = "sbatch --ddp --ntasks-per-node=2 --gres=gpu:2 s.sh",
 	  .err = "sbatch" TIGHT_LINE },
