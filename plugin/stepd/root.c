@@ -7,7 +7,7 @@
  * parsing of its options and arguments, in options.c, values.c, site.c and
  * keys.c. None of it reads an environment or, since Linux 5.3, a file (see
  * pidfd.h); of what tasks write it reads a pid, whether the agent has ended by
- * itself, and whether it ends them.
+ * itself, whether it ends them, and whether there are files to tidy up.
  */
 #define _GNU_SOURCE
 #include "stepd/root.h"
