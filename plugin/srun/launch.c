@@ -51,14 +51,23 @@ static uint32_t count_nodes(const struct ddp_launcher *launcher,
 	return ddp_request_nodes(request);
 }
 
+/* Several tasks a node are the job's number, and not one for this step. */
+static bool is_jobs(const struct ddp_request *request)
+{
+	return ddp_request_several(request) && !request->ntasks_per_gpu &&
+	       !request->per_node_typed && request->in_job &&
+	       (!request->ntasks || request->ntasks_inherited);
+}
+
 /*
  * Returns whether a launcher that a script calls is to start the ranks. It is
- * never refused, as the script may do something else before it comes there.
- * counted: the user asks for one task a node anyway.
+ * never refused, as the script may do something else before it comes there. A
+ * number of tasks that the job has may be meant for it.
  */
 static bool is_starter(const struct ddp_launcher *launcher, uint32_t nodes,
-		       bool counted)
+		       const struct ddp_request *request)
 {
+	bool counted = request->ntasks || request->ntasks_per_node;
 	struct ddp_error error;
 	char place[300];
 
@@ -70,6 +79,15 @@ static bool is_starter(const struct ddp_launcher *launcher, uint32_t nodes,
 	ddp_text_quote(place);
 	if (nodes == 0)
 		return false;
+	if (is_jobs(request)) {
+		if (!launcher->disputed &&
+		    ddp_launcher_check(launcher, nodes, &error) == 0)
+			slurm_info("slurm-ddp: %s calls %s, and the job has "
+				   "several tasks a node, each of which does: "
+				   "--ddp=torchrun starts one a node", place,
+				   launcher->name);
+		return false;
+	}
 	if (launcher->disputed) {
 		if (!counted)
 			slurm_info("slurm-ddp: %s calls %s, and another branch "
@@ -121,15 +139,14 @@ static bool read_launcher(uint32_t component, struct ddp_launcher *launcher,
 	read_request(component, &request);
 	reads = ddp_plugin.torchrun ||
 		!(request.pty || request.arbitrary ||
-		  ddp_request_several(&request));
+		  (ddp_request_several(&request) && !is_jobs(&request)));
 	if (!find_launcher(component, reads ? ddp_script_read : NULL, launcher))
 		return false;
 	nodes = count_nodes(launcher, &request);
 	*apart = ddp_launcher_is_apart(launcher, nodes);
 	if (launcher->file[0] || launcher->disputed)
 		return ddp_plugin.torchrun ||
-		       is_starter(launcher, nodes, request.ntasks ||
-				  request.ntasks_per_node);
+		       is_starter(launcher, nodes, &request);
 	if (nodes > 0 && ddp_launcher_check(launcher, nodes, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
 	return true;

@@ -100,8 +100,13 @@ static const struct spank_case scripts[] = {
 	{ .name = "tasks that are typed are meant so", .env = SCRIPTS,
 	  .command = "srun --ddp -n4 " GRES "many", .err = "",
 	  .want = "-" TOLD },
-	{ .name = "and those of the job", .env = SCRIPTS "|" JOB
-	  "|SLURM_NTASKS=4", .command = "srun --ddp many", .err = "",
+	{ .name = "and those of the job, but for a line", .env = SCRIPTS "|" JOB
+	  "|SLURM_NTASKS=4", .command = "srun --ddp many", .want = "-" TOLD,
+	  .err = "srun: slurm-ddp: many line 3 calls torchrun, and the job has "
+	  "several tasks a node, each of which does: --ddp=torchrun starts one "
+	  "a node\n" },
+	{ .name = "which a farm does not get", .env = SCRIPTS "|" JOB
+	  "|SLURM_NTASKS=4", .command = "srun --ddp farm", .err = "",
 	  .want = "-" TOLD },
 	{ .name = "a farm of torchruns is one a GPU, as before", .env = SCRIPTS,
 	  .command = "srun --ddp " GRES "farm", .want = TASKS "=2|-" TOLD,
@@ -124,6 +129,9 @@ static const struct spank_case scripts[] = {
 	  .command = "srun --ddp " GRES "bash c10d", .env = SCRIPTS,
 	  .want = TASKS "=1|SLURM_DDP_PET=no-rank",
 	  .err = CHOSEN("c10d", "1") },
+	{ .name = "a script whose shell env splits off", .env = SCRIPTS,
+	  .command = "srun --ddp " GRES "split", .want = TASKS "=1",
+	  .err = CHOSEN("split", "2") },
 	{ .name = "a script that is too long is not read", .env = SCRIPTS,
 	  .command = "srun --ddp " GRES "long", .want = TASKS "=2|-" TOLD,
 	  .err = "" },
