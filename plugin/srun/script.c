@@ -65,19 +65,24 @@ static char *read_on_path(const char *name)
 	return NULL;
 }
 
-/* Returns whether the first line names a shell, as "#!/usr/bin/env bash" does. */
+/*
+ * Returns whether the first line names a shell, as "#!/usr/bin/env bash" does, and
+ * "#!/usr/bin/env -S bash -e".
+ */
 static bool begins_script(const char *text)
 {
-	char program[128] = "", argument[128] = "";
+	char program[128] = "", argument[128] = "", second[128] = "";
 	const char *name;
 
 	if (strncmp(text, "#!", 2) != 0)
 		return false;
 	text += 2 + strspn(text + 2, " \t");
-	sscanf(text, "%127[^ \t\n]%*[ \t]%127[^ \t\n]", program, argument);
+	sscanf(text, "%127[^ \t\n]%*[ \t]%127[^ \t\n]%*[ \t]%127[^ \t\n]",
+	       program, argument, second);
 	name = ddp_command_base(program);
 	if (strcmp(name, "env") == 0)
-		name = ddp_command_base(argument);
+		name = ddp_command_base(strcmp(argument, "-S") == 0 ? second :
+					argument);
 	return ddp_command_is_shell(name);
 }
 
