@@ -79,8 +79,8 @@ void ddp_check_step(void)
 {
 	if (ddp_asked_in_step() && !ddp_cli_isset("overlap"))
 		slurm_info("slurm-ddp: this srun is in a task of a step, and "
-			   "waits until that leaves it CPUs; with --overlap it "
-			   "shares them");
+			   "waits if that has the CPUs it needs; with --overlap "
+			   "it shares them");
 }
 
 void ddp_check_tasks(void)

@@ -142,7 +142,7 @@ static const struct spank_case on_cases[] = {
 	  .want = "SLURM_MPI_TYPE=pmi2" },
 	{ .name = "a step in a step",  .command = "srun --ddp " STEP,
 	  .env = "SLURM_STEP_ID=0", .err = "srun: slurm-ddp: this srun is in "
-	  "a task of a step, and waits until that leaves it CPUs; with "
+	  "a task of a step, and waits if that has the CPUs it needs; with "
 	  "--overlap it shares them\n", .want = FILLED },
 	{ .name = "that shares what the other has", .err = "",
 	  .command = "srun --ddp --overlap " STEP, .env = "SLURM_STEP_ID=0",
