@@ -22,7 +22,7 @@ run 3 sh -c 'echo $SLURM_PROCID $$; case $RANK in
 	1) kill -KILL $$ ;;
 	2) echo "$0" >"$TORCHELASTIC_ERROR_FILE"; exit 3 ;; esac' "$error"
 equal 'the agent tells the process of each rank' "$(sort out)" \
-	"$(logged RANK | sed 's/^n1|\(.\)|\(.*\)|$/\1 \2/')"
+	"$(logged RANK | sed 's/^n1|\(.\)|\(.*\)||$/\1 \2/')"
 equal 'the agent tells how each rank ended, and which error it left' \
 	'n1|0|0||| n1|1|9||| n1|2|768|E: bad||' "$(logged END | paste -sd' ')"
 equal 'when all ranks have ended the agent says that it is done' n1 \

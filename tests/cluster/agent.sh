@@ -85,7 +85,7 @@ cluster --slurm "$own_jobs" --nodes 2 --gpus 2 --cpus 8
 fake
 under -N2 --ntasks-per-node=2 --gres=gpu:2 sh -c 'echo "n$((SLURM_NODEID + 1))|$SLURM_PROCID|$$"'
 equal 'each rank is told, with its node, its process and its GPU' \
-	"$(sort out)" "$(logged RANK | sed 's/|[01]$//')"
+	"$(sort out)" "$(logged RANK | sed 's/|[01]|$//')"
 equal 'the GPUs are those of the node' '0 1 0 1' \
 	"$(logged RANK | sort -t'|' -k2n | cut -d'|' -f4 | paste -sd' ')"
 equal 'each agent says which step it is of' \

@@ -24,16 +24,16 @@ import sys
 import time
 
 (CHALLENGE, HELLO, WELCOME, RANK, END, DONE, ORPHANED, STAYS, PING, PONG,
- SIGNAL, KILL, PULSE, EXPLAIN, DETAIL, ERRORS, ERROR) = range(1, 18)
+ SIGNAL, KILL, PULSE, EXPLAIN, DETAIL, ERRORS, ERROR, WARNING) = range(1, 19)
 FIELDS = {  # b: 32 bytes, n: number, q: time, t: text
-    CHALLENGE: "b", HELLO: "bbtnnnn", WELCOME: "b", RANK: "nnt", END: "nnqttt",
+    CHALLENGE: "b", HELLO: "bbtnnnn", WELCOME: "b", RANK: "nntt", END: "nnqttt",
     DONE: "", ORPHANED: "q", STAYS: "nnt", PING: "q", PONG: "qq", SIGNAL: "n",
     KILL: "", PULSE: "n", EXPLAIN: "", DETAIL: "nnnqnntt", ERRORS: "",
-    ERROR: "nqt",
+    ERROR: "nqt", WARNING: "t",
 }
 NAMES = {HELLO: "HELLO", RANK: "RANK", END: "END", DONE: "DONE",
          ORPHANED: "ORPHANED", STAYS: "STAYS", PULSE: "PULSE",
-         DETAIL: "DETAIL", ERROR: "ERROR"}
+         DETAIL: "DETAIL", ERROR: "ERROR", WARNING: "WARNING"}
 
 
 def encode(kind, *values):
