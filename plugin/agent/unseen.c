@@ -61,7 +61,7 @@ static void tell(struct ddp_agent *agent, const struct ddp_launcher *launcher)
 		 "worlds form on the same GPUs; use --ddp=torchrun, or "
 		 "--ddp=srun if that is meant", agent->host, launcher->name,
 		 launcher->nodes_max, agent->world_size);
-	/* Where a supervisor prints it, this is /dev/null. */
+	/* This is /dev/null where a supervisor prints it. */
 	dprintf(DDP_AGENT_SPEAK, "slurm-ddp: %s\n", warning.message);
 	ddp_talk_send(agent, &warning);
 	agent->unseen.left = 0;
