@@ -412,7 +412,7 @@ ranks_gpus()
 	set -- "$two" --context 32 --width 512 --granule 1 --global-batch 2 \
 		--deterministic
 	on "$@" --plan
-	ranks_mib=$(sed -n 's/^  on the GPU, but .* \([0-9.]*\) MiB$/\1/p' out)
+	ranks_mib=$(sed -n 's/^  on the GPU, beside .* \([0-9.]*\) MiB$/\1/p' out)
 	with_rank 1 EMU_BYTES="$(awk "BEGIN { print int($ranks_mib * 2^19) }"
 		)" "$@" --steps 9
 	equal 'so does one with too little memory, and says what is planned' \

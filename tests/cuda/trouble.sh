@@ -33,7 +33,7 @@ memory_as_planned()
 	memory_bytes=8000000000
 	memory_run --plan
 	memory_mib=$(sed -n \
-		's/^  on the GPU, but .* \([0-9.]*\) MiB$/\1/p' out)
+		's/^  on the GPU, beside .* \([0-9.]*\) MiB$/\1/p' out)
 	memory_bytes=$(awk "BEGIN { print int(($memory_mib + 0.1) * 2^20) }")
 	memory_run
 	equal 'the memory that a plan counts is enough' 0 "$status"

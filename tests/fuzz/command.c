@@ -4,6 +4,7 @@
  * command, a word in each line. It is also a script with options for sbatch, and
  * what the command reads by any name, as a script and as a configuration.
  */
+#define _GNU_SOURCE
 #include "fuzz.h"
 #include "layout/launcher.h"
 #include "layout/words.h"

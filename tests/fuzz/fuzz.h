@@ -9,9 +9,12 @@
 #ifndef DDP_FUZZ_FUZZ_H
 #define DDP_FUZZ_FUZZ_H
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
+#include <wctype.h>
 
 #include "layout/error.h"
 
@@ -32,11 +35,15 @@ static void fuzz_fail(const char *file, int line, const char *wanted)
 /* A message is one line of printable bytes, and it says something. */
 __attribute__((unused)) static void fuzz_check_line(const char *text)
 {
-	const char *at;
+	size_t left = strlen(text), length;
+	mbstate_t state = { 0 };
+	wchar_t letter;
 
-	CHECK(*text != '\0');
-	for (at = text; *at != '\0'; at++)
-		CHECK(*at >= ' ' && *at <= '~');
+	CHECK(left > 0 && setlocale(LC_CTYPE, "C.UTF-8"));
+	for (; left > 0; left -= length, text += length) {
+		length = mbrtowc(&letter, text, left, &state);
+		CHECK(length > 0 && length <= left && !iswcntrl((wint_t)letter));
+	}
 }
 
 __attribute__((unused))

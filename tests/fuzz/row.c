@@ -59,7 +59,7 @@ static void check_table(const struct ddp_row *row)
 static const char *skip_string(const char *at)
 {
 	for (at++; *at != '"'; at++) {
-		CHECK(*at >= ' ' && *at <= '~');
+		CHECK((unsigned char)*at >= ' ' && *at != '\177');
 		if (*at == '\\') {
 			at++;
 			CHECK(*at == '"' || *at == '\\');

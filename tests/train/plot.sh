@@ -80,7 +80,7 @@ test_plot_text()
 	: >steps
 	on_terminal /usr/bin/env -u COLUMNS PYTHONIOENCODING=utf-8 "$python" \
 		"$plot" log
-	equal 'a terminal is filled, without colours' '60 0' \
+	equal 'a terminal is filled, without colours' '50 0' \
 		"$(sed -n 's/^screen \( *1  *4\)$/\1/p' out |
 			awk '{ print length }') $(tr -cd '\033' <out | wc -c)"
 }
