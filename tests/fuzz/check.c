@@ -26,7 +26,7 @@ static void check_lines(struct check *out)
 
 	CHECK(text);
 	for (at = text; *at; at++) {
-		CHECK(*at == '\n' || (*at >= ' ' && *at <= '~'));
+		CHECK(*at == '\n' || ((unsigned char)*at >= ' ' && *at != '\177'));
 		lines += *at == '\n';
 	}
 	for (i = 0; i < CHECK_LEVELS; i++)
