@@ -144,8 +144,6 @@ static const struct {
 	{ 2, "plugin_lines", "plugin_lines 0", CHECK_WRONG,
 	  "WRONG   spank_ddp.so: n2: no line of /etc/slurm/plugstack.conf",
 	  "add \"optional spank_ddp.so\"" },
-	{ 2, "plugin_lines", "plugin_lines 2", CHECK_WRONG,
-	  "WRONG   spank_ddp.so: n2: 2 lines", "leave only one" },
 	{ 2, "plugin_version", "plugin_flaw No such file or directory",
 	  CHECK_WRONG, "WRONG   spank_ddp.so: n2: /etc/slurm/plugstack.conf "
 	  "names /usr/lib/slurm/spank_ddp.so: No such file or directory",
