@@ -6,7 +6,7 @@
 # without a driver.
 cp "$top"/contrib/sbatch/ray* .
 call login srun --ddp -N2 --gres=gpu:2 --ntasks-per-node=1 -c2 \
-	printenv OMP_NUM_THREADS
+	/usr/bin/python3 -c 'import os; print(len(os.sched_getaffinity(0)))'
 cpus=$(awk '{ sum += $1 } END { print sum }' out)
 batch <ray.sbatch
 equal 'ray.sbatch makes one Ray cluster of two nodes' \
