@@ -105,11 +105,11 @@ chmod 755 hidden/torchrun
 # tells OPTIONS COMMAND: the step runs until a line has come, which is all
 tells()
 {
-	rm -f read
+	rm -f seen
 	# shellcheck disable=SC2086 # several words
 	LAUNCH='hidden/torchrun --nnodes' login $ddp $1 sh -c "$2" >out 2>err &
 	wait_until grep -q torchrun err
-	: >read
+	: >seen
 	wait $!
 	equal "${1:-a step}: a torchrun that srun could not see is told" \
 		"slurm-ddp: tasks on n1 each run torchrun for 3 nodes, and the \
@@ -117,19 +117,19 @@ step has 4 tasks: several worlds form on the same GPUs; use --ddp=torchrun, or \
 --ddp=srun if that is meant" "$(cat err)"
 }
 # Launchers of one node, or of as many as there are tasks, are no mistake.
-tells '' '$LAUNCH=1 read & $LAUNCH=4 read & $LAUNCH=3 read; wait'
-tells --ddp-supervise=off '$LAUNCH=3 read; exit'
+tells '' '$LAUNCH=1 seen & $LAUNCH=4 seen & $LAUNCH=3 seen; wait'
+tells --ddp-supervise=off '$LAUNCH=3 seen; exit'
 # quiet OPTIONS COMMAND: the agent looks once, after a second
 quiet()
 {
-	rm -f read
+	rm -f seen
 	# shellcheck disable=SC2086 # several words
 	LAUNCH='hidden/torchrun --nnodes' call login srun -N2 --gres=gpu:2 $1 \
-		sh -c "(sleep 2; : >read) & $2"
+		sh -c "(sleep 2; : >seen) & $2"
 	equal "$1: '$2' is no mistake" '0 0' "$status $(wc -l <err)"
 }
-quiet --ddp=srun '$LAUNCH=2 read; wait'
-quiet --ddp 'test $SLURM_LOCALID = 1 || $LAUNCH=2 read; wait'
+quiet --ddp=srun '$LAUNCH=2 seen; wait'
+quiet --ddp 'test $SLURM_LOCALID = 1 || $LAUNCH=2 seen; wait'
 printf '%s\n' n2 n1 >n2n1
 # shellcheck disable=SC2086 # several words
 {
