@@ -19,7 +19,7 @@
 void ddp_options_read(int argc, char **argv);
 void ddp_options_register(spank_t spank);
 
-/* What --ddp=help calls in srun, sbatch and salloc; it does not return. */
+/* --ddp=help calls this in srun, sbatch and salloc; it does not return. */
 extern void (*ddp_options_help)(void);
 
 /* The job's partition is known; NULL: it is not. ddp_plugin is what holds. */

@@ -57,7 +57,7 @@ struct ddp_plugin {
 	const char *allow, *deny;	/* plugstack: lists; NULL */
 };
 
-/* What holds where neither says anything; layout/port.h has the numbers. */
+/* This holds where neither says anything; layout/port.h has the numbers. */
 #define DDP_BUILT_IN { .port_first = DDP_PORT_FIRST, .port_last = DDP_PORT_LAST }
 
 extern struct ddp_plugin ddp_plugin;

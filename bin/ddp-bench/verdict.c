@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of what is wrong, and what ranks have: GPUs, versions, clocks. */
-#include "layout/interface.h"
 #include "verdict.h"
 
 #include <stdarg.h>
@@ -8,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "layout/interface.h"
 
 void verdict_add(struct verdict *verdict, int node, const char *check,
 		 const char *format, ...)

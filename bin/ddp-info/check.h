@@ -107,7 +107,7 @@ void check_nodes(struct check *out, const struct check_world *world);
 void check_plugin(struct check *out, const struct check_world *world);
 void check_meeting(struct check *out, const struct check_world *world);
 
-/* What the plugin is told in plugstack.conf. */
+/* Judges what plugstack.conf tells the plugin. */
 void check_site(struct check *out, const struct check_world *world);
 
 /* What must be the same on all nodes. */

@@ -115,7 +115,7 @@ static void judge_clock(const struct check_world *world,
 }
 
 /*
- * Whether the kernel of a compute node gives some of these ports to any
+ * Returns true if the kernel of a compute node gives some of these ports to any
  * connection, too. Nobody listens on the login node's.
  */
 static bool has_ephemeral(const struct check_node *node, unsigned long first,

@@ -78,7 +78,7 @@ struct ddp_view {
  */
 bool ddp_gpus_same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b);
 
-/* Whether it is a MIG instance. */
+/* Returns true if it is a MIG instance. */
 bool ddp_gpus_is_instance(const struct ddp_gpu_ref *ref);
 
 /* The name of the variable that counts. */

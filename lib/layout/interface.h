@@ -22,7 +22,7 @@ bool ddp_interface_is_other(const char *variable, const char *list,
  */
 bool ddp_interface_lacks(const char *variable, const char *list);
 
-/* What is said of it, of the text that ddp_interface_find_flaw writes. */
+/* This says it, with the text that ddp_interface_find_flaw writes. */
 #define DDP_INTERFACE_FLAW "there is no network interface for your %s: unset " \
 	"that, or name one that all nodes have"
 

@@ -26,7 +26,7 @@ static bool begins_command(const char *at)
 	return at[0] == '`' || (at[0] == '$' && at[1] == '(');
 }
 
-static void copy_string(struct reader *reader);
+static void copy_quoted(struct reader *reader, bool kept);
 
 /* Copy a $(...), ${...} or `...` as it stands. */
 static void copy_command(struct reader *reader)
@@ -40,7 +40,7 @@ static void copy_command(struct reader *reader)
 		copy(reader);
 	while (*reader->at != '\0' && depth > 0) {
 		if (open && strchr("'\"", *reader->at)) {
-			copy_string(reader);
+			copy_quoted(reader, true);
 			continue;
 		}
 		if (*reader->at == '\\' && reader->at[1] != '\0')
@@ -53,12 +53,20 @@ static void copy_command(struct reader *reader)
 	}
 }
 
-/* Copy a quoted part of a $(...) or ${...}, in which nothing ends these. */
-static void copy_string(struct reader *reader)
+static void take(struct reader *reader, bool kept)
+{
+	if (kept)
+		copy(reader);
+	else
+		reader->at++;
+}
+
+/* Copy a quoted part; within a command, where kept, with quotes and backslashes. */
+static void copy_quoted(struct reader *reader, bool kept)
 {
 	char quote = *reader->at;
 
-	copy(reader);
+	take(reader, kept);
 	while (*reader->at != '\0' && *reader->at != quote) {
 		if (quote == '"' && begins_command(reader->at)) {
 			copy_command(reader);
@@ -66,28 +74,11 @@ static void copy_string(struct reader *reader)
 		}
 		if (quote == '"' && *reader->at == '\\' &&
 		    reader->at[1] != '\0')
-			copy(reader);
+			take(reader, kept);
 		copy(reader);
 	}
 	if (*reader->at != '\0')
-		copy(reader);
-}
-
-static void copy_quoted(struct reader *reader)
-{
-	char quote = *reader->at++;
-
-	while (*reader->at != '\0' && *reader->at != quote) {
-		if (quote == '"' && begins_command(reader->at)) {
-			copy_command(reader);
-			continue;
-		}
-		if (quote == '"' && *reader->at == '\\' &&
-		    reader->at[1] != '\0')
-			reader->at++;
-		copy(reader);
-	}
-	reader->at += *reader->at != '\0';
+		take(reader, kept);
 }
 
 static bool is_blank(const struct reader *reader)
@@ -162,7 +153,7 @@ static void read_word(struct reader *reader, struct ddp_script *script)
 		    strncmp(reader->at, "${", 2) == 0) {
 			copy_command(reader);
 		} else if (*reader->at == '\'' || *reader->at == '"') {
-			copy_quoted(reader);
+			copy_quoted(reader, false);
 		} else if (reader->at[0] == '<' && reader->at[1] == '<') {
 			copy_document(reader, script);
 		} else {

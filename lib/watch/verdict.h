@@ -102,8 +102,8 @@ int ddp_verdict_code(const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);
 
 /*
- * What is said of RANK, NODE, HANG and SAVED, in lines. Where the step waited in
- * vain, or somebody has ended it, a warning of its tasks is repeated.
+ * Adds lines that say RANK, NODE, HANG or SAVED. They repeat a warning of the
+ * step's tasks if it waited in vain, or somebody has ended it.
  */
 void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step);

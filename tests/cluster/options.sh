@@ -21,7 +21,7 @@ for program in srun sbatch salloc; do
 	cp out help.out
 done
 call login srun --ddp=help
-check 'so it does where no command is named' cmp out help.out
+check 'srun --ddp=help needs no command' cmp out help.out
 
 world 'n1 n1 n2 n2' srun --ddp -N2 --gres=gpu:2
 name='srun --ddp does not swallow the command' \

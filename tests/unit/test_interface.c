@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which interfaces a user's variable allows, by the words of NCCL's guide. */
+/* A user's variable allows some interfaces, by the words of NCCL's guide. */
 #include <criterion/criterion.h>
 
 #include <stddef.h>

@@ -202,7 +202,7 @@ static const struct {
 	{ "bash|deep.sh", "deep.sh", 4, true },
 	{ "bash|-c|if x; then torchrun a.py; else python3 a.py; fi", "", 0,
 	  true },
-	/* What is behind a branch may be instead of it, and not what is before. */
+	/* A program behind a branch may run instead of it; one before it does not. */
 	{ "bash|-c|if x; then torchrun a.py; exit; fi; python3 a.py", "", 0,
 	  true },
 	{ "bash|-c|if x; then python3 a.py; exit; fi; torchrun a.py", "", 0,

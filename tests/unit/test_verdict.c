@@ -21,7 +21,7 @@ struct end {
 	const char *cause, *message;
 };
 
-/* What rank 0 warned of. */
+/* Rank 0 warned of this. */
 static const char *warning = "";
 
 /* Two nodes with two ranks each. The second clock is 5 s behind. */

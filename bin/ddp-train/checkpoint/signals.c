@@ -63,7 +63,7 @@ int signals_catch(struct ddp_error *error)
 	return 0;
 }
 
-/* On a busy machine the thread that takes a signal runs much later. */
+/* The thread that takes a signal may run much later, on a busy machine. */
 bool signals_have_come(void)
 {
 	sigset_t pending;

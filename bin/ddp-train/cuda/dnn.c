@@ -50,7 +50,7 @@ static struct dnn_plan *find_plan(struct dnn *dnn, const struct dnn_key *key,
 	plan = dnn_create_plan(&dnn->target, key, status);
 	if (!plan)
 		return NULL;
-	/* What the device has planned for it, by sizes_count_work() */
+	/* The device has planned no more for it: sizes_count_work(). */
 	if (plan->workspace > sizes_count_dnn_workspace(
 		    key->sequences, key->context, key->heads)) {
 		dnn_destroy_plan(&dnn->target, plan);
