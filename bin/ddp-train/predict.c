@@ -133,22 +133,10 @@ static bool has_epilogues(const struct table *table)
 }
 
 /*
- * In widths, of a layer: a pass over the product's output, unless the epilogue
- * sums it up. That is only where the gradient of the weight fills the GPU.
- */
-static double count_bias_passes(const struct table *table)
-{
-	double weights = table->width * table->width;
-	double filling = has_epilogues(table) ? PREDICT_FILLING : HUGE_VAL;
-
-	return (3 * weights < filling ? 3 : 0) + (weights < filling ? 1 : 0) +
-	       (4 * weights < filling ? 4 + 1 : 0);
-}
-
-/*
  * GELU reads what goes in and writes what comes out, its slope reads one more.
  * In an epilogue that is one value that the product writes or reads besides;
- * what is computed again is not in it.
+ * what is computed again is not in it. The gradients of a layer's four biases
+ * are sums over 3, 1, 4 and 1 widths.
  */
 static void add_surroundings(struct table *table)
 {
@@ -159,8 +147,7 @@ static void add_surroundings(struct table *table)
 	add_passes(table, "GELU", layers,
 		   4 * (run->recompute ? 4 : fused ? 1 : 2));
 	add_passes(table, "slope of the GELU", layers, 4 * (fused ? 1 : 3));
-	add_passes(table, "gradients of biases", layers,
-		   count_bias_passes(table));
+	add_passes(table, "gradients of biases", layers, 3 + 1 + 4 + 1);
 }
 
 int predict_step(const struct rates *rates, const struct predict_run *run,

@@ -16,9 +16,6 @@
 #define PREDICT_MATMUL 0.65
 #define PREDICT_MEMORY 0.80
 
-/* Values of a product that fill an H100: 128 x 128 a multiprocessor */
-#define PREDICT_FILLING (132 * 128 * 128)
-
 struct predict_run {
 	const struct model_shape *shape;	/* of a GPT, complete */
 	enum device_type type, grad_type;

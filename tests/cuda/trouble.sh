@@ -64,6 +64,9 @@ test_trouble()
 		)(cuBLASLt's status 15) of this shape: choose another $(
 		)--batch, --width or --dtype, or --attention own" \
 		EMU_REFUSED_K=64
+	trouble 'one that fails in a product of cuBLASLt' "$lost a kernel $(
+		)used memory that is not its own (cudaErrorIllegalAddress); $(
+		)$resume" EMU_FAULT=5
 	trouble 'too little memory' "GPU 0 (Emulated GPU) has N MiB of $(
 		)memory free, and this rank needs N MiB: choose a smaller $(
 		)--batch, --recompute on, or --zero 1 with several ranks" \

@@ -6,8 +6,9 @@
  * real one may do anything then.
  *
  *   EMU_EPILOGUES=no   the heuristic offers no epilogue
- *   EMU_EPILOGUES=idle it does, but with one the GPU is filled by a quarter
  *   EMU_REFUSED_K=N    nor any product whose sums have N terms
+ *   EMU_FAULT=N        product N, from 0 on, makes the GPU fail, as by an access
+ *                      to what is not its memory
  *   EMU_PRODUCTS=1     at the end, how many products had which epilogue
  */
 #include <stdio.h>
@@ -44,9 +45,6 @@ static bool is_epilogue(uint32_t epilogue)
 	case CUBLASLT_EPILOGUE_GELU_BIAS:
 	case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
 	case CUBLASLT_EPILOGUE_DGELU:
-	case CUBLASLT_EPILOGUE_DGELU_BGRAD:
-	case CUBLASLT_EPILOGUE_BGRADA:
-	case CUBLASLT_EPILOGUE_BGRADB:
 		return true;
 	default:
 		return false;
@@ -150,6 +148,15 @@ static uint64_t identify(const struct lt_product *p)
 	hash = mix(hash, (uint64_t)p->desc.compute);
 	return hash_layout(hash_layout(hash_layout(hash_layout(hash,
 		&p->layout_a), &p->layout_b), &p->layout_c), &p->layout_d);
+}
+
+/* Whether this product is the one that makes the GPU fail. */
+static bool is_fault(void)
+{
+	static long product;
+	const char *text = getenv("EMU_FAULT");
+
+	return text && product++ == strtol(text, NULL, 10);
 }
 
 static cublasStatus_t refuse(const char *why)
@@ -256,9 +263,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
 	memset(results, 0, sizeof(*results));
 	memcpy(&results->algo, &algorithm, sizeof(algorithm));
 	results->workspaceSize = algorithm.workspace;
-	results->wavesCount = epilogues && strcmp(epilogues, "idle") == 0 &&
-		product.desc.epilogue != CUBLASLT_EPILOGUE_DEFAULT ? 0.25f :
-		1;
+	results->wavesCount = 1;
 	*found = 1;
 	return OK;
 }
@@ -302,14 +307,14 @@ static const char *check_algorithm(const struct lt_product *p,
 static const char *check_call(struct lt_product *p,
 			      const cublasLtMatmulAlgo_t *algo)
 {
-	const uint32_t biases = CUBLASLT_EPILOGUE_BIAS | 16 |
-		CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB;
 	const char *why = check(p);
 	struct algorithm algorithm = { .workspace = 0 };
 
-	if (!why && ((p->desc.epilogue & 128 && !p->desc.aux) ||
-		     (p->desc.epilogue & biases && !p->desc.bias)))
-		why = "the epilogue's pointer is missing";
+	if (!why && (!(p->desc.epilogue & 128) != !p->desc.aux ||
+		     !(p->desc.epilogue & CUBLASLT_EPILOGUE_BIAS) !=
+		     !p->desc.bias))
+		why = "the epilogue's pointer is missing, or it has that of "
+			"another one, which is NOT allowed";
 	if (!why && p->c == p->d && p->layout_c.ld != p->layout_d.ld)
 		why = "C and D are at one place with two leading dimensions";
 	if (!why && algo) {
@@ -348,6 +353,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
 	if (why) {
 		free(p);
 		return refuse(why);
+	}
+	if (is_fault()) {
+		fake->fail(cudaErrorIllegalAddress);
+		free(p);
+		return CUBLAS_STATUS_EXECUTION_FAILED;
 	}
 	all.touch = fake->touch;
 	count_product(&all);

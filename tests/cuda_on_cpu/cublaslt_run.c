@@ -58,9 +58,6 @@ static void touch_all(const struct lt_product *p)
 {
 	uint32_t epilogue = p->desc.epilogue;
 	struct lt_layout aux = p->layout_d;
-	size_t bias = lt_size(lt_bias_type(p)) *
-		(epilogue == CUBLASLT_EPILOGUE_BGRADB ? p->layout_d.cols :
-		 p->layout_d.rows);
 
 	touch(p, p->a, &p->layout_a, FAKE_STREAM_READ);
 	touch(p, p->b, &p->layout_b, FAKE_STREAM_READ);
@@ -70,15 +67,13 @@ static void touch_all(const struct lt_product *p)
 		p->touch(p->workspace, p->workspace_bytes, FAKE_STREAM_WRITE,
 			 who);
 	if (epilogue & CUBLASLT_EPILOGUE_BIAS)
-		p->touch(p->desc.bias, bias, FAKE_STREAM_READ, who);
+		p->touch(p->desc.bias, lt_size(lt_bias_type(p)) *
+			 p->layout_d.rows, FAKE_STREAM_READ, who);
 	aux.ld = p->desc.aux_ld;
 	if (epilogue & 128)
 		touch(p, p->desc.aux, &aux, epilogue & 64 ? FAKE_STREAM_READ :
 		      FAKE_STREAM_WRITE);
 	touch(p, p->d, &p->layout_d, FAKE_STREAM_WRITE);
-	if (epilogue & (16 | CUBLASLT_EPILOGUE_BGRADA |
-			CUBLASLT_EPILOGUE_BGRADB))
-		p->touch(p->desc.bias, bias, FAKE_STREAM_WRITE, who);
 }
 
 static size_t round_up(size_t n, size_t step)
@@ -209,26 +204,6 @@ static void finish(const struct lt_product *p, size_t i, size_t j, float sum)
 	put(p->d, type, i + j * (size_t)p->layout_d.ld, sum);
 }
 
-/* The bias gradient: sums of rows of d or a, or of columns of b. */
-static void sum_bias(const struct lt_product *p, const float *a, const float *b,
-		     size_t width)
-{
-	bool of_b = p->desc.epilogue == CUBLASLT_EPILOGUE_BGRADB;
-	bool of_a = p->desc.epilogue == CUBLASLT_EPILOGUE_BGRADA;
-	size_t count = of_b ? p->layout_d.cols : p->layout_d.rows;
-	size_t terms = of_a || of_b ? lt_k(p) : p->layout_d.cols;
-
-	for (size_t i = 0; i < count; i++) {
-		float sum = 0;
-
-		for (size_t l = 0; l < terms; l++)
-			sum += of_b ? b[i * terms + l] : of_a ?
-				a[l * width + i] : get(p->d, p->layout_d.type,
-				i + l * (size_t)p->layout_d.ld);
-		put(p->desc.bias, lt_bias_type(p), i, sum);
-	}
-}
-
 int lt_run(void *product)
 {
 	struct lt_product *p = product;
@@ -252,9 +227,6 @@ int lt_run(void *product)
 				for (size_t x = 0; x < ROWS && i + x < m; x++)
 					finish(p, i + x, j + y, sum[y][x]);
 		}
-	if (p->desc.epilogue & (16 | CUBLASLT_EPILOGUE_BGRADA |
-				CUBLASLT_EPILOGUE_BGRADB))
-		sum_bias(p, a, b, width);
 	if (p->workspace_bytes > 0)
 		memset(p->workspace, 0xff, p->workspace_bytes);
 	free(a);

@@ -53,7 +53,9 @@ cudaError_t emu_fail(cudaError_t error)
 	return error;
 }
 
-cudaError_t emu_failure(void) { return sticky; }
+cudaError_t emu_failure(void) { return emu_fail(sticky); }
+
+void emu_fail_unseen(int error) { sticky = (cudaError_t)error; }
 
 cudaError_t emu_driver_error(void)
 {
@@ -64,7 +66,7 @@ cudaError_t emu_driver_error(void)
 		return emu_fail(cudaErrorInsufficientDriver);
 	if (number("EMU_DEVICES", 1) < 1)
 		return emu_fail(cudaErrorNoDevice);
-	return sticky;
+	return emu_failure();
 }
 
 void emu_count_launch(void)
@@ -117,7 +119,7 @@ const char *cudaGetErrorString(cudaError_t error)
 
 cudaError_t cudaPeekAtLastError(void)
 {
-	return sticky ? sticky : last_error;
+	return last_error;
 }
 
 cudaError_t cudaGetLastError(void)

@@ -182,6 +182,7 @@ cudaError_t emu_fail(cudaError_t error);	/* for cudaGetLastError */
 cudaError_t emu_driver_error(void);	/* whether a GPU can be used */
 int emu_shared_limit(void);		/* bytes of a block, at most */
 void emu_count_launch(void);
+void emu_fail_unseen(int error);	/* from now on, by another's call */
 cudaError_t emu_failure(void);		/* that every call has from now on */
 
 #pragma GCC visibility pop

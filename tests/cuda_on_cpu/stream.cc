@@ -343,7 +343,8 @@ CUstream_st *emu_open_stream(void)
 
 		if (s->open)
 			continue;
-		s->head = { FAKE_STREAM_MAGIC, enqueue_fake, touch, query };
+		s->head = { FAKE_STREAM_MAGIC, enqueue_fake, touch, query,
+			emu_fail_unseen };
 		s->number = i;
 		s->open = true;
 		return s;

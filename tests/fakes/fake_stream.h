@@ -34,6 +34,12 @@ struct fake_stream {
 
 	/* Whether all its work is done: 1 or 0; -1 if the GPU has failed. */
 	int (*query)(void *stream);
+
+	/*
+	 * The GPU fails from now on with this error of CUDA. The runtime whose
+	 * stream it is has not said so yet: another one's call has met it.
+	 */
+	void (*fail)(int error);
 };
 
 /* NULL: it is no stream of the emulated CUDA. */

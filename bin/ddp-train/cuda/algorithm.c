@@ -5,8 +5,7 @@
  * cuBLASLt's matrices are by columns, ours by rows, and one by rows is the
  * transposed one by columns. So c = a b is asked for as c^T = b^T a^T: its A is
  * our b, its B our a, its m our n. A bias for each of its rows is then one for
- * each of our columns, which is what a layer has; and sums of its B's columns
- * (BGRADB) are those of the rows of our a.
+ * each of our columns, which is what a layer has.
  *
  * Sums that are split over k may be added up in the workspace in fp32, in a
  * fixed order, but not in the output and not by atomics. With an epilogue they
@@ -56,12 +55,6 @@ static cublasStatus_t set_product(struct plan *plan, int attribute,
 		value, bytes);
 }
 
-static bool has_vector(const struct key *key)
-{
-	return key->epilogue & (CUBLASLT_EPILOGUE_BIAS |
-				CUBLASLT_EPILOGUE_BGRADB);
-}
-
 /* GELU_AUX and DGELU share what says that there is one. */
 static bool has_matrix(const struct key *key)
 {
@@ -69,14 +62,14 @@ static bool has_matrix(const struct key *key)
 	       CUBLASLT_EPILOGUE_DGELU;
 }
 
-cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *vector,
+cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *bias,
 				      const void *matrix)
 {
 	cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
 
-	if (has_vector(&plan->key))
+	if (plan->key.epilogue & CUBLASLT_EPILOGUE_BIAS)
 		status = set_product(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-				     &vector, sizeof(vector));
+				     &bias, sizeof(bias));
 	if (has_matrix(&plan->key) && status == CUBLAS_STATUS_SUCCESS)
 		status = set_product(plan,
 				     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
@@ -95,7 +88,8 @@ static cublasStatus_t set_epilogue(enum device_type type, struct plan *plan,
 
 	status = set_product(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
 			     sizeof(epilogue));
-	if (status == CUBLAS_STATUS_SUCCESS && has_vector(&plan->key))
+	if (status == CUBLAS_STATUS_SUCCESS &&
+	    plan->key.epilogue & CUBLASLT_EPILOGUE_BIAS)
 		status = set_product(plan,
 				     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
 				     &value_type, sizeof(value_type));
@@ -180,14 +174,14 @@ static cublasStatus_t ask_heuristic(cublasLtHandle_t handle, struct plan *plan,
 	if (count == 0 || result.state != CUBLAS_STATUS_SUCCESS)
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	plan->algorithm = result.algo;
-	plan->waves = result.wavesCount;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
 /*
  * Whether to ask for it. GELU and its slope in the epilogue pay on Hopper and
- * later, as llm.c has it too; in fp32 they would not have our precision. Sums
- * there have been found slow on an A100.
+ * later, as llm.c has it too; in fp32 they would not have our precision. The
+ * sums of a bias' gradient (BGRADB) are not asked for: in bf16 cuBLASLt 13.1 has
+ * no kernel of Hopper's for them, but one of Ampere's and a pass of its own.
  */
 static bool wants_epilogue(const struct setting *setting,
 			   const struct key *key)
@@ -196,34 +190,35 @@ static bool wants_epilogue(const struct setting *setting,
 	    key->epilogue == CUBLASLT_EPILOGUE_BIAS)
 		return key->epilogue == CUBLASLT_EPILOGUE_BIAS;
 	return setting->hopper && setting->type != DEVICE_FP32 &&
-	       (!has_matrix(key) || key->n % 8 == 0);
+	       key->n % 8 == 0;
 }
 
-/*
- * Whether the epilogue is offered and pays. A product with sums is short and
- * has a long k: 768 by 768 values are 36 parts for 132 multiprocessors. Where
- * more of them work on it if it is split, a pass of its own for the sums takes
- * less than what the others would miss.
- */
-static bool try_epilogue(const struct setting *setting, struct plan *plan,
-			 float waves)
+static bool try_epilogue(const struct setting *setting, struct plan *plan)
 {
 	const char *example = (const char *)setting->workspace + ALIGN;
 
-	if (set_epilogue(setting->type, plan, example) !=
-	    CUBLAS_STATUS_SUCCESS ||
-	    ask_heuristic(setting->handle, plan, false) !=
-	    CUBLAS_STATUS_SUCCESS)
-		return false;
-	return plan->key.epilogue != CUBLASLT_EPILOGUE_BGRADB ||
-	       plan->waves >= 1 || plan->waves >= waves;
+	return set_epilogue(setting->type, plan, example) ==
+	       CUBLAS_STATUS_SUCCESS &&
+	       ask_heuristic(setting->handle, plan, false) ==
+	       CUBLAS_STATUS_SUCCESS;
 }
 
-/* With the epilogue, or without where that is not offered or does not pay. */
+/*
+ * cuBLASLt refuses the pointer of an epilogue that is no longer set ("is NOT
+ * allowed for ..." among its texts), and cublasLt.h does not say how to unset it.
+ */
+static cublasStatus_t forget_epilogue(const struct setting *setting,
+				      struct plan *plan)
+{
+	cublasLtMatmulDescDestroy(plan->product);
+	plan->product = NULL;
+	return describe_product(setting, plan);
+}
+
+/* With the epilogue, or without where that is not offered. */
 cublasStatus_t algorithm_choose(const struct setting *setting,
 				struct plan *plan)
 {
-	uint32_t none = CUBLASLT_EPILOGUE_DEFAULT;
 	cublasStatus_t status = describe_product(setting, plan);
 	cublasLtMatmulAlgo_t plain;
 
@@ -235,12 +230,11 @@ cublasStatus_t algorithm_choose(const struct setting *setting,
 	    !wants_epilogue(setting, &plan->key))
 		return status;
 	plain = plan->algorithm;
-	plan->fused = try_epilogue(setting, plan, plan->waves);
+	plan->fused = try_epilogue(setting, plan);
 	if (plan->fused)
 		return CUBLAS_STATUS_SUCCESS;
 	plan->algorithm = plain;
-	return set_product(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, &none,
-			   sizeof(none));
+	return forget_epilogue(setting, plan);
 }
 
 void algorithm_destroy(struct plan *plan)

@@ -18,7 +18,7 @@ struct key {
 	int m, n, k, lda, ldb, ldc;
 	int transpose_a, transpose_b, wide;
 	int epilogue;			/* cuBLASLt's: DEFAULT, BIAS, DGELU,
-					   GELU_AUX, GELU_AUX_BIAS, BGRADB */
+					   GELU_AUX, GELU_AUX_BIAS */
 	int align_a, align_b, align_c;
 };
 
@@ -28,7 +28,6 @@ struct plan {
 	cublasLtMatmulDesc_t product;
 	cublasLtMatrixLayout_t a, b, c;
 	cublasLtMatmulAlgo_t algorithm;
-	float waves;			/* how often its parts fill the GPU */
 	struct plan *next;
 };
 
@@ -46,10 +45,10 @@ cublasStatus_t algorithm_choose(const struct setting *setting,
 				struct plan *plan);
 
 /*
- * Where the epilogue of a fused plan reads or writes from now on: a bias or the
- * sums, a slope or pre. What its epilogue lacks is not looked at.
+ * Where the epilogue of a fused plan reads or writes from now on: a bias, and as
+ * a matrix a slope or pre. What its epilogue lacks is not looked at.
  */
-cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *vector,
+cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *bias,
 				      const void *matrix);
 
 /* Also one that was left in part. */

@@ -25,6 +25,18 @@ void cuda_check(struct device *device, cudaError_t error, const char *what)
 	cuda->what = what;
 }
 
+void cuda_check_library(struct device *device, const char *what)
+{
+	cudaError_t error = cudaStreamQuery(cuda_stream(device, QUEUE_COMPUTE));
+
+	if (error == cudaErrorNotReady) {
+		cudaGetLastError();	/* it is no error, but kept as one */
+		error = cudaSuccess;
+	}
+	cuda_check(device, error == cudaSuccess ? cudaErrorNotSupported : error,
+		   what);
+}
+
 float *cuda_sums(const struct device *device)
 {
 	return cuda_state(device)->sums;

@@ -34,6 +34,13 @@ cudaStream_t cuda_stream(const struct device *device, enum device_queue queue);
 void cuda_check(struct device *device, cudaError_t error, const char *what);
 
 /*
+ * Note that a library has refused a call: for the shape that it was asked for,
+ * unless the GPU has failed. The library has a runtime of its own, so this asks
+ * the stream, not cudaPeekAtLastError().
+ */
+void cuda_check_library(struct device *device, const char *what);
+
+/*
  * CUDA_SUMS floats for the partial sums of an operator without "work", used
  * within one call; NULL before open().
  */

@@ -17,20 +17,16 @@ struct dnn {
 	char what[64];			/* met an error */
 };
 
-/* An error of cuDNN; where CUDA has one of its own, that says more. */
 static void note_status(struct device *device, cudnnStatus_t status)
 {
 	struct dnn *dnn = cuda_state(device)->dnn;
-	cudaError_t error;
 
 	if (status == CUDNN_STATUS_SUCCESS)
 		return;
-	error = cudaPeekAtLastError();
 	if (!dnn->what[0])
 		snprintf(dnn->what, sizeof(dnn->what), "attention (%s)",
 			 dnn->library.cudnnGetErrorString(status));
-	cuda_check(device, error == cudaSuccess ? cudaErrorNotSupported : error,
-		   dnn->what);
+	cuda_check_library(device, dnn->what);
 }
 
 /*

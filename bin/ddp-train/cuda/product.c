@@ -71,21 +71,17 @@ void linear_destroy(struct linear *linear)
 	free(linear);
 }
 
-/* An error of cuBLASLt; where CUDA has one of its own, that says more. */
 static void note_status(struct device *device, cublasStatus_t status)
 {
 	struct linear *linear = cuda_linear(device);
-	cudaError_t error;
 
 	if (status == CUBLAS_STATUS_SUCCESS)
 		return;
-	error = cudaPeekAtLastError();
 	if (!linear->what[0])
 		snprintf(linear->what, sizeof(linear->what),
 			 "a matrix product (cuBLASLt's status %d)",
 			 (int)status);
-	cuda_check(device, error == cudaSuccess ? cudaErrorNotSupported : error,
-		   linear->what);
+	cuda_check_library(device, linear->what);
 }
 
 static struct plan *find_plan(struct device *device, const struct key *key)
@@ -131,8 +127,6 @@ static int find_epilogue(const struct product *product)
 	if (product->pre)
 		return product->bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS :
 				       CUBLASLT_EPILOGUE_GELU_AUX;
-	if (product->sums && !product->add)
-		return CUBLASLT_EPILOGUE_BGRADB;
 	return product->bias ? CUBLASLT_EPILOGUE_BIAS :
 	       product->slope ? CUBLASLT_EPILOGUE_DGELU :
 				CUBLASLT_EPILOGUE_DEFAULT;
@@ -210,7 +204,7 @@ void linear_multiply(struct device *device, const struct product *product)
 		return;
 	if (plan->fused) {
 		note_status(device, algorithm_set_pointers(
-			plan, product->bias ? product->bias : product->sums,
+			plan, product->bias,
 			product->pre ? product->pre : product->slope));
 		run_plan(device, product, plan, product->add, stream);
 	} else if (product->pre) {
