@@ -43,8 +43,10 @@ struct backend {
 	int (*prepare)(int local_rank, int local_size, bool share,
 		       char *device, size_t size, struct ddp_error *error);
 
-	/* Make what run and exchange need, once all ranks are prepared. */
+	/* Make a communicator, once all ranks are prepared; and what else run
+	 * and exchange need, once all have one. ready may be NULL. */
 	int (*connect)(struct ddp_error *error);
+	int (*ready)(struct ddp_error *error);
 
 	/* Put rank r's size bytes of mine to all + r * size; not by what is
 	 * measured, if there is anything else. */

@@ -138,6 +138,11 @@ int world_prepare(struct world *world, bool share, size_t size, void **buffer,
 	begin = ddp_clock_seconds();
 	backend->connect(&mine);
 	world->connect_seconds = ddp_clock_seconds() - begin;
+	if (world_agree(world, "", &mine, error) < 0)
+		goto failed;
+	if (!backend->ready)
+		return 0;
+	backend->ready(&mine);
 	if (world_agree(world, "", &mine, error) == 0)
 		return 0;
 failed:

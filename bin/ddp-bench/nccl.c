@@ -2,18 +2,26 @@
 /*
  * NCCL as a backend: libddp's job and world communicator, and NCCL's
  * collectives, looked up in the library that libddp has chosen.
+ *
+ * libddp's communicator does not block. From NCCL 2.23 on each call of such a
+ * communicator starts a thread, which takes longer than a small message. So what
+ * is measured goes through a copy that blocks, as in NVIDIA's nccl-tests.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend.h"
 #include "device.h"
-#include "layout/clock.h"
+#include "job/job.h"
+#include "nccl/await.h"
 #include "nccl/calls.h"
-#include "nccl/library.h"
+#include "nccl/init.h"
 #include "bench_world.h"
 
 enum { TIMEOUT_S = 300 };
@@ -21,7 +29,9 @@ enum { TIMEOUT_S = 300 };
 static struct ddp_nccl_calls nccl;
 static struct ddp_job *job;
 static const struct ddp_nccl *library;
-static ncclComm_t comm;
+static ncclComm_t world;	/* libddp's */
+static ncclComm_t copy;		/* of it, that blocks */
+static atomic_uint steps;	/* odd: in NCCL, or waiting for it */
 static bool shares_gpu;
 static void *token;		/* 4 bytes of the GPU, for barriers */
 
@@ -75,7 +85,7 @@ static int nccl_connect(struct ddp_error *error)
 
 	if (ddp_nccl_create(job, DDP_GROUP_WORLD, &options, &comms, error) < 0)
 		return refuse(error);
-	comm = comms.world;
+	world = comms.world;
 	return look_up(error);
 }
 
@@ -131,56 +141,95 @@ static _Noreturn void fail(const char *call, int result)
 	nccl_abort(error.text);
 }
 
-static int look(void)
+/*
+ * Ends all ranks if NCCL keeps the other thread for long: a call that blocks does
+ * not return where a peer is gone or cannot be reached.
+ */
+static void *watch_steps(void *nothing)
 {
-	int result = DDP_NCCL_SUCCESS;
-	int rc = library->get_async_error(comm, &result);
+	unsigned int seen = 0, now;
 
-	return rc != DDP_NCCL_SUCCESS ? rc : result;
+	for (int seconds = 0; ; seconds++) {
+		now = steps;
+		if (now != seen || now % 2 == 0)
+			seconds = 0;
+		seen = now;
+		if (seconds > TIMEOUT_S)
+			nccl_abort("NCCL has not ended within 300 s");
+		sleep(1);
+	}
+	return nothing;
 }
 
-/* Wait until a call is enqueued: the communicator does not block. */
+static int nccl_ready(struct ddp_error *error)
+{
+	ncclConfig_t *config = ddp_init_copy_config(NULL, error);
+	pthread_t watcher;
+	int result;
+
+	if (!config)
+		return -1;
+	if (pthread_create(&watcher, NULL, watch_steps, NULL) != 0) {
+		free(config);
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "no thread is left to watch NCCL");
+	}
+	config->blocking = 1;
+	result = nccl.split(world, 0, (int)ddp_job_rank(job), &copy, config);
+	free(config);
+	if (result != DDP_NCCL_SUCCESS && result != DDP_NCCL_IN_PROGRESS)
+		return ddp_nccl_set_error(error, library, "ncclCommSplit",
+					  result);
+	return ddp_await_comm(library, world, "ncclCommSplit",
+			      ddp_job_deadline(job, 0), error);
+}
+
+static ncclComm_t begin_call(void)
+{
+	steps++;
+	return copy;
+}
+
+/* NCCL_COMM_BLOCKING=0 keeps the copy from blocking, too. */
 static void finish_call(const char *call, int result)
 {
 	while (result == DDP_NCCL_IN_PROGRESS) {
 		sched_yield();
-		result = look();
+		result = ddp_await_look(library, copy);
 	}
 	if (result != DDP_NCCL_SUCCESS)
 		fail(call, result);
+	steps++;
 }
 
 /* Spins, because the naps of ddp_nccl_wait would be part of the times. */
 static void nccl_wait(void)
 {
-	double deadline = ddp_clock_seconds() + TIMEOUT_S;
 	struct ddp_error error;
-	int done;
+	int done, state;
 
-	for (unsigned int i = 1; ; i++) {
-		done = device_query(&error);
-		if (done < 0)
-			nccl_abort(error.text);
-		if (done > 0)
-			return;
+	steps++;
+	for (unsigned int i = 1; (done = device_query(&error)) == 0; i++) {
 		if (i % 256 != 0)
 			continue;
-		if (look() != DDP_NCCL_SUCCESS)
-			fail("an NCCL collective", look());
-		if (ddp_clock_seconds() > deadline)
-			nccl_abort("NCCL has not ended within 300 s");
+		state = ddp_await_look(library, copy);
+		if (state != DDP_NCCL_SUCCESS)
+			fail("an NCCL collective", state);
 		sched_yield();
 	}
+	if (done < 0)
+		nccl_abort(error.text);
+	steps++;
 }
 
 static void nccl_barrier(void)
 {
 	struct ddp_error error;
 
-	if (comm) {
+	if (copy) {
 		finish_call("ncclAllReduce",
-			    nccl.all_reduce(token, token, 1, FLOAT, SUM, comm,
-					    device_stream()));
+			    nccl.all_reduce(token, token, 1, FLOAT, SUM,
+					    begin_call(), device_stream()));
 		nccl_wait();
 	} else if (ddp_job_barrier(job, &error) < 0) {
 		nccl_abort(error.text);
@@ -193,6 +242,7 @@ static void nccl_run(const struct call *call)
 	size_t own = ddp_job_rank(job) * call->count * type_width(call->type);
 	bool in_place = send == receive;
 	void *stream = device_stream();
+	ncclComm_t comm = begin_call();
 
 	switch (call->collective) {
 	case ALL_REDUCE:
@@ -223,6 +273,7 @@ static void nccl_exchange(int peer, const void *send, void *receive,
 			  size_t size)
 {
 	void *stream = device_stream();
+	ncclComm_t comm = begin_call();
 	int result = nccl.group_start();
 
 	if (result == DDP_NCCL_SUCCESS)
@@ -245,8 +296,10 @@ static void nccl_describe(char *text, size_t size)
 
 static void nccl_close(void)
 {
-	if (comm)
-		ddp_nccl_destroy(comm, 0, NULL);
+	steps++;
+	ddp_nccl_destroy(copy, 0, NULL);
+	steps++;
+	ddp_nccl_destroy(world, 0, NULL);
 	if (token)
 		device_release(token);
 	device_close();
@@ -259,6 +312,7 @@ const struct backend backend_nccl = {
 	.open = nccl_open,
 	.prepare = nccl_prepare,
 	.connect = nccl_connect,
+	.ready = nccl_ready,
 	.gather = nccl_gather,
 	.barrier = nccl_barrier,
 	.reserve = nccl_reserve,

@@ -114,9 +114,13 @@ int ddp_nccl_split(struct ddp_job *job, uint32_t color, uint32_t key,
  * that is in the stream). Returns 0; or -1 if comm or the stream reports an
  * error, or timeout_ms (0: 300,000; below 0: no limit) have passed
  * (DDP_ERROR_TIMEOUT). After an error the communicator can only be aborted. Any
- * thread that may use the stream may wait. (A CUstream is one, too. A program
- * that was compiled with per-thread default streams passes cudaStreamPerThread,
- * not 0.)
+ * thread that may use the stream may wait, one at a time for a communicator, on
+ * which nobody makes a call meanwhile; before NCCL 2.27 the thread that made the
+ * latest call on it must still live, and be in no call of NCCL. Before 2.26 call
+ * this before that thread uses or makes another communicator: NCCL crashes there
+ * after cudaStreamSynchronize() alone. (A CUstream is a cudaStream_t, too. A
+ * program that was compiled with per-thread default streams passes
+ * cudaStreamPerThread, not 0.)
  */
 int ddp_nccl_wait(ncclComm_t comm, cudaStream_t stream, int32_t timeout_ms,
 		  struct ddp_error *error);

@@ -25,16 +25,31 @@ void ddp_await_pause(unsigned int *round)
 	nanosleep(&time, NULL);
 }
 
+/*
+ * From 2.19 to 2.25 the communicators of a call that NCCL does in a thread stay
+ * in a list of the thread that made it (ncclGroupCommHead in group.cc) until one
+ * of them is asked for more than its error. Until then that thread crashes if it
+ * uses or makes another communicator. From 2.23 on this is every call.
+ */
+int ddp_await_look(const struct ddp_nccl *nccl, ncclComm_t comm)
+{
+	int state = DDP_NCCL_SUCCESS, size;
+	int result = nccl->get_async_error(comm, &state);
+
+	if (result != DDP_NCCL_SUCCESS || state != DDP_NCCL_SUCCESS)
+		return result != DDP_NCCL_SUCCESS ? result : state;
+	return nccl->version < DDP_NCCL_LOOK_ENDS ? nccl->count(comm, &size) :
+						    DDP_NCCL_SUCCESS;
+}
+
 int ddp_await_comm(const struct ddp_nccl *nccl, ncclComm_t comm,
 		   const char *what, int64_t deadline, struct ddp_error *error)
 {
 	unsigned int round = 0;
-	int state = DDP_NCCL_IN_PROGRESS, result;
+	int state;
 
 	for (;;) {
-		result = nccl->get_async_error(comm, &state);
-		if (result != DDP_NCCL_SUCCESS)
-			state = result;
+		state = ddp_await_look(nccl, comm);
 		if (state == DDP_NCCL_SUCCESS)
 			return 0;
 		if (state != DDP_NCCL_IN_PROGRESS)
@@ -55,12 +70,9 @@ int ddp_await_comm(const struct ddp_nccl *nccl, ncclComm_t comm,
 static int look_once(const struct ddp_nccl *nccl, ncclComm_t comm,
 		     cudaStream_t stream, struct ddp_error *error)
 {
-	int state = DDP_NCCL_SUCCESS, result = 0, done;
+	int state = comm ? ddp_await_look(nccl, comm) : DDP_NCCL_SUCCESS;
+	int done;
 
-	if (comm)
-		result = nccl->get_async_error(comm, &state);
-	if (result != DDP_NCCL_SUCCESS)
-		state = result;
 	if (state != DDP_NCCL_SUCCESS && state != DDP_NCCL_IN_PROGRESS)
 		return ddp_nccl_set_error(error, nccl, "a collective", state);
 	done = ddp_cuda_query_stream(stream, error);

@@ -8,6 +8,14 @@
 #include "nccl/library.h"
 
 /*
+ * The state of a communicator's latest call: DDP_NCCL_IN_PROGRESS, or its
+ * result. From NCCL 2.19 on a call that has succeeded is over then, and its
+ * thread may use or make another communicator. One thread at a time may look at
+ * a communicator.
+ */
+int ddp_await_look(const struct ddp_nccl *nccl, ncclComm_t comm);
+
+/*
  * Wait until a communicator has no call in progress. Returns 0; or -1 after the
  * deadline (DDP_ERROR_TIMEOUT) or if the call failed. what names it in the
  * text.

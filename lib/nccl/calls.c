@@ -17,6 +17,7 @@ int ddp_nccl_find_calls(const struct ddp_nccl *nccl,
 		{ "ncclBroadcast", &calls->broadcast, false },
 		{ "ncclSend", &calls->send, false },
 		{ "ncclRecv", &calls->receive, false },
+		{ "ncclCommSplit", &calls->split, false },
 		{ "ncclGroupStart", &calls->group_start, false },
 		{ "ncclGroupEnd", &calls->group_end, false }
 	};

@@ -29,6 +29,8 @@ struct ddp_nccl_calls {
 		    ncclComm_t comm, void *stream);
 	int (*receive)(void *receive, size_t count, int type, int peer,
 		       ncclComm_t comm, void *stream);
+	int (*split)(ncclComm_t comm, int color, int key, ncclComm_t *made,
+		     ncclConfig_t *config);
 	int (*group_start)(void);
 	int (*group_end)(void);
 };

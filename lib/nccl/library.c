@@ -137,6 +137,7 @@ static const char *fill_table(struct ddp_nccl *table, void *handle)
 		{ "ncclCommInitRankConfig", &table->init_rank, false },
 		{ "ncclCommInitRankScalable", &table->init_scalable, true },
 		{ "ncclCommGetAsyncError", &table->get_async_error, false },
+		{ "ncclCommCount", &table->count, false },
 		{ "ncclCommFinalize", &table->finalize, false },
 		{ "ncclCommDestroy", &table->destroy, false },
 		{ "ncclCommAbort", &table->abort, false },

@@ -13,7 +13,10 @@ enum {
 	/* Before this one, a call in progress lives in the thread that began
 	 * it (__thread ncclGroupJobMain in group.cc): that thread must finalise
 	 * or abort, and live until then. */
-	DDP_NCCL_ANY_THREAD = 22700
+	DDP_NCCL_ANY_THREAD = 22700,
+	/* Before this one, asking for a communicator's error does not end the
+	 * call that has succeeded: see ddp_await_look(). */
+	DDP_NCCL_LOOK_ENDS = 22600
 };
 
 struct ddp_nccl {
@@ -27,6 +30,7 @@ struct ddp_nccl {
 			     ncclUniqueId *ids, ncclConfig_t *config);
 					/* NULL where it is missing */
 	int (*get_async_error)(ncclComm_t comm, int *result);
+	int (*count)(ncclComm_t comm, int *count);
 	int (*finalize)(ncclComm_t comm);
 	int (*destroy)(ncclComm_t comm);
 	int (*abort)(ncclComm_t comm);

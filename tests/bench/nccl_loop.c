@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * nccl_loop FILE BYTES CALLS: what ddp-bench is compared with, all-reduces of
- * NCCL in a loop and nothing else. mpirun starts a rank a GPU; they meet by
- * FILE, in which rank 0 leaves the unique id. It prints the microseconds of a
- * call in place, the mean of the ranks', as ddp-bench does.
+ * NCCL in a loop and nothing else, of a communicator that blocks. mpirun starts a
+ * rank a GPU; they meet by FILE, in which rank 0 leaves the unique id. It prints
+ * the microseconds of a call in place, the mean of the ranks', as ddp-bench does.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -38,12 +38,8 @@ static void cuda(CUresult result, const char *what)
 	die(what, text ? text : "unknown error");
 }
 
-/* A communicator does not block, as those of libddp, so a call may go on. */
 static void nccl(ncclResult_t result, const char *what)
 {
-	while (result == ncclInProgress)
-		if (ncclCommGetAsyncError(comm, &result) != ncclSuccess)
-			die(what, "ncclCommGetAsyncError has failed");
 	if (result != ncclSuccess)
 		die(what, ncclGetErrorString(result));
 }
@@ -110,15 +106,6 @@ static void choose_gpu(void)
 	     "cuStreamCreate");
 }
 
-static void create_comm(ncclUniqueId id)
-{
-	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-
-	config.blocking = 0;
-	nccl(ncclCommInitRankConfig(&comm, size, id, rank, &config),
-	     "ncclCommInitRankConfig");
-}
-
 static void wait_for_stream(void)
 {
 	CUresult result;
@@ -164,7 +151,7 @@ int main(int argc, char **argv)
 		give_id(argv[1], &id);
 	else
 		take_id(argv[1], &id);
-	create_comm(id);
+	nccl(ncclCommInitRank(&comm, size, id, rank), "ncclCommInitRank");
 	cuda(cuMemAlloc(&memory, bytes), "cuMemAlloc");
 	reduce(bytes / sizeof(float), WARMUP);
 	begin = now();

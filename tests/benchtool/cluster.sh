@@ -201,6 +201,10 @@ test_nccl()
 			1024 16384 -- ./step -N2 -n4 "$bench" \
 			--collective $name -b 1K -e 16K -f 16 -n 3 -r 2
 	done
+	# Each other call would start a thread (NCCL 2.23 and later).
+	equal 'NCCL: what is measured goes through calls that block' '16 0' \
+		"$(grep -c ' blocking calls ' ids/log) $(
+		grep -c '[0-9] calls ' ids/log)"
 	wrong 'NCCL: wrong results are told' '1 1 1' \
 		env FAKE_NCCL_WRONG=1 ./step -N2 -n4 "$bench" \
 		-b 1K -e 1K -n 3

@@ -173,6 +173,10 @@ preflight_gpus()
 	call timeout 60 "$@" "$bench" --preflight
 	test "$status" -eq 0 && grep -q ', 6 GPUs, .*by nccl right' out
 	result $? '--preflight passes with GPUs'
+	# 2, 1 and 1 ranks: the second of n1 has no peer on another node
+	call timeout 60 ./step -N3 -n4 --gres=gpu:2 "$bench" --preflight
+	test "$status" -eq 0 && grep -q '4 ranks on 3 .*by nccl right' out
+	result $? 'and where a rank has nobody to exchange with'
 	names 'a GPU that is missing' 'n3 gpu' \
 		"$@" ./on n3 FAKE_GPUS=1 "$bench" --preflight
 	check 'with how many there are' grep -q 'has 2 GPUs .* CUDA finds 1' out

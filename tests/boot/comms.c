@@ -9,6 +9,7 @@
  *   create=GROUPS     an OR of enum ddp_group
  *   split=N           colors: rank modulo N; the ranks in reverse order
  *   join=N            the ranks below N alone
+ *   sum               what an all-reduce of the first communicator returns
  *   wait=MS abort destroy=MS    for all of the latest communicators
  *   threads=N         as many threads, which create and destroy
  *   library           which NCCL
@@ -30,7 +31,7 @@
 #include <unistd.h>
 
 #include "argument.h"
-#include "nccl/nccl.h"
+#include "nccl/calls.h"
 
 static struct ddp_job *job;
 static struct ddp_nccl_options options;
@@ -52,15 +53,34 @@ static int call_comm(const char *name, ncclComm_t comm)
 	return value;
 }
 
-static int call_group_end(void)
+static void *find_call(const char *name)
 {
 	void *handle = dlopen(ddp_nccl_library(NULL, NULL),
 			      RTLD_NOW | RTLD_NOLOAD);
-	void *symbol = dlsym(handle, "ncclGroupEnd");
+
+	return dlsym(handle, name);
+}
+
+static int call_group_end(void)
+{
+	void *symbol = find_call("ncclGroupEnd");
 	int (*function)(void);
 
 	memcpy(&function, &symbol, sizeof(symbol));
 	return function();
+}
+
+/* Of a few floats of the host, which the fake driver's memory is. */
+static int call_all_reduce(ncclComm_t comm)
+{
+	static float values[4];
+	void *symbol = find_call("ncclAllReduce");
+	int (*function)(const void *, void *, size_t, int, int, ncclComm_t,
+			void *);
+
+	memcpy(&function, &symbol, sizeof(symbol));
+	return function(values, values, 4, DDP_NCCL_FLOAT, DDP_NCCL_SUM, comm,
+			NULL);
 }
 
 static void show(const char *argument, unsigned int count)
@@ -230,7 +250,9 @@ static int act(const char *argument, const char *verb, char *value,
 		return show_library(error);
 	if (strcmp(verb, "barrier") == 0)
 		return ddp_job_barrier(job, error);
-	if (strcmp(verb, "threads") == 0)
+	if (strcmp(verb, "sum") == 0)
+		printf("%u sum: %d\n", rank, call_all_reduce(comms[0]));
+	else if (strcmp(verb, "threads") == 0)
 		threads(atoi(value));
 	else if (strcmp(verb, "group") == 0)
 		printf("%u group: %d\n", rank, call_group_end());

@@ -171,6 +171,13 @@ equal 'gets one id each' 15 "$(logged 'ids 1')"
 ranks '-N2 --ntasks-per-node=2' create=1 create=1 destroy=9000 split=1 split=1 create=1
 equal 'further communicators have ids of their own' '20 5' \
 	"$(logged init) $(ids)"
+for version in 22203 22501 22602 22809; do
+	ranks '-N2 --ntasks-per-node=2' set=FAKE_NCCL_VERSION=$version create=1 \
+		sum wait=9000 create=2 destroy=9000
+	shows "another one after a call, NCCL $version" "$(printf '%s;' \
+		'0 0/4 - -' '0 7' '0 - 0/2 -' '1 1/4 - -' '1 7' '1 - 1/2 -' \
+		'2 2/4 - -' '2 7' '2 - 0/2 -' '3 3/4 - -' '3 7')3 - 1/2 -"
+done
 ranks '-N2 --ntasks-per-node=2' @0:set=FAKE_NCCL_ID=fail create=7 @0:set=FAKE_NCCL_ID= create=7
 says 'a root that fails to make its id' 4 'NCCL PEER' 'rank 0 on n1: NCCL 2.28.9, in ncclGetUniqueId: unhandled system error (fake: no interface)'
 shows 'and then does not' \

@@ -12,7 +12,10 @@
  * logged to $FAKE_NCCL_DIR/log, at its end how often each call moved data. Such
  * a call is in progress once.
  *
- *   FAKE_NCCL_VERSION=N       [22809]
+ *   FAKE_NCCL_VERSION=N       [22809]; a thread that moved data crashes if it
+ *                             uses or makes another communicator before it has
+ *                             asked that one for its error, or below 22600 for
+ *                             more
  *   FAKE_NCCL_ID=fail|crash   ncclGetUniqueId
  *   FAKE_NCCL_INIT=WHAT       the start of a communicator: "cuda": fails as
  *                             where cudaGetDevice does, inside an open group;
@@ -54,6 +57,7 @@ enum { MAGIC = 0x66616b65 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local char last[256];
 static _Thread_local int depth;		/* of groups */
+static _Thread_local struct ncclComm *listed;	/* ncclGroupCommHead */
 
 static const char *want(const char *variable)
 {
@@ -104,6 +108,14 @@ void fake_differ(struct ncclComm *comm, const char *what)
 	comm->state = fail(INTERNAL, what);
 }
 
+static void check(const struct ncclComm *comm, const char *call)
+{
+	if (comm->magic == MAGIC)
+		return;
+	fprintf(stderr, "fake NCCL: %s of what is no communicator\n", call);
+	abort();
+}
+
 /* Who this process is, and so who made an id. */
 static void who(char *text, size_t room)
 {
@@ -141,6 +153,30 @@ int ncclGetVersion(int *version)
 	*version = value != NULL ? atoi(value) : 22809;
 	return SUCCESS;
 }
+
+/* The list's end is no address. */
+static void walk_list(const struct ncclComm *comm)
+{
+	if (listed == NULL || listed == comm)
+		return;
+	fprintf(stderr, "fake NCCL: the last call of this thread is listed\n");
+	raise(SIGSEGV);
+}
+
+void fake_list(struct ncclComm *comm)
+{
+	walk_list(comm);
+	if (!comm->blocking)
+		listed = comm;
+}
+
+/* What is asked for here is told, and its latest call is over. */
+static void unlist(const struct ncclComm *comm)
+{
+	if (listed == comm)
+		listed = NULL;
+}
+
 
 int ncclGetUniqueId(ncclUniqueId *id)
 {
@@ -271,7 +307,7 @@ static int config_check(const ncclConfig_t *config, const struct ncclComm *comm)
 	if (config == NULL || config->magic != 0xcafebeef ||
 	    config->version < 21400 || config->size < 20)
 		return fail(ARGUMENT, "the config is none");
-	if (config->blocking != 0)
+	if (config->blocking != comm->blocking)
 		return fail(ARGUMENT, "the config is blocking");
 	snprintf(text, sizeof(text), "config size %zu version %u CTAs %d",
 		 config->size, config->version, config->size >= 32 &&
@@ -289,6 +325,7 @@ static int init(struct ncclComm **made, int size, int rank, int id_count,
 
 	if (is("FAKE_NCCL_INIT", "crash"))
 		crash();
+	walk_list(NULL);
 	count++;
 	if (is("FAKE_NCCL_INIT", "second") && count == 2)
 		return fail(SYSTEM, "the second fails");
@@ -329,6 +366,41 @@ static int init(struct ncclComm **made, int size, int rank, int id_count,
 	return PROGRESS;
 }
 
+/*
+ * Of all ranks, in their order, and blocking: what a test needs. The folder of
+ * the id is the parent's with a number.
+ */
+int ncclCommSplit(struct ncclComm *parent, int color, int key,
+		  struct ncclComm **made, ncclConfig_t *config)
+{
+	struct ncclComm *comm = calloc(1, sizeof(*comm));
+	char text[8192], path[PATH_MAX];
+
+	check(parent, "ncclCommSplit");
+	unlist(parent);
+	if (color != 0 || key != parent->rank || parent->state != SUCCESS)
+		return fail(ARGUMENT, "a split that the fake lacks");
+	*comm = (struct ncclComm){
+		.magic = MAGIC, .size = parent->size, .rank = parent->rank,
+		.id_count = 1, .ids = malloc(sizeof(*comm->ids)),
+		.start = now_ms(), .blocking = 1
+	};
+	snprintf(comm->ids[0].internal, sizeof(comm->ids[0].internal),
+		 "%.100s.%d", parent->ids[0].internal, parent->splits++);
+	fake_format_path(path, &comm->ids[0], "");
+	if (mkdir(path, 0777) == 0 && chmod(path, 0777) != 0)
+		return fail(SYSTEM, path);
+	who(text, sizeof(text));
+	ids_format(comm, text + strlen(text), sizeof(text) - strlen(text));
+	if (config_check(config, comm) != SUCCESS ||
+	    file_write(comm, text) != 0)
+		return fail(ARGUMENT, "the split was made before");
+	say("split", comm);
+	parent->made = made;
+	parent->child = comm;
+	return PROGRESS;
+}
+
 int ncclCommInitRankConfig(struct ncclComm **comm, int size, ncclUniqueId id,
 			   int rank, ncclConfig_t *config)
 {
@@ -346,14 +418,6 @@ int ncclCommInitRankScalable(struct ncclComm **comm, int size, int rank,
 
 /* ---- communicators */
 
-static void check(const struct ncclComm *comm, const char *call)
-{
-	if (comm->magic == MAGIC)
-		return;
-	fprintf(stderr, "fake NCCL: %s of what is no communicator\n", call);
-	abort();
-}
-
 /* Whether moves are left, which only a look at their stream makes go on. */
 static int is_busy(struct ncclComm *comm)
 {
@@ -369,6 +433,13 @@ static int state_met(struct ncclComm *comm)
 {
 	long age = now_ms() - comm->start;
 
+	if (comm->child != NULL) {
+		if (!comm->child->met && meet(comm->child) != SUCCESS)
+			return PROGRESS;
+		comm->child->met = 1;
+		*comm->made = comm->child;
+		comm->child = NULL;
+	}
 	if (comm->calls > 0) {
 		comm->calls = 0;
 		return PROGRESS;
@@ -384,6 +455,8 @@ static int state_met(struct ncclComm *comm)
 
 int ncclCommGetAsyncError(struct ncclComm *comm, int *result)
 {
+	int version;
+
 	check(comm, "ncclCommGetAsyncError");
 	if (comm->state != SUCCESS)
 		*result = comm->state;
@@ -395,22 +468,28 @@ int ncclCommGetAsyncError(struct ncclComm *comm, int *result)
 		*result = state_met(comm);
 	else if ((*result = meet(comm)) == SUCCESS)
 		comm->met = 1;
+	ncclGetVersion(&version);
+	if (*result == SUCCESS && version >= 22600)
+		unlist(comm);
 	return SUCCESS;
 }
 
 int ncclCommFinalize(struct ncclComm *comm)
 {
 	check(comm, "ncclCommFinalize");
+	unlist(comm);
 	say("finalize", comm);
 	comm->finalized = 1;
-	return PROGRESS;
+	return comm->blocking ? SUCCESS : PROGRESS;
 }
 
 /* How often each call was made, if any was. */
 static void say_calls(const struct ncclComm *comm)
 {
-	char text[400] = "calls";
-	size_t used = strlen(text), before = used;
+	char text[400];
+	size_t used = (size_t)snprintf(text, sizeof(text), "%scalls",
+				       comm->blocking ? "blocking " : "");
+	size_t before = used;
 	int kind;
 
 	for (kind = 0; kind < KINDS; kind++)
@@ -426,6 +505,7 @@ static void say_calls(const struct ncclComm *comm)
 static int end(struct ncclComm *comm, const char *what)
 {
 	check(comm, what);
+	unlist(comm);
 	say_calls(comm);
 	say(what, comm);
 	comm->magic = 0;
@@ -461,6 +541,7 @@ int ncclCommAbort(struct ncclComm *comm)
 int ncclCommCount(struct ncclComm *comm, int *size)
 {
 	check(comm, "ncclCommCount");
+	unlist(comm);
 	*size = comm->size;
 	return SUCCESS;
 }
@@ -468,6 +549,7 @@ int ncclCommCount(struct ncclComm *comm, int *size)
 int ncclCommUserRank(struct ncclComm *comm, int *rank)
 {
 	check(comm, "ncclCommUserRank");
+	unlist(comm);
 	*rank = comm->rank;
 	return SUCCESS;
 }

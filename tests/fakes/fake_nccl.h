@@ -26,7 +26,10 @@ struct ncclComm {
 	unsigned int magic;
 	int size, rank, id_count;
 	ncclUniqueId *ids;
-	int met, state;
+	int met, state, blocking;
+	int splits;			/* communicators made of this one */
+	struct ncclComm **made;		/* where the latest of them is to be */
+	struct ncclComm *child;		/* it */
 	long start, finalized;
 	int calls;			/* that moved data, and were not asked
 					 * for since */
@@ -42,6 +45,9 @@ struct ncclComm {
 
 /* The moves of all communicators that are pending, and not aborted. */
 extern atomic_int fake_moves;
+
+/* A call of this thread that moves data in a communicator begins. */
+void fake_list(struct ncclComm *comm);
 
 /* The path of a file of a communicator; "": its folder. */
 void fake_format_path(char path[PATH_MAX], const ncclUniqueId *id,

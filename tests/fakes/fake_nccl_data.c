@@ -53,13 +53,14 @@ static int run(void *argument)
 static int start(struct job *job, void *stream)
 {
 	struct fake_stream *fake = fake_stream_of(stream);
+	int blocking = job->move[0].comm->blocking;
 
 	if (fake)
 		fake->enqueue(stream, fake_name(job->move[0].kind), run, job);
 	else
 		while (!run(job))
 			sched_yield();
-	return PROGRESS;
+	return blocking ? SUCCESS : PROGRESS;
 }
 
 /* What a move is to have: memory of the device, in an emulated stream. */
@@ -116,7 +117,7 @@ static int submit(struct move move, void *stream)
 	group->move[group->count++] = move;
 	if (fake_depth() > 0)
 		return SUCCESS;
-	move.comm->calls++;
+	move.comm->calls += !move.comm->blocking;
 	return fake_end_group();
 }
 
@@ -127,6 +128,7 @@ int fake_end_group(void)
 	if (!job)
 		return SUCCESS;
 	group = NULL;
+	fake_list(job->move[0].comm);
 	return start(job, group_stream);
 }
 

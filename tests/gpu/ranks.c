@@ -193,6 +193,22 @@ static void test_again(void)
 	}
 }
 
+/* While another one is there, which has been used. */
+static void test_another(void)
+{
+	struct ddp_nccl_comms first, second;
+
+	if (create(DDP_GROUP_WORLD, &first) != 0)
+		return;
+	reduce(first.world, rank, size);
+	if (create(DDP_GROUP_NODE, &second) == 0)
+		reduce(second.node, (int)ddp_job_local_rank(job),
+		       (int)ddp_job_local_size(job));
+	reduce(first.world, rank, size);
+	destroy(second.node);
+	destroy(first.world);
+}
+
 /* Even and odd ranks apart, in reverse order; the last rank takes no part. */
 static void test_split(void)
 {
@@ -345,7 +361,8 @@ static const struct {
 	void (*function)(void);
 } tests[] = {
 	{ "groups", test_groups }, { "roots", test_roots },
-	{ "again", test_again }, { "split", test_split },
+	{ "again", test_again }, { "another", test_another },
+	{ "split", test_split },
 	{ "config", test_config }, { "refusal", test_refusal },
 	{ "stream", test_stream }, { "deadline", test_deadline },
 	{ "async", test_async }, { "init", test_init },

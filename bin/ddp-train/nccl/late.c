@@ -92,12 +92,9 @@ static _Noreturn void end_late(struct nccl *nccl, double waited)
 
 static void check_comm(struct nccl *nccl, ncclComm_t comm)
 {
-	int state = DDP_NCCL_SUCCESS;
-	int result = nccl->library->get_async_error(comm, &state);
+	int state = ddp_await_look(nccl->library, comm);
 	struct ddp_error error;
 
-	if (result != DDP_NCCL_SUCCESS)
-		state = result;
 	if (state == DDP_NCCL_SUCCESS || state == DDP_NCCL_IN_PROGRESS)
 		return;
 	ddp_nccl_set_error(&error, nccl->library, "what the ranks exchange",
