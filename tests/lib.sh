@@ -73,6 +73,15 @@ call()
 	esac
 }
 
+# make_tokens: a token file of 9000 squares modulo 300, to its output
+make_tokens()
+{
+	"$python" -c 'import array, struct, sys
+tokens = array.array("H", (i * i % 300 for i in range(9000)))
+sys.stdout.buffer.write(struct.pack("<3I", 20240520, 1, len(tokens)))
+sys.stdout.buffer.write(bytes(1024 - 12) + tokens.tobytes())'
+}
+
 # themes LEVEL: those that tests/themes has for it
 themes()
 {

@@ -96,7 +96,9 @@ void trainer_broadcast_parameters(struct trainer *trainer, const float *first)
 			device->table->copy(device, QUEUE_COMPUTE, at,
 					    first + begin,
 					    length * sizeof(*first));
-		broadcast_piece(trainer, shared ? count + begin : 0, length);
+		broadcast_piece(trainer, shared ?
+				trainer_count_values(trainer) + begin : 0,
+				length);
 		if (shared)
 			continue;
 		trainer_keep_values(trainer, trainer->master, false, values,

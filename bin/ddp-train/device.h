@@ -28,14 +28,20 @@
 
 struct ddp_error;
 
-enum { DEVICE_ABI = 8, DEVICE_ALIGN = 64, DEVICE_EVENTS = 512,
-       DEVICE_BLOCK = 4096 };
+enum { DEVICE_ABI = 9, DEVICE_ALIGN = 64, DEVICE_EVENTS = 512,
+       DEVICE_BLOCK = 4096, DEVICE_ROWS = 64 };
 
 enum device_type { DEVICE_FP32, DEVICE_BF16, DEVICE_FP16 };
 
 static inline size_t device_type_bytes(enum device_type type)
 {
 	return type == DEVICE_FP32 ? 4 : 2;
+}
+
+/* The rows of a token table in memory: up to a multiple of DEVICE_ROWS. */
+static inline int device_pad_rows(int vocab)
+{
+	return (vocab + DEVICE_ROWS - 1) / DEVICE_ROWS * DEVICE_ROWS;
 }
 
 /* Where value i of x is. */
@@ -173,6 +179,10 @@ struct op_attention_backward {
  * of the next: work has 256 rows of them on a CPU, and up to 512 MiB on a GPU.
  * The gradients are those of loss * loss_scale. A row whose part of the loss is
  * not finite has NaN for gradient: from the gradient's norm every rank sees it.
+ *
+ * Behind weight and dweight is room for device_pad_rows() rows. Those beyond
+ * the vocabulary are 0 in weight, and may be written in dweight: so products of
+ * a GPU have whole tiles of them.
  */
 struct op_classifier {
 	int rows, width, vocab;

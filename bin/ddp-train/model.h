@@ -63,6 +63,10 @@ struct model {
 					   gradients become ready */
 	int tensor_count;
 	size_t param_count;		/* padding included */
+	size_t spare;			/* values behind param[] and grad[], for
+					   struct op_classifier: a multiple of
+					   16. 0 in param, and of no account in
+					   grad */
 	size_t bytes[SPACES];		/* what it needs of the arena */
 	char *memory[SPACES];		/* set by the caller: aligned */
 

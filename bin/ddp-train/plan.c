@@ -100,7 +100,7 @@ static void print_all_memory(const struct trainer *trainer,
 			     const struct rates *gpu)
 {
 	const struct options *options = trainer->options;
-	double count = (double)trainer->model->param_count;
+	double count = (double)trainer_count_values(trainer);
 	double grad = count * (double)device_type_bytes(options->grad_dtype);
 	double param = count * (double)device_type_bytes(options->dtype);
 	double single = count * sizeof(float);

@@ -143,11 +143,16 @@ int trainer_count_moments(const struct options *options)
 	return options->momentum > 0 ? 1 : 0;
 }
 
+size_t trainer_count_values(const struct trainer *trainer)
+{
+	return trainer->model->param_count + trainer->model->spare;
+}
+
 /* What there is of each parameter but in the collective's buffer. */
 static void lay_out_parameters(struct trainer *trainer)
 {
 	const struct options *options = trainer->options;
-	size_t count = trainer->model->param_count;
+	size_t count = trainer_count_values(trainer);
 	size_t single = count * sizeof(float);
 	size_t kept = trainer->buckets.kept * sizeof(float);
 	size_t *used = &trainer->bytes[SPACE_DEVICE], before = *used;
@@ -330,7 +335,7 @@ static size_t count_values_bytes(const struct trainer *trainer)
 {
 	const struct options *options = trainer->options;
 
-	return round_up(trainer->model->param_count *
+	return round_up(trainer_count_values(trainer) *
 			(device_type_bytes(options->grad_dtype) +
 			 device_type_bytes(options->dtype)));
 }
@@ -394,7 +399,7 @@ static void find_buffer(struct trainer *trainer, char *buffer)
 	const struct options *options = trainer->options;
 
 	trainer->grad = buffer;
-	trainer->param = buffer + trainer->model->param_count *
+	trainer->param = buffer + trainer_count_values(trainer) *
 			 device_type_bytes(options->grad_dtype);
 	if (trainer->buckets.sharded)
 		trainer->blocks = (void *)(buffer +

@@ -146,6 +146,9 @@ int trainer_count_moments(const struct options *options);
 /* Whether the backward pass computes what norms and GELUs give again. */
 bool trainer_must_recompute(const struct trainer *trainer);
 
+/* Parameters, and what lies behind them: struct model's spare. */
+size_t trainer_count_values(const struct trainer *trainer);
+
 /* Bytes of the collective's buffer: see trainer->grad. */
 size_t trainer_count_buffer(const struct trainer *trainer);
 

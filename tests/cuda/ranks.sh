@@ -74,7 +74,7 @@ on()
 		FAKE_CUDA_NAME="$gpu_name" \
 		srun --ddp $on_layout env LD_LIBRARY_PATH="$scratch/fakes" \
 		DDP_MODULE_DIR="$scratch/$ranks_module" "$train" \
-		--data $text "$@"
+		$ranks_data "$@"
 }
 
 # ranks_losses LOG
@@ -98,6 +98,7 @@ as_cpu()
 }
 
 text=/usr/share/common-licenses/GPL-3
+ranks_data="--data $text"
 one='-N1 -n1 --gres=gpu:1' two='-N2 -n2 --gres=gpu:1'
 four='-N2 -n4 --gres=gpu:2'
 tiny='--context 32 --global-batch 4 --steps 20 --check-every 1'
@@ -277,6 +278,14 @@ ranks_repeat()
 		ranks_as_one "$two" --dtype $dtype --zero 1
 		ranks_as_one "$four" --dtype $dtype
 	done
+	# Rows of zeros behind the token table
+	make_tokens >squares
+	ranks_data="--tokens $scratch/squares --vocab 300"
+	# shellcheck disable=SC2086
+	ranks_bits "$one" $same >one.bits
+	ranks_as_one "$two"
+	ranks_as_one "$four" --zero 1
+	ranks_data="--data $text"
 }
 
 # Chance rounds alike on any ranks, and after a break.

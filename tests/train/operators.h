@@ -116,6 +116,9 @@ void read_back(void *to, const void *at, size_t bytes);
  */
 struct tensor blank(size_t count);
 
+/* A table with room behind it, which is 0: see struct op_classifier. */
+struct tensor blank_table(int vocab, int width);
+
 /* The same of fp32. */
 struct tensor blank_floats(size_t count);
 
@@ -127,6 +130,7 @@ void fetch(const struct tensor *tensor);
 
 /* Normal random numbers, on the device too. */
 struct tensor draw(size_t count, double mean, double deviation);
+struct tensor draw_table(int vocab, int width, double mean, double deviation);
 struct tensor draw_floats(size_t count, double mean, double deviation);
 
 /* The device's bytes of this many values of its type. */

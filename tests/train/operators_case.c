@@ -229,6 +229,22 @@ struct tensor blank(size_t count)
 	return blank_typed(count, device.type);
 }
 
+struct tensor blank_table(int vocab, int width)
+{
+	size_t count = (size_t)vocab * (size_t)width;
+	size_t room = (size_t)device_pad_rows(vocab) * (size_t)width;
+	struct tensor table = {
+		count, host_doubles(count), place(count_bytes(room)),
+		device.type
+	};
+
+	if (room > count)
+		device.table->zero(&device, value_at(device.type, table.at,
+						     count),
+				   count_bytes(room - count));
+	return table;
+}
+
 struct tensor blank_floats(size_t count)
 {
 	return blank_typed(count, DEVICE_FP32);
@@ -275,6 +291,11 @@ static struct tensor fill_normal(struct tensor tensor, double mean,
 struct tensor draw(size_t count, double mean, double deviation)
 {
 	return fill_normal(blank(count), mean, deviation);
+}
+
+struct tensor draw_table(int vocab, int width, double mean, double deviation)
+{
+	return fill_normal(blank_table(vocab, width), mean, deviation);
 }
 
 struct tensor draw_floats(size_t count, double mean, double deviation)

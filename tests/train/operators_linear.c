@@ -195,15 +195,15 @@ static void classifier_body(const void *arguments)
 {
 	const struct classifier_case *c = arguments;
 	size_t rows = (size_t)c->rows, width = (size_t)c->width;
-	size_t table = (size_t)c->vocab * width;
 	double work = (double)c->rows * c->width * c->vocab, loss, wanted;
 	struct classifier_operands o = {
 		c->rows, c->width, c->vocab, c->scale, draw(rows * width, 0, 1),
-		draw(table, 0, 0.3), NULL
+		draw_table(c->vocab, c->width, 0, 0.3), NULL
 	};
 	struct tensor dx = blank(rows * width);
-	struct tensor dweight = c->accumulate ? draw(table, 0, c->scale) :
-						blank(table);
+	struct tensor dweight = c->accumulate ?
+		draw_table(c->vocab, c->width, 0, c->scale) :
+		blank_table(c->vocab, c->width);
 	struct op_classifier op = {
 		c->rows, c->width, c->vocab, o.x.at, o.weight.at, NULL,
 		(float)c->scale, NULL, place(sizeof(loss)),

@@ -148,7 +148,7 @@ static void place_all(struct test *test)
 {
 	const struct header *header = &test->header;
 	size_t each = device_type_bytes(test->device.type);
-	size_t count = test->model->param_count;
+	size_t count = test->model->param_count + test->model->spare;
 	size_t rows = (size_t)header->sequences * (size_t)header->context;
 	size_t all = rows * (size_t)header->batches;
 	size_t logits = rows * (size_t)header->vocab;

@@ -79,7 +79,7 @@ test_predict()
 }
 
 # The largest of what a GPU's operators work in. The classifier has fp32 logits
-# of up to 512 MiB, each row of a multiple of 8: of 50264 floats 2670 rows fit,
+# of up to 512 MiB, each row of a multiple of 64: of 50304 floats 2668 rows fit,
 # 20 x 128 whole tiles of them; then a loss for each row and, in 16 bit, the sum
 # of dweight. All rows are one block where they fit. Attention has 8 bytes of
 # each row of a head, whose number is even. The norm has gain and bias of each of
@@ -92,11 +92,11 @@ test_predicted_work()
 		equal "a GPU's workspace: $what" $(($bytes)) \
 			"$("$program" work $shape)"
 	done <<-END
-	blocks of logits in bf16:32 1024 12 768 50257 1 own:(2560 * 50264 + 32768 + 50257 * 768) * 4
-	blocks of logits in fp32:32 1024 12 768 50257 0 own:(2560 * 50264 + 32768) * 4
+	blocks of logits in bf16:32 1024 12 768 50257 1 own:(2560 * 50304 + 32768 + 50304 * 768) * 4
+	blocks of logits in fp32:32 1024 12 768 50257 0 own:(2560 * 50304 + 32768) * 4
 	all logits at once:32 1024 12 768 256 1 own:(32768 * 256 + 32768) * 4
 	attention of an odd context:4 1025 64 64 8 1 own:4 * 64 * 1026 * 8
-	layer norm:32 1024 1 4096 8 1 own:49152 / 512 * 2 * 4096 * 4
+	layer norm:8 1024 1 4096 8 1 own:49152 / 512 * 2 * 4096 * 4
 	cuDNN:8 1000 12 768 256 1 cudnn:8 * 12 * (1000 * 4 + 1024 * 1024 * 2) + 4096
 	END
 }

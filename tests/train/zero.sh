@@ -92,6 +92,20 @@ test_zero()
 		0 0.4 --steps 2 --check-every 1000000 --zero 1
 }
 
+# Behind a token table of 300 rows are 20 of zeros, which are no rank's.
+test_zero_padded()
+{
+	needs_worlds 'a vocabulary of 300' || return 0
+	make_tokens >padded
+	zero_exact="--tokens padded --vocab 300 --width 48 --context 32 $(
+		)--deterministic --global-batch 8 --steps 4 --bucket-mib 0.05"
+	for type in fp32 bf16; do
+		zero_reference 1 $zero_exact --dtype $type --backend self
+		zero_same "2 ranks, a vocabulary of 300 in $type" 2 \
+			$zero_exact --dtype $type --backend mpi
+	done
+}
+
 # Without --deterministic ranks sum in the same order with and without it.
 test_zero_loose()
 {

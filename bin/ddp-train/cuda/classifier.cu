@@ -53,29 +53,31 @@ __device__ static inline void read_row(int vocab, const float *x, float *top,
 }
 
 /*
- * scale * (softmax - one hot) over the logits. A value of 16 bits lands on a
- * logit of the same or of an earlier round: all have been read by then.
+ * scale * (softmax - one hot) over the logits, and 0 beyond the vocabulary. A
+ * value of 16 bits lands on a logit of the same or of an earlier round: all have
+ * been read by then.
  */
 template <class T>
-__device__ static inline void write_row(int vocab, const float *x, T *to,
-					float top, float factor, int target,
-					float scale)
+__device__ static inline void write_row(int vocab, int padded, const float *x,
+					T *to, float top, float factor,
+					int target, float scale)
 {
-	for (int begin = 0; begin < vocab; begin += SPAN) {
+	for (int begin = 0; begin < padded; begin += SPAN) {
 		int i = begin + threadIdx.x * N;
 		pack<float, N> values = {};
 		pack<T, N> out;
 
-		if (i < vocab)
+		if (i < padded)
 			values = load_pack<N>(x + i);
 		__syncthreads();
 #pragma unroll
 		for (int j = 0; j < N; j++) {
 			float d = factor * expf(values.at[j] - top);
 
-			out.at[j] = narrow<T>(i + j == target ? d - scale : d);
+			d = i + j == target ? d - scale : d;
+			out.at[j] = narrow<T>(i + j < vocab ? d : 0);
 		}
-		if (i < vocab)
+		if (i < padded)
 			store_pack(to + i, out);
 	}
 }
@@ -102,7 +104,7 @@ cross_entropy_kernel(int vocab, int stride, float *logits,
 		scale = (float)(scale * *loss_scale);
 	if (!isfinite(loss))
 		scale = NAN;
-	write_row(vocab, x, (T *)x, top, scale / sum, target, scale);
+	write_row(vocab, stride, x, (T *)x, top, scale / sum, target, scale);
 }
 
 /* The sum of the losses in fp64: by each thread of some, then of threads. */
@@ -137,7 +139,7 @@ static void multiply_logits(struct device *device,
 
 	product.transpose_b = product.wide = true;
 	product.m = rows.count;
-	product.n = op->vocab;
+	product.n = parts->stride;
 	product.k = op->width;
 	product.a = value_at(device->type, op->x,
 			     (size_t)rows.begin * op->width);
@@ -157,7 +159,7 @@ static void multiply_dx(struct device *device, const struct op_classifier *op,
 
 	product.m = rows.count;
 	product.n = product.ldb = product.ldc = op->width;
-	product.k = op->vocab;
+	product.k = parts->stride;
 	product.a = parts->logits;
 	product.lda = stride;
 	product.b = op->weight;
@@ -178,7 +180,7 @@ static void multiply_dweight(struct device *device,
 	product.transpose_a = true;
 	product.wide = !floats && !parts->whole;
 	product.add = rows.begin > 0 || (floats && op->accumulate);
-	product.m = op->vocab;
+	product.m = parts->stride;
 	product.n = product.ldb = product.ldc = op->width;
 	product.k = rows.count;
 	product.a = parts->logits;

@@ -126,7 +126,7 @@ struct classifier_parts sizes_divide_classifier(enum device_type type,
 						int rows, int width, int vocab,
 						void *work)
 {
-	struct classifier_parts parts = { .stride = round_up(vocab) };
+	struct classifier_parts parts = { .stride = device_pad_rows(vocab) };
 	size_t logits, losses, sums;
 
 	parts.rows = limit_rows(rows, parts.stride);
@@ -134,7 +134,7 @@ struct classifier_parts sizes_divide_classifier(enum device_type type,
 	logits = (size_t)parts.rows * (size_t)parts.stride;
 	losses = (size_t)round_up(rows);
 	sums = parts.whole || type == DEVICE_FP32 ? 0 :
-	       (size_t)vocab * (size_t)width;
+	       (size_t)parts.stride * (size_t)width;
 	parts.bytes = (logits + losses + sums) * sizeof(float);
 	if (!work)
 		return parts;

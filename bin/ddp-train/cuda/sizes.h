@@ -51,7 +51,8 @@ size_t sizes_count_dnn_workspace(int sequences, int context, int heads);
 
 /* classifier.cu: the parts of its workspace, each at a multiple of 32 bytes */
 struct classifier_parts {
-	int stride;		/* floats from row to row of the logits */
+	int stride;		/* floats from row to row of the logits: as many
+				   as rows of the table */
 	int rows;		/* the most of a block */
 	bool whole;		/* all rows are one block */
 	float *logits;

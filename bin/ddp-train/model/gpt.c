@@ -258,6 +258,10 @@ static int complete_model(struct gpt *gpt, int sequences,
 		describe_tensor(gpt, i);
 	model->tensors = gpt->tensors;
 	model->param_count = model_lay_out(gpt->tensors, model->tensor_count);
+	/* The token table is the last tensor in memory. */
+	model->spare = (size_t)model_pad(
+		(uint64_t)(device_pad_rows(gpt->vocab) - gpt->vocab) *
+		(uint64_t)gpt->width);
 	/* No overflow: at most 65536 layers of about 11 tensors, each of
 	   which check_batch() has limited. */
 	model->bytes[SPACE_DEVICE] = (size_t)plan_memory(
