@@ -7,8 +7,13 @@
 tap_count=0 tap_failed=0 late=
 
 # result STATUS NAME: reports a test. If it failed, shows what the last call
-# printed.
+# printed. tests/gpu has another one, which calls tap_result.
 result()
+{
+	tap_result "$@"
+}
+
+tap_result()
 {
 	tap_count=$((tap_count + 1))
 	if test "$1" -eq 0; then

@@ -177,6 +177,7 @@ obj/tests/gpu/versions: obj/tests/gpu/versions.o
 GPU_TESTS := obj/bin/ddp_cuda.so obj/tests/train/operators
 GPU_TESTS += $(if $(filter obj/bin/ddp-train,$(ALL)),obj/bin/ddp-train \
 	obj/tests/train/parity)
+GPU_TESTS += $(filter obj/plugin/spank_ddp.so obj/bin/ddp-info,$(ALL))
 ifeq ($(HAVE_PMIX)$(HAVE_NCCL),yesyes)
 GPU_TESTS += obj/tests/gpu/ranks obj/tests/gpu/hello_allreduce \
 	obj/tests/gpu/versions obj/bin/ddp-bench obj/tests/bench/nccl_loop

@@ -87,6 +87,15 @@ gpu_lost()
 	left_out "  $1" "$2"
 }
 
+# gpu_limit SECONDS: as long, or until $DDP_BENCH_END if that is sooner
+gpu_limit()
+{
+	gpu_left=$((${DDP_BENCH_END:-9999999999} - $(date +%s)))
+	test "$gpu_left" -lt "$1" || gpu_left=$1
+	test "$gpu_left" -gt 1 || gpu_left=1
+	echo "$gpu_left"
+}
+
 # gpu_reason STATUS: why the last run has failed
 gpu_reason()
 {
@@ -107,7 +116,7 @@ watched()
 		watcher=$!
 		sleep 1
 	fi
-	timeout -k 5 900 "$@" >out 2>err </dev/null
+	timeout -k 5 "$(gpu_limit 900)" "$@" >out 2>err </dev/null
 	watched_status=$?
 	if test -n "$watcher"; then
 		kill "$watcher"
@@ -289,7 +298,7 @@ nccl_by()
 	nccl_to=$1
 	shift
 	test ! -e "$nccl_to.lost" || return 0
-	timeout -k 5 300 mpirun -n "$gpus" "$@" >out 2>err </dev/null || {
+	timeout -k 5 "$(gpu_limit 300)" mpirun -n "$gpus" "$@" >out 2>err </dev/null || {
 		gpu_lost "$nccl_to" "$(gpu_reason $?)"
 		return
 	}
@@ -336,7 +345,7 @@ gpu_exposed()
 	test "$batch" -gt 0 || return 0
 	rm -f run.log
 	# shellcheck disable=SC2016 # for the ranks' shell
-	timeout -k 5 900 mpirun -n 2 sh -c '
+	timeout -k 5 "$(gpu_limit 900)" mpirun -n 2 sh -c '
 		LOCAL_RANK=$OMPI_COMM_WORLD_LOCAL_RANK exec "$@"' sh \
 		env DDP_MODULE_DIR="$build/obj/bin" "$build/obj/bin/ddp-train" \
 		--device cuda --preset "$1" --vocab $gpu_vocab \
@@ -365,7 +374,8 @@ gpu_exposed()
 	}' run.log || gpu_lost "$1 on two GPUs" 'its log has no steps'
 }
 
-# Both call NCCL in the same way, so a ratio is what ddp-bench adds.
+# Both call NCCL in the same way, by calls that block, so a ratio is what
+# ddp-bench adds.
 gpu_nccl()
 {
 	gpu_several 'ddp-bench beside NCCL' || return 0
@@ -394,6 +404,9 @@ train_gpu()
 		return
 	fi
 	rounds=$gpu_rounds
+	case $(mpirun --version 2>/dev/null) in	# it asks for ssh otherwise
+	*' 4.'*) export OMPI_MCA_plm=isolated ;;
+	esac
 	echo "train_gpu, $rounds rounds of $gpu_steps steps"
 	gpu_tokens || die 'python3 cannot make a token file'
 	gpu_find_peer

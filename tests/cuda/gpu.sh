@@ -28,6 +28,7 @@ gpu_run()
 		LD_LIBRARY_PATH="$PWD/drivers" unshare --mount sh -c '
 		mkdir dev && mount -t tmpfs none dev &&
 		cp -a /dev/null /dev/zero /dev/urandom /dev/fd dev &&
+		mkdir -m 1777 dev/shm && mkdir dev/pts &&
 		mknod dev/nvidia0 c 195 0 &&
 		mount --bind dev /dev && exec "$@"' sh \
 		timeout -k 5 500 "$top/tests/gpu/run" "$@"
@@ -58,7 +59,9 @@ gpu_emulated()
 	equal 'a GPU that is too old is a reason to skip' \
 		"ok 2 - operators # SKIP $gpu_reason
 ok 3 - one rank # SKIP $gpu_reason" "$(grep SKIP out)"
+	gpu_bounded
 	gpu_speed
+	gpu_slurm
 	gpu_libraries
 	rm other/obj/tests/train/operators
 	gpu_run operators
@@ -76,6 +79,58 @@ gpu_program()
 		printf '%s\n' '#!/bin/sh' 'case "$*" in' "$@" esac
 	} >"$gpu_program_to"
 	chmod 755 "$gpu_program_to"
+}
+
+# What does not fit into the time is left out, and told; a tool of the sanitizer
+# judges some operators at once. The tool is a fake.
+gpu_bounded()
+{
+	gpu_run --seconds 30 operators
+	check 'a part for which there is no time is left out' grep -qx \
+		'ok 1 - operators # SKIP it needs 60 s, and [0-9]* are left' out
+	call "$top/tests/gpu/run" --seconds soon
+	equal 'a time that is none is refused' "2 tests/gpu/run: --seconds $(
+		)'soon' is no number of seconds" "$status $(cat err)"
+	mkdir -p tools
+	gpu_program tools/compute-sanitizer \
+		"*memcheck*norm*) echo '========= Invalid read'; exit 9 ;;" \
+		"*racecheck*norm*) exit 124 ;;" "*) echo 1..1 ;;"
+	PATH=$PWD/tools:$PATH gpu_run sanitizer
+	equal 'what the sanitizer finds is told by tool and operators' \
+		"1, not ok 3 - compute-sanitizer memcheck norm classifier $(
+		)embed: nothing is found, # why: ========= Invalid read, ok 7 $(
+		)- compute-sanitizer racecheck norm classifier embed # SKIP $(
+		)it took too long, 15 passed" "$status, $(
+		sed -n '/^not ok/p; /^# why: =/p; /SKIP/p
+			s/\( passed\),.*/\1/p' out | paste -sd, | sed 's/,/, /g')"
+	gpu_program tools/compute-sanitizer '*) exec sleep 300 ;;'
+	PATH=$PWD/tools:$PATH gpu_run --seconds 66 sanitizer
+	equal 'what does not end is ended, and what follows left out' '1 15' \
+		"$(grep -c 'SKIP it took too long$' out) $(
+		grep -c 'SKIP it needs 20 s' out)"
+}
+
+# srun --ddp in a sandbox, on the fake driver and NCCL
+gpu_slurm()
+{
+	gpu_all=other/obj
+	mkdir -p $gpu_all/plugin ids
+	chmod 755 .
+	chmod 777 ids
+	cp "$build/obj/plugin/spank_ddp.so" $gpu_all/plugin
+	cp "$build/obj/bin/ddp-info" "$build/obj/bin/ddp-bench" \
+		"$build/obj/bin/ddp-train" $gpu_all/bin
+	# NCCL is where the toolkit is, and the loader knows of none
+	mkdir wheels
+	printf '%s\n' 'HAVE_PLUGIN = yes' "CUDA_LIBS = -L$PWD/wheels" \
+		>>other/config.mak
+	ranks_library wheels/libnccl.so.2 -Wl,-soname,libnccl.so.2 \
+		"$top"/tests/fakes/fake_nccl*.c
+	gpu_program tools/ldconfig '*) ;;'
+	PATH=$PWD/tools:$PATH FAKE_NCCL_DIR="$PWD/ids" FAKE_GPU_BYTES=400000000 gpu_run slurm
+	equal 'srun --ddp with a GPU' '0, 10 passed, 0 failed, 0 skipped' \
+		"$status, $(tail -n 1 out)"
+	sed -i '/^CUDA_LIBS/d' other/config.mak
 }
 
 # gpu_ratios: how often each ratio is in the report

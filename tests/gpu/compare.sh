@@ -21,7 +21,7 @@ torch_parity()
 	test "$built" = yes || return 0
 	while read -r type shape; do
 		call env OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 \
-			timeout -k 5 600 "$python" \
+			timeout -k 5 "$(limit 600)" "$python" \
 			"$top/tests/train/parity.py" --module "$build/$module" \
 			--type "$type" "$build/obj/tests/train/parity" "$shape"
 		grep ' differs: ' out >why
@@ -58,7 +58,7 @@ gpu_torch()
 		train gpu --data text --preset tiny --steps 20 --batch 16 \
 			--seed 7 --lr 3e-4 --schedule constant --warmup 0 \
 			--dtype $type --device cuda
-		call timeout -k 5 600 "$python" \
+		call timeout -k 5 "$(limit 600)" "$python" \
 			"$top/tests/bench/train_gpu_peer.py" tiny text 20 16 \
 			$type torch.log
 		close gpu torch 20 "$most"
@@ -88,29 +88,45 @@ gpu_sanitizer()
 		omit compute-sanitizer 'it is not installed'
 		return
 	fi
-	# The theme "large" asks for more memory than there is. Errors of CUDA's
-	# functions are the operators' own to notice.
 	for tool in memcheck racecheck synccheck initcheck; do
-		call timeout -k 5 1800 "$sanitizer" --tool $tool \
-			--report-api-errors no --error-exitcode 9 "$operators" \
-			"$build/$module"
-		mv out sanitizer.out
-		grep -h '^=========' sanitizer.out err | head -n 20 >why
-		: >err
-		if test "$status" -eq 124; then
-			omit "compute-sanitizer $tool" 'not done in 30 minutes'
-			continue
-		fi
-		test "$status" -eq 0 && grep -q '^1\.\.[1-9]' sanitizer.out
-		result $? "compute-sanitizer $tool finds nothing"
+		sanitize "$tool" attention
+		sanitize "$tool" norm classifier embed
+		sanitize "$tool" matmul special
+		sanitize "$tool" updates rounding step casts fold
 	done
+}
+
+# sanitize TOOL THEME...: of the operators. Errors of CUDA's functions are the
+# operators' own to notice.
+sanitize()
+{
+	sanitize_name="compute-sanitizer $*"
+	sanitize_tool=$1
+	shift
+	fits "$sanitize_name" 20 || return 0
+	call timeout -k 5 "$(limit 600)" "$sanitizer" --tool "$sanitize_tool" \
+		--report-api-errors no --error-exitcode 9 "$operators" \
+		"$build/$module" "$@"
+	mv out sanitizer.out
+	grep -h '^=========' sanitizer.out err | head -n 20 >why
+	: >err
+	case $status in
+	124 | 137)
+		omit "$sanitize_name" 'it took too long'
+		return ;;
+	esac
+	test "$status" -eq 0 && grep -q '^1\.\.[1-9]' sanitizer.out
+	result $? "$sanitize_name: nothing is found"
 }
 
 gpu_bench()
 {
 	can_train 'speed' || return 0
-	DDP_BUILD=$build DDP_PYTHON=$python "$top/tests/bench/run" train_gpu \
-		2>err </dev/null >bench.out
+	rounds=2
+	test "$(time_left)" -gt 900 || rounds=1
+	DDP_BUILD=$build DDP_PYTHON=$python DDP_BENCH_END=$(($(date +%s) +
+		$(limit 100000))) "$top/tests/bench/run" --rounds $rounds \
+		train_gpu 2>err </dev/null >bench.out
 	status=$?
 	: >out
 	: >why

@@ -21,6 +21,7 @@ head_gpus()
 		config HAVE_NCCL)" = yesyesyes &&
 		made obj/tests/gpu/versions
 	then
+		find_libraries obj/tests/gpu/versions >/dev/null
 		timeout -k 5 60 "$build/obj/tests/gpu/versions" |
 			sed 's/^/# /'
 	fi

@@ -70,6 +70,21 @@ find_libraries()
 	return 1
 }
 
+# find_opened: the same for what is opened at run time
+find_opened()
+{
+	for opened in libnccl.so.2 libcudnn.so.9; do
+		! ldconfig -p 2>/dev/null | grep -q "^.$opened " || continue
+		for folder in $(library_folders); do
+			test -e "$folder/$opened" || continue
+			LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(
+				)$folder
+			export LD_LIBRARY_PATH
+			break
+		done
+	done
+}
+
 # What is built for them, and what ddp-train learns: our own sources
 module=obj/bin/ddp_cuda.so
 train=$build/obj/bin/ddp-train
@@ -88,7 +103,7 @@ train_build()
 # operators_refused: what the module says of a GPU that is too old for it
 operators_refused()
 {
-	timeout -k 5 300 "$operators" "$build/$module" spaces 2>/dev/null |
+	timeout -k 5 "$(limit 300)" "$operators" "$build/$module" spaces 2>/dev/null |
 		sed -n 's/^Bail out! .*: \(GPU .* or later\): choose .*/\1/p'
 }
 
@@ -160,7 +175,7 @@ show_cases()
 gpu_operators()
 {
 	can_operate operators || return 0
-	call timeout -k 5 900 "$operators" "$build/$module"
+	call timeout -k 5 "$(limit 900)" "$operators" "$build/$module"
 	mv out tap
 	show_cases
 	planned=$(sed -n 's/^1\.\.//p' tap)
@@ -184,7 +199,7 @@ train()
 	train_name=$1
 	shift
 	rm -f "$train_name.log"
-	call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 400 "$train" \
+	call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 "$(limit 400)" "$train" \
 		"$@" --log "$train_name.log"
 }
 
@@ -301,7 +316,7 @@ rank_resume()
 	cp -r saved alone
 	for device in cpu cuda; do
 		case $device in cpu) steps=14 ;; *) steps=20 ;; esac
-		call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 400 \
+		call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 "$(limit 400)" \
 			"$train" --data text --steps $steps --device $device \
 			--checkpoint saved --resume --log mixed.log
 		trained $steps "^resumed from saved/step-"
@@ -312,7 +327,7 @@ rank_resume()
 	mv mixed.log other.log
 	# The log of a run that goes on is that of its begin, made longer.
 	sed 7q other.log >mixed.log
-	call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 400 "$train" \
+	call env DDP_MODULE_DIR="$build/obj/bin" timeout -k 5 "$(limit 400)" "$train" \
 		--data text --steps 20 --device cuda --checkpoint alone \
 		--resume --log mixed.log
 	same gpu mixed
