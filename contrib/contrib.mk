@@ -16,6 +16,9 @@ obj/modules/$(version): $(srcdir)/contrib/modules/slurm-ddp.in config.mak
 		-e 's|@includedir@|$(includedir)|' \
 		-e 's|@pythondir@|$(pythondir)|' $< >$@
 
+reportdir = $(datadir)/slurm-ddp
+INSTALLED += reportdir:$(srcdir)/contrib/report/ddp-report
+
 pythondir = $(datadir)/slurm-ddp/python
 pythoninfodir = $(pythondir)/slurm_ddp-$(version).dist-info
 PYTHON_FILES := obj/python/slurm_ddp.py obj/python/METADATA

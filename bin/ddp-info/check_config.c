@@ -256,8 +256,8 @@ static void check_versions(struct check *out, const char *config,
 		check_add(out, CHECK_UNKNOWN, "Slurm", "%s; scontrol show "
 			  "nodes tells of no node", slurm);
 	else if (other.count + silent.count == 0)
-		check_add(out, CHECK_OK, "Slurm", "%s, on %zu nodes too",
-			  slurm, count);
+		check_add(out, CHECK_OK, "Slurm", "%s, on %zu node%s too",
+			  slurm, count, count > 1 ? "s" : "");
 }
 
 void check_config(struct check *out, const char *config, const char *nodes)
