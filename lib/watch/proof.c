@@ -9,9 +9,25 @@
 
 #include "layout/random.h"
 
+/* libgcrypt must be asked for its version once before it is used. */
+static bool is_ready(void)
+{
+	if (gcry_control(GCRYCTL_INITIALIZATION_FINISHED_P))
+		return true;
+	if (!gcry_check_version(NULL))
+		return false;
+	gcry_control(GCRYCTL_DISABLE_SECMEM, 0);
+	gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
+	return true;
+}
+
+/*
+ * libgcrypt opens a file of /proc when it begins, and ends the program where no
+ * descriptor is left. So it begins with the secret, before others can connect.
+ */
 int ddp_proof_random(unsigned char bytes[DDP_WIRE_NONCE])
 {
-	return ddp_random_fill(bytes, DDP_WIRE_NONCE);
+	return is_ready() ? ddp_random_fill(bytes, DDP_WIRE_NONCE) : -1;
 }
 
 void ddp_proof_format(const struct ddp_secret *secret,
@@ -36,18 +52,6 @@ int ddp_proof_parse(const char *text, struct ddp_secret *secret)
 		secret->bytes[i] = (unsigned char)byte;
 	}
 	return 0;
-}
-
-/* libgcrypt must be asked for its version once before it is used. */
-static bool is_ready(void)
-{
-	if (gcry_control(GCRYCTL_INITIALIZATION_FINISHED_P))
-		return true;
-	if (!gcry_check_version(NULL))
-		return false;
-	gcry_control(GCRYCTL_DISABLE_SECMEM, 0);
-	gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
-	return true;
 }
 
 static gcry_buffer_t buffer_of(const void *data, size_t length)

@@ -72,6 +72,14 @@ step 3 n9:2-2:forge,w100,e2=7,done n1:0-1:w500,e0=0,e1=0,done srun:all
 said 'a rank fails by the word of an agent with the right secret only' 0 ''
 step 2 n9:0-0:s1=1 n1:0-1:w20000,e0=0,e1=0,done srun:all
 said 'a stranger who proves nothing is put out' 0 'strangers: 1 put out, the first'
+# The first agent comes when strangers have all descriptors but one, or about all.
+codes=
+for strangers in 4 5 6 7; do
+	call timeout -k 1 60 sh -c 'ulimit -n 14; exec ./srun "$@"' sh 1 \
+		n9:0-0:s$strangers=1 n1:0-0:l500,e0=0,done srun:w3000,x0
+	codes="$codes $status"
+done
+equal 'an agent that gets the last open file is believed' ' 0 0 0 0' "$codes"
 if sh -c 'ulimit -n 1100' 2>why; then
 	step 2 n9:0-0:s1030=6 n1:0-1:l3000,w100,e0=3,K,done srun:all
 	said 'of 1030 strangers 1024 stay, and an agent still finds a place' 3 \
