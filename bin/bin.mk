@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The tools. ddp-train's objects lie beside it, in obj/bin/train, those of
 # ddp-info in obj/bin/info and those of ddp-bench in obj/bin/bench.
-TOOL_LIB := obj/lib/libddp_tool.a obj/lib/libddp_layout.a
+TOOL_LIB := obj/lib/libddp_tool.a obj/lib/libddp_core.a
 TRAIN_DIR := $(srcdir)/bin/ddp-train
 # cuda/ is a module of its own, but for what a plan without it needs as well.
 TRAIN_SRC := $(filter-out $(TRAIN_DIR)/cuda/%, \
@@ -64,7 +64,7 @@ obj/bin/cuda/%.cu.o: $(TRAIN_DIR)/cuda/%.cu config.mak
 		-fPIC,-fvisibility=hidden,-Wall,-Wextra -Werror \
 		all-warnings -I. -I$(TRAIN_DIR) -I$(srcdir)/lib/include \
 		-I$(srcdir)/lib -MMD -MP -c -o $@ $<
-obj/bin/ddp_cuda.so: $(CUDA_OBJ) obj/lib/libddp_layout.a
+obj/bin/ddp_cuda.so: $(CUDA_OBJ) obj/lib/libddp_core.a
 	$(call quiet,NVLD) $(NVCC) $(NVCCFLAGS) -shared -cudart static \
 		-Xlinker --exclude-libs,ALL,-z,defs -o $@ $(filter \
 		%.o %.a,$^) $(CUBLASLT_LIBS)

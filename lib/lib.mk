@@ -2,12 +2,13 @@
 # The pure core: one archive that the plugin, the tools and the tests link; and
 # what knows hwloc, whose users link HWLOC_LIBS; and libddp, which is lib/job
 # and lib/nccl, and links PMIx and nothing else that a node might lack.
-LAYOUT_SRC := $(sort $(wildcard $(srcdir)/lib/layout/*.c))
-LAYOUT_OBJ := $(LAYOUT_SRC:$(srcdir)/%.c=obj/%.o)
+CORE_SRC := $(sort $(foreach room,util layout place request, \
+	$(wildcard $(srcdir)/lib/$(room)/*.c)))
+CORE_OBJ := $(CORE_SRC:$(srcdir)/%.c=obj/%.o)
 
-ALL += obj/lib/libddp_layout.a
+ALL += obj/lib/libddp_core.a
 obj/lib/%.o: PART_CFLAGS = -fPIC -fvisibility=hidden
-obj/lib/libddp_layout.a: $(LAYOUT_OBJ)
+obj/lib/libddp_core.a: $(CORE_OBJ)
 
 TOPO_SRC := $(sort $(wildcard $(srcdir)/lib/topo/*.c))
 TOPO_OBJ := $(TOPO_SRC:$(srcdir)/%.c=obj/%.o)
@@ -47,7 +48,7 @@ obj/lib/job/client.o obj/lib/job/client_get.o: \
 	PART_CFLAGS = -fPIC -pthread $(PMIX_CFLAGS)
 obj/lib/libddp.a: $(DDP_OBJ)
 
-obj/lib/libddp.so.0: $(DDP_OBJ) obj/lib/libddp_layout.a $(DDP_MAP)
+obj/lib/libddp.so.0: $(DDP_OBJ) obj/lib/libddp_core.a $(DDP_MAP)
 	$(call quiet,LD) $(link) -shared -Wl,-soname,libddp.so.0 \
 		-Wl,-z,defs -Wl,-z,nodelete -Wl,--version-script=$(DDP_MAP) \
 		$(PMIX_LIBS) -ldl -pthread $(LIBS)

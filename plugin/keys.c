@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "layout/port.h"
-#include "layout/scan.h"
 #include "layout/vars.h"
+#include "util/scan.h"
 #include "values.h"
 
 static int parse_ddp(const char *value, struct ddp_plugin *plugin,

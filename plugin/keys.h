@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "layout/error.h"
 #include "plugin.h"
+#include "util/error.h"
 
 enum ddp_key_kind {
 	DDP_KEY_STEP,		/* a default for steps */

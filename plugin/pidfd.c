@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
+#include "util/clock.h"
 #include "watch/kernel.h"
 
 #ifndef SYS_pidfd_open		/* libc is older than the kernel may be */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/placement.h"
+#include "place/placement.h"
 #include "watch/notice.h"
 
 enum {

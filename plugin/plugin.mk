@@ -16,7 +16,7 @@ sandboxdir = $(datadir)/slurm-ddp/sandbox
 obj/plugin/%.o: PART_CFLAGS = -fPIC -I$(srcdir)/plugin $(SLURM_CFLAGS) \
 	-DDDP_BINDIR='"$(bindir)"'
 obj/plugin/spank_ddp.so: $(PLUGIN_OBJ) $(TOPO_LIB) $(WATCH_LIB) \
-		obj/lib/libddp_layout.a $(PLUGIN_MAP)
+		obj/lib/libddp_core.a $(PLUGIN_MAP)
 	$(call quiet,LD) $(link) -shared -Wl,--version-script=$(PLUGIN_MAP) \
 		$(HWLOC_LIBS) $(GCRYPT_LIBS) -ldl -pthread $(LIBS)
 

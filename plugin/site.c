@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "keys.h"
-#include "layout/scan.h"
+#include "util/scan.h"
 
 enum { ARGUMENTS_MAX = 256 };
 

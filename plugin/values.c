@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "layout/ranks.h"
-#include "layout/scan.h"
+#include "util/scan.h"
 #include "watch/restart.h"
 
 enum { CHECK_MIN_S = 2, CHECK_MAX_S = 3600 };	/* ddp-bench's --limit */

@@ -6,8 +6,8 @@
 #ifndef DDP_PLUGIN_VALUES_H
 #define DDP_PLUGIN_VALUES_H
 
-#include "layout/error.h"
 #include "plugin.h"
+#include "util/error.h"
 
 enum ddp_option {
 	DDP_OPTION_DDP, DDP_OPTION_PORT, DDP_OPTION_GPUS, DDP_OPTION_CPUS,

@@ -38,7 +38,7 @@ obj/tests/unit/unit obj/tests/arm64/unit: $(UNIT_OBJ) $(INFO_CHECK) \
 
 obj/tests/spank/%.o: PART_CFLAGS = $(SLURM_CFLAGS) -DDDP_BINDIR='"$(bindir)"'
 obj/tests/spank/spank_host: $(SPANK_OBJ) obj/tests/fakes/idle_threads.o \
-		obj/lib/libddp_layout.a
+		obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) -rdynamic -ldl -pthread $(LIBS)
 
 # slurmstepd of one node, with real tasks, over the same fake of spank.h
@@ -53,7 +53,7 @@ obj/tests/supervisor/%.o: PART_CFLAGS = -I$(srcdir)/plugin
 FAKE_STEP := obj/tests/supervisor/fake_step.o \
 	$(filter obj/plugin/supervisor/%,$(PLUGIN_OBJ)) \
 	obj/plugin/close_range.o obj/plugin/srun/program.o \
-	obj/plugin/srun/scontrol.o $(WATCH_LIB) obj/lib/libddp_layout.a
+	obj/plugin/srun/scontrol.o $(WATCH_LIB) obj/lib/libddp_core.a
 obj/tests/supervisor/fake_step_real: $(FAKE_STEP)
 	$(call quiet,LD) $(link) $(GCRYPT_LIBS) -pthread $(LIBS)
 obj/tests/supervisor/fake_step: obj/tests/supervisor/clock.o $(FAKE_STEP)
@@ -71,7 +71,7 @@ obj/tests/fakes/idle_threads.so: obj/tests/fakes/idle_threads.o
 	$(call quiet,LD) $(link) -shared -pthread $(LIBS)
 
 obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \
-		obj/lib/libddp_layout.a
+		obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) $(LIBS)
 
 obj/tests/hostnames/hosts_print: obj/tests/hostnames/hosts_print.o \
@@ -79,7 +79,7 @@ obj/tests/hostnames/hosts_print: obj/tests/hostnames/hosts_print.o \
 	$(call quiet,LD) $(link) -ldl $(LIBS)
 
 obj/tests/bench/core: obj/tests/bench/core.o obj/tests/unit/machines.o \
-		obj/lib/libddp_layout.a
+		obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) $(LIBS)
 
 obj/tests/bench/pairs: obj/tests/bench/pairs.o
@@ -94,7 +94,7 @@ obj/tests/bench/nccl_loop: obj/tests/bench/nccl_loop.o
 
 obj/tests/bench/exchange.o: PART_CFLAGS = $(PMIX_CFLAGS)
 obj/tests/bench/exchange: obj/tests/bench/exchange.o obj/lib/libddp.a \
-		obj/lib/libddp_layout.a
+		obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 obj/tests/bench/stopwatch.o: PART_CFLAGS = -fPIC $(SLURM_CFLAGS)
@@ -102,7 +102,7 @@ obj/tests/bench/stopwatch.so: obj/tests/bench/stopwatch.o
 	$(call quiet,LD) $(link) -shared $(LIBS)
 
 obj/tests/boot/job: obj/tests/boot/job.o obj/lib/libddp.a \
-		obj/lib/libddp_layout.a
+		obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
 obj/tests/boot/job_mpi.o: PART_CFLAGS = $(MPI_CFLAGS) $(PMIX_CFLAGS) \
@@ -110,10 +110,10 @@ obj/tests/boot/job_mpi.o: PART_CFLAGS = $(MPI_CFLAGS) $(PMIX_CFLAGS) \
 obj/tests/boot/job_mpi.o: $(srcdir)/tests/boot/job.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 obj/tests/boot/job_mpi: obj/tests/boot/job_mpi.o obj/lib/libddp.a \
-		obj/lib/libddp_layout.a
+		obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) $(PMIX_LIBS) $(MPI_LIBS) -ldl -pthread $(LIBS)
 
-TSAN_OBJ := $(patsubst $(srcdir)/%.c,obj/tsan/%.o,$(DDP_SRC) $(LAYOUT_SRC) \
+TSAN_OBJ := $(patsubst $(srcdir)/%.c,obj/tsan/%.o,$(DDP_SRC) $(CORE_SRC) \
 	$(srcdir)/tests/boot/threads.c)
 obj/tsan/%.o: PART_CFLAGS = -fsanitize=thread $(PMIX_CFLAGS)
 obj/tsan/%.o: $(srcdir)/%.c config.mak
@@ -140,7 +140,7 @@ OPERATORS := $(patsubst $(srcdir)/%.c,obj/%.o, \
 ifneq ($(HAVE_PRODUCTS),)
 OPERATORS += $(filter obj/bin/train/cpu/%,$(TRAIN_PARTS))
 endif
-obj/tests/train/operators: $(OPERATORS) obj/lib/libddp_layout.a
+obj/tests/train/operators: $(OPERATORS) obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) -lm -ldl -pthread $(LIBS)
 obj/tests/train/parity: obj/tests/train/parity_test.o
 obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
@@ -157,7 +157,7 @@ HOST_MODULE := $(HOST_MODULE:$(srcdir)/%.c=obj/host_module/%.o)
 obj/host_module/%.o: PART_CFLAGS = -fPIC $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
 obj/host_module/%.o: $(srcdir)/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
-obj/tests/train/host/ddp_cuda.so: $(HOST_MODULE) obj/lib/libddp_layout.a
+obj/tests/train/host/ddp_cuda.so: $(HOST_MODULE) obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) -shared -Wl,-Bsymbolic $(MATMUL_LIBS) -lm \
 		-pthread $(LIBS)
 
@@ -221,7 +221,7 @@ obj/tests/cuda_on_cpu/checked/ddp_cuda.so: \
 	$(EMU_PARTS:%=obj/tests/cuda_on_cpu/checked/%)
 obj/tests/cuda_on_cpu/fast/ddp_cuda.so \
 obj/tests/cuda_on_cpu/checked/ddp_cuda.so: $(EMU_OBJ) \
-		obj/lib/libddp_layout.a $(EMU_MAP)
+		obj/lib/libddp_core.a $(EMU_MAP)
 	$(EMU_LINK) -shared -Wl,--version-script=$(EMU_MAP) -Wl,-z,defs \
 		-Wl,-z,nodelete -ldl -lm -pthread
 
@@ -235,14 +235,14 @@ obj/tests/cuda/exchange obj/tests/cuda/products: obj/tests/cuda/%: \
 		obj/tests/cuda/%.o $(EMU_OBJ)
 	$(EMU_LINK) -ldl -lm -pthread
 obj/tests/cuda/refusals: obj/tests/cuda/refusals.o obj/tests/cuda/machine.o \
-		obj/lib/libddp_layout.a \
+		obj/lib/libddp_core.a \
 		$(addprefix obj/tests/cuda_on_cpu/fast/,cuda.o find.o memory.o \
 		no_dnn.o sizes.o)
 	$(call quiet,LD) $(link) -pthread
 
 # The real cuDNN, without a GPU
 obj/tests/cuda/cudnn: obj/tests/cuda/cudnn.o obj/bin/cuda/dnn_graph.o \
-		obj/bin/cuda/dnn_library.o obj/bin/cuda/sizes.o obj/lib/libddp_layout.a
+		obj/bin/cuda/dnn_library.o obj/bin/cuda/sizes.o obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) -ldl $(LIBS)
 
 # A fuzz target is a source file of tests/fuzz. Here is what it is compiled with
@@ -259,7 +259,7 @@ FUZZ_SRC := $(filter-out %/manifest.c %/proof.c,$(FUZZ_SRC))
 endif
 FUZZ_FLAGS = -g -O2 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=all
-FUZZ_CORE := $(LAYOUT_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
+FUZZ_CORE := $(CORE_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 
 obj/fuzz/%.o: $(srcdir)/%.c config.mak
 	$(call quiet,CC) $(FUZZ_CC) $(compile) $(FUZZ_FLAGS)

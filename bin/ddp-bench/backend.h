@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "layout/error.h"
 #include "shape.h"
+#include "util/error.h"
 
 /*
  * One collective. In place, send and receive are the same, the larger of the

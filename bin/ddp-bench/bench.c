@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "figures.h"
-#include "layout/clock.h"
+#include "util/clock.h"
 
 enum { STAGE_BYTES = 1 << 20, ALIGNMENT = 4096 };
 

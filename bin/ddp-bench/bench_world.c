@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
-#include "layout/text.h"
 #include "tool/agree.h"
 #include "tool/promise.h"
+#include "util/clock.h"
+#include "util/text.h"
 
 /* Searches backwards, as most ranks follow another one of their node. */
 void world_find_node(struct world *world, int rank)

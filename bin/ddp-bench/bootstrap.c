@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "config.h"
-#include "layout/clock.h"
 #include "outliers.h"
 #include "tool/tool.h"
+#include "util/clock.h"
 
 enum {
 	ID_BYTES = 128,			/* of an ncclUniqueId */

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "backend.h"
-#include "layout/text.h"
 #include "tool/mpi_private.h"
 #include "tool/promise.h"
+#include "util/text.h"
 
 static int my_rank;
 static size_t neighbours = 1;	/* ranks of this node */

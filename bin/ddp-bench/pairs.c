@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measures every pair of nodes, in a tournament. */
-#include "layout/clock.h"
 #include "pairs.h"
+#include "util/clock.h"
 
 #include <stdlib.h>
 

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
 #include "layout/hostlist.h"
-#include "layout/text.h"
 #include "tool/promise.h"
 #include "tool/tool.h"
+#include "util/clock.h"
+#include "util/text.h"
 
 enum {
 	EARLY_MS = 1000,	/* before the judge's own limit */

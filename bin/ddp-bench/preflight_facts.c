@@ -9,11 +9,11 @@
 #include "config.h"
 #include "ddp.h"
 #include "device.h"
-#include "layout/interface.h"
-#include "layout/report.h"
-#include "layout/text.h"
 #include "nccl/library.h"
+#include "place/report.h"
 #include "preflight.h"
+#include "util/interface.h"
+#include "util/text.h"
 
 enum { BLOCK = 1 << 20, COPIES = 64 };
 

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/clock.h"
 #include "layout/hostlist.h"
 #include "layout/mapping.h"
 #include "layout/tasks.h"
-#include "layout/text.h"
 #include "preflight_server.h"
 #include "tool/tool.h"
+#include "util/clock.h"
+#include "util/text.h"
 
 enum {
 	ASK_MS = 3000,		/* who is there answers at once */

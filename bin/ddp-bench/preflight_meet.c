@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
-#include "layout/text.h"
 #include "preflight.h"
+#include "util/clock.h"
+#include "util/text.h"
 
 enum { QUESTIONS = 8, AGAIN_MS = 50, TRY_MS = 2000 };
 

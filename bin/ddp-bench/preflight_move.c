@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "layout/clock.h"
 #include "outliers.h"
 #include "preflight.h"
+#include "util/clock.h"
 
 enum {
 	BYTES_NCCL = 16 << 20,	/* of an exchange: 13 ms at 10 Gbit/s, 1.3

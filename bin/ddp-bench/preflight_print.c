@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "layout/text.h"
 #include "preflight.h"
 #include "tool/tool.h"
+#include "util/text.h"
 
 static const char *host_of(const struct world *world, int node)
 {

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
-#include "layout/text.h"
+#include "util/clock.h"
+#include "util/text.h"
 
 enum {
 	BACKLOG = 4096,

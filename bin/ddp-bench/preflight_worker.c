@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
 #include "preflight.h"
+#include "util/clock.h"
 
 enum {
 	CLOSE_MS = 5000,	/* MPI's and NCCL's end */

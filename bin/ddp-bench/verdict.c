@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/interface.h"
+#include "util/interface.h"
 
 void verdict_add(struct verdict *verdict, int node, const char *check,
 		 const char *format, ...)

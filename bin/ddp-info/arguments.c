@@ -11,9 +11,9 @@
 
 #include "doctor.h"
 #include "keys.h"
-#include "layout/interface.h"
 #include "layout/port.h"
 #include "site.h"
+#include "util/interface.h"
 
 /* Lists of "KEY=NAME", with a blank before and after each. */
 struct named {

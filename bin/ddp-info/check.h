@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 
 /*
  * WRONG: jobs fail, hang or compute something else. ADVICE: they run, but

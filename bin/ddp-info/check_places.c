@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/interface.h"
+#include "util/interface.h"
 
 static void judge_names(const struct check_world *world,
 			const struct check_node *node,

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "info.h"
-#include "layout/text.h"
 #include "tool/tool.h"
+#include "util/text.h"
 
 enum {
 	MEMORY_PREFERRED = 1,	/* MPOL_PREFERRED of linux/mempolicy.h */

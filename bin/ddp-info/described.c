@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "described.h"
-#include "layout/gpus.h"
 #include "layout/tasks.h"
+#include "place/gpus.h"
 
 static int read_topology(struct described *in, struct ddp_error *error)
 {

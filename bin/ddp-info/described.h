@@ -6,7 +6,7 @@
 #include "info.h"
 #include "layout/hostlist.h"
 #include "layout/layout.h"
-#include "layout/views.h"
+#include "place/views.h"
 #include "topo/topo.h"
 
 struct described {

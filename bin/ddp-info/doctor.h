@@ -9,7 +9,7 @@
 #define DDP_INFO_DOCTOR_H
 
 #include "check.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * The variable that starts a task of doctor's: lines "NAME = value" as of

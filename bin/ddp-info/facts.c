@@ -18,9 +18,9 @@
 
 #include "config.h"
 #include "doctor.h"
-#include "layout/clock.h"
 #include "layout/hostlist.h"
-#include "layout/interface.h"
+#include "util/clock.h"
+#include "util/interface.h"
 
 enum { NAMES_MS = 20000 };
 

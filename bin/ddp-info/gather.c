@@ -6,7 +6,7 @@
 #include "info.h"
 #include "job/exchange.h"
 #include "job/job.h"
-#include "layout/table.h"
+#include "place/table.h"
 #include "tool/tool.h"
 
 enum { DEADLINE_MS = 60000 };

@@ -4,7 +4,7 @@
  * the options describe (described.c reads them), compare.c compares what a task
  * of a step got with what was planned for it, gather.c prints one table of a
  * whole step, and variables.c one of all variables; doctor.h begins the part
- * that examines an installation. The answers come from lib/layout, and the text
+ * that examines an installation. The answers come from lib/place, and the text
  * of a row too. Each function returns 0, or -1 with
  * error set; what they print is written at the end.
  */
@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "layout/error.h"
-#include "layout/placement.h"
-#include "layout/report.h"
+#include "place/placement.h"
+#include "place/report.h"
 #include "tool/option.h"
+#include "util/error.h"
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_ENV };
 

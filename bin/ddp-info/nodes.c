@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "described.h"
-#include "layout/table.h"
+#include "place/table.h"
 #include "tool/tool.h"
 
 /*

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
-#include "layout/clock.h"
+#include "util/clock.h"
 
 enum { KILL_MS = 3000 };
 

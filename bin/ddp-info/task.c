@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "layout/report.h"
+#include "place/report.h"
 #include "tool/tool.h"
 
 void doctor_print_fact(const char *format, ...)

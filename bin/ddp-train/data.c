@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "data.h"
-#include "layout/error.h"
 #include "mix.h"
 #include "path_code.h"
+#include "util/error.h"
 
 enum {
 	MAGIC = 20240520, VERSION = 1, HEADER_BYTES = 1024,

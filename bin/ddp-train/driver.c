@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "driver.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 /* A CUdevice is an int, and a CUresult an int that is 0 for success. */
 struct driver {

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "layout/error.h"
 #include "progress.h"
 #include "tool/tool.h"
+#include "util/error.h"
 
 struct json_log {
 	FILE *file;

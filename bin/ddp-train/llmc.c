@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "ddp.h"
-#include "layout/error.h"
 #include "llmc.h"
 #include "model/gpt.h"
 #include "path_code.h"
+#include "util/error.h"
 
 enum {
 	MAGIC = 20240326, VERSION_FP32 = 3, VERSION_BF16 = 5, WORDS = 256,

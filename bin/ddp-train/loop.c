@@ -8,10 +8,10 @@
 #include "checkpoint/save.h"
 #include "ddp.h"
 #include "fold.h"
-#include "layout/error.h"
 #include "progress.h"
 #include "run.h"
 #include "trainer.h"
+#include "util/error.h"
 
 /* Below it the loss scale would make gradients smaller than they are. */
 enum { LEAST_LOSS_SCALE = 1 };

@@ -19,9 +19,6 @@
 #include "config.h"
 #include "driver.h"
 #include "expect.h"
-#include "layout/clock.h"
-#include "layout/error.h"
-#include "layout/text.h"
 #include "llmc.h"
 #include "model.h"
 #include "progress.h"
@@ -30,6 +27,9 @@
 #include "tool/agree.h"
 #include "tool/tool.h"
 #include "trainer.h"
+#include "util/clock.h"
+#include "util/error.h"
+#include "util/text.h"
 
 enum { NOTE = 192 };		/* bytes of a device's note that are printed */
 

@@ -7,10 +7,10 @@
 #include "ddp.h"
 #include "job/absent.h"
 #include "job/client.h"
-#include "layout/drain.h"
-#include "layout/error.h"
 #include "meet.h"
 #include "tool/tool.h"
+#include "util/drain.h"
+#include "util/error.h"
 
 enum {
 	NAMED_MAX = 4,		/* runs of ranks of each way */

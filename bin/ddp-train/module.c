@@ -12,10 +12,10 @@
 #include "cuda/sizes.h"
 #include "device.h"
 #include "driver.h"
-#include "layout/error.h"
 #include "module.h"
 #include "path_code.h"
 #include "train_options.h"
+#include "util/error.h"
 #include "world.h"
 
 static const char file[] = "ddp_cuda.so", symbol[] = "ddp_device_table";

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * The code for an errno of a path: DDP_ERROR_ARGUMENT where another attempt

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "json_log.h"
-#include "layout/clock.h"
-#include "layout/error.h"
 #include "progress.h"
 #include "tool/tool.h"
+#include "util/clock.h"
+#include "util/error.h"
 
 /* ROWS: of the table, before the names of its columns come again */
 enum { LINE_MAX_BYTES = 320, ROWS = 20 };

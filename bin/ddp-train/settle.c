@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/error.h"
 #include "option_rows.h"
 #include "rates.h"
+#include "util/error.h"
 
 enum { FOLDER_MAX = 1000 };	/* bytes of --checkpoint */
 

@@ -6,11 +6,11 @@
 
 #include "checkpoint/state.h"
 #include "collective.h"
-#include "layout/error.h"
 #include "llmc.h"
 #include "model.h"
 #include "module.h"
 #include "trainer.h"
+#include "util/error.h"
 #include "world.h"
 
 enum { MOST_HELD_OUT = 512, MOST_THREADS = 4096 };

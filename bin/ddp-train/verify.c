@@ -5,9 +5,9 @@
 #include "collective.h"
 #include "ddp.h"
 #include "half.h"
-#include "layout/error.h"
 #include "model.h"
 #include "trainer.h"
+#include "util/error.h"
 #include "world.h"
 
 enum { PART = 1024 };		/* values on the stack */

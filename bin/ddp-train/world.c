@@ -10,12 +10,12 @@
 
 #include "collective.h"
 #include "config.h"
-#include "layout/cpuset.h"
-#include "layout/error.h"
-#include "layout/text.h"
 #include "meet.h"
+#include "place/cpuset.h"
 #include "tool/agree.h"
 #include "tool/promise.h"
+#include "util/error.h"
+#include "util/text.h"
 #include "world.h"
 
 enum { COLUMNS = 6, CELL = WORLD_CELL };

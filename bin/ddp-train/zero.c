@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "collective.h"
-#include "layout/error.h"
 #include "model.h"
 #include "trainer.h"
+#include "util/error.h"
 
 /* Sums are gathered as floats, in slices of whole blocks. */
 enum { SUM_FLOATS = sizeof(double) / sizeof(float),

@@ -10,8 +10,8 @@
 
 #include "job/job_struct.h"
 #include "job/thread.h"
-#include "layout/drain.h"
-#include "layout/text.h"
+#include "util/drain.h"
+#include "util/text.h"
 
 enum {
 	WRITE_MS = 1000,	/* for a line to stderr */

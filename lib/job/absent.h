@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "ddp.h"
-#include "layout/text.h"
+#include "util/text.h"
 
 /* After a fence that did not end in time: set why to a sentence that names the
  * ranks that did not come, as far as PMIx knows them. */

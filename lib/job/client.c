@@ -9,7 +9,7 @@
 
 #include "job/thread.h"
 #include "job/wait.h"
-#include "layout/clock.h"
+#include "util/clock.h"
 
 enum { SERVER_MS = 5000 };	/* for what the local server alone has to do */
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "job/wait.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 struct ddp_client;
 

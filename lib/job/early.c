@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
+#include "util/clock.h"
 
 /* The age of this process; 0 where /proc does not say it. */
 static int64_t find_age_ms(void)

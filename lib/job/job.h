@@ -3,7 +3,7 @@
  * lib/job implements ddp.h: the job of many processes that PMIx connects. job.c
  * joins a job; client.c and client_get.c alone call PMIx, with deadlines that
  * hold; all collectives are made of exchange.c; absent.c finds out who did not
- * come to one. It stands on lib/layout alone. Read this header first.
+ * come to one. It stands on lib/util and lib/layout. Read this header first.
  *
  * Here: what the rest of libddp and the tools need of a job beyond ddp.h. A
  * collective is ddp_job_begin, any number of exchanges (exchange.h), and
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "ddp.h"
-#include "layout/clock.h"
-#include "layout/error.h"
+#include "util/clock.h"
+#include "util/error.h"
 
 /*
  * Read a struct of options that begins with its size (a size_t) and may come

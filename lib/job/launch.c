@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "layout/mapping.h"
-#include "layout/scan.h"
+#include "util/scan.h"
 
 /* A rank and the name of its host, for sorting. */
 struct named {

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 enum {
 	DDP_RECORD_SLOT = 128,		/* bytes of a slot */

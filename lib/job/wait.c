@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "layout/clock.h"
+#include "util/clock.h"
 
 void ddp_wait_create_cond(pthread_cond_t *cond)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/scan.h"
+#include "util/scan.h"
 
 #define TOO_MANY "at most 1048576 hosts in all"
 

@@ -24,7 +24,7 @@
 
 #include <stddef.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 enum {
 	DDP_HOSTLIST_MAX = 1048576,	/* hosts in one list */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "layout/scan.h"
+#include "util/scan.h"
 
 /* Where a rank is. */
 struct seat {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib/layout is the pure core, which the plugin, libddp and the tools share:
- * who is where (ranks on nodes), which GPU and CPUs a rank gets, the variables
- * of a task, and all of these as text. It uses libc only, and no environment,
- * file or global state. Read this header first, then placement.h, then vars.h;
- * request.h is about srun's options, and scan.h and text.h help the others.
+ * lib/layout says who is where: ranks on nodes, their port, and the variables of
+ * a task. It uses lib/util, and no environment, file, clock or global state, as
+ * do lib/place and lib/request, which stand on it. Read this header first, then
+ * vars.h.
  *
  * This header: the host, node rank and local rank of every rank of a step.
  *
@@ -18,9 +17,9 @@
 
 #include <stdint.h>
 
-#include "layout/error.h"
 #include "layout/hostlist.h"
 #include "layout/tasks.h"
+#include "util/error.h"
 
 /*
  * The order in which ranks are given to hosts, each of which has a known number

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/scan.h"
 #include "layout/tasks.h"
+#include "util/scan.h"
 
 #define WHAT "process mapping"
 #define PREFIX "(vector"

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * Returns the host index of each of rank_count ranks (1 to DDP_RANK_MAX), all

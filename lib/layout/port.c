@@ -2,7 +2,7 @@
 /* The TCP ports of a step: read, or derived from job and step. */
 #include "layout/port.h"
 
-#include "layout/scan.h"
+#include "util/scan.h"
 
 enum { PORT_UNPRIVILEGED = 1024 };
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * The range in which ports are derived, unless the cluster sets another. It

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "layout/ranks.h"
 
-#include "layout/scan.h"
+#include "util/scan.h"
 
 /*
  * Read "A" or "A-B" and the comma behind it. Returns 1; 0 after the last; -1

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * Check that a list names at least one rank, and none that a world of this size

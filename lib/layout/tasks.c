@@ -2,7 +2,7 @@
 /* Reads how many tasks each node has. */
 #include "layout/tasks.h"
 
-#include "layout/scan.h"
+#include "util/scan.h"
 
 #define WHAT "tasks per node"
 

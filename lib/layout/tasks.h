@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 enum { DDP_RANK_MAX = 1 << 24 };	/* ranks in one job step */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 
 enum { END_SIZE = 64 };		/* enough for what comes after the workers */
 

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "layout/error.h"
 #include "layout/layout.h"
+#include "util/error.h"
 
 /* Its bytes, with the NUL: execve takes 128 KiB, of DDP_SET with it too. */
 enum { DDP_TF_SIZE = 96 << 10 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "layout/heartbeat.h"
-#include "layout/text.h"
+#include "util/text.h"
 
 enum field {
 	FIELD_RANK,

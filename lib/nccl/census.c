@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ddp.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 struct user {
 	struct ddp_gpu_id gpu;

@@ -7,8 +7,8 @@
 #ifndef DDP_NCCL_CUDA_H
 #define DDP_NCCL_CUDA_H
 
-#include "layout/error.h"
 #include "nccl/card.h"
+#include "util/error.h"
 
 /* The calling thread's GPU. Returns 0; or -1 if there is none, or the thread
  * has chosen none. */

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "layout/error.h"
 #include "nccl/nccl.h"
+#include "util/error.h"
 
 enum {
 	DDP_NCCL_OLDEST = 21800,	/* has usable non-blocking calls */

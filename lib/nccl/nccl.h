@@ -4,7 +4,7 @@
  * does one such call: library.c and cuda.c look up NCCL and the driver, card.c
  * and census.c check that all ranks can take part, roster.c says who is in a
  * communicator, init.c makes it; destroy.c ends it, await.c waits. It stands on
- * lib/job and lib/layout. Read setup.h first.
+ * lib/job and lib/util. Read setup.h first.
  *
  * Here: NCCL's types, declared as nccl.h has them, so that libddp is built
  * without NCCL and CUDA.

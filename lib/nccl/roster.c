@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 struct member {
 	uint32_t key, rank;

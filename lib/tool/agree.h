@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 enum { TOOL_SETTINGS_SIZE = 2048 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes PyTorch's error file: see layout/failure.h. */
+/* Writes PyTorch's error file: see util/failure.h. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "layout/text.h"
 #include "tool/tool.h"
+#include "util/text.h"
 
 void tool_record_failure(const char *message)
 {

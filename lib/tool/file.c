@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "layout/random.h"
-#include "layout/text.h"
 #include "tool/tool.h"
+#include "util/random.h"
+#include "util/text.h"
 
 /* Whether this name would not do another time either. */
 static bool is_wrong_name(int why)

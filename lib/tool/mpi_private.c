@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "layout/drain.h"
-#include "layout/error.h"
-#include "layout/private.h"
-#include "layout/scan.h"
+#include "util/drain.h"
+#include "util/error.h"
+#include "util/private.h"
+#include "util/scan.h"
 
 enum {
 	FILE_BYTES = 4 << 20,		/* that Open MPI's files have */

@@ -7,7 +7,7 @@
  * the user may enter, and once all ranks of a node have opened them they have
  * no name any more: a rank that is killed leaves none. One that is killed while
  * MPI starts or ends, or that MPI ends while it starts, can leave the folder,
- * which the agent of a --ddp step removes (layout/private.h), or whoever of the
+ * which the agent of a --ddp step removes (util/private.h), or whoever of the
  * same user is the next to start MPI: a folder in use is locked.
  */
 #ifndef DDP_TOOL_MPI_PRIVATE_H

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/scan.h"
-#include "layout/text.h"
 #include "tool/option_value.h"
+#include "util/scan.h"
+#include "util/text.h"
 
 static const struct tool_option *fail_unknown(const struct tool_options *table,
 					      const char *argument,

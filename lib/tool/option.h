@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 enum { TOOL_LIST_MAX = 64 };
 

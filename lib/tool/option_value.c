@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/scan.h"
 #include "tool/option_value.h"
+#include "util/scan.h"
 
 static const char *const switch_words[] = { "off", "on", NULL };
 

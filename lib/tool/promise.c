@@ -3,8 +3,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "layout/scan.h"
 #include "tool/promise.h"
+#include "util/scan.h"
 
 static int read_number(const char *name, uint64_t min, int *number,
 		       struct ddp_error *error)

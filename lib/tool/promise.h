@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 struct tool_promise {
 	int rank, size;		/* RANK and WORLD_SIZE; -1: not set */

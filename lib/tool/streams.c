@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout/text.h"
 #include "tool/tool.h"
+#include "util/text.h"
 
 void tool_start(void)
 {

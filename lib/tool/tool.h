@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * Call it first in main(). Standard streams that are closed are opened on
@@ -43,7 +43,7 @@ void tool_print_error(const char *program, const struct ddp_error *error);
 
 /*
  * Why this process ends, for the file that TORCHELASTIC_ERROR_FILE names, if it
- * does: as @record writes it (see layout/failure.h). Nothing if that cannot be
+ * does: as @record writes it (see util/failure.h). Nothing if that cannot be
  * written, as it is said elsewhere, too.
  */
 void tool_record_failure(const char *message);

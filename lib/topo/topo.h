@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node's hardware as the plain data of layout/machine.h: CPUs, NUMA nodes,
+ * A node's hardware as the plain data of place/machine.h: CPUs, NUMA nodes,
  * GPUs and network devices. This folder is the only code that knows hwloc.
  * Start with topo.c, which loads a topology; machine.c converts it.
  *
@@ -21,9 +21,9 @@
 
 #include <stdbool.h>
 
-#include "layout/error.h"
-#include "layout/machine.h"
-#include "layout/placement.h"
+#include "place/machine.h"
+#include "place/placement.h"
+#include "util/error.h"
 
 enum { DDP_TOPO_FILE_MAX = 16 << 20 };	/* bytes in a topology file */
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "layout/failure.h"
+#include "util/failure.h"
 
 /*
  * Where slurmstepd could not execute a task's command, it wrote why as the last

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 #include "watch/step.h"
 
 enum {

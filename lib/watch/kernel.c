@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 
 /* Fields of /proc/PID/stat: state, num_threads, startstack, exit_code */
 enum { STATE_FIELD = 3, THREADS_FIELD = 20, STACK_FIELD = 28,

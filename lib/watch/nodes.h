@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 
 /*
  * Adds them, sorted, which changes their order in names, too: "n2", or

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "layout/scan.h"
+#include "util/scan.h"
 
 /* Those of Slurm's --signal that a program can handle. */
 static const struct {

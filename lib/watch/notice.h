@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 enum {
 	DDP_NOTICE_SECONDS_MAX = 65535,	/* as Slurm's --signal */

@@ -7,7 +7,7 @@
 
 #include <gcrypt.h>
 
-#include "layout/random.h"
+#include "util/random.h"
 
 /* libgcrypt must be asked for its version once before it is used. */
 static bool is_ready(void)

@@ -10,8 +10,8 @@
 #ifndef DDP_WATCH_RESTART_H
 #define DDP_WATCH_RESTART_H
 
-#include "layout/error.h"
 #include "layout/hostlist.h"
+#include "util/error.h"
 #include "watch/verdict.h"
 
 enum {

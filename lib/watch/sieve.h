@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 
 /*
  * Begin with { 0 }. That a step is cancelled a rank may print, too, of another

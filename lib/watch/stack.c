@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 
 enum {
 	LINE_MAX_BYTES = 200,

@@ -6,7 +6,7 @@
 #ifndef DDP_WATCH_VERDICT_H
 #define DDP_WATCH_VERDICT_H
 
-#include "layout/text.h"
+#include "util/text.h"
 #include "watch/step.h"
 
 enum {

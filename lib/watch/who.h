@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 #include "watch/step.h"
 
 /* "rank"; "torchrun task" where the tasks of a step are launchers. */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/failure.h"
+#include "util/failure.h"
 
 enum {
 	DDP_WIRE_NONCE = 32,		/* bytes of a nonce, and of a proof */

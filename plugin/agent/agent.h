@@ -21,9 +21,9 @@
 
 #include <stdint.h>
 
-#include "layout/error.h"
 #include "stepd/siblings.h"
 #include "stepd/task.h"
+#include "util/error.h"
 
 /*
  * Start the agent of these tasks, whose slots say their ranks and pids; task is

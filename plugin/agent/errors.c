@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "layout/private.h"
 #include "plugin.h"
+#include "util/private.h"
 
 enum { READ_MAX = 4096 };	/* the message stands at the beginning */
 

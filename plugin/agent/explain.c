@@ -19,7 +19,7 @@
 
 #include "agent/state.h"
 #include "close_range.h"
-#include "layout/path.h"
+#include "util/path.h"
 #include "watch/stack.h"
 
 enum {

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "agent/state.h"
-#include "layout/launcher.h"
 #include "plugin.h"
+#include "request/launcher.h"
 
 /* It looks after 1, 5, 21 and 85 s, as scripts may prepare something first. */
 enum { FIRST_MS = 1000, TIMES = 4, GROWTH = 4, WORDS_MAX = 256 };

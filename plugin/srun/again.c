@@ -9,11 +9,10 @@
 
 #include <slurm/spank.h>
 
-#include "layout/request.h"
-#include "layout/text.h"
-#include "layout/words.h"
 #include "options.h"
 #include "plugin.h"
+#include "request/request.h"
+#include "request/words.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
 #include "srun/context.h"
@@ -23,6 +22,7 @@
 #include "srun/program.h"
 #include "srun/rerun.h"
 #include "srun/scontrol.h"
+#include "util/text.h"
 
 /* What else names the nodes, which a list of ours would contradict; or NULL. */
 static const char *find_rival(void)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "layout/gres.h"
+#include "request/gres.h"
 #include "srun/arguments.h"
 #include "srun/cli.h"
 #include "srun/context.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "layout/request.h"
+#include "request/request.h"
 
 /*
  * What the user asks for in this step or job, from the options of srun, sbatch

@@ -9,9 +9,9 @@
 
 #include <slurm/spank.h>
 
-#include "layout/request.h"
 #include "options.h"
 #include "plugin.h"
+#include "request/request.h"
 #include "srun/arguments.h"
 #include "srun/asked.h"
 #include "srun/cli.h"

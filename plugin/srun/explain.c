@@ -14,7 +14,6 @@
 
 #include "layout/hostlist.h"
 #include "layout/port.h"
-#include "layout/text.h"
 #include "options.h"
 #include "plugin.h"
 #include "srun/cli.h"
@@ -22,6 +21,7 @@
 #include "srun/mpi.h"
 #include "srun/rerun.h"
 #include "srun/scontrol.h"
+#include "util/text.h"
 
 enum { EXPORTED_MAX = 128 };	/* bytes of an exported value that are shown */
 

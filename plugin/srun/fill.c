@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/request.h"
 #include "plugin.h"
+#include "request/request.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
 #include "srun/context.h"

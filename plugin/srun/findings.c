@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/text.h"
 #include "srun/output.h"
+#include "util/text.h"
 
 #define PROGRAM "ddp-bench"
 #define PASSED PROGRAM ": preflight passed"

@@ -12,9 +12,9 @@
 
 #include <slurm/spank.h>
 
-#include "layout/text.h"
 #include "plugin.h"
 #include "srun/cli.h"
+#include "util/text.h"
 
 /* The folder in which DIR is made: where the step works, if DIR is relative. */
 static void find_parent(const char *logs, char parent[PATH_MAX])

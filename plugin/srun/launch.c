@@ -9,16 +9,16 @@
 
 #include <slurm/spank.h>
 
-#include "layout/launcher.h"
-#include "layout/request.h"
-#include "layout/text.h"
 #include "plugin.h"
+#include "request/launcher.h"
+#include "request/request.h"
 #include "srun/arguments.h"
 #include "srun/asked.h"
 #include "srun/context.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
 #include "srun/script.h"
+#include "util/text.h"
 
 /*
  * Accelerate's --cpu starts one process and leaves the environment as it is: a

@@ -10,9 +10,9 @@
 
 #include "layout/hostlist.h"
 #include "layout/mapping.h"
-#include "layout/scan.h"
 #include "layout/tasks.h"
 #include "srun/program.h"
+#include "util/scan.h"
 
 #define NONE UINT32_MAX
 

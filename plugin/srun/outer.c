@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/report.h"
 #include "layout/vars.h"
+#include "place/report.h"
 #include "plugin.h"
 #include "site.h"
 #include "srun/rerun.h"

@@ -12,8 +12,8 @@
 
 #include <slurm/spank.h>
 
-#include "layout/text.h"
 #include "srun/context.h"
+#include "util/text.h"
 
 void ddp_output_hold(void)
 {

@@ -2,7 +2,7 @@
 #ifndef DDP_SRUN_PREFLIGHT_H
 #define DDP_SRUN_PREFLIGHT_H
 
-#include "layout/text.h"
+#include "util/text.h"
 #include "watch/restart.h"
 
 /*

@@ -13,8 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "layout/path.h"
-#include "layout/text.h"
 #include "plugin.h"
 #include "srun/again.h"
 #include "srun/arguments.h"
@@ -23,6 +21,8 @@
 #include "srun/output.h"
 #include "srun/rerun.h"
 #include "supervisor/threads.h"
+#include "util/path.h"
+#include "util/text.h"
 
 enum { SIGNALS_MS = 100, TEXT_MAX = 1 << 20, COMMAND_MAX = 4 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/gres.h"
+#include "request/gres.h"
 #include "srun/program.h"
 
 char *ddp_scontrol_show(const char *what, const char *id)

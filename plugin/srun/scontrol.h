@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * GPUs on each node of a job. Returns 0, or -1 if scontrol does not answer or

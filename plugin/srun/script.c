@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "layout/command.h"
-#include "layout/path.h"
+#include "request/command.h"
 #include "srun/cli.h"
+#include "util/path.h"
 
 enum { SCRIPT_MAX = 64 << 10 };
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /*
- * A shell script, as ddp_command_read_fn in layout/command.h wants it: a regular
+ * A shell script, as ddp_command_read_fn in request/command.h wants it: a regular
  * file of at most 64 KiB, and unless shell is true one whose first line names a
  * shell. A name without a folder is sought where a shell or Slurm would.
  */

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "layout/launcher.h"
 #include "layout/ranks.h"
 #include "options.h"
 #include "plugin.h"
+#include "request/launcher.h"
 #include "srun/again.h"
 #include "srun/arguments.h"
 #include "srun/check.h"

@@ -13,7 +13,6 @@
 
 #include <slurm/spank.h>
 
-#include "layout/text.h"
 #include "options.h"
 #include "plugin.h"
 #include "srun/again.h"
@@ -23,6 +22,7 @@
 #include "srun/rerun.h"
 #include "supervisor/report.h"
 #include "supervisor/supervisor.h"
+#include "util/text.h"
 
 enum { TELL_SIZE = 8 + DDP_PROOF_TEXT_SIZE };
 

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "layout/report.h"
 #include "layout/tf.h"
+#include "place/report.h"
 #include "plugin.h"
 
 enum {

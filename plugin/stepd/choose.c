@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/report.h"
-#include "layout/views.h"
+#include "place/report.h"
+#include "place/views.h"
 #include "plugin.h"
 #include "stepd/tell.h"
 

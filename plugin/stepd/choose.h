@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-#include "layout/error.h"
-#include "layout/machine.h"
+#include "place/machine.h"
 #include "stepd/shared.h"
 #include "stepd/task.h"
+#include "util/error.h"
 
 /*
  * Answer what all slots say; print the warnings and the rows that are due. task

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "layout/path.h"
+#include "util/path.h"
 
 /*
  * Find it as slurmstepd does: the first file of that name in PATH, whether it

@@ -2,8 +2,8 @@
 #ifndef DDP_STEPD_COMMAND_H
 #define DDP_STEPD_COMMAND_H
 
-#include "layout/error.h"
 #include "stepd/task.h"
+#include "util/error.h"
 
 /*
  * For a dry run: whether the task's command could be executed here. The kernel

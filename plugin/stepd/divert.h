@@ -2,8 +2,8 @@
 #ifndef DDP_STEPD_DIVERT_H
 #define DDP_STEPD_DIVERT_H
 
-#include "layout/error.h"
 #include "stepd/task.h"
+#include "util/error.h"
 
 /*
  * Let the task's output go through the tee, where somebody needs that: its

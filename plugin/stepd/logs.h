@@ -2,8 +2,8 @@
 #ifndef DDP_STEPD_LOGS_H
 #define DDP_STEPD_LOGS_H
 
-#include "layout/error.h"
 #include "stepd/task.h"
+#include "util/error.h"
 
 /*
  * --ddp-logs: open the file of a task's stream, "out" or "err", to append to

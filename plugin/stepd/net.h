@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 struct ddp_address {
 	struct sockaddr_storage storage;

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "layout/text.h"
 #include "options.h"
 #include "plugin.h"
 #include "stepd/choose.h"
 #include "stepd/root.h"
 #include "stepd/shared.h"
 #include "topo/topo.h"
+#include "util/text.h"
 
 /* For the agent, if there is one: it knows the tasks by their pids. */
 static void tell_agent(const char *why)

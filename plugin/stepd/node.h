@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#include "layout/error.h"
 #include "stepd/task.h"
+#include "util/error.h"
 
 /*
  * With the node's other tasks, choose the GPUs and CPUs of each; fills in

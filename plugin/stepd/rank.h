@@ -2,8 +2,8 @@
 #ifndef DDP_STEPD_RANK_H
 #define DDP_STEPD_RANK_H
 
-#include "layout/error.h"
 #include "stepd/task.h"
+#include "util/error.h"
 
 /*
  * Compute the layout of the step and the task's rank in it, and check that

@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/interface.h"
-#include "layout/launcher.h"
 #include "layout/port.h"
 #include "layout/tf.h"
 #include "plugin.h"
+#include "request/launcher.h"
 #include "stepd/net.h"
 #include "stepd/tell.h"
+#include "util/interface.h"
 
 /* A port that the user has exported. */
 static int read_port(const struct ddp_task *task, const char *name,

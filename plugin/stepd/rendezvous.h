@@ -2,8 +2,8 @@
 #ifndef DDP_STEPD_RENDEZVOUS_H
 #define DDP_STEPD_RENDEZVOUS_H
 
-#include "layout/error.h"
 #include "stepd/task.h"
+#include "util/error.h"
 
 /*
  * Choose the master's address and port and the interface towards it, and check

@@ -26,13 +26,13 @@
 
 #include "agent/agent.h"
 #include "agent/note.h"
-#include "layout/clock.h"
-#include "layout/launcher.h"
 #include "options.h"
 #include "pidfd.h"
 #include "plugin.h"
+#include "request/launcher.h"
 #include "stepd/shared.h"
 #include "stepd/stepd.h"
+#include "util/clock.h"
 
 enum {
 	SPECIAL_STEPS = 0xfffffffa,	/* batch, interactive, extern, ... */

@@ -11,8 +11,8 @@
 
 #include <slurm/spank.h>
 
-#include "layout/error.h"
 #include "stepd/siblings.h"
+#include "util/error.h"
 
 /* The one context of the plugin in slurmstepd; tasks have a copy of it. */
 struct ddp_stepd {

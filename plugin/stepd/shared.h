@@ -10,12 +10,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "layout/cpuset.h"
-#include "layout/failure.h"
-#include "layout/machine.h"
-#include "layout/placement.h"
-#include "layout/private.h"
-#include "layout/views.h"
+#include "place/cpuset.h"
+#include "place/machine.h"
+#include "place/placement.h"
+#include "place/views.h"
+#include "util/failure.h"
+#include "util/private.h"
 
 enum {
 	DDP_GPUS_SIZE = 256,		/* holds a rank's GPUs, or is cut */

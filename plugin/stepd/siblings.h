@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 enum { DDP_SIBLINGS_WAIT_S = 10 };
 

@@ -13,11 +13,11 @@
 
 #include <slurm/spank.h>
 
-#include "layout/error.h"
-#include "layout/failure.h"
 #include "layout/layout.h"
-#include "layout/placement.h"
 #include "layout/vars.h"
+#include "place/placement.h"
+#include "util/error.h"
+#include "util/failure.h"
 
 struct ddp_task {
 	spank_t spank;

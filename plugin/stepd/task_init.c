@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout/path.h"
-#include "layout/text.h"
 #include "options.h"
 #include "plugin.h"
 #include "stepd/apply.h"
@@ -27,6 +25,8 @@
 #include "stepd/stepd.h"
 #include "stepd/task.h"
 #include "topo/topo.h"
+#include "util/path.h"
+#include "util/text.h"
 
 /*
  * End the task, in its own process: Slurm obeys no other way in all its

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout/interface.h"
-#include "layout/table.h"
-#include "layout/text.h"
+#include "place/table.h"
 #include "plugin.h"
+#include "util/interface.h"
+#include "util/text.h"
 
 /* Print in one write, so that lines of other nodes do not come in between. */
 static void say(char *text)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "layout/report.h"
+#include "place/report.h"
 #include "stepd/task.h"
 
 /* --ddp=explain: print the rows of a node's ranks, on rank 0's with a head. */

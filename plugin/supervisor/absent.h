@@ -2,7 +2,7 @@
 #ifndef DDP_SUPERVISOR_ABSENT_H
 #define DDP_SUPERVISOR_ABSENT_H
 
-#include "layout/text.h"
+#include "util/text.h"
 #include "watch/late.h"
 
 struct ddp_attempt;

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "close_range.h"
-#include "layout/clock.h"
 #include "supervisor/now.h"
 #include "supervisor/threads.h"
+#include "util/clock.h"
 
 enum {
 	TWICE_MS = 1500,	/* srun counts interrupts in one second */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 enum { DDP_CHILD_HANDLED = 5 };
 

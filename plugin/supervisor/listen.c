@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "layout/random.h"
+#include "util/random.h"
 
 union address {
 	struct sockaddr any;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * Listen on all addresses, at a port from first to last (0: any). Returns the

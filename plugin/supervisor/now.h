@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "layout/clock.h"
+#include "util/clock.h"
 
 static inline int64_t ms(int64_t count)
 {

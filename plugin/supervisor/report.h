@@ -4,8 +4,8 @@
 
 #include <time.h>
 
-#include "layout/error.h"
 #include "supervisor/attempt.h"
+#include "util/error.h"
 
 /* Whether a file of this name can be written; -1 with an error. */
 int ddp_report_check(const char *path, struct ddp_error *error);

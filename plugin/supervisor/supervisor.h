@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 #include "watch/notice.h"
 #include "watch/proof.h"
 #include "watch/restart.h"

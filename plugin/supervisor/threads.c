@@ -17,7 +17,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
+#include "util/clock.h"
 
 enum {
 	ANSWER_MS = 5000,	/* a busy machine runs each thread in it */

@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * Blocks [set] in all threads of this process but the one that calls. Threads

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 #include "watch/notice.h"
 
 struct ddp_timer {

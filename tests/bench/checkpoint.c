@@ -23,9 +23,9 @@
 #include "checkpoint/state.h"
 #include "checkpoint/writer.h"
 #include "collective.h"
-#include "layout/clock.h"
 #include "model.h"
 #include "trainer.h"
+#include "util/clock.h"
 
 #define ID "0123456789abcdef"
 

@@ -15,10 +15,10 @@
 #include "../unit/machines.h"
 #include "layout/hostlist.h"
 #include "layout/layout.h"
-#include "layout/placement.h"
 #include "layout/tasks.h"
 #include "layout/vars.h"
-#include "layout/views.h"
+#include "place/placement.h"
+#include "place/views.h"
 
 /* Two ranges, because scontrol refuses one of more than 65536 hosts. */
 #define HOSTS_TEXT "n[1-50000],n[50001-100000]"

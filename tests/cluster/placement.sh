@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2034,SC2016 # see run; the tasks' shells expand
 # Which GPUs and CPUs the ranks of a node get, by what they find themselves.
-# What is expected was worked out by hand from lib/layout/placement.h.
+# What is expected was worked out by hand from lib/place/placement.h.
 
 if test "$(nproc --all)" -lt 2 || test "$(nproc)" -lt 2; then
 	skip 'tasks on CPUs of their own' 'fewer than 2 CPUs'

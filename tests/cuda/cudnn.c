@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "cuda/dnn.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 static const struct gpu {
 	const char *name;

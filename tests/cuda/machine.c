@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/error.h"
 #include "machine.h"
+#include "util/error.h"
 
 struct machine now;
 size_t used, pinned;

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout/error.h"
-#include "layout/report.h"
 #include "machine.h"
+#include "place/report.h"
+#include "util/error.h"
 
 /* A good machine but for what is said. */
 #pragma GCC diagnostic ignored "-Woverride-init"

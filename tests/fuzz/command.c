@@ -6,8 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
-#include "layout/launcher.h"
-#include "layout/words.h"
+#include "request/launcher.h"
+#include "request/words.h"
 
 enum { WORDS = 32, NODES = 2 };
 

@@ -4,7 +4,7 @@
  * two lists.
  */
 #include "fuzz.h"
-#include "layout/cpuset.h"
+#include "place/cpuset.h"
 
 static int parse(const char *text, struct ddp_cpuset *set)
 {

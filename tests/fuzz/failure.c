@@ -4,7 +4,7 @@
  * the file.
  */
 #include "fuzz.h"
-#include "layout/failure.h"
+#include "util/failure.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {

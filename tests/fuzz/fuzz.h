@@ -16,7 +16,7 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 /* What libFuzzer calls with each input; a target defines it. */
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

@@ -4,7 +4,7 @@
 #define DDP_FUZZ_FUZZ_MACHINE_H
 
 #include "fuzz.h"
-#include "layout/machine.h"
+#include "place/machine.h"
 
 enum { FUZZ_CPUS = 8, FUZZ_GPUS = 4 };
 

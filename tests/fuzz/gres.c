@@ -4,7 +4,7 @@
  * another for the number of nodes, and the text.
  */
 #include "fuzz.h"
-#include "layout/gres.h"
+#include "request/gres.h"
 
 enum { UNTOUCHED = 99999 };
 

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 #include "fuzz_machine.h"
-#include "layout/placement.h"
+#include "place/placement.h"
 
 enum { RANKS = 16 };
 

@@ -6,10 +6,10 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
-#include "layout/gres.h"
 #include "layout/port.h"
-#include "layout/request.h"
 #include "layout/tasks.h"
+#include "request/gres.h"
+#include "request/request.h"
 
 enum { UNTOUCHED = 99999 };
 

@@ -5,8 +5,8 @@
  * record.
  */
 #include "fuzz.h"
-#include "layout/report.h"
-#include "layout/table.h"
+#include "place/report.h"
+#include "place/table.h"
 
 static int same(const char *a, const char *b)
 {

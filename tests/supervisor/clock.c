@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The clock of a fake step, in place of lib/layout/clock.c, poll and usleep. With
+ * The clock of a fake step, in place of lib/util/clock.c, poll and usleep. With
  * it the supervisor and the fakes wait for minutes within seconds, and never too
  * short on a busy machine. It stands still while any process of the step runs. Once
  * all of them sleep it jumps to the end of the first wait.
@@ -9,7 +9,7 @@
  * working directory has its start and its time now, 8 bytes each.
  */
 #define _GNU_SOURCE
-#include "layout/clock.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,9 +13,9 @@
 #include "collective.h"
 #include "data.h"
 #include "device.h"
-#include "layout/error.h"
 #include "train_options.h"
 #include "trainer.h"
+#include "util/error.h"
 #include "world.h"
 
 enum { BUILT = 77 };

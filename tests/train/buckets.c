@@ -17,10 +17,10 @@
 #include "bucket.h"
 #include "collective.h"
 #include "device.h"
-#include "layout/error.h"
 #include "model.h"
 #include "train_options.h"
 #include "trainer.h"
+#include "util/error.h"
 
 enum { MIB = 262144 };			/* floats */
 enum { HISTORY = 4096 };

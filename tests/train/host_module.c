@@ -16,8 +16,8 @@
 
 #include "device.h"
 #include "fold.h"
-#include "layout/error.h"
 #include "nccl/ranks.h"
+#include "util/error.h"
 
 enum { MOST_PARTS = 64, LOOKS = 10 };
 

@@ -10,7 +10,7 @@
 
 #include "device.h"
 #include "half.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 enum { COUNT = 3 * DEVICE_BLOCK + 37, ROUNDS = 40 };
 

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "layout/gpus.h"
-#include "layout/machine.h"
+#include "place/gpus.h"
+#include "place/machine.h"
 
 /*
  * CPUs are numbered package by package, the second threads of all cores after

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/assign.h"
 #include "machines.h"
+#include "place/assign.h"
 
 struct search {
 	uint32_t count;

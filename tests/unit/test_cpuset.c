@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/cpuset.h"
 #include "machines.h"
+#include "place/cpuset.h"
 
 struct cpuset_row {
 	char text[32];

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
-#include "layout/drain.h"
+#include "util/clock.h"
+#include "util/drain.h"
 
 static void *read_later(void *state)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "layout/error.h"
+#include "util/error.h"
 
 Test(error, is_set)
 {

@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "layout/failure.h"
 #include "tool/tool.h"
+#include "util/failure.h"
 
 /* The message of a file; "none" where it has none. */
 static const char *parse(const char *text)

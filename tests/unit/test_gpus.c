@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/gpus.h"
 #include "machines.h"
+#include "place/gpus.h"
 
 #define UUID(digit) "GPU-" digit digit digit digit digit digit digit digit \
 	"-0000-0000-0000-000000000000"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/gres.h"
+#include "request/gres.h"
 
 struct count_row {
 	char text[64];

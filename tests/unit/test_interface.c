@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "layout/interface.h"
+#include "util/interface.h"
 
 #define GLOO "GLOO_SOCKET_IFNAME"
 #define NCCL "NCCL_SOCKET_IFNAME"

@@ -23,8 +23,8 @@
 #include "job/exchange.h"
 #include "job/job_struct.h"
 #include "job/launch.h"
-#include "layout/text.h"
 #include "nccl/nccl.h"
+#include "util/text.h"
 
 TestSuite(job, .timeout = 120);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/launcher.h"
+#include "request/launcher.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/path.h"
+#include "util/path.h"
 
 /* The names that a file "a" has, with a blank behind each. */
 static const struct {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/near.h"
-#include "layout/placement.h"
 #include "machines.h"
+#include "place/near.h"
+#include "place/placement.h"
 
 #define RANKS 16
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "layout/private.h"
+#include "util/private.h"
 
 Test(private, name)
 {

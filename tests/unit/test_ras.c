@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/text.h"
+#include "util/text.h"
 #include "watch/ras.h"
 
 static const char head[] =

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/report.h"
-#include "layout/table.h"
 #include "machines.h"
+#include "place/report.h"
+#include "place/table.h"
 
 /* Two ranks: one with two GPUs, one with none. */
 static void make_rows(struct ddp_row rows[2])

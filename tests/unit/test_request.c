@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "layout/request.h"
+#include "request/request.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/scan.h"
+#include "util/scan.h"
 
 struct near_row {
 	char text[40];

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "hooks.h"
-#include "layout/error.h"
-#include "layout/text.h"
+#include "util/error.h"
+#include "util/text.h"
 
 Test(text, quote_leaves_printable_ascii_alone)
 {

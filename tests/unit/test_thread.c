@@ -14,7 +14,7 @@
 #include "hooks.h"
 #include "job/thread.h"
 #include "job/wait.h"
-#include "layout/clock.h"
+#include "util/clock.h"
 
 enum { A_MINUTE_MS = 60000 };
 

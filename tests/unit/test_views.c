@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "layout/views.h"
 #include "machines.h"
+#include "place/views.h"
 
 /* The view of a task with these variables, on a node with four GPUs. */
 static void resolve(const char *step, const char *cuda, struct ddp_view *view)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/words.h"
+#include "request/words.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 

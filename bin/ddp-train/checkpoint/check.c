@@ -14,9 +14,9 @@
 #include "collective.h"
 #include "data.h"
 #include "ddp.h"
-#include "layout/clock.h"
-#include "layout/error.h"
 #include "trainer.h"
+#include "util/clock.h"
+#include "util/error.h"
 #include "world.h"
 
 enum { DATA_PIECE = 16 << 20 };	/* bytes of the data between two pauses */

@@ -14,10 +14,10 @@
 #include "checkpoint/owner.h"
 #include "checkpoint/signals.h"
 #include "collective.h"
-#include "layout/error.h"
-#include "layout/random.h"
-#include "layout/text.h"
 #include "path_code.h"
+#include "util/error.h"
+#include "util/random.h"
+#include "util/text.h"
 
 /* What a rank tells the others. */
 struct meeting {

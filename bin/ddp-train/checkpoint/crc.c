@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "checkpoint/crc.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 struct crc {
 	gcry_md_hd_t handle;

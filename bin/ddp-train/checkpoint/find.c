@@ -10,8 +10,8 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
-#include "layout/error.h"
-#include "layout/text.h"
+#include "util/error.h"
+#include "util/text.h"
 
 /* The steps that load_pass_over() has named. */
 struct broken {

@@ -13,10 +13,10 @@
 
 #include "checkpoint/folder.h"
 #include "checkpoint/load.h"
-#include "layout/error.h"
-#include "layout/scan.h"
-#include "layout/text.h"
 #include "path_code.h"
+#include "util/error.h"
+#include "util/scan.h"
+#include "util/text.h"
 
 /*
  * The files that may be removed. A shard ends in the run's ID; while it is

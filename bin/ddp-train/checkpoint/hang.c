@@ -7,8 +7,8 @@
 #include "checkpoint/hang.h"
 #include "checkpoint/writer.h"
 #include "collective.h"
-#include "layout/clock.h"
-#include "layout/text.h"
+#include "util/clock.h"
+#include "util/text.h"
 
 /* Seconds that count between two looks: after more, a step or a stop. */
 static const double most = 10;

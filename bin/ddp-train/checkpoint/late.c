@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "checkpoint/late.h"
-#include "layout/clock.h"
+#include "util/clock.h"
 
 bool late_wait(struct late *late)
 {

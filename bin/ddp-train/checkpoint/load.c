@@ -18,9 +18,9 @@
 #include "checkpoint/signals.h"
 #include "checkpoint/state.h"
 #include "ddp.h"
-#include "layout/error.h"
-#include "layout/text.h"
 #include "trainer.h"
+#include "util/error.h"
+#include "util/text.h"
 
 /* What reads the shards; without a trainer they are only checked. */
 struct reader {

@@ -16,8 +16,8 @@
 #include "checkpoint/crc.h"
 #include "checkpoint/manifest.h"
 #include "config.h"
-#include "layout/error.h"
-#include "layout/text.h"
+#include "util/error.h"
+#include "util/text.h"
 
 #define TITLE "ddp-train checkpoint, version "
 

@@ -14,9 +14,9 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/late.h"
 #include "checkpoint/owner.h"
-#include "layout/error.h"
-#include "layout/text.h"
 #include "path_code.h"
+#include "util/error.h"
+#include "util/text.h"
 
 #define NAME ".ddp-train-owner"
 

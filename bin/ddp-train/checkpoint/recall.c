@@ -10,9 +10,9 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
-#include "layout/error.h"
-#include "layout/text.h"
 #include "option_rows.h"
+#include "util/error.h"
+#include "util/text.h"
 
 /*
  * Never taken over: these are for one run, and --batch follows from the number

@@ -16,10 +16,10 @@
 #include "checkpoint/writer.h"
 #include "collective.h"
 #include "ddp.h"
-#include "layout/error.h"
-#include "layout/text.h"
 #include "progress.h"
 #include "trainer.h"
+#include "util/error.h"
+#include "util/text.h"
 #include "world.h"
 
 /* Of the save under way, the same on all ranks. */

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "checkpoint/signals.h"
-#include "layout/clock.h"
-#include "layout/error.h"
+#include "util/clock.h"
+#include "util/error.h"
 
 /* For so long it is the first one that comes again: see signals.h. */
 enum { REPEATS_NS = 2000000000 };

@@ -4,9 +4,9 @@
 
 #include "collective.h"
 #include "ddp.h"
-#include "layout/text.h"
 #include "model.h"
 #include "trainer.h"
+#include "util/text.h"
 
 enum { LINE = 16 };		/* values */
 

@@ -19,7 +19,7 @@
 #include "checkpoint/manifest.h"
 #include "checkpoint/owner.h"
 #include "checkpoint/writer.h"
-#include "layout/text.h"
+#include "util/text.h"
 
 enum { PIECE_BYTES = 1 << 22, BEHIND_BYTES = 1 << 26 };
 

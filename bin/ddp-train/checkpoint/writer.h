@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "checkpoint/folder.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 struct manifest;
 struct writer;

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 
 #include "cpu/cpu.h"
-#include "layout/clock.h"
-#include "layout/error.h"
+#include "util/clock.h"
+#include "util/error.h"
 
 /* Before each piece of memory that alloc() gave, to free it. */
 struct more {

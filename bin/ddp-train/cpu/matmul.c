@@ -5,7 +5,7 @@
 #include "config.h"
 #include "cpu/cpu.h"
 #include "cpu/value.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 /* Parts of operands that are widened at once; each is PART * PART values. */
 enum { PART = 512 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cuda/state.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 cudaStream_t cuda_stream(const struct device *device, enum device_queue queue)
 {

@@ -7,7 +7,7 @@
 
 #include "cuda/dnn.h"
 #include "cuda/state.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 struct dnn {
 	struct dnn_library library;

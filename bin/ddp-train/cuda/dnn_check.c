@@ -9,8 +9,8 @@
 
 #include "cuda/dnn.h"
 #include "cuda/state.h"
-#include "layout/error.h"
 #include "mix.h"
+#include "util/error.h"
 
 /*
  * The most that a tensor of one sequence may be apart, as a relative L2

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cuda/dnn.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 #define TEXT(number) #number
 #define FILE_OF(major) "libcudnn.so." TEXT(major)

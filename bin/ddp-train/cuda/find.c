@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "cuda/state.h"
-#include "layout/error.h"
-#include "layout/report.h"
+#include "place/report.h"
+#include "util/error.h"
 
 #define OR_CPU "or choose --device cpu"
 

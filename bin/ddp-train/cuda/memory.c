@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "cuda/state.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 static size_t count_mib(size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Instead of dnn*.c where configure found no cuDNN. */
 #include "cuda/state.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 int cuda_open_dnn(struct device *device, size_t bytes, struct ddp_error *error)
 {

@@ -9,7 +9,7 @@
 
 #include "cuda/algorithm.h"
 #include "cuda/cuda.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 enum { CHAINS = 64 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Computes how much memory the GPU's operators work in. */
 #include "cuda/sizes.h"
-#include "layout/error.h"
+#include "util/error.h"
 
 /*
  * The most that the logits of a block may take, unless those of a row take

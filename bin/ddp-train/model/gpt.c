@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "model/gpt.h"
-#include "layout/error.h"
 #include "rng.h"
+#include "util/error.h"
 
 static const struct {
 	const char *name;

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "half.h"
-#include "layout/error.h"
 #include "model.h"
 #include "rng.h"
+#include "util/error.h"
 
 enum { IN = 10, HIDDEN = 10, OUT = 5 };
 enum { BIAS_2, WEIGHT_2, BIAS_1, WEIGHT_1, TENSORS };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fold.h"
-#include "layout/error.h"
 #include "mpi/exchange.h"
+#include "util/error.h"
 
 enum {
 	CHUNKS = 256,		/* of a ticket, at most */

@@ -15,8 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "layout/clock.h"
-#include "layout/random.h"
+#include "util/clock.h"
+#include "util/random.h"
 
 enum { WAIT_SECONDS = 10 };
 

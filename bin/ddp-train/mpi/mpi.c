@@ -13,10 +13,10 @@
 #include <pmix.h>
 #endif
 
-#include "layout/error.h"
 #include "mpi/exchange.h"
 #include "mpi/watch.h"
 #include "tool/mpi_private.h"
+#include "util/error.h"
 
 enum { TICKETS = 256 };		/* at once; start() waits for a free one */
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "collective.h"
-#include "layout/clock.h"
-#include "layout/text.h"
 #include "tool/mpi_private.h"
+#include "util/clock.h"
+#include "util/text.h"
 
 enum {
 	SPINS = 300,			/* some 10 us, before other ranks get

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "layout/error.h"
 #include "mpi/room.h"
 #include "mpi/watch.h"
+#include "util/error.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U		/* Linux 6.3 */

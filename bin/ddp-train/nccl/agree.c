@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "ddp.h"
-#include "layout/error.h"
 #include "nccl/await.h"
 #include "nccl/ranks.h"
+#include "util/error.h"
 
 enum { WORD = 4 };		/* bytes of what NCCL gathers */
 

@@ -5,11 +5,11 @@
 
 #include "job/exchange.h"
 #include "job/job.h"
-#include "layout/clock.h"
-#include "layout/error.h"
 #include "nccl/await.h"
 #include "nccl/destroy.h"
 #include "nccl/ranks.h"
+#include "util/clock.h"
+#include "util/error.h"
 
 /* Milliseconds that the ranks have, after a timeout, to say that they live. */
 enum { ANSWER_MS = 10000 };

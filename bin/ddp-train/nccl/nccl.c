@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "ddp.h"
-#include "layout/error.h"
 #include "nccl/await.h"
 #include "nccl/ranks.h"
+#include "util/error.h"
 #include "world.h"
 
 /* A bad argument of a call of libddp, or a peer's, is not a bad option. */
