@@ -79,8 +79,7 @@ endif
 INFO_OBJ := $(sort $(INFO_SRC:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o))
 # The plugin's own parser of plugstack.conf, for --doctor, compiled anew: where no
 # plugin is built, and without Slurm's headers
-INFO_OBJ += $(addprefix obj/bin/info/,keys.o site.o values.o) \
-	obj/lib/watch/notice.o
+INFO_OBJ += $(addprefix obj/bin/info/,keys.o notice.o site.o values.o)
 
 # What is pure in it, for tests/unit
 INFO_CHECK := $(sort $(wildcard $(srcdir)/bin/ddp-info/check*.c))
@@ -89,7 +88,7 @@ INFO_CHECK := $(INFO_CHECK:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o)
 obj/bin/info/%.o: PART_CFLAGS = -I$(srcdir)/plugin
 obj/bin/info/%.o: $(srcdir)/bin/ddp-info/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
-obj/bin/info/%.o: $(srcdir)/plugin/%.c config.mak
+obj/bin/info/%.o: $(srcdir)/plugin/options/%.c config.mak
 	$(call quiet,CC) $(CC) $(compile) $(CFLAGS)
 
 obj/bin/ddp-info: $(INFO_OBJ) $(INFO_LIB) obj/lib/libddp_topo.a $(TOOL_LIB)

@@ -19,15 +19,15 @@ endif
 obj/lib/topo/%.o: PART_CFLAGS = -fPIC -fvisibility=hidden $(HWLOC_CFLAGS)
 obj/lib/libddp_topo.a: $(TOPO_OBJ)
 
-# What supervisor and agents share, whose users link GCRYPT_LIBS
-WATCH_SRC := $(sort $(wildcard $(srcdir)/lib/watch/*.c))
-WATCH_OBJ := $(WATCH_SRC:$(srcdir)/%.c=obj/%.o)
+# What supervisor and agents say to each other; its users link GCRYPT_LIBS
+WIRE_SRC := $(sort $(wildcard $(srcdir)/lib/wire/*.c))
+WIRE_OBJ := $(WIRE_SRC:$(srcdir)/%.c=obj/%.o)
 ifeq ($(HAVE_GCRYPT),yes)
-ALL += obj/lib/libddp_watch.a
-WATCH_LIB := obj/lib/libddp_watch.a
+ALL += obj/lib/libddp_wire.a
+WIRE_LIB := obj/lib/libddp_wire.a
 endif
-obj/lib/watch/proof.o: PART_CFLAGS = -fPIC -fvisibility=hidden $(GCRYPT_CFLAGS)
-obj/lib/libddp_watch.a: $(WATCH_OBJ)
+obj/lib/wire/proof.o: PART_CFLAGS = -fPIC -fvisibility=hidden $(GCRYPT_CFLAGS)
+obj/lib/libddp_wire.a: $(WIRE_OBJ)
 
 # What the tools share; not installed.
 TOOL_SRC := $(sort $(wildcard $(srcdir)/lib/tool/*.c))

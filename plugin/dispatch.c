@@ -5,7 +5,7 @@
  * stepd/task_init.c refuse by ending the process, which works under "optional"
  * and "required" alike.
  */
-#include "options.h"
+#include "options/options.h"
 #include "srun/srun.h"
 #include "stepd/stepd.h"
 

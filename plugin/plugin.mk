@@ -2,10 +2,15 @@
 # The plugin, and what its administrator needs beside it. Slurm's symbols are
 # resolved when Slurm loads it, so it cannot be linked with -z defs. It sees
 # SLURM_CFLAGS and no other dependency's, and needs hwloc through lib/topo and
-# libgcrypt through lib/watch.
+# libgcrypt through lib/wire.
 PLUGIN_SRC := $(sort $(wildcard $(srcdir)/plugin/*.c \
 	$(srcdir)/plugin/*/*.c))
 PLUGIN_OBJ := $(PLUGIN_SRC:$(srcdir)/%.c=obj/%.o)
+# What is pure in it, for tests: an archive
+PURE_SRC := $(sort $(wildcard $(srcdir)/plugin/proc/*.c \
+	$(srcdir)/plugin/verdict/*.c) $(addprefix $(srcdir)/plugin/, \
+	options/notice.c supervisor/late.c supervisor/sieve.c))
+PURE_LIB := obj/plugin/libddp_pure.a
 PLUGIN_MAP := $(srcdir)/plugin/spank_ddp.map
 
 man8dir = $(mandir)/man8
@@ -15,10 +20,12 @@ sandboxdir = $(datadir)/slurm-ddp/sandbox
 
 obj/plugin/%.o: PART_CFLAGS = -fPIC -I$(srcdir)/plugin $(SLURM_CFLAGS) \
 	-DDDP_BINDIR='"$(bindir)"'
-obj/plugin/spank_ddp.so: $(PLUGIN_OBJ) $(TOPO_LIB) $(WATCH_LIB) \
+obj/plugin/spank_ddp.so: $(PLUGIN_OBJ) $(TOPO_LIB) $(WIRE_LIB) \
 		obj/lib/libddp_core.a $(PLUGIN_MAP)
 	$(call quiet,LD) $(link) -shared -Wl,--version-script=$(PLUGIN_MAP) \
 		$(HWLOC_LIBS) $(GCRYPT_LIBS) -ldl -pthread $(LIBS)
+
+obj/plugin/libddp_pure.a: $(PURE_SRC:$(srcdir)/%.c=obj/%.o)
 
 obj/etc/ddp.conf: $(srcdir)/etc/ddp.conf config.mak
 	$(call quiet,SED) sed -e "s|/usr/local/etc/slurm-ddp|$(ddpconfdir)|" \

@@ -11,7 +11,7 @@ UNIT_SRC := $(filter-out %/test_topo.c,$(UNIT_SRC))
 endif
 ifneq ($(HAVE_GCRYPT),yes)
 UNIT_SRC := $(filter-out $(patsubst %.c,$(srcdir)/tests/unit/test_%.c, \
-	$(notdir $(WATCH_SRC))),$(UNIT_SRC))
+	$(notdir $(WIRE_SRC) $(PURE_SRC))),$(UNIT_SRC))
 endif
 ifeq ($(HAVE_PMIX),yes)
 DDP_LIB := obj/lib/libddp.a
@@ -31,8 +31,8 @@ obj/tests/unit/%.o: PART_CFLAGS = $(CRITERION_CFLAGS) $(HWLOC_CFLAGS) \
 obj/tests/arm64/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
 obj/tests/arm64/unit: obj/tests/arm64/direct.o
 obj/tests/unit/unit obj/tests/arm64/unit: $(UNIT_OBJ) $(INFO_CHECK) \
-		$(TOPO_LIB) $(WATCH_LIB) $(DDP_LIB) $(TOOL_LIB) \
-		obj/plugin/agent/note.o
+		$(TOPO_LIB) $(PURE_LIB) $(WIRE_LIB) $(DDP_LIB) $(TOOL_LIB) \
+		obj/plugin/node/note.o
 	$(call quiet,LD) $(link) $(UNIT_WRAP:%=-Wl,--wrap=%) $(CRITERION_LIBS) $(HWLOC_LIBS) \
 		$(GCRYPT_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 
@@ -52,8 +52,8 @@ obj/tests/agent/step: obj/tests/agent/step.o obj/tests/spank/fake_spank.o \
 obj/tests/supervisor/%.o: PART_CFLAGS = -I$(srcdir)/plugin
 FAKE_STEP := obj/tests/supervisor/fake_step.o \
 	$(filter obj/plugin/supervisor/%,$(PLUGIN_OBJ)) \
-	obj/plugin/close_range.o obj/plugin/srun/program.o \
-	obj/plugin/srun/scontrol.o $(WATCH_LIB) obj/lib/libddp_core.a
+	obj/plugin/slurm/scontrol.o $(PURE_LIB) $(WIRE_LIB) \
+	obj/lib/libddp_core.a
 obj/tests/supervisor/fake_step_real: $(FAKE_STEP)
 	$(call quiet,LD) $(link) $(GCRYPT_LIBS) -pthread $(LIBS)
 obj/tests/supervisor/fake_step: obj/tests/supervisor/clock.o $(FAKE_STEP)
@@ -270,20 +270,23 @@ obj/tests/fuzz/%: obj/fuzz/tests/fuzz/%.o $(FUZZ_CORE)
 obj/tests/fuzz/record: obj/fuzz/lib/job/record.o
 obj/tests/fuzz/launch: obj/fuzz/lib/job/launch.o
 obj/tests/fuzz/card: obj/fuzz/lib/nccl/card.o
-obj/fuzz/watch.a: $(WATCH_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
-obj/fuzz/lib/watch/proof.o: PART_CFLAGS = $(GCRYPT_CFLAGS)
+obj/fuzz/watch.a: $(patsubst $(srcdir)/%.c,obj/fuzz/%.o,$(WIRE_SRC) $(PURE_SRC))
+obj/fuzz/lib/wire/proof.o: PART_CFLAGS = $(GCRYPT_CFLAGS)
 obj/tests/fuzz/proof: FUZZ_LIBS = $(GCRYPT_LIBS)
-obj/fuzz/tests/fuzz/scontrol.o obj/fuzz/plugin/srun/scontrol.o: PART_CFLAGS = \
+obj/fuzz/tests/fuzz/scontrol.o obj/fuzz/plugin/slurm/scontrol.o: PART_CFLAGS = \
 	-I$(srcdir)/plugin
-obj/tests/fuzz/scontrol: obj/fuzz/plugin/srun/scontrol.o
+obj/tests/fuzz/scontrol: obj/fuzz/plugin/slurm/scontrol.o
 FUZZ_WATCH := kernel late notice output proof ras sieve step wire
 $(FUZZ_WATCH:%=obj/tests/fuzz/%): obj/fuzz/watch.a
+$(FUZZ_WATCH:%=obj/fuzz/tests/fuzz/%.o) \
+	$(PURE_SRC:$(srcdir)/%.c=obj/fuzz/%.o): PART_CFLAGS = \
+	-I$(srcdir)/plugin
 
-obj/fuzz/tests/fuzz/plugin.o obj/fuzz/plugin/keys.o \
-	obj/fuzz/plugin/values.o: PART_CFLAGS = \
+obj/fuzz/tests/fuzz/plugin.o obj/fuzz/plugin/options/keys.o \
+	obj/fuzz/plugin/options/values.o: PART_CFLAGS = \
 	-I$(srcdir)/plugin $(SLURM_CFLAGS)
-obj/tests/fuzz/plugin: obj/fuzz/plugin/keys.o obj/fuzz/plugin/values.o \
-	obj/fuzz/lib/watch/notice.o
+obj/tests/fuzz/plugin: obj/fuzz/plugin/options/keys.o obj/fuzz/plugin/options/values.o \
+	obj/fuzz/plugin/options/notice.o
 
 obj/fuzz/lib/topo/%.o: PART_CFLAGS = $(HWLOC_CFLAGS) \
 	-Dsetrlimit=fuzz_setrlimit

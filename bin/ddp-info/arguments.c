@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "keys.h"
 #include "layout/port.h"
-#include "site.h"
+#include "options/keys.h"
+#include "options/site.h"
 #include "util/interface.h"
 
 /* Lists of "KEY=NAME", with a blank before and after each. */

@@ -9,7 +9,7 @@
 
 #include "doctor.h"
 #include "layout/hostlist.h"
-#include "site.h"
+#include "options/site.h"
 
 enum { STEP_MS = 60000 };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "pidfd.h"
+#include "node/pidfd.h"
 
 enum {
 	NOTES, LINK, TEE, TASKS,	/* in the list that is polled */

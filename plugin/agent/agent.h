@@ -3,7 +3,7 @@
  * The agent: a process of the user's beside the tasks of a node, until the last
  * of them has ended. It is made before their programs start, so that it misses
  * none, and sleeps until the program of the task that made it starts. It tells
- * the step's supervisor (lib/watch) how each task ended, and kills what is left
+ * the step's supervisor (lib/wire) how each task ended, and kills what is left
  * of the step on this node when the supervisor says so, or is lost. Where there
  * is no supervisor it only prints one line, if the first task that fails has
  * left an error file, as PyTorch's @record writes it.
@@ -19,20 +19,34 @@
 #ifndef DDP_AGENT_AGENT_H
 #define DDP_AGENT_AGENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "stepd/siblings.h"
-#include "stepd/task.h"
+#include "node/siblings.h"
 #include "util/error.h"
 
+/* What the agent is told of the step, by the task that starts it. Borrowed. */
+struct ddp_agent_step {
+	uint32_t job_id, step_id, world_size;
+	uint32_t rank;			/* of that task */
+	bool launcher;			/* the command starts the ranks */
+	int notes;			/* the socket of node/note.h */
+	uint16_t ras_port;		/* which NCCL was given for RAS; 0 */
+	const char *host;		/* this node's name */
+	const char *path;		/* the user's PATH; NULL: not set */
+	const char *ras_address;	/* the user's NCCL_RAS_ADDR; NULL */
+	const char *supervisor;		/* what DDP_TELL_SUPERVISOR says; NULL */
+	const char *srun_host;		/* where that is; NULL */
+};
+
 /*
- * Start the agent of these tasks, whose slots say their ranks and pids; task is
- * the one that does it, once, and whose memory the agent has afterwards. Sets
+ * Start the agent of these tasks, whose slots say their ranks and pids. One task
+ * calls this, once, and the agent has its memory afterwards. Sets
  * siblings->agent, and names each slot's files. Returns 0, or -1 if no agent can
  * run: siblings->agent is then not positive.
  */
-int ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings,
-		    struct ddp_error *error);
+int ddp_agent_start(const struct ddp_agent_step *step,
+		    struct ddp_siblings *siblings, struct ddp_error *error);
 
 /*
  * Remove what its tasks have left in folders for temporary files, as the agent

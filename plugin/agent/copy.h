@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/note.h"
-#include "watch/lines.h"
-#include "watch/tail.h"
+#include "node/note.h"
+#include "proc/lines.h"
+#include "proc/tail.h"
 
 enum {
 	/* A pipe holds half of it, and that half is kept free for what an ended

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "pidfd.h"
-#include "plugin.h"
+#include "node/pidfd.h"
+#include "options/plugin.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

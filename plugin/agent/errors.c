@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "plugin.h"
+#include "options/plugin.h"
 #include "util/private.h"
 
 enum { READ_MAX = 4096 };	/* the message stands at the beginning */

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "close_range.h"
+#include "proc/stack.h"
+#include "util/close_range.h"
 #include "util/path.h"
-#include "watch/stack.h"
 
 enum {
 	STACKS_MAX = 8,		/* of a node */

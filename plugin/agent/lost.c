@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "close_range.h"
-#include "srun/scontrol.h"
+#include "slurm/scontrol.h"
+#include "util/close_range.h"
 
 enum {
 	ANSWER_MS = 8000,

@@ -15,8 +15,13 @@
 
 #include "agent/state.h"
 #include "layout/heartbeat.h"
-#include "plugin.h"
-#include "watch/hang.h"
+#include "options/plugin.h"
+
+enum {
+	SAMPLE_MS = 1000,
+	SAMPLE_MAX_MS = 2000	/* what one sample counts at most: the rest was
+				 * spent frozen */
+};
 
 enum {
 	STORED_MIN = 1 << 20,	/* bytes in a second: a log is less */
@@ -167,8 +172,8 @@ static void look_again(struct ddp_agent *agent, uint32_t task,
 		now.polls = polls(agent, task, all);
 		moved = !now.polls;
 	}
-	if (passed_ms > DDP_HANG_SAMPLE_MAX_MS)
-		passed_ms = DDP_HANG_SAMPLE_MAX_MS;
+	if (passed_ms > SAMPLE_MAX_MS)
+		passed_ms = SAMPLE_MAX_MS;
 	now.idle_ms = moved ? 0 : rank->idle_ms + (uint32_t)passed_ms;
 	free(rank->threads.data);
 	*rank = now;
@@ -199,7 +204,7 @@ static void sample(struct ddp_agent *agent, int64_t now_ms)
 	}
 	free(all.data);
 	progress->sampled_ms = now_ms;
-	progress->next_ms = ddp_clock_ms() + DDP_HANG_SAMPLE_MS;
+	progress->next_ms = ddp_clock_ms() + SAMPLE_MS;
 	ddp_talk_send(agent, &pulse);
 	ddp_ras_begin(agent, pulse.idle_ms);
 }

@@ -13,12 +13,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "watch/kernel.h"
-#include "watch/ras.h"
+#include "proc/kernel.h"
+#include "proc/ras.h"
 
 struct ddp_agent;
 struct ddp_processes;
-struct ddp_task;
+struct ddp_agent_step;
 struct ddp_wire;
 
 /* What a task has done by now. */
@@ -67,7 +67,7 @@ void ddp_explain_begin(struct ddp_agent *agent);
 void ddp_explain_serve(struct ddp_agent *agent);
 
 /* Where RAS of this task's NCCL listens; 0: not known. */
-uint16_t ddp_ras_find_port(const struct ddp_task *task);
+uint16_t ddp_ras_find_port(const struct ddp_agent_step *step);
 
 /*
  * No task has made progress for so long: ask RAS if it is time. Answers are

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "plugin.h"
+#include "options/plugin.h"
 
 enum {
 	ANSWER_MAX = 8 << 20,	/* some 10,000 ranks of communicators */
@@ -27,14 +27,14 @@ enum {
 static const char loopback[] = "localhost:";
 
 /* Only where it is on the node itself; 0: not asked. */
-uint16_t ddp_ras_find_port(const struct ddp_task *task)
+uint16_t ddp_ras_find_port(const struct ddp_agent_step *step)
 {
-	const char *users = ddp_task_users(task, "NCCL_RAS_ADDR");
+	const char *users = step->ras_address;
 	unsigned long port;
 	char *end;
 
 	if (!users)
-		return task->vars.ras_port;
+		return step->ras_port;
 	if (strncmp(users, loopback, sizeof(loopback) - 1) != 0)
 		return 0;
 	port = strtoul(users + sizeof(loopback) - 1, &end, 10);

@@ -27,9 +27,8 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "close_range.h"
-#include "pidfd.h"
-#include "stepd/root.h"
+#include "node/pidfd.h"
+#include "util/close_range.h"
 
 enum {
 	TASK_FILES = 7,		/* of each: itself, and its output */
@@ -48,7 +47,7 @@ static int cause;
 static bool unmade;
 
 /* Block all signals, and keep only the agent's own files open. */
-static int leave_task(void)
+static int leave_task(int notes)
 {
 	sigset_t all;
 	int null;
@@ -56,7 +55,7 @@ static int leave_task(void)
 	sigfillset(&all);
 	if (sigprocmask(SIG_BLOCK, &all, NULL) < 0 || setsid() < 0 ||
 	    prctl(PR_SET_NAME, "ddp-agent") < 0 ||
-	    dup2(ddp_stepd.notes[0], DDP_AGENT_NOTES) < 0)
+	    dup2(notes, DDP_AGENT_NOTES) < 0)
 		return -1;
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || dup2(null, DDP_AGENT_NULL) < 0)
@@ -96,9 +95,9 @@ static int open_files(void)
 	return 0;
 }
 
-static int make_files(const struct ddp_task *task, struct ddp_node *node)
+static int make_files(bool launcher, struct ddp_node *node)
 {
-	int rc = ddp_errors_create(&agent, node->slots, task->launcher);
+	int rc = ddp_errors_create(&agent, node->slots, launcher);
 
 	unmade = rc < 0;
 	return rc;
@@ -125,25 +124,24 @@ static int explain(uint32_t tasks, struct ddp_error *error)
 }
 
 /* What the task does before its program starts must not change it. */
-static int describe(const struct ddp_task *task, struct ddp_siblings *siblings)
+static int describe(const struct ddp_agent_step *step,
+		    struct ddp_siblings *siblings)
 {
-	const char *path = ddp_task_users(task, "PATH");
-
 	agent = (struct ddp_agent){
 		.siblings = siblings,
 		.node = (void *)siblings->memory,
 		.count = siblings->count,
-		.job_id = task->job_id,
-		.step_id = task->step_id,
-		.world_size = task->world_size,
-		.host = strdup(task->vars.rank.host),
-		.path = path ? strdup(path) : NULL,
+		.job_id = step->job_id,
+		.step_id = step->step_id,
+		.world_size = step->world_size,
+		.host = strdup(step->host),
+		.path = step->path ? strdup(step->path) : NULL,
 		.step.session = getsid(0),
-		.progress.ras.port = ddp_ras_find_port(task),
+		.progress.ras.port = ddp_ras_find_port(step),
 	};
-	ddp_talk_find(&agent.talk, task);
-	ddp_unseen_begin(&agent, task);
-	return agent.host && (agent.path || !path) ? 0 : -1;
+	ddp_talk_find(&agent.talk, step);
+	ddp_unseen_begin(&agent, step);
+	return agent.host && (agent.path || !step->path) ? 0 : -1;
 }
 
 /* The agent. Until its memory is its own, no call may fail and set errno. */
@@ -169,11 +167,12 @@ static pid_t make_agent(void)
 }
 
 /* In a process between the task and the agent; its memory is theirs. */
-__attribute__((noreturn)) static void start(struct ddp_siblings *siblings)
+__attribute__((noreturn)) static void start(int notes,
+					    struct ddp_siblings *siblings)
 {
 	pid_t pid = -1;
 
-	if (leave_task() == 0 && allow_files(agent.count) == 0 &&
+	if (leave_task(notes) == 0 && allow_files(agent.count) == 0 &&
 	    open_files() == 0)
 		pid = make_agent();
 	cause = errno;
@@ -181,23 +180,23 @@ __attribute__((noreturn)) static void start(struct ddp_siblings *siblings)
 	_exit(0);
 }
 
-int ddp_agent_start(const struct ddp_task *task, struct ddp_siblings *siblings,
-		    struct ddp_error *error)
+int ddp_agent_start(const struct ddp_agent_step *step,
+		    struct ddp_siblings *siblings, struct ddp_error *error)
 {
 	struct ddp_node *node = (void *)siblings->memory;
 	pid_t pid = -1;
 	uint32_t i;
 
 	errno = EMFILE;		/* if slurmstepd has no socket */
-	if (ddp_stepd.notes[0] >= 0 && describe(task, siblings) == 0 &&
-	    make_files(task, node) == 0) {
+	if (step->notes >= 0 && describe(step, siblings) == 0 &&
+	    make_files(step->launcher, node) == 0) {
 		/* Of the task's only thread; glibc needs it for others. */
 		atomic_store(&taken, 1);
 		syscall(SYS_set_tid_address, &taken);
 		pid = vfork();
 	}
 	if (pid == 0)
-		start(siblings);
+		start(step->notes, siblings);
 	if (pid < 0)
 		cause = errno;
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)

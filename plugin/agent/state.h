@@ -15,13 +15,13 @@
 #include "agent/agent.h"
 #include "agent/progress.h"
 #include "agent/tee.h"
-#include "stepd/shared.h"
+#include "node/shared.h"
+#include "proc/cgroup.h"
+#include "proc/kernel.h"
 #include "util/clock.h"
 #include "util/failure.h"
-#include "watch/cgroup.h"
-#include "watch/kernel.h"
-#include "watch/link.h"
-#include "watch/proof.h"
+#include "wire/link.h"
+#include "wire/proof.h"
 
 /* The agent's own files; all others have higher numbers. */
 enum {
@@ -175,12 +175,13 @@ struct ddp_unseen {
 };
 
 /* Read in the task whether to look for them; and look when it is time. */
-void ddp_unseen_begin(struct ddp_agent *agent, const struct ddp_task *task);
+void ddp_unseen_begin(struct ddp_agent *agent,
+		      const struct ddp_agent_step *step);
 int64_t ddp_unseen_deadline(const struct ddp_agent *agent);
 void ddp_unseen_serve(struct ddp_agent *agent);
 
 /* Find the supervisor in the task's environment. */
-void ddp_talk_find(struct ddp_talk *talk, const struct ddp_task *task);
+void ddp_talk_find(struct ddp_talk *talk, const struct ddp_agent_step *step);
 
 void ddp_talk_begin(struct ddp_agent *agent);
 

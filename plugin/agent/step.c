@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "pidfd.h"
+#include "node/pidfd.h"
 
 enum { DEPTH = 4 };	/* of folders below the step's */
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "plugin.h"
+#include "options/plugin.h"
 
 enum {
 	PATIENCE_MS = 10000,
@@ -34,10 +34,9 @@ static int find_address(struct ddp_talk *talk)
 	return 0;
 }
 
-void ddp_talk_find(struct ddp_talk *talk, const struct ddp_task *task)
+void ddp_talk_find(struct ddp_talk *talk, const struct ddp_agent_step *step)
 {
-	const char *told = ddp_task_users(task, DDP_TELL_SUPERVISOR);
-	const char *host = ddp_task_users(task, "SLURM_SRUN_COMM_HOST");
+	const char *told = step->supervisor, *host = step->srun_host;
 	const char *digits = told ? strchr(told, ':') : NULL;
 
 	if (!told)

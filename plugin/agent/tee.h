@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/note.h"
-#include "watch/wire.h"
+#include "node/note.h"
+#include "wire/wire.h"
 
 struct ddp_tee;
 

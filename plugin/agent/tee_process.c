@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "close_range.h"
+#include "util/close_range.h"
 
 /* The process has these numbers in the list that it polls, too. */
 enum { CONTROL, NOTES, STREAMS };

@@ -13,15 +13,16 @@
 #include <string.h>
 
 #include "agent/state.h"
-#include "plugin.h"
+#include "options/plugin.h"
 #include "request/launcher.h"
 
 /* It looks after 1, 5, 21 and 85 s, as scripts may prepare something first. */
 enum { FIRST_MS = 1000, TIMES = 4, GROWTH = 4, WORDS_MAX = 256 };
 
-void ddp_unseen_begin(struct ddp_agent *agent, const struct ddp_task *task)
+void ddp_unseen_begin(struct ddp_agent *agent,
+		      const struct ddp_agent_step *step)
 {
-	if (task->rank != 0 || task->launcher || agent->count == 1 ||
+	if (step->rank != 0 || step->launcher || agent->count == 1 ||
 	    ddp_plugin.srun)
 		return;
 	agent->unseen = (struct ddp_unseen){

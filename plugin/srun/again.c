@@ -9,19 +9,19 @@
 
 #include <slurm/spank.h>
 
-#include "options.h"
-#include "plugin.h"
+#include "options/options.h"
+#include "options/plugin.h"
 #include "request/request.h"
 #include "request/words.h"
+#include "slurm/scontrol.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
 #include "srun/context.h"
 #include "srun/hosts.h"
 #include "srun/output.h"
 #include "srun/preflight.h"
-#include "srun/program.h"
 #include "srun/rerun.h"
-#include "srun/scontrol.h"
+#include "util/program.h"
 #include "util/text.h"
 
 /* What else names the nodes, which a list of ours would contradict; or NULL. */

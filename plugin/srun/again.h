@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "watch/restart.h"
+#include "verdict/restart.h"
 
 /* End srun where they cannot work; ends_step: a failure ends the step. */
 void ddp_again_check(bool ends_step);

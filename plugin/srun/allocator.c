@@ -6,8 +6,8 @@
 
 #include <slurm/spank.h>
 
-#include "options.h"
-#include "plugin.h"
+#include "options/options.h"
+#include "options/plugin.h"
 #include "srun/check.h"
 #include "srun/cli.h"
 #include "srun/help.h"

@@ -9,9 +9,10 @@
 
 #include <slurm/spank.h>
 
-#include "options.h"
-#include "plugin.h"
+#include "options/options.h"
+#include "options/plugin.h"
 #include "request/request.h"
+#include "slurm/scontrol.h"
 #include "srun/arguments.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
@@ -19,7 +20,6 @@
 #include "srun/mpi.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
-#include "srun/scontrol.h"
 
 /* Whether Slurm opens a file of this name on the nodes. */
 static bool is_of_task(const char *name)

@@ -14,13 +14,13 @@
 
 #include "layout/hostlist.h"
 #include "layout/port.h"
-#include "options.h"
-#include "plugin.h"
+#include "options/options.h"
+#include "options/plugin.h"
+#include "slurm/scontrol.h"
 #include "srun/cli.h"
 #include "srun/context.h"
 #include "srun/mpi.h"
 #include "srun/rerun.h"
-#include "srun/scontrol.h"
 #include "util/text.h"
 
 enum { EXPORTED_MAX = 128 };	/* bytes of an exported value that are shown */

@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin.h"
+#include "options/plugin.h"
 #include "request/request.h"
+#include "slurm/scontrol.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
 #include "srun/context.h"
 #include "srun/mpi.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
-#include "srun/scontrol.h"
 #include "srun/supervise.h"
 
 struct fill {

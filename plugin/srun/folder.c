@@ -12,7 +12,7 @@
 
 #include <slurm/spank.h>
 
-#include "plugin.h"
+#include "options/plugin.h"
 #include "srun/cli.h"
 #include "util/text.h"
 

@@ -9,7 +9,7 @@
 
 #include <slurm/spank.h>
 
-#include "plugin.h"
+#include "options/plugin.h"
 #include "request/launcher.h"
 #include "request/request.h"
 #include "srun/arguments.h"

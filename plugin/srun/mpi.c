@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin.h"
+#include "options/plugin.h"
 #include "srun/cli.h"
 #include "srun/context.h"
 #include "srun/rerun.h"

@@ -11,7 +11,7 @@
 #include "layout/hostlist.h"
 #include "layout/mapping.h"
 #include "layout/tasks.h"
-#include "srun/program.h"
+#include "util/program.h"
 #include "util/scan.h"
 
 #define NONE UINT32_MAX

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "layout/vars.h"
+#include "options/plugin.h"
+#include "options/site.h"
+#include "options/values.h"
 #include "place/report.h"
-#include "plugin.h"
-#include "site.h"
 #include "srun/rerun.h"
-#include "values.h"
 
 /* Options about the watch over one step. */
 static const enum ddp_option watching[] = {

@@ -12,14 +12,14 @@
 
 #include <slurm/spank.h>
 
-#include "keys.h"
-#include "options.h"
-#include "plugin.h"
-#include "site.h"
+#include "options/keys.h"
+#include "options/options.h"
+#include "options/plugin.h"
+#include "options/site.h"
+#include "slurm/scontrol.h"
 #include "srun/cli.h"
 #include "srun/output.h"
 #include "srun/rerun.h"
-#include "srun/scontrol.h"
 
 /* The value of a word in what scontrol says, for ever; NULL: there is none. */
 static char *copy_word(const char *text, const char *name)

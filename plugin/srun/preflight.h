@@ -3,7 +3,7 @@
 #define DDP_SRUN_PREFLIGHT_H
 
 #include "util/text.h"
-#include "watch/restart.h"
+#include "verdict/restart.h"
 
 /*
  * --ddp-check: run the step with ddp-bench --preflight as its command first,

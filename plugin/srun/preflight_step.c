@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "plugin.h"
+#include "options/plugin.h"
 #include "srun/again.h"
 #include "srun/arguments.h"
 #include "srun/context.h"

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "watch/restart.h"
+#include "verdict/restart.h"
 
 /*
  * Where the user's shell finds ddp-bench, and so where the nodes should.

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin.h"
+#include "options/plugin.h"
 #include "srun/arguments.h"
 #include "srun/context.h"
 #include "srun/output.h"

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "layout/ranks.h"
-#include "options.h"
-#include "plugin.h"
+#include "options/options.h"
+#include "options/plugin.h"
 #include "request/launcher.h"
 #include "srun/again.h"
 #include "srun/arguments.h"

@@ -13,8 +13,8 @@
 
 #include <slurm/spank.h>
 
-#include "options.h"
-#include "plugin.h"
+#include "options/options.h"
+#include "options/plugin.h"
 #include "srun/again.h"
 #include "srun/cli.h"
 #include "srun/context.h"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "layout/tf.h"
+#include "options/plugin.h"
 #include "place/report.h"
-#include "plugin.h"
 
 enum {
 	NUMA_MAX = 1024,		/* the kernel has no more */

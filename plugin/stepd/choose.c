@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options/plugin.h"
 #include "place/report.h"
 #include "place/views.h"
-#include "plugin.h"
 #include "stepd/tell.h"
 
 /* What it works with, and the answer. */

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
+#include "node/shared.h"
 #include "place/machine.h"
-#include "stepd/shared.h"
 #include "stepd/task.h"
 #include "util/error.h"
 

@@ -18,9 +18,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "agent/note.h"
 #include "layout/ranks.h"
-#include "plugin.h"
+#include "node/note.h"
+#include "options/plugin.h"
 #include "stepd/logs.h"
 #include "stepd/root.h"
 

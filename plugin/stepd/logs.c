@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "plugin.h"
+#include "options/plugin.h"
 
 static int fail(const char *path, const char *why, struct ddp_error *error)
 {

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "options.h"
-#include "plugin.h"
+#include "node/shared.h"
+#include "options/options.h"
+#include "options/plugin.h"
 #include "stepd/choose.h"
 #include "stepd/root.h"
-#include "stepd/shared.h"
 #include "topo/topo.h"
 #include "util/text.h"
 
@@ -149,6 +149,22 @@ static int fill_slot(const struct ddp_task *task, struct ddp_node *node,
 		resolve_view(task, node, &slot->view, error);
 }
 
+static int start_agent(const struct ddp_task *task, struct ddp_error *error)
+{
+	const struct ddp_agent_step step = {
+		.job_id = task->job_id, .step_id = task->step_id,
+		.world_size = task->world_size, .rank = task->rank,
+		.launcher = task->launcher, .notes = ddp_stepd.notes[0],
+		.ras_port = task->vars.ras_port, .host = task->vars.rank.host,
+		.path = ddp_task_users(task, "PATH"),
+		.ras_address = ddp_task_users(task, "NCCL_RAS_ADDR"),
+		.supervisor = ddp_task_users(task, DDP_TELL_SUPERVISOR),
+		.srun_host = ddp_task_users(task, "SLURM_SRUN_COMM_HOST")
+	};
+
+	return ddp_agent_start(&step, ddp_stepd.siblings, error);
+}
+
 /* Say why the tasks are not watched, or refuse them for an option. */
 static int go_unwatched(const struct ddp_task *task, struct ddp_error *error)
 {
@@ -189,7 +205,7 @@ static int lead(struct ddp_task *task, struct ddp_node *node, bool place,
 	if (rc == 0 && ddp_siblings_failed(siblings))
 		rc = 1;
 	if (rc == 0 && !ddp_plugin.dry_run &&
-	    ddp_agent_start(task, siblings, error) < 0)
+	    start_agent(task, error) < 0)
 		rc = go_unwatched(task, error);
 	if (rc == 0)
 		ddp_siblings_open(siblings, DDP_GATE_PLACED);

@@ -12,7 +12,7 @@
 #include "layout/hostlist.h"
 #include "layout/mapping.h"
 #include "layout/tasks.h"
-#include "plugin.h"
+#include "options/plugin.h"
 
 /*
  * Where each rank is: the MPI plugin tells, or srun; NULL if neither does. A

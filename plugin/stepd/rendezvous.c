@@ -12,7 +12,7 @@
 
 #include "layout/port.h"
 #include "layout/tf.h"
-#include "plugin.h"
+#include "options/plugin.h"
 #include "request/launcher.h"
 #include "stepd/net.h"
 #include "stepd/tell.h"

@@ -25,12 +25,12 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/note.h"
-#include "options.h"
-#include "pidfd.h"
-#include "plugin.h"
+#include "node/note.h"
+#include "node/pidfd.h"
+#include "node/shared.h"
+#include "options/options.h"
+#include "options/plugin.h"
 #include "request/launcher.h"
-#include "stepd/shared.h"
 #include "stepd/stepd.h"
 #include "util/clock.h"
 

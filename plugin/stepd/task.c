@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin.h"
+#include "options/plugin.h"
 #include "stepd/root.h"
 
 const char *ddp_task_getenv(const struct ddp_task *task, const char *name)

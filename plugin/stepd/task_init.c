@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "options.h"
-#include "plugin.h"
+#include "options/options.h"
+#include "options/plugin.h"
 #include "stepd/apply.h"
 #include "stepd/command.h"
 #include "stepd/divert.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "options/plugin.h"
 #include "place/table.h"
-#include "plugin.h"
 #include "util/interface.h"
 #include "util/text.h"
 

@@ -2,8 +2,8 @@
 #ifndef DDP_SUPERVISOR_ABSENT_H
 #define DDP_SUPERVISOR_ABSENT_H
 
+#include "supervisor/late.h"
 #include "util/text.h"
-#include "watch/late.h"
 
 struct ddp_attempt;
 

@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 #include "supervisor/relay.h"
-#include "watch/link.h"
-#include "watch/proof.h"
-#include "watch/step.h"
+#include "verdict/step.h"
+#include "wire/link.h"
+#include "wire/proof.h"
 
 struct ddp_peer {
 	struct ddp_link *link;		/* NULL: it is gone */

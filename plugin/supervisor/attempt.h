@@ -11,7 +11,7 @@
 #include "supervisor/supervisor.h"
 #include "supervisor/timer.h"
 #include "supervisor/watchdog.h"
-#include "watch/verdict.h"
+#include "verdict/verdict.h"
 
 /*
  * One attempt at the step: srun, and what became of its ranks. Times are those

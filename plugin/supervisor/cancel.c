@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "layout/ranks.h"
-#include "srun/scontrol.h"
+#include "slurm/scontrol.h"
 #include "supervisor/now.h"
 
 enum {

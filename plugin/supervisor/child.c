@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "close_range.h"
 #include "supervisor/now.h"
 #include "supervisor/threads.h"
 #include "util/clock.h"
+#include "util/close_range.h"
 
 enum {
 	TWICE_MS = 1500,	/* srun counts interrupts in one second */

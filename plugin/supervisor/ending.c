@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "srun/program.h"
+#include "proc/kernel.h"
 #include "supervisor/cancel.h"
 #include "supervisor/now.h"
-#include "watch/kernel.h"
+#include "util/program.h"
 
 enum {
 	AGENTS_MS = 3000,	/* to kill, or to say what cannot be killed */

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "supervisor/agents.h"
 #include "supervisor/now.h"
-#include "watch/hang.h"
+#include "verdict/hang.h"
 
 static void kill_late(struct ddp_agents *agents, struct ddp_peer *agent)
 {

@@ -7,7 +7,7 @@
 #ifndef DDP_SUPERVISOR_RELAY_H
 #define DDP_SUPERVISOR_RELAY_H
 
-#include "watch/sieve.h"
+#include "supervisor/sieve.h"
 
 struct ddp_relay {
 	int in;				/* srun's stderr; -1: not here */

@@ -13,8 +13,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "close_range.h"
-#include "srun/scontrol.h"
+#include "slurm/scontrol.h"
+#include "util/close_range.h"
 
 /*
  * "SlurmdPort              = 6818": that of all nodes which do not differ. False

@@ -7,7 +7,8 @@
  * what comes over them, ending.c the end of a step that has failed, cancel.c
  * whether that was cancelled, untold.c and hidden.c failures of which no agent
  * tells, and report.c the report; supervisor.c goes from one attempt to the
- * next. What is known of the step, and what follows from it, is in lib/watch.
+ * next. What is known of the step, and what follows from it, is in
+ * plugin/verdict.
  * This header is what plugin/srun calls.
  */
 #ifndef DDP_SUPERVISOR_H
@@ -16,10 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "options/notice.h"
 #include "util/error.h"
-#include "watch/notice.h"
-#include "watch/proof.h"
-#include "watch/restart.h"
+#include "verdict/restart.h"
+#include "wire/proof.h"
 
 /* What the user wants. */
 struct ddp_supervisor {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "srun/program.h"
+#include "util/program.h"
 
 void ddp_timer_begin(struct ddp_timer *timer, const struct ddp_notice *notice,
 		     uint32_t job_id)

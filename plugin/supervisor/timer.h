@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "options/notice.h"
 #include "util/text.h"
-#include "watch/notice.h"
 
 struct ddp_timer {
 	struct ddp_notice notice;

@@ -10,8 +10,8 @@
 #include "supervisor/attempt.h"
 #include "supervisor/ending.h"
 #include "supervisor/now.h"
-#include "watch/hang.h"
-#include "watch/who.h"
+#include "verdict/hang.h"
+#include "verdict/who.h"
 
 enum {
 	AWAY_MS = 5000,		/* without a tick, srun was stopped */

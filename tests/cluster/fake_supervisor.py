@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A fake of the supervisor, for tests of the agent alone: it listens, proves
 that it has the secret, pings, and writes down what agents say. It knows the
-frames of lib/watch/wire.h from that header's words, not from its code.
+frames of lib/wire/wire.h from that header's words, not from its code.
 
     fake_supervisor.py FOLDER [HOW]
 

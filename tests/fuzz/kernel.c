@@ -5,9 +5,9 @@
  * taken for each of the files.
  */
 #include "fuzz.h"
-#include "watch/cgroup.h"
-#include "watch/kernel.h"
-#include "watch/stack.h"
+#include "proc/cgroup.h"
+#include "proc/kernel.h"
+#include "proc/stack.h"
 
 static void check_path(const char *path)
 {

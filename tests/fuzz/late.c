@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "watch/late.h"
+#include "supervisor/late.h"
 
 enum { ROUNDS = 40, AT_ONCE = 3 };
 

@@ -4,7 +4,7 @@
  * with the option, then that text.
  */
 #include "fuzz.h"
-#include "watch/notice.h"
+#include "options/notice.h"
 
 static void check_option(const char *text)
 {

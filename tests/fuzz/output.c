@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "fuzz.h"
-#include "watch/lines.h"
-#include "watch/tail.h"
+#include "proc/lines.h"
+#include "proc/tail.h"
 
 enum { ROOM = 4 * DDP_LINES_MAX };
 

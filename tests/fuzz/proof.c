@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "fuzz.h"
-#include "watch/proof.h"
+#include "wire/proof.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {

@@ -3,7 +3,7 @@
 #include <sys/types.h>
 
 #include "fuzz.h"
-#include "watch/ras.h"
+#include "proc/ras.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {

@@ -5,12 +5,12 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
-#include "srun/program.h"
-#include "srun/scontrol.h"
+#include "slurm/scontrol.h"
+#include "util/program.h"
 
 static const char *printed;
 
-/* It replaces the function of plugin/srun/program.c that runs the program. */
+/* It replaces the function of lib/util/program.c that runs the program. */
 char *ddp_program_read(const char *const argv[])
 {
 	CHECK(strcmp(argv[0], "scontrol") == 0 ||

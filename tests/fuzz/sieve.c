@@ -5,7 +5,7 @@
  * time.
  */
 #include "fuzz.h"
-#include "watch/sieve.h"
+#include "supervisor/sieve.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {

@@ -5,9 +5,9 @@
  * rank, a number, and how many ms after the one before.
  */
 #include "fuzz.h"
-#include "watch/hang.h"
-#include "watch/restart.h"
-#include "watch/verdict.h"
+#include "verdict/hang.h"
+#include "verdict/restart.h"
+#include "verdict/verdict.h"
 
 enum { NODES = 4, WORLD = 6, ACTION = 6 };
 

@@ -4,7 +4,7 @@
  * brings: frame after frame.
  */
 #include "fuzz.h"
-#include "watch/wire.h"
+#include "wire/wire.h"
 
 static void check_text(const char *text, size_t size)
 {

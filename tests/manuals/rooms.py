@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 
+LIB = "util layout place request wire topo job nccl tool"
 ROOMS = {
     "lib/util": "",
     "lib/layout": "util",
@@ -25,18 +26,19 @@ ROOMS = {
     "lib/nccl": "util job",
     "lib/tool": "util",
     "plugin/options": "util layout place request",
-    "plugin/verdict": "util layout wire options",
+    "plugin/verdict": "util layout wire options proc",
     "plugin/proc": "util wire",
     "plugin/slurm": "util layout request",
     "plugin/node": "util layout place proc",
     "plugin/supervisor": "util layout options wire verdict proc slurm",
     "plugin/agent": "util layout request options wire proc slurm node",
-    "plugin/srun": "util layout place request options verdict slurm supervisor",
+    "plugin/srun": "util layout place request wire options verdict slurm "
+                   "supervisor",
     "plugin/stepd": "util layout place request topo options node agent",
     "plugin": "options srun stepd",
-    "bin/ddp-info": "util layout place request topo job tool options",
-    "bin/ddp-bench": "util layout job nccl tool wire",
-    "bin/ddp-train": "util layout place job nccl tool",
+    "bin/ddp-info": LIB + " options",
+    "bin/ddp-bench": LIB,
+    "bin/ddp-train": LIB,
 }
 # Where the compiler looks for what a file includes, beside its own folder
 FOLDERS = ["lib", "lib/include", "plugin", "bin/ddp-info", "bin/ddp-bench",
@@ -56,7 +58,8 @@ def may_use(room, other):
 
 def find_included(path, name):
     """The file that an #include "name" of path means, or None."""
-    for folder in [os.path.dirname(path)] + FOLDERS:
+    own = [folder for folder in FOLDERS if path.startswith(folder + "/")]
+    for folder in [os.path.dirname(path)] + own + FOLDERS:
         found = os.path.normpath(os.path.join(folder, name))
         if os.path.exists(found):
             return found

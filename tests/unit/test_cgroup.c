@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "watch/cgroup.h"
+#include "proc/cgroup.h"
 
 static const char old[] =
 	"9:name=systemd:/user.slice\n"

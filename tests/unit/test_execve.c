@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "watch/execve.h"
-#include "watch/wire.h"
+#include "verdict/execve.h"
+#include "wire/wire.h"
 
 #define STEPD "slurmstepd-n1: error: execve(): "
 #define DATED "[2026-11-23T08:10:40.123] error: execve(): "

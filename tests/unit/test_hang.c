@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "watch/hang.h"
-#include "watch/verdict.h"
+#include "verdict/hang.h"
+#include "verdict/verdict.h"
 
 enum { WORLD = 4 };
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "watch/kernel.h"
+#include "proc/kernel.h"
 
 Test(kernel, process)
 {

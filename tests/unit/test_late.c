@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "watch/late.h"
+#include "supervisor/late.h"
 
 #define MS(count) ((int64_t)(count) * 1000000)
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "watch/lines.h"
+#include "proc/lines.h"
 
 #define LABEL "[3 n1] "
 

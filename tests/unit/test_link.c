@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "watch/link.h"
+#include "wire/link.h"
 
 static int raw;			/* the other end, as a plain socket */
 static struct ddp_link *ours;

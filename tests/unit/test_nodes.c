@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "watch/nodes.h"
+#include "verdict/nodes.h"
 
 static void expect(const char *list, const char *wanted)
 {

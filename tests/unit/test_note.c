@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/note.h"
+#include "node/note.h"
 
 enum { SENT = DDP_NOTE_FDS + 1 };
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "watch/notice.h"
+#include "options/notice.h"
 
 struct notice_row {
 	char text[24];

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "watch/proof.h"
+#include "wire/proof.h"
 
 static struct ddp_secret secret;
 static unsigned char nonce[DDP_WIRE_NONCE];

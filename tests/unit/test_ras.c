@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/ras.h"
 #include "util/text.h"
-#include "watch/ras.h"
 
 static const char head[] =
 	"SERVER PROTOCOL 2\nOK\nOK\n"

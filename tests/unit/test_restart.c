@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "watch/restart.h"
+#include "verdict/restart.h"
 
 #define S(count) ((int64_t)(count) * 1000000000)
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "watch/sieve.h"
+#include "supervisor/sieve.h"
 
 /* What passes of a text that comes in pieces of so many bytes. */
 static char *pass(struct ddp_sieve *sieve, const char *text, size_t piece)

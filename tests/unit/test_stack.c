@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "watch/stack.h"
+#include "proc/stack.h"
 
 static const struct {
 	const char *printed, *stack, *name;

@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "watch/step.h"
-#include "watch/verdict.h"
+#include "verdict/step.h"
+#include "verdict/verdict.h"
 
 enum { CODE = 256 };	/* in a status, an exit code of 1 */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "watch/tail.h"
+#include "proc/tail.h"
 
 static struct ddp_tail tail;
 static char text[DDP_WIRE_TAIL_SIZE];

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "watch/hang.h"
-#include "watch/verdict.h"
+#include "verdict/hang.h"
+#include "verdict/verdict.h"
 
 #define MS(count) ((int64_t)(count) * 1000000)
 

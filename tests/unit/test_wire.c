@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "watch/wire.h"
+#include "wire/wire.h"
 
 /* A message of this kind in which each field has another value. */
 static struct ddp_wire make(enum ddp_wire_kind kind)

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The plugin, spank_ddp.so: the only code of slurm-ddp that includes Slurm's
+ * headers. Read dispatch.c first: Slurm's hooks, and who answers them.
+ * plugin/srun answers in srun, sbatch and salloc, as the user; plugin/stepd
+ * answers in slurmstepd and in each task, and stepd/root.c is what runs there
+ * as root. Neither includes anything of the other: what they share is in
+ * plugin/options, the options of --ddp and of plugstack.conf.
+ */
+#ifndef DDP_PLUGIN_H
+#define DDP_PLUGIN_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options/notice.h"
+#include "place/placement.h"
+
+enum {
+	DDP_ENV_MAX = 32,	/* variables of env= */
+	DDP_ENV_SIZE = 512,	/* holds each of them and its NUL */
+	DDP_SECONDS_MAX = 86400,	/* of a time in an option */
+	DDP_RESTART_MAX = 1000,	/* of --ddp-restarts */
+	DDP_LOGS_MAX = 2048	/* bytes of the path in --ddp-logs */
+};
+
+/* What holds: the user's options over the site's defaults; see options.h. */
+struct ddp_plugin {
+	bool seen;		/* --ddp was given in some form */
+	bool on;		/* and is not --ddp=off */
+	bool explain, dry_run, torchrun, srun, help;	/* words of --ddp */
+	const char *stray;	/* a --ddp-... option that was given; NULL */
+	uint16_t port;		/* --ddp-port; 0: not given */
+	bool tf;		/* --ddp-env=tf */
+	enum ddp_gpus_policy gpus;	/* --ddp-gpus */
+	enum ddp_cpus_policy cpus;	/* --ddp-cpus */
+	bool unsupervised;	/* --ddp-supervise=off */
+	bool check;		/* --ddp-check */
+	uint32_t check_s;	/* ddp-bench's --limit for it; 0: its own */
+	const char *report;	/* --ddp-report; NULL: not given */
+	uint32_t grace_s;	/* --ddp-grace; 0: not given */
+	uint32_t watchdog_s;	/* --ddp-watchdog; 0: not given */
+	const char *logs;	/* --ddp-logs; NULL: not given */
+	const char *show;	/* --ddp-show; NULL: not given */
+	struct ddp_notice notice;	/* --ddp-signal; number 0: not given */
+	uint32_t restarts;	/* --ddp-restarts; 0: not given */
+	uint32_t spares;	/* --ddp-spares; 0: not given */
+
+	/* The site's alone, which options do not replace */
+	bool mpi_keep;		/* plugstack: mpi=keep */
+	bool cpus_trust;	/* plugstack: cpus=trust */
+	uint16_t port_first, port_last;	/* plugstack: port-range=a-b */
+	char interface[IF_NAMESIZE];	/* plugstack: interface=; or "" */
+	const char *topology;	/* plugstack: topology=, %n the node; NULL */
+	const char *env[DDP_ENV_MAX];	/* plugstack: env=NAME=VALUE */
+	size_t env_count;
+	const char *allow, *deny;	/* plugstack: lists; NULL */
+};
+
+/* This holds where neither says anything; layout/port.h has the numbers. */
+#define DDP_BUILT_IN { .port_first = DDP_PORT_FIRST, .port_last = DDP_PORT_LAST }
+
+extern struct ddp_plugin ddp_plugin;
+
+/*
+ * How Slurm hands an option to what srun runs, and a job to its steps: these,
+ * and the option's name with "_" for "-".
+ */
+#define DDP_HANDED "_SLURM_SPANK_OPTION_ddp_"
+#define DDP_INHERITED "SLURM_SPANK_" DDP_HANDED
+
+/*
+ * Variables by which srun tells its tasks something. The tasks' programs do not
+ * see them. Their names begin with SLURM, so that --export=NONE keeps them.
+ */
+
+/* 1 if srun's own standard output is a pipe, whose reader wants no labels. */
+#define DDP_TELL_PIPE "SLURM_DDP_PIPE"
+
+/* Names of other variables that the programs must not see, blanks between. */
+#define DDP_TELL_HIDDEN "SLURM_DDP_ADDED"
+
+/*
+ * 1 if the user gave --cpu-bind. Slurm's own variables for it are the same
+ * where nobody did.
+ */
+#define DDP_TELL_CPU_BIND "SLURM_DDP_CPU_BIND"
+
+/* Where the ranks of the step are, as layout/mapping.h has it; "": unknown. */
+#define DDP_TELL_MAPPING "SLURM_DDP_MAPPING"
+
+/*
+ * The command starts the ranks of its node itself: how many, 0 if its arguments
+ * leave that open. Not set: the tasks are the ranks.
+ */
+#define DDP_TELL_LAUNCHER "SLURM_DDP_LAUNCHER"
+
+/*
+ * Which PET_ variables the launcher gets: "none", where it is in one of several
+ * steps; "no-rank", where its own rendezvous ranks the nodes. Not set: all.
+ */
+#define DDP_TELL_PET "SLURM_DDP_PET"
+
+/* That command's name, if it makes one world only where it finds GPUs. */
+#define DDP_TELL_NEEDS_GPU "SLURM_DDP_NEEDS_GPU"
+
+/* The same, if it needs DDP_LAUNCHER_PORT to be free. */
+#define DDP_TELL_NEEDS_PORT "SLURM_DDP_NEEDS_PORT"
+
+/*
+ * Where the supervisor listens, and the step's secret: "PORT:DIGITS", as
+ * watch/proof.h has them. The host is SLURM_SRUN_COMM_HOST. Not set: the step
+ * has no supervisor.
+ */
+#define DDP_TELL_SUPERVISOR "SLURM_DDP_SUPERVISOR"
+
+/*
+ * "DONE:MAX": how often the step was started again, and how often it may be.
+ * Not set: there are no restarts.
+ */
+#define DDP_TELL_RESTARTS "SLURM_DDP_RESTARTS"
+
+/*
+ * What sbatch or salloc with --ddp tells srun: set if the job has --no-kill, or
+ * the user has been told what follows if not.
+ */
+#define DDP_TELL_NO_KILL "SLURM_DDP_NO_KILL"
+
+/*
+ * Set in the step of --ddp-check, whose ddp-bench finds out which node does not
+ * resolve the master's name.
+ */
+#define DDP_TELL_CHECKS "SLURM_DDP_CHECKS"
+
+/*
+ * What a dry run is told of the command: "1" if its first word is what each task
+ * would execute, "prolog" if a task prolog may change that, "0" with --multi-prog
+ * and in a container. Not set: that is not known.
+ */
+#define DDP_TELL_COMMAND "SLURM_DDP_COMMAND"
+
+/* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
+#define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"
+
+/*
+ * The value of RANK and others on a node where this plugin is missing: srun
+ * puts it into the environment, and task_init replaces it. It is no number.
+ */
+#define DDP_POISON "slurm-ddp-plugin-missing-on-this-node"
+
+#endif

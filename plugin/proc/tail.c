@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The last bytes of a stream, in a ring. */
+#define _GNU_SOURCE
+#include "proc/tail.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { RULER_MIN = 70 };	/* dashes, before and after a block */
+
+/* A line that has overwritten those before it is all there is when it returns. */
+static void put(struct ddp_tail *tail, char byte)
+{
+	if (tail->returned && byte != '\n' && byte != '\r') {
+		tail->end = tail->line;
+		if (tail->first >= tail->end) {
+			tail->first = tail->end;
+			tail->cut = false;
+		}
+	}
+	tail->returned = byte == '\r';
+	if (tail->returned)
+		return;
+	tail->bytes[tail->end++ % sizeof(tail->bytes)] = byte;
+	if (tail->end - tail->first > sizeof(tail->bytes)) {
+		tail->first = tail->end - sizeof(tail->bytes);
+		tail->cut = true;
+	}
+	if (byte == '\n')
+		tail->line = tail->end;
+}
+
+void ddp_tail_add(struct ddp_tail *tail, const char *bytes, size_t size)
+{
+	size_t i = 0;
+
+	tail->total += size;
+	if (size > sizeof(tail->bytes)) {
+		i = size - sizeof(tail->bytes);
+		tail->end += i;
+		tail->first = tail->line = tail->end;
+		tail->returned = false;
+		tail->cut = true;
+	}
+	for (; i < size; i++)
+		put(tail, bytes[i]);
+}
+
+static bool begins(const char *at, const char *word)
+{
+	return strncmp(at, word, strlen(word)) == 0;
+}
+
+/* "(+0x13e1)[0x555d475883e1]", as backtrace_symbols of libc has it */
+static bool ends_by_address(const char *line, size_t length)
+{
+	const char *at = line + length;
+
+	if (length == 0 || *--at != ']')
+		return false;
+	while (at > line && isxdigit((unsigned char)at[-1]))
+		at--;
+	return at - line >= 3 && memcmp(at - 3, "[0x", 3) == 0;
+}
+
+/*
+ * A frame of a stack: as libc has it, and with it Open MPI ("[n2:0164] [ 1]
+ * ./m(+0x13e1)[0x555d475883e1]"); PyTorch's "frame #1: f + 0x57 (0x7f... in
+ * x.so)"; "#1 0x55... in f" of sanitizers and debuggers; "@ 0x55... f" of glog.
+ */
+static bool is_frame(const char *line, size_t length)
+{
+	const char *at = line + strspn(line, " \t");
+
+	if (ends_by_address(line, length))
+		return true;
+	if (begins(at, "frame #"))
+		return isdigit((unsigned char)at[strlen("frame #")]);
+	if (*at != '#' && *at != '@')
+		return false;
+	at++;
+	at += strspn(at, "0123456789");
+	return *at == ' ' && begins(at + strspn(at, " "), "0x");
+}
+
+/*
+ * All that is in the ring, as a text; it may begin within a line. The tee may add to
+ * it meanwhile, or have been killed while it did: first and end need not fit.
+ */
+static void unroll(const struct ddp_tail *tail, char text[DDP_TAIL_SIZE])
+{
+	uint64_t at = tail->first;
+	size_t length = 0;
+
+	if (tail->end - at == sizeof(tail->bytes))
+		at++;
+	for (; at < tail->end && length < DDP_TAIL_SIZE - 1; at++, length++) {
+		text[length] = tail->bytes[at % sizeof(tail->bytes)];
+		if (text[length] == '\0')
+			text[length] = '?';
+	}
+	text[length] = '\0';
+}
+
+static bool is_ruler(const char *line, size_t length)
+{
+	return length >= RULER_MIN && strspn(line, "-") == length;
+}
+
+/* Take frames out, and what Open MPI says of MPI_Abort. Returns the length. */
+static size_t drop_frames(char *text)
+{
+	bool in_abort = false, before;
+	size_t length, kept = 0;
+	char *at = text, *end;
+
+	for (; *at; at = end) {
+		length = strcspn(at, "\n");
+		end = at + length + (at[length] == '\n');
+		before = in_abort;
+		if (is_ruler(at, length))
+			in_abort = !before &&
+				   begins(end, "MPI_ABORT was invoked on rank ");
+		if (before || in_abort || is_frame(at, length))
+			continue;
+		memmove(text + kept, at, (size_t)(end - at));
+		kept += (size_t)(end - at);
+	}
+	text[kept] = '\0';
+	return kept;
+}
+
+/* Behind the end of a character of UTF-8 whose beginning was cut off. */
+static char *skip_rest(char *at)
+{
+	int i;
+
+	for (i = 0; i < 3 && (*at & 0xc0) == 0x80; i++)
+		at++;
+	return at;
+}
+
+void ddp_tail_get(const struct ddp_tail *tail, char text[DDP_WIRE_TAIL_SIZE])
+{
+	bool whole = !tail->cut &&
+		     tail->end - tail->first < sizeof(tail->bytes);
+	char all[DDP_TAIL_SIZE], *from = all, *first;
+	size_t length;
+
+	unroll(tail, all);
+	length = drop_frames(all);
+	if (length >= DDP_WIRE_TAIL_SIZE) {
+		from += length - (DDP_WIRE_TAIL_SIZE - 1);
+		whole = false;
+	}
+	first = whole ? NULL : strchr(from, '\n');
+	if (first && first[1])
+		from = first + 1;
+	else if (!whole)
+		from = skip_rest(from);
+	strcpy(text, from);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slurm's own lines, by how they begin. */
+#define _GNU_SOURCE
+#include "supervisor/sieve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Open MPI puts one before and one after what it says, 74 of them. */
+#define RULER "-------------------------------------" \
+	"-------------------------------------\n"
+
+/*
+ * "srun: error: ...", "slurmstepd: ...", "slurmstepd-n1: ...". And what Open
+ * MPI's ranks say of a peer that is gone: they are sooner than the verdict, and
+ * that "Open MPI failed to TCP connect" is no fault of the network then.
+ */
+static const char *const beginnings[] = {
+	"srun: ", "slurmstepd",
+	RULER "An MPI communication peer process has unexpectedly disconnected",
+	RULER "WARNING: Open MPI failed to TCP connect to a peer MPI process",
+};
+
+enum { SLURMS = 2, FAILED_MAX = 4096 };
+
+enum word { NO, PERHAPS, YES };
+
+/* Whether what begins so has one of the first beginnings. */
+static enum word has_beginning(const struct ddp_sieve *sieve, size_t count)
+{
+	size_t i, length;
+
+	for (i = 0; i < count; i++) {
+		length = strlen(beginnings[i]);
+		if (sieve->length < length)
+			length = sieve->length;
+		if (memcmp(sieve->line, beginnings[i], length) == 0)
+			return beginnings[i][length] ? PERHAPS : YES;
+	}
+	return NO;
+}
+
+/* Whether it is Slurm's, or is held like that. */
+static enum word is_held(const struct ddp_sieve *sieve)
+{
+	return has_beginning(sieve, sizeof(beginnings) / sizeof(beginnings[0]));
+}
+
+static bool has(const struct ddp_sieve *sieve, const char *words)
+{
+	return memmem(sieve->line, sieve->length, words, strlen(words));
+}
+
+/* Whether the line has these words, and behind them the step's own number. */
+static bool names_step(const struct ddp_sieve *sieve, const char *words)
+{
+	char text[sizeof(sieve->line) + 1];
+	unsigned int job_id, step_id;
+	const char *at;
+
+	memcpy(text, sieve->line, sieve->length);
+	text[sieve->length] = '\0';
+	at = strstr(text, words);
+	return at && sscanf(at + strlen(words), "%u.%u", &job_id,
+			    &step_id) == 2 &&
+	       job_id == sieve->job_id && step_id == sieve->step_id;
+}
+
+/*
+ * "srun: error: Task launch for StepId=7.0 failed on node n1: Communi..."; of a
+ * heterogeneous step's second component "StepId=7.0+1".
+ */
+static void notice_launch(struct ddp_sieve *sieve, const char *line)
+{
+	static const char words[] = "Task launch for StepId=";
+	char name[sizeof(sieve->line)];
+	unsigned int job_id, step_id;
+	const char *at = strstr(line, words);
+	const char *node = at ? strstr(at, " failed on node ") : NULL;
+
+	if (node &&
+	    sscanf(at + strlen(words), "%u.%u", &job_id, &step_id) == 2 &&
+	    sscanf(node, " failed on node %199[^: \n]:", name) == 1)
+		ddp_text_add(&sieve->unlaunched, "%u %u %s\n", job_id, step_id,
+			     name);
+}
+
+/*
+ * "srun: error: n1: task 3: Killed", "... tasks 0-1: Exited with ..."; and,
+ * where slurmstepd could not start it, "srun: error: task 3 launch failed: ...".
+ */
+static void notice_failure(struct ddp_sieve *sieve, const char *line)
+{
+	static const char begin[] = "srun: error: ";
+	static const char launch[] = " launch failed: ";
+	const char *node = line + strlen(begin), *end = strstr(line, ": task");
+	const char *at = end;
+	size_t length;
+
+	if (strncmp(line, begin, strlen(begin)) != 0 || !at)
+		return;
+	at += strlen(": task");
+	at += *at == 's';
+	at += *at == ' ';
+	length = strspn(at, "0123456789,-");
+	if (length > 0 && sieve->failed.length < FAILED_MAX &&
+	    (at[length] == ':' ||
+	     strncmp(at + length, launch, strlen(launch)) == 0))
+		ddp_text_add(&sieve->failed, "%.*s,", (int)length, at);
+	if (length > 0 && !sieve->told && end > node) {
+		snprintf(sieve->first_node, sizeof(sieve->first_node), "%.*s",
+			 (int)(end - node), node);
+		sieve->first = sieve->failed.length;
+	}
+	sieve->told |= length > 0;
+}
+
+/* "srun: error: timeout waiting for task launch, started 1 of 2 tasks" */
+static void notice_timeout(struct ddp_sieve *sieve, const char *line)
+{
+	const char *at = strstr(line, "timeout waiting for task launch");
+	unsigned int tasks;
+
+	at = at ? strstr(at, " of ") : NULL;
+	if (at && sscanf(at, " of %u tasks", &tasks) == 1)
+		sieve->given_up = tasks;
+}
+
+/*
+ * A label of srun's or of ours may stand before it. What a rank calls as it is
+ * told to end, or as it misses one that was, comes after Slurm has said so.
+ */
+static void notice_abort(struct ddp_sieve *sieve, const char *line)
+{
+	static const char words[] = "MPI_ABORT was invoked on rank ";
+	static const char world[] = " in communicator MPI_COMM_WORLD";
+	const char *at = strstr(line, words);
+	unsigned long rank;
+	char *end;
+
+	if (!at || sieve->aborter || sieve->ends != DDP_SIEVE_GOES_ON)
+		return;
+	rank = strtoul(at + strlen(words), &end, 10);
+	if (strncmp(end, world, strlen(world)) == 0 && rank < UINT32_MAX)
+		sieve->aborter = (uint32_t)rank + 1;
+}
+
+/*
+ * With --kill-on-bad-exit srun has the step killed when a rank has failed. For
+ * that, too, slurmstepd says that it is cancelled, but srun says it before:
+ * "srun: launch/slurm: _step_signal: Terminating StepId=7.0". Where others cancel
+ * the step, its ranks end only then, and so srun says it later. That may be said
+ * before an agent has told the step's number. srun -Q leaves it out, but not
+ * that a rank has failed.
+ */
+static void notice_end(struct ddp_sieve *sieve)
+{
+	static const char words[] = "Terminating StepId=";
+	bool own = sieve->job_id == 0 ? has(sieve, words) :
+		   names_step(sieve, words);
+	bool failed = sieve->failed.length > 0;
+
+	if (sieve->ends != DDP_SIEVE_GOES_ON)
+		return;
+	if (sieve->quiet && sieve->cancelled && failed)
+		own = true;
+	else if (sieve->cancelled || sieve->aborted)
+		sieve->ends = DDP_SIEVE_OTHERS;
+	if (sieve->ends == DDP_SIEVE_GOES_ON && own && failed) {
+		sieve->ends = DDP_SIEVE_SRUN;
+		sieve->reason = sieve->failed.length;
+	}
+}
+
+/*
+ * srun --label puts "0: " before what slurmstepd says, as before what a rank
+ * does.
+ */
+static bool is_labelled(const char *line)
+{
+	static const char name[] = "slurmstepd";
+	const char *at = line + strspn(line, " ");
+
+	at += strspn(at, "0123456789");
+	return strncmp(at, ": ", 2) == 0 &&
+	       strncmp(at + 2, name, strlen(name)) == 0;
+}
+
+static void notice(struct ddp_sieve *sieve)
+{
+	bool dated = sieve->line[0] == '[' && has(sieve, "] error: *** STEP ");
+	char text[sizeof(sieve->line) + 1];
+
+	memcpy(text, sieve->line, sieve->length);
+	text[sieve->length] = '\0';
+	if (!dated && has_beginning(sieve, SLURMS) != YES &&
+	    !is_labelled(text)) {
+		notice_abort(sieve, text);
+		return;
+	}
+	/*
+	 * "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11...";
+	 * Slurm 26.05 begins with the time, and says where a task was the cause.
+	 */
+	sieve->cancelled |= has(sieve, " CANCELLED AT ") &&
+			    !has(sieve, " DUE TO TASK FAILURE") &&
+			    names_step(sieve, "*** STEP ");
+	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
+	sieve->aborted |= has(sieve, "srun: Job step aborted");
+	notice_timeout(sieve, text);
+	notice_end(sieve);
+	notice_launch(sieve, text);
+	notice_failure(sieve, text);
+}
+
+/* A ruler that begins nothing that is held has ended something else. */
+static size_t pass_ruler(struct ddp_sieve *sieve, struct ddp_text *out)
+{
+	const size_t length = strlen(RULER);
+
+	if (sieve->now != DDP_SIEVE_DECIDE || is_held(sieve) != NO ||
+	    sieve->length < length || memcmp(sieve->line, RULER, length) != 0)
+		return 0;
+	ddp_text_add_bytes(out, RULER, length);
+	sieve->length -= length;
+	memmove(sieve->line, sieve->line + length, sieve->length);
+	return length;
+}
+
+/* Bytes of one line. before: those of it that have not been decided about. */
+static void add_part(struct ddp_sieve *sieve, const char *bytes, size_t length,
+		     size_t before, struct ddp_text *out)
+{
+	size_t passed = pass_ruler(sieve, out);
+	enum word word = is_held(sieve);
+	bool decides = sieve->now == DDP_SIEVE_DECIDE;
+	struct ddp_text *to;
+
+	if (decides && word == PERHAPS)
+		return;
+	if (decides)
+		sieve->now = word == YES ? DDP_SIEVE_KEEP : DDP_SIEVE_PASS;
+	to = sieve->now == DDP_SIEVE_KEEP ? &sieve->kept : out;
+	if (decides)
+		ddp_text_add_bytes(to, sieve->line, before - passed);
+	ddp_text_add_bytes(to, bytes, length);
+}
+
+static bool is_ruler(const struct ddp_sieve *sieve)
+{
+	return sieve->length == strlen(RULER) &&
+	       memcmp(sieve->line, RULER, sieve->length) == 0;
+}
+
+/*
+ * A line is whole. A ruler that is not decided about is one with the next line;
+ * what then is kept ends with another ruler, or when nothing is kept any more.
+ */
+static void end_line(struct ddp_sieve *sieve)
+{
+	bool begins = has_beginning(sieve, SLURMS) == NO &&
+		      is_held(sieve) == YES;
+
+	if (sieve->now == DDP_SIEVE_DECIDE && is_ruler(sieve))
+		return;
+	notice(sieve);
+	if (sieve->now == DDP_SIEVE_KEEP)
+		sieve->in_block = begins ||
+				  (sieve->in_block && !is_ruler(sieve));
+	sieve->length = 0;
+}
+
+void ddp_sieve_add(struct ddp_sieve *sieve, const char *bytes, size_t length,
+		   struct ddp_text *out)
+{
+	const char *end;
+	size_t part, before, room;
+
+	for (; length > 0; bytes += part, length -= part) {
+		end = memchr(bytes, '\n', length);
+		part = end ? (size_t)(end - bytes) + 1 : length;
+		before = sieve->length;
+		if (before == 0)
+			sieve->now = sieve->in_block ? DDP_SIEVE_KEEP :
+				     sieve->holds ? DDP_SIEVE_DECIDE :
+				     DDP_SIEVE_PASS;
+		room = sizeof(sieve->line) - before;
+		memcpy(sieve->line + before, bytes, part < room ? part : room);
+		sieve->length += part < room ? part : room;
+		add_part(sieve, bytes, part, before, out);
+		if (end)
+			end_line(sieve);
+	}
+}
+
+bool ddp_sieve_keeps(const struct ddp_sieve *sieve)
+{
+	return sieve->kept.length > 0 ||
+	       (sieve->now == DDP_SIEVE_DECIDE && sieve->length > 0);
+}
+
+void ddp_sieve_release(struct ddp_sieve *sieve, struct ddp_text *out)
+{
+	sieve->holds = sieve->in_block = false;
+	if (!sieve->kept.failed)
+		ddp_text_add_bytes(out, sieve->kept.data, sieve->kept.length);
+	if (sieve->now == DDP_SIEVE_DECIDE)
+		ddp_text_add_bytes(out, sieve->line, sieve->length);
+	if (sieve->now == DDP_SIEVE_DECIDE && is_ruler(sieve))
+		sieve->length = 0;
+	sieve->now = DDP_SIEVE_PASS;
+	free(sieve->kept.data);
+	sieve->kept = (struct ddp_text){ 0 };
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A verdict, and how each rank ended, as JSON: for programs. */
+#define _GNU_SOURCE
+#include "verdict/verdict.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "verdict/hang.h"
+#include "verdict/who.h"
+
+static void add_text(struct ddp_text *text, const char *name,
+		     const char *value)
+{
+	ddp_text_add(text, ", \"%s\": ", name);
+	if (value)
+		ddp_text_add_json(text, value);
+	else
+		ddp_text_add(text, "null");
+}
+
+/* Of a status, one of the two is null. */
+static void add_status(struct ddp_text *text, uint32_t status)
+{
+	if (WIFSIGNALED(status))
+		ddp_text_add(text, ", \"exit_code\": null, \"signal\": %d",
+			     WTERMSIG(status));
+	else
+		ddp_text_add(text, ", \"exit_code\": %d, \"signal\": null",
+			     WEXITSTATUS(status));
+}
+
+static void add_after(struct ddp_text *text, const struct ddp_verdict *verdict)
+{
+	ddp_text_add(text, ", \"after_s\": %" PRId64 ".%03d",
+		     verdict->after_ns / 1000000000,
+		     (int)(verdict->after_ns / 1000000 % 1000));
+}
+
+static void add_launcher(struct ddp_text *text, const struct ddp_step *step,
+			 const char *tail)
+{
+	struct ddp_who_cause cause;
+
+	if (!step->launcher)
+		return;
+	add_text(text, "launcher", step->launcher);
+	if (ddp_who_find_cause(step, tail, &cause))
+		ddp_text_add(text, ", \"launcher_rank\": %u", cause.rank);
+	else
+		ddp_text_add(text, ", \"launcher_rank\": null");
+}
+
+static void add_verdict(struct ddp_text *text,
+			const struct ddp_verdict *verdict,
+			const struct ddp_step *step)
+{
+	static const char *const kinds[] = {
+		[DDP_VERDICT_NONE] = "none", [DDP_VERDICT_RANK] = "rank",
+		[DDP_VERDICT_NODE] = "node", [DDP_VERDICT_SIGNAL] = "signal",
+		[DDP_VERDICT_HANG] = "hang", [DDP_VERDICT_SAVED] = "saved",
+	};
+	const struct ddp_step_rank *rank;
+
+	ddp_text_add(text, "{\"kind\": \"%s\"", kinds[verdict->kind]);
+	if (verdict->kind == DDP_VERDICT_RANK ||
+	    verdict->kind == DDP_VERDICT_NODE) {
+		add_text(text, "node", step->nodes[verdict->node].name);
+		add_after(text, verdict);
+	}
+	if (verdict->kind == DDP_VERDICT_NODE)
+		add_text(text, "cause", step->nodes[verdict->node].orphaned ?
+			 "slurmstepd has ended" :
+			 step->nodes[verdict->node].unlaunched ?
+			 "tasks were not started" : "does not answer");
+	if (verdict->kind == DDP_VERDICT_RANK) {
+		rank = &step->ranks[verdict->rank];
+		ddp_text_add(text, ", \"rank\": %u, \"pid\": %u",
+			     verdict->rank, rank->pid);
+		add_launcher(text, step, rank->tail);
+		add_text(text, "gpus", rank->gpus);
+		add_status(text, rank->status);
+		add_text(text, "cause", rank->cause ? rank->cause :
+			 rank->guess);
+		add_text(text, "message", rank->message);
+		ddp_text_add(text, ", \"stderr\": ");
+		ddp_text_add_json_lines(text, rank->tail);
+		ddp_verdict_add_alike_json(text, verdict, step);
+	}
+	if (verdict->kind == DDP_VERDICT_HANG) {
+		add_after(text, verdict);
+		ddp_hang_add_json(text, step);
+	}
+	ddp_text_add(text, "}");
+}
+
+static void add_ranks(struct ddp_text *text, const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank;
+	const char *comma = "";
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++) {
+		rank = &step->ranks[i];
+		if (!rank->known)
+			continue;
+		ddp_text_add(text, "%s\n    {\"rank\": %u", comma, i);
+		add_text(text, "node", step->nodes[rank->node].name);
+		ddp_text_add(text, ", \"pid\": %u", rank->pid);
+		if (rank->ended)
+			add_status(text, rank->status);
+		else
+			ddp_text_add(text, ", \"exit_code\": null, "
+				     "\"signal\": null");
+		ddp_hang_add_rank_json(text, step, i);
+		ddp_text_add(text, "}");
+		comma = ",";
+	}
+}
+
+static void add_lost(struct ddp_text *text, const struct ddp_step *step)
+{
+	const char *comma = "";
+	uint32_t i;
+
+	for (i = 0; i < step->node_count; i++) {
+		if (!step->nodes[i].lost && !step->nodes[i].orphaned)
+			continue;
+		ddp_text_add(text, "%s", comma);
+		ddp_text_add_json(text, step->nodes[i].name);
+		comma = ", ";
+	}
+}
+
+void ddp_verdict_add_json(struct ddp_text *text,
+			  const struct ddp_verdict *verdict,
+			  const struct ddp_step *step,
+			  const struct ddp_verdict_times *times)
+{
+	ddp_text_add(text, "{\n  \"schema\": 1");
+	if (step->world_size > 0)
+		ddp_text_add(text, ",\n  \"job\": %u, \"step\": %u, "
+			     "\"world_size\": %u", step->job_id,
+			     step->step_id, step->world_size);
+	ddp_text_add(text, ",\n  \"start\": \"%s\", \"end\": \"%s\"",
+		     times->start, times->end);
+	ddp_text_add(text, ",\n  \"exit_code\": %d", times->exit_code);
+	ddp_text_add(text, ",\n  \"verdict\": ");
+	add_verdict(text, verdict, step);
+	ddp_text_add(text, ",\n  \"ranks\": [");
+	add_ranks(text, step);
+	ddp_text_add(text, "\n  ],\n  \"nodes_lost\": [");
+	add_lost(text, step);
+	ddp_text_add(text, "]");
+	if (times->attempts) {
+		ddp_text_add(text, ",\n  \"attempts\": [\n");
+		ddp_text_add_fixed(text, times->attempts);
+		ddp_text_add(text, "]");
+	}
+	ddp_text_add(text, "\n}\n");
+}

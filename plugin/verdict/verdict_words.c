@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a verdict is said, to people, where somebody is named. */
+#define _GNU_SOURCE
+#include "verdict/verdict.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+
+#include "verdict/hang.h"
+#include "verdict/nodes.h"
+#include "verdict/who.h"
+#include "wire/link.h"
+
+enum { LOST_NS = 1500000000 };	/* nodes are heard of once a second */
+
+static void add_status(struct ddp_text *text, uint32_t status)
+{
+	static const char *const names[] = {
+		[SIGHUP] = "HUP", [SIGINT] = "INT", [SIGQUIT] = "QUIT",
+		[SIGILL] = "ILL", [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",
+		[SIGBUS] = "BUS", [SIGFPE] = "FPE", [SIGKILL] = "KILL",
+		[SIGUSR1] = "USR1", [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+		[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
+		[SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ", [SIGSYS] = "SYS",
+	};
+	const size_t count = sizeof(names) / sizeof(names[0]);
+	size_t number = (size_t)WTERMSIG(status);
+
+	if (!WIFSIGNALED(status)) {
+		ddp_text_add(text, "exit code %d", WEXITSTATUS(status));
+		return;
+	}
+	ddp_text_add(text, "killed by signal %zu", number);
+	if (number < count && names[number])
+		ddp_text_add(text, " (SIG%s)", names[number]);
+}
+
+/* "12.3 s" */
+static void add_seconds(struct ddp_text *text, int64_t ns)
+{
+	int64_t tenths = ns / 100000000;
+
+	ddp_text_add(text, "%" PRId64 ".%d s", tenths / 10,
+		     (int)(tenths % 10));
+}
+
+/* The last lines of a rank's stderr; what ends without a newline is one. */
+static void add_tail(struct ddp_text *text, const struct ddp_step *step,
+		     uint32_t rank)
+{
+	const char *tail = step->ranks[rank].tail;
+	const char *at = tail + strlen(tail);
+	int lines = DDP_VERDICT_LINES;
+	size_t length;
+
+	if (at > tail && at[-1] == '\n')
+		at--;
+	while (at > tail && (at[-1] != '\n' || --lines > 0))
+		at--;
+	for (; *at; at += length + (at[length] == '\n')) {
+		length = strcspn(at, "\n");
+		ddp_text_add(text, "slurm-ddp: ");
+		ddp_who_add_word(text, step);
+		ddp_text_add(text, " %u: | ", rank);
+		ddp_text_add_quoted(text, "%.*s", (int)length, at);
+		ddp_text_add(text, "\n");
+	}
+}
+
+/* When its process ended. One that has an error wrote that earlier. */
+static int64_t get_end_ns(const struct ddp_step *step, uint32_t rank)
+{
+	return step->ranks[rank].message ? step->ranks[rank].seen_ns :
+		ddp_step_end_ns(step, rank);
+}
+
+/* Whether a rank had ended well before the one that is the context ended. */
+static bool had_ended(const struct ddp_step *step, uint32_t rank,
+		      const void *context)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	return of->ended && of->status == 0 && ddp_step_end_ns(step, rank) <
+	       get_end_ns(step, *(const uint32_t *)context);
+}
+
+/*
+ * A rank that lacks a peer ends by an exit code, or aborts, or has told its error
+ * before Slurm ends it. Where its end has another cause, or was sent to it, it did
+ * not wait for one.
+ */
+static bool may_have_waited(const struct ddp_step_rank *rank)
+{
+	return !rank->cause && (rank->message || !WIFSIGNALED(rank->status) ||
+				WTERMSIG(rank->status) == SIGABRT);
+}
+
+/* Peers that left early are perhaps why a rank has failed. */
+static void add_had_ended(struct ddp_text *text, uint32_t rank,
+			  const struct ddp_step *step)
+{
+	int64_t before_ns = -1, ns;
+	uint32_t i, count;
+
+	if (!may_have_waited(&step->ranks[rank]))
+		return;
+	for (i = 0; i < step->world_size; i++) {
+		ns = get_end_ns(step, rank) - ddp_step_end_ns(step, i);
+		if (had_ended(step, i, &rank) && ns > before_ns)
+			before_ns = ns;
+	}
+	if (before_ns < 0)
+		return;
+	ddp_text_add(text, "slurm-ddp: ");
+	count = ddp_who_add(text, step, had_ended, &rank);
+	ddp_text_add(text, " had ended with exit code 0, %s",
+		     count == 1 ? "" : "the first ");
+	add_seconds(text, before_ns);
+	ddp_text_add(text, " before; did ");
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, " %u wait for %s?\n", rank,
+		     count == 1 ? "it" : "them");
+}
+
+/* Who had an error before, but has not ended, though we have waited. */
+static void add_had_error(struct ddp_text *text,
+			  const struct ddp_verdict *verdict,
+			  const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank;
+	uint32_t i;
+
+	for (i = 0; i < step->world_size; i++) {
+		if (!ddp_verdict_had_error(verdict, step, i))
+			continue;
+		rank = &step->ranks[i];
+		ddp_text_add(text, "slurm-ddp: ");
+		ddp_who_add_word(text, step);
+		ddp_text_add(text, " %u, which still ran, had an error ", i);
+		add_seconds(text, verdict->at_ns - rank->error_ns -
+			    step->nodes[rank->node].offset_ns);
+		ddp_text_add_quoted(text, " before: %s", rank->error);
+		ddp_text_add(text, "\n");
+	}
+}
+
+/* Whether it ran when those of the verdict that is the context had failed. */
+static bool still_ran(const struct ddp_step *step, uint32_t rank,
+		      const void *context)
+{
+	return step->ranks[rank].ended ?
+		!ddp_verdict_is_in_time(context, step, rank) :
+		ddp_verdict_still_runs(step, rank, NULL);
+}
+
+static void add_together(struct ddp_text *text,
+			 const struct ddp_verdict *verdict,
+			 const struct ddp_step *step)
+{
+	bool any = false;
+	uint32_t i;
+
+	ddp_text_add(text, "slurm-ddp: ");
+	if (verdict->together == step->world_size)
+		ddp_text_add(text, "all ");
+	else
+		ddp_text_add(text, "%u of ", verdict->together);
+	ddp_text_add(text, "%u ", step->world_size);
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, "s failed in the same way");
+	for (i = 0; i < step->world_size && !any; i++)
+		any = still_ran(step, i, verdict);
+	if (any) {
+		ddp_text_add(text, ", while ");
+		ddp_who_add(text, step, still_ran, verdict);
+		ddp_text_add(text, " still ran");
+	}
+	ddp_text_add(text, ", after ");
+}
+
+static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
+		      const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
+	struct ddp_who_cause cause;
+
+	ddp_text_add(text, "slurm-ddp: ");
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, " %u failed first on ", verdict->rank);
+	ddp_text_add_string(text, step->nodes[rank->node].name);
+	ddp_text_add(text, " (");
+	if (ddp_who_find_cause(step, rank->tail, &cause))
+		ddp_text_add(text, "its rank %u, ", cause.rank);
+	if (rank->gpus)
+		ddp_text_add_quoted(text, "GPU %s, ", rank->gpus);
+	ddp_text_add(text, "pid %u) after ", rank->pid);
+}
+
+static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
+
+	if (verdict->together > 0)
+		add_together(text, verdict, step);
+	else
+		add_first(text, verdict, step);
+	add_seconds(text, verdict->after_ns);
+	ddp_text_add(text, ": ");
+	if (rank->cause || rank->guess)
+		ddp_text_add_quoted(text, "%s, ", rank->cause ? rank->cause :
+				    rank->guess);
+	add_status(text, rank->status);
+	if (rank->message)
+		ddp_text_add_quoted(text, ": %s", rank->message);
+	ddp_text_add(text, "\n");
+	add_had_ended(text, verdict->rank, step);
+	add_had_error(text, verdict, step);
+	if (rank->tail)
+		add_tail(text, step, verdict->rank);
+}
+
+/* Whether a node was lost with the first one, and in the same way. */
+static bool is_lost_with(const struct ddp_step_node *first,
+			 const struct ddp_step_node *node)
+{
+	return (node->lost || node->orphaned) &&
+	       node->orphaned == first->orphaned &&
+	       node->unlaunched == first->unlaunched &&
+	       node->awaited == first->awaited &&
+	       node->lost_ns - first->lost_ns < LOST_NS;
+}
+
+/* Returns whether there are several. */
+static bool add_names(struct ddp_text *text, const struct ddp_step_node *first,
+		      const struct ddp_step *step)
+{
+	const char **names = calloc(step->node_count, sizeof(*names));
+	uint32_t i, count = 0;
+
+	for (i = 0; names && i < step->node_count; i++)
+		if (is_lost_with(first, &step->nodes[i]))
+			names[count++] = step->nodes[i].name;
+	ddp_text_add(text, count > 1 ? "nodes " : "node ");
+	if (count > 1)
+		ddp_nodes_add(text, names, count);
+	else
+		ddp_text_add_string(text, first->name);
+	free(names);
+	return count > 1;
+}
+
+static void add_node(struct ddp_text *text, const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	const struct ddp_step_node *node = &step->nodes[verdict->node];
+	bool many;
+
+	ddp_text_add(text, "slurm-ddp: ");
+	many = add_names(text, node, step);
+	ddp_text_add(text, " %s lost first, after ", many ? "were" : "was");
+	add_seconds(text, verdict->after_ns);
+	if (node->orphaned)
+		ddp_text_add(text, many ? ": their slurmstepds have ended\n" :
+			     ": its slurmstepd has ended\n");
+	else if (node->unlaunched && node->awaited)
+		ddp_text_add(text, ": srun could not start tasks there, as %s "
+			     "not answer\n", many ? "their slurmds do" :
+			     "its slurmd does");
+	else if (node->unlaunched)
+		ddp_text_add(text, ": srun could not start tasks there\n");
+	else
+		ddp_text_add(text, ": %s not answered for %d s\n",
+			     many ? "they have" : "it has",
+			     DDP_LINK_SILENCE_MS / 1000);
+}
+
+static void add_saved(struct ddp_text *text, const struct ddp_step *step)
+{
+	ddp_text_add(text, "slurm-ddp: ");
+	if (step->world_size > 1)
+		ddp_text_add(text, "all %u ", step->world_size);
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, step->world_size > 1 ? "s" : " 0");
+	ddp_text_add(text, " ended with exit code %d: %s saved, and there is more "
+		     "to do\n", EX_TEMPFAIL,
+		     step->world_size > 1 ? "they have" : "it has");
+}
+
+static bool has_timed_out(const char *text)
+{
+	return text && (strcasestr(text, "timed out") ||
+			strcasestr(text, "timeout"));
+}
+
+/* Repeats the warnings of a step that waited until somebody ended it. */
+static void add_warnings(struct ddp_text *text,
+			 const struct ddp_verdict *verdict,
+			 const struct ddp_step *step)
+{
+	const struct ddp_step_rank *first = &step->ranks[verdict->rank];
+	bool waited = verdict->kind == DDP_VERDICT_HANG ||
+		      verdict->kind == DDP_VERDICT_SIGNAL ||
+		      (verdict->kind == DDP_VERDICT_RANK &&
+		       (has_timed_out(first->message) ||
+			has_timed_out(first->tail)));
+	uint32_t i;
+
+	for (i = 0; waited && i < step->world_size; i++)
+		if (step->ranks[i].warning) {
+			ddp_text_add_quoted(text, "slurm-ddp: %s",
+					    step->ranks[i].warning);
+			ddp_text_add(text, "\n");
+		}
+}
+
+void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	if (verdict->kind == DDP_VERDICT_RANK)
+		add_rank(text, verdict, step);
+	else if (verdict->kind == DDP_VERDICT_NODE)
+		add_node(text, verdict, step);
+	else if (verdict->kind == DDP_VERDICT_HANG)
+		ddp_hang_add_words(text, step);
+	else if (verdict->kind == DDP_VERDICT_SAVED)
+		add_saved(text, step);
+	add_warnings(text, verdict, step);
+}
