@@ -13,6 +13,7 @@ PURE_SRC := $(sort $(wildcard $(srcdir)/plugin/proc/*.c \
 PURE_LIB := obj/plugin/libddp_pure.a
 PLUGIN_MAP := $(srcdir)/plugin/spank_ddp.map
 
+man7dir = $(mandir)/man7
 man8dir = $(mandir)/man8
 ddpconfdir = $(sysconfdir)/slurm-ddp
 sbatchdir = $(datadir)/slurm-ddp/sbatch
@@ -39,6 +40,7 @@ obj/sandbox/paths: config.mak $(srcdir)/plugin/plugin.mk
 ifeq ($(HAVE_PLUGIN),yes)
 ALL += obj/plugin/spank_ddp.so obj/etc/ddp.conf obj/sandbox/paths
 INSTALLED += plugindir:obj/plugin/spank_ddp.so
+INSTALLED += man7dir:$(srcdir)/plugin/ddp.7
 INSTALLED += man8dir:$(srcdir)/plugin/spank_ddp.8
 INSTALLED += ddpconfdir:obj/etc/ddp.conf
 INSTALLED += $(patsubst %,sbatchdir:%,$(wildcard $(srcdir)/contrib/sbatch/*))

@@ -66,12 +66,12 @@ find_plugin()
 		mapfile -t paths <"$here/paths"
 		here=${here%"${paths[0]}"}
 		set -- "$here${paths[1]}" "$here${paths[2]}"
-		manuals=("$here${paths[3]}"/man[138]/{ddp,spank_ddp}*)
+		manuals=("$here${paths[3]}"/man[1378]/{ddp,spank_ddp}*)
 	else
 		here=$(cd "${DDP_BUILD:-$top}" && pwd -P) || exit
 		set -- "$here/obj/plugin" "$here/obj/bin" \
 			"$top"/contrib/{plot/ddp-plot,tokens/ddp-tokens}
-		manuals=("$top"/{plugin,bin/*,lib}/*.[138] "$here"/obj/man/*)
+		manuals=("$top"/{plugin,bin/*,lib}/*.[1378] "$here"/obj/man/*)
 	fi
 	for file in "$1/spank_ddp.so" "$2"/ddp-{bench,info,train} "${@:3}"; do
 		[ -f "$file" ] || continue
@@ -332,7 +332,7 @@ write_names()
 copy_manuals()
 {
 	local section file pages
-	for section in 1 3 8; do
+	for section in 1 3 7 8; do
 		pages=()
 		for file in "${manuals[@]}"; do
 			[[ $file = *."$section"?(.gz) && -f $file ]] &&

@@ -12,7 +12,8 @@ silent()
 	test ! -s said
 }
 
-for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/contrib/*/*.1 "$top"/plugin/*.8; do
+for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/contrib/*/*.1 \
+		"$top"/plugin/*.[78]; do
 	name=${page##*/}
 	if command -v mandoc >/dev/null; then
 		check "$name: mandoc finds no fault" \
@@ -27,6 +28,29 @@ for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/contrib/*/*.1 "$top"/plugin/*
 		skip "$name: groff warns of nothing" 'there is no groff'
 	fi
 done
+
+# Every reference to one of our pages, as ddp(7), leads to a page that is there,
+# and a section in capitals that follows it is in that page.
+page_file()
+{
+	case $1 in
+	*_nccl*'(3)') echo "$top/lib/ddp_nccl.3" ;;
+	*'(3)') echo "$top/lib/ddp.3" ;;
+	*) find "$top/plugin" "$top/bin" "$top/contrib" \
+		-name "$(echo "$1" | sed 's/(/./; s/)//')" ;;
+	esac
+}
+
+cat "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/contrib/*/*.1 "$top"/plugin/*.[78] |
+	sed 's/\\-/-/g; s/^\.BR* //; s/ (/(/' | tr '\n' ' ' |
+	grep -oE '(spank_)?ddp[a-z_-]*\([1378]\)(, [A-Z]{4,})?' | sort -u >references
+check 'the pages refer to each other' test -s references
+while IFS=, read -r page section; do
+	file=$(page_file "$page")
+	test -f "$file" &&
+		{ test ! "$section" || grep -q "^\.S[HS]$section" "$file"; }
+	result $? "$page${section:+,$section} is there"
+done <references
 
 # describes PAGE FUNCTION: its NAME lists the function, its SYNOPSIS has it.
 describes()
