@@ -15,7 +15,7 @@ fails()
 	result $? "$fails_name"
 }
 
-# README shows this machine from contrib/topologies.
+# README and ddp-info(1) show this machine from contrib/topologies.
 check 'contrib/topologies/server8.xml is machines/server8' \
 	cmp "$xml" "$top/contrib/topologies/server8.xml"
 

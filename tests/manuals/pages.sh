@@ -15,6 +15,8 @@ silent()
 for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/contrib/*/*.1 \
 		"$top"/plugin/*.[78]; do
 	name=${page##*/}
+	equal "$name: no line is longer than 80 bytes" '' \
+		"$(awk 'length > 80 { print FNR }' "$page")"
 	if command -v mandoc >/dev/null; then
 		check "$name: mandoc finds no fault" \
 			silent mandoc -T lint -W all "$page"
@@ -121,3 +123,18 @@ for tool in ddp-info ddp-bench ddp-train; do
 	equal "$tool --help fits on a terminal" '' \
 		"$(awk 'length > 80' out)"
 done
+
+# The other documents: each link leads to a file, and the newest version of which
+# NEWS tells is the one that configure reads.
+(cd "$top" && find README.md bin contrib lib plugin tests -name '*.md') >documents
+while read -r document; do
+	folder=$top/$(dirname "$document")
+	sed 's/](/\n](/g' "$top/$document" | sed -n 's/^](\([^):]*\)).*/\1/p' |
+		while read -r link; do
+			test -e "$folder/${link%#*}" || echo "$link"
+		done >broken
+	check "$document: each link leads to a file" diff /dev/null broken
+done <documents
+equal 'NEWS begins with the version of contrib/VERSION' \
+	"$(cat "$top/contrib/VERSION")" \
+	"$(sed -n 's/^## //p' "$top/contrib/NEWS.md" | head -n 1)"
