@@ -74,7 +74,7 @@ if has PMIX; then
 	done <functions
 	find man/man3 -type f | sed 's/.*\///; s/\.3$//' | sort |
 		grep -vx -e ddp -e ddp_nccl >pages
-	check 'there are no other pages' diff functions pages
+	check 'no other page is there' diff functions pages
 else
 	skip 'a page for each function' 'configure found no PMIx'
 fi

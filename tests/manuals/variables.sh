@@ -41,7 +41,7 @@ if test -x "$build/obj/bin/ddp-info"; then
 	}' | sort >table
 	check 'the table of variables fits 100 columns' \
 		awk 'length > 100 { print; bad = 1 } END { exit bad }' out
-	check 'there is a table of variables' test -s table
+	check 'ddp-info prints a table of variables' test -s table
 	page_table | sort >page
 	check 'ddp.7 has the same table' diff table page
 	readme_names | sort >readme
