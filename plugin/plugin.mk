@@ -40,7 +40,7 @@ obj/sandbox/paths: config.mak $(srcdir)/plugin/plugin.mk
 ifeq ($(HAVE_PLUGIN),yes)
 ALL += obj/plugin/spank_ddp.so obj/etc/ddp.conf obj/sandbox/paths
 INSTALLED += plugindir:obj/plugin/spank_ddp.so
-INSTALLED += man7dir:$(srcdir)/plugin/ddp.7
+INSTALLED += man7dir:$(srcdir)/plugin/slurm-ddp.7
 INSTALLED += man8dir:$(srcdir)/plugin/spank_ddp.8
 INSTALLED += ddpconfdir:obj/etc/ddp.conf
 INSTALLED += $(patsubst %,sbatchdir:%,$(wildcard $(srcdir)/contrib/sbatch/*))

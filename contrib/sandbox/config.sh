@@ -66,7 +66,7 @@ find_plugin()
 		mapfile -t paths <"$here/paths"
 		here=${here%"${paths[0]}"}
 		set -- "$here${paths[1]}" "$here${paths[2]}"
-		manuals=("$here${paths[3]}"/man[1378]/{ddp,spank_ddp}*)
+		manuals=("$here${paths[3]}"/man[1378]/{ddp,slurm-ddp,spank_ddp}*)
 	else
 		here=$(cd "${DDP_BUILD:-$top}" && pwd -P) || exit
 		set -- "$here/obj/plugin" "$here/obj/bin" \

@@ -2,7 +2,7 @@
 /*
  * Whether tasks make progress: what each has printed, its heartbeats, what it
  * has read and written of files, and the CPU time of it and its children, where
- * that is no waiting in disguise. ddp(7) has these rules for users.
+ * that is no waiting in disguise. slurm-ddp(7) has these rules for users.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -75,7 +75,7 @@ static struct spank_option options[DDP_OPTION_COUNT] = {
 			 "starts one task a node, whose command starts its "
 			 "ranks, and srun one a GPU, whatever the command is; "
 			 "on does none of these; off undoes an inherited --ddp; "
-			 "help prints all options; manual: man 7 ddp",
+			 "help prints all options; manual: man slurm-ddp",
 		.has_arg = 2,
 	},
 	[DDP_OPTION_PORT] = {

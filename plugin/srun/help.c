@@ -29,7 +29,7 @@ static const char text[] =
 "  --ddp-spares=K           nodes that replace lost ones then\n"
 "  --ddp-signal=SIGNAL@SECONDS       a signal before the job's end\n"
 "  --ddp-supervise=off      no supervisor\n"
-"sbatch and salloc take them for the steps of a job. Manual: man 7 ddp\n";
+"sbatch and salloc take them for the steps of a job. Manual: man slurm-ddp\n";
 
 void ddp_help_print(void)
 {

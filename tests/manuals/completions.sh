@@ -66,10 +66,10 @@ if has PLUGIN && command -v srun >/dev/null; then
 	ask 'sbatch --o' --own
 	ask_all srun --ddp
 	sort -u names >wanted.options
-	sed -n '/^\.SH OPTIONS/,/^\.SH TASKS/p' "$top/plugin/ddp.7" |
+	sed -n '/^\.SH OPTIONS/,/^\.SH TASKS/p' "$top/plugin/slurm-ddp.7" |
 		awk '/^\.TP/ { tag = 2 } tag-- == 1' |
 		sed 's/\\f.//g; s/\\-/-/g' | options >had.options
-	check 'ddp.7 has the options of srun --help' \
+	check 'slurm-ddp.7 has the options of srun --help' \
 		diff wanted.options had.options
 	ask 'squeue --' --own
 	ask 'salloc --' --ddp --ddp-port --ddp-gpus --ddp-cpus --ddp-env \

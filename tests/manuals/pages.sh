@@ -31,8 +31,8 @@ for page in "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/contrib/*/*.1 \
 	fi
 done
 
-# Every reference to one of our pages, as ddp(7), leads to a page that is there,
-# and a section in capitals that follows it is in that page.
+# Every reference to one of our pages, as ddp(3), leads to a page that is there, and
+# a section in capitals that follows it is in that page.
 page_file()
 {
 	case $1 in
@@ -45,7 +45,8 @@ page_file()
 
 cat "$top"/lib/*.3 "$top"/bin/*/*.1 "$top"/contrib/*/*.1 "$top"/plugin/*.[78] |
 	sed 's/\\-/-/g; s/^\.BR* //; s/ (/(/' | tr '\n' ' ' |
-	grep -oE '(spank_)?ddp[a-z_-]*\([1378]\)(, [A-Z]{4,})?' | sort -u >references
+	grep -oE '(spank_|slurm-)?ddp[a-z_-]*\([1378]\)(, [A-Z]{4,})?' |
+	sort -u >references
 check 'the pages refer to each other' test -s references
 while IFS=, read -r page section; do
 	file=$(page_file "$page")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # variables of run
-# The variables of a task: ddp(7) says what ddp-info --variables says, which is the
-# table by which the plugin sets them. README has those that people need most.
+# The variables of a task: slurm-ddp(7) says what ddp-info --variables says, which is
+# the table by which the plugin sets them. README has those that people need most.
 
 # page_table: the page's table, a variable a line: "NAME meaning; set when"
 page_table()
 {
-	sed -n '/^Each task finds:/,/^\.PP/p' "$top/plugin/ddp.7" |
+	sed -n '/^Each task finds:/,/^\.PP/p' "$top/plugin/slurm-ddp.7" |
 		sed 's/^\.BR* //; s/ ;$/;/; s/\\-/-/g' | awk '
 		/^\.TP/ { show(); names = ""; text = ""; next }
 		/^\.PP/ { show() }
@@ -43,7 +43,7 @@ if test -x "$build/obj/bin/ddp-info"; then
 		awk 'length > 100 { print; bad = 1 } END { exit bad }' out
 	check 'ddp-info prints a table of variables' test -s table
 	page_table | sort >page
-	check 'ddp.7 has the same table' diff table page
+	check 'slurm-ddp.7 has the same table' diff table page
 	readme_names | sort >readme
 	cut -d' ' -f1 table >names
 	comm -13 names readme >unknown
@@ -53,9 +53,9 @@ if test -x "$build/obj/bin/ddp-info"; then
 		check "README names $variable" grep -qx $variable readme
 	done
 	sort -o users users
-	sed -n '/^These stay if/,/\.$/p' "$top/plugin/ddp.7" |
+	sed -n '/^These stay if/,/\.$/p' "$top/plugin/slurm-ddp.7" |
 		grep -o '[A-Z]\{1,\}_[A-Z_]*' | sort >page
-	check "ddp.7 says which a user's value replaces" diff users page
+	check "slurm-ddp.7 says which a user's value replaces" diff users page
 else
 	skip 'the table of variables' 'ddp-info was not built'
 fi
