@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which folder of the source uses which: rooms.py TOP [BUILD]
 
-A room is a folder; what it may use is in ROOMS, and arrows go one way. This reads
-the #include lines below TOP, and in BUILD, with nm, the symbols of the objects,
-as a function may be declared by hand. Prints a line for each arrow that the table
-does not have, and then exits with 1. Lines that begin with "#" are circles: files
-of one room that need each other, which a reader has to read together.
+A room is a folder. contrib/CONTRIBUTING.md has a table of what each uses; what
+those use, it may use, too. This reads that table, the #include lines below TOP,
+and in BUILD, with nm, the symbols of the objects, as a function may be declared
+by hand. Prints a line for each arrow that the table does not have, and then exits
+with 1. Lines that begin with "#" are circles: files of one room that need each
+other, which a reader has to read together.
 """
 import glob
 import os
@@ -14,35 +15,26 @@ import re
 import subprocess
 import sys
 
-LIB = "util layout place request wire topo job nccl tool"
-ROOMS = {
-    "lib/util": "",
-    "lib/layout": "util",
-    "lib/place": "util layout",
-    "lib/request": "util layout",
-    "lib/wire": "util",
-    "lib/topo": "util place",
-    "lib/job": "util layout",
-    "lib/nccl": "util job",
-    "lib/tool": "util",
-    "plugin/options": "util layout place request",
-    "plugin/verdict": "util layout wire options proc",
-    "plugin/proc": "util wire",
-    "plugin/slurm": "util layout request",
-    "plugin/node": "util layout place proc",
-    "plugin/supervisor": "util layout options wire verdict proc slurm",
-    "plugin/agent": "util layout request options wire proc slurm node",
-    "plugin/srun": "util layout place request wire options verdict slurm "
-                   "supervisor",
-    "plugin/stepd": "util layout place request topo options node agent",
-    "plugin": "options srun stepd",
-    "bin/ddp-info": LIB + " options",
-    "bin/ddp-bench": LIB,
-    "bin/ddp-train": LIB,
-}
+ROOMS = {}
 # Where the compiler looks for what a file includes, beside its own folder
 FOLDERS = ["lib", "lib/include", "plugin", "bin/ddp-info", "bin/ddp-bench",
            "bin/ddp-train"]
+
+
+def read_table(path):
+    """Fill ROOMS from the table whose last column is what a folder uses."""
+    with open(path, encoding="utf-8") as file:
+        rows = re.findall(r"^\| `([a-z/-]+)` \|.*\| ([a-z, ]*)\|$", file.read(),
+                          re.M)
+    uses = {room: re.findall(r"[a-z]+", words) for room, words in rows}
+    names = {room.split("/")[-1]: room for room in uses}
+    for room, words in uses.items():
+        ROOMS[room], todo = set(), list(words)
+        while todo:
+            other = todo.pop()
+            if other not in ROOMS[room]:
+                ROOMS[room].add(other)
+                todo += uses.get(names.get(other), [])
 
 
 def find_room(path):
@@ -53,7 +45,8 @@ def find_room(path):
 
 def may_use(room, other):
     """Whether the table has this arrow."""
-    return room == other or other.split("/")[-1] in ROOMS[room].split()
+    return (room == other or other.split("/")[-1] in ROOMS[room]
+            or other == "lib/include")
 
 
 def find_included(path, name):
@@ -124,6 +117,9 @@ def find_circles(pairs):
 
 def main():
     os.chdir(sys.argv[1])
+    read_table("contrib/CONTRIBUTING.md")
+    if len(ROOMS) < 20:
+        sys.exit("contrib/CONTRIBUTING.md has no table of folders")
     sources = sorted(path for folder in ("lib", "plugin", "bin")
                      for ending in ("c", "h", "cu")
                      for path in glob.glob(f"{folder}/**/*.{ending}",
