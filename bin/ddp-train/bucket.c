@@ -106,7 +106,9 @@ size_t buckets_find_largest(const struct buckets *buckets)
 	return largest;
 }
 
-/* On the values of bucket i, from value `offset` of the buffer on. */
+/*
+ * Starts `op` on the values of bucket i, from value `offset` of the buffer on.
+ */
 static void start(struct buckets *buckets, int i, enum collective_op op,
 		  size_t offset, enum device_type type)
 {

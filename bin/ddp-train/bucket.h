@@ -21,8 +21,8 @@
 struct collective;
 
 /*
- * Whose the events of the device are: first the buckets', then the trainer's
- * own, trainer.h, then those of the collective.
+ * The device's events are divided: the first are the buckets', the next the
+ * trainer's own (trainer.h), the last the collective's.
  */
 enum { BUCKET_EVENTS = 24, STEP_EVENTS = BUCKET_EVENTS,
        COLLECTIVE_EVENTS = STEP_EVENTS + 24 };
@@ -69,7 +69,10 @@ void buckets_destroy(struct buckets *buckets);
 struct range buckets_find_slice(const struct buckets *buckets, int i,
 				int rank);
 
-/* Which of the values that this rank updates value `value` is, one of own. */
+/*
+ * Returns the place of value `value`, one of own, among the values that this
+ * rank updates.
+ */
 static inline size_t bucket_find_kept(const struct bucket *bucket, size_t value)
 {
 	return bucket->kept + value - bucket->own.begin;
@@ -94,9 +97,9 @@ void buckets_start_ready(struct buckets *buckets, size_t end);
 void buckets_finish(struct buckets *buckets);
 
 /*
- * After that: once all work in the queue is done, give all ranks the slices of
- * bucket i of what lies in the collective's buffer, of a type, from value
- * `offset` on.
+ * Gives all ranks the slices of bucket i of the values of a type in the
+ * collective's buffer from value `offset` on. It starts once all work in the
+ * queue is done. Call it after buckets_finish().
  */
 void buckets_start_gather(struct buckets *buckets, int i, size_t offset,
 			  enum device_type type);

@@ -21,7 +21,7 @@
 
 enum { DATA_PIECE = 16 << 20 };	/* bytes of the data between two pauses */
 
-/* What a rank tells the others. */
+/* The record that each rank sends to all others. */
 struct round {
 	uint64_t step;
 	uint64_t sum;			/* of its part of the data */
@@ -54,7 +54,7 @@ static void pause_check(void *context)
 	ddp_heartbeat();
 }
 
-/* Whether all ranks go on from one and the same step. */
+/* Returns true if all ranks go on from the same step. */
 static bool is_common(const struct check *check)
 {
 	const struct round *all = check->all;

@@ -19,7 +19,7 @@
 #include "util/random.h"
 #include "util/text.h"
 
-/* What a rank tells the others. */
+/* The record that each rank sends to all others. */
 struct meeting {
 	char id[CHECKPOINT_ID];		/* rank 0: its run's, if it has DIR */
 	bool stop;			/* it got a signal */
@@ -37,8 +37,8 @@ static int draw_id(char id[CHECKPOINT_ID], struct ddp_error *error)
 }
 
 /*
- * What an earlier run saved must not be lost by a forgotten --resume, nor what
- * one has saved since --resume looked.
+ * Refuses a folder with checkpoints that this run would replace: those of an
+ * earlier run if --resume was forgotten, and those saved since --resume looked.
  */
 static int refuse_saved(const struct options *options, struct ddp_error *error)
 {

@@ -41,7 +41,7 @@ int checkpoint_meet(struct collective *collective,
 		    const struct options *options, char id[CHECKPOINT_ID],
 		    bool *stop, struct ddp_error *error);
 
-/* Before the first step: whether any rank got a signal. Collective. */
+/* Returns true if any rank got a signal before the first step. Collective. */
 bool checkpoint_must_stop(struct collective *collective);
 
 /*

@@ -29,7 +29,7 @@ static int compare_begins(const void *a, const void *b)
 	return (one->begin > other->begin) - (one->begin < other->begin);
 }
 
-/* Of ranges in their order. */
+/* Checks that sorted ranges have each of the values once. */
 static int check_sorted(const struct range *ranges, int count, size_t values,
 			struct ddp_error *error)
 {
@@ -73,7 +73,7 @@ static int check_ranges(const struct manifest *manifest,
 	return result;
 }
 
-/* Without reading them: whether all are there, in their sizes. */
+/* Checks that all shards exist in their sizes, without reading them. */
 static int see_shards(const char *dir, const struct manifest *manifest,
 		      struct ddp_error *error)
 {
@@ -99,9 +99,10 @@ static int see_shards(const char *dir, const struct manifest *manifest,
 }
 
 /*
- * Whether the checkpoint of a step may be whole, by its manifest and the sizes
- * of its shards; if so, its manifest. The code of the error is
- * DDP_ERROR_ARGUMENT if it is broken; else it may be whole.
+ * Reads the manifest of a step and checks the sizes of its shards. Returns 0 if
+ * the checkpoint may be whole, with its manifest, else -1. The code of the
+ * error is DDP_ERROR_ARGUMENT if the checkpoint is broken; with another code it
+ * may be whole.
  */
 static int check_step(const char *dir, uint64_t step,
 		      struct manifest *manifest, struct ddp_error *error)
@@ -158,7 +159,7 @@ int load_pass_over(uint64_t step, const struct ddp_error *cause)
 	return 0;
 }
 
-/* Whether the ranks have found it broken. */
+/* Returns true, with the cause, if the ranks have found the step broken. */
 static bool is_passed_over(uint64_t step, struct ddp_error *cause)
 {
 	for (size_t i = 0; i < broken_count; i++)

@@ -37,7 +37,7 @@ char *folder_format(const char *dir, uint64_t step, const char *name)
 	return ddp_text_finish(&text);
 }
 
-/* Whether a name is "step-N". */
+/* Returns true if a name is "step-N", and sets *step to N. */
 static bool is_step(const char *name, uint64_t *step)
 {
 	const char *at = name + 5;
@@ -46,7 +46,9 @@ static bool is_step(const char *name, uint64_t *step)
 	       ddp_scan_number(&at, 0, UINT64_MAX, step) == 0 && !*at;
 }
 
-/* Whether a file of this name is there; -1 with errno set: not known. */
+/*
+ * Returns 1 if the step has a manifest, else 0; -1 with errno set: not known.
+ */
 static int has_manifest(const char *dir, uint64_t step)
 {
 	char *path = folder_format(dir, step, FOLDER_MANIFEST);
@@ -69,7 +71,7 @@ static int compare_steps(const void *a, const void *b)
 	return first < second ? 1 : first > second ? -1 : 0;
 }
 
-/* Whether it is a real folder, not a link; -1 with errno set. */
+/* Returns 1 if it is a real folder, 0 if not or a link; -1 with errno set. */
 static int is_folder(DIR *stream, const char *name)
 {
 	struct stat status;
@@ -260,7 +262,10 @@ void folder_remove_file(const char *dir, uint64_t step, const char *name)
 	remove_folder(dir, step);
 }
 
-/* Of steps, the last one first; -1: one of them cannot be read or removed. */
+/*
+ * Prunes the steps, the newest first. Returns -1 if one of them cannot be read
+ * or removed.
+ */
 static int prune_steps(const struct folder_prune *prune,
 		       const uint64_t *steps, int count,
 		       void (*note)(void *), void *context)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a checkpoint lies: DIR/step-N/manifest, and beside it the shards that
- * the manifest names. A folder without a manifest is what a save left that did
- * not come to its end.
+ * The files of a checkpoint: DIR/step-N/manifest, and beside it the shards that
+ * the manifest names. A folder without a manifest was left by a save that did
+ * not finish.
  */
 #ifndef DDP_TRAIN_FOLDER_H
 #define DDP_TRAIN_FOLDER_H
@@ -43,11 +43,11 @@ int folder_sync(const char *path);
 int folder_sync_open(int fd);
 
 /*
- * What is done once step N is committed: leave `keep` checkpoints, remove the
- * older ones, those of later steps, and what other saves left. What lies
- * between `before` and N is removed and does not count: it was broken when
- * --resume took `before`, or not even committed. So is one whose manifest or
- * shards' sizes show that it is broken.
+ * Once step N is committed, leave `keep` checkpoints. Remove the older ones,
+ * those of later steps, and the files that other saves left. Steps between
+ * `before` and N are removed and do not count: they were broken when --resume
+ * took `before`, or were never committed. So are those whose manifest or
+ * shards' sizes show that they are broken.
  */
 struct folder_prune {
 	const char *dir;

@@ -22,7 +22,7 @@
 #include "util/error.h"
 #include "util/text.h"
 
-/* What reads the shards; without a trainer they are only checked. */
+/* A reader of shards; without a trainer they are only checked. */
 struct reader {
 	struct trainer *trainer;
 	struct state state;

@@ -13,7 +13,7 @@ struct manifest_shard;
 struct options;
 struct trainer;
 
-/* What is called after each piece that is read. */
+/* A function that is called after each piece that is read. */
 struct load_pause {
 	void (*call)(void *context);
 	void *context;
@@ -46,11 +46,11 @@ int load_compare_size(const struct manifest *manifest,
 		      const struct manifest_shard *shard, size_t size,
 		      struct ddp_error *error);
 
-/* Whether a manifest, or its shards' sizes, show that a checkpoint is broken. */
+/* Returns true if the manifest or its shards' sizes show that it is broken. */
 bool load_is_broken(const char *dir, uint64_t step);
 
 /*
- * From now on load_find() takes no checkpoint of a step, which is broken.
+ * Tells load_find() to pass over the checkpoint of a step, which is broken.
  * Returns -1 if memory is short.
  */
 int load_pass_over(uint64_t step, const struct ddp_error *cause);

@@ -49,7 +49,7 @@ static void add_shards(struct ddp_text *text, const struct manifest *manifest)
 	}
 }
 
-/* Each line of a text, after a word. */
+/* Adds each line of `lines`, after a word. */
 static void add_lines(struct ddp_text *text, const char *word,
 		      const char *lines)
 {
@@ -94,7 +94,7 @@ char *manifest_format(const struct manifest *manifest)
 	return ddp_text_finish(&text);
 }
 
-/* What is wrong with its text */
+/* Sets error to what is wrong with the text. Returns -1. */
 static int refuse(struct ddp_error *error, const char *what)
 {
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s", what);
@@ -151,7 +151,7 @@ static char *read_file(const char *path, struct ddp_error *error)
 	return whole;
 }
 
-/* Before anything of another version is looked at. */
+/* Checks the version first: the lines of another one may differ. */
 static int check_title(const char *text, struct ddp_error *error)
 {
 	size_t length = strlen(TITLE);
@@ -256,7 +256,7 @@ static bool add_shard(struct manifest *manifest, const char *value)
 	return true;
 }
 
-/* One more of the last shard */
+/* Adds a range to the last shard. */
 static bool add_range(struct manifest *manifest, const char *value)
 {
 	size_t count = (size_t)manifest->range_count;
@@ -276,7 +276,10 @@ static bool add_range(struct manifest *manifest, const char *value)
 	return true;
 }
 
-/* What a line says; value is cut out of the text. False: it is malformed. */
+/*
+ * Reads a line, whose value is cut out of the text. Returns false if it is
+ * malformed.
+ */
 static bool read_line(struct manifest *manifest, const char *name,
 		      const char *value)
 {

@@ -49,7 +49,7 @@ struct manifest {
 	struct range *ranges;		/* shard by shard */
 	int range_count;
 
-	/* What the strings above lie in, if it was read from a file. */
+	/* The memory of the strings above, if it was read from a file. */
 	char *text, *option_text, *parameter_text;
 	char *compared;			/* recall.c's copy of options */
 	uint64_t newest;		/* step of the newest one there */

@@ -22,7 +22,7 @@
 
 enum { RECORD = 512 };
 
-/* What the file says, a name and a value in each line. */
+/* The contents of the file, a name and a value in each line. */
 struct owner {
 	char id[CHECKPOINT_ID];
 	char host[65];
@@ -79,7 +79,10 @@ static bool write_owner(int fd, const struct owner *owner)
 	       ftruncate(fd, length) == 0 && fsync(fd) == 0;
 }
 
-/* What it lacks stays empty: the owner may be about to write it. */
+/*
+ * Reads the file. Lines that it lacks stay empty: the owner may be about to
+ * write them.
+ */
 static void read_owner(int fd, struct owner *owner)
 {
 	char text[RECORD] = "", *rest = text, *line;

@@ -12,16 +12,16 @@
 
 /*
  * Take DIR for the run `id` until this process ends, and remove what unfinished
- * saves left there. Waits some seconds for a run that is just ending. Where the
- * file system has no locks, or the lock is still that of an earlier attempt of
- * this job, which Slurm has ended, a line on stderr says so, and nothing is
- * removed. Returns 0, or -1 with error set: it names the run that has DIR.
+ * saves left there. Waits some seconds for a run that is just ending. Nothing
+ * is removed, and a line on stderr says so, if the file system has no locks, or
+ * if the lock is still that of an earlier attempt of this job, which Slurm has
+ * ended. Returns 0, or -1 with error set: it names the run that has DIR.
  */
 int owner_take(const char *dir, const char id[CHECKPOINT_ID],
 	       struct ddp_error *error);
 
 /*
- * On another rank: whether DIR is the folder that rank 0 has taken for `id`.
+ * Checks on another rank that DIR is the folder that rank 0 has taken for `id`.
  * Waits some seconds for a file system that shows new files late. Returns 0, or
  * -1 with error set.
  */
@@ -29,8 +29,8 @@ int owner_see(const char *dir, const char id[CHECKPOINT_ID],
 	      struct ddp_error *error);
 
 /*
- * Before a commit: returns -1 with error set if another run has taken DIR, or
- * if another folder has its place.
+ * Checks DIR before a commit. Returns 0, or -1 with error set if another run
+ * has taken DIR, or if another folder has its place.
  */
 int owner_check(const char *dir, const char id[CHECKPOINT_ID],
 		struct ddp_error *error);

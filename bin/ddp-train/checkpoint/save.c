@@ -22,7 +22,7 @@
 #include "util/text.h"
 #include "world.h"
 
-/* Of the save under way, the same on all ranks. */
+/* The phase of the save under way, the same on all ranks. */
 enum phase {
 	PHASE_NONE,
 	PHASE_WRITING,			/* the shards */
@@ -78,7 +78,7 @@ static int create_texts(struct saver *saver, struct ddp_error *error)
 	return 0;
 }
 
-/* Of the save that is begun: all but its shards. */
+/* Sets all of the manifest of the save that is begun but its shards. */
 static void begin_manifest(struct saver *saver, uint64_t step,
 			   const struct step_state *last, uint64_t bad_steps)
 {
@@ -180,7 +180,7 @@ int saver_create(struct saver **saver, const struct saver_plan *plan,
 	return 0;
 }
 
-/* Whether the save has grown; if it hangs, end all ranks. */
+/* Returns true if the save has grown; if it hangs, ends all ranks. */
 static bool look(struct saver *saver)
 {
 	bool grown = writer_has_grown(saver->writer);
@@ -350,9 +350,9 @@ static void begin(struct saver *saver, uint64_t step, uint64_t bad_steps)
 }
 
 /*
- * Until the save under way is committed, and all know it. Ranks meet each
- * second, so that none is missed while it writes; all make progress while one
- * does.
+ * Waits until the save under way is committed, and all ranks know it. Ranks
+ * meet each second, so that none is missed while it writes; all make progress
+ * while one does.
  */
 static int finish(struct saver *saver, struct ddp_error *error)
 {

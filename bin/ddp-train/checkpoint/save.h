@@ -48,18 +48,22 @@ int saver_create(struct saver **saver, const struct saver_plan *plan,
 void saver_tell(struct saver *saver, struct share *mine);
 
 /*
- * What all have told. Returns 0, or -1 on every rank with the same error if a
- * save has failed. Accepts NULL.
+ * Takes the news of all ranks. Returns 0, or -1 on every rank with the same
+ * error if a save has failed. Accepts NULL.
  */
 int saver_hear(struct saver *saver, const struct share *shares,
 	       struct ddp_error *error);
 
-/* Whether a rank got a signal, by the last shares: the same on all. */
+/*
+ * Returns true, the same on all ranks, if by the last shares a rank got a
+ * signal.
+ */
 bool saver_must_stop(const struct saver *saver);
 
 /*
- * After a step: save if that is due; where `last`, or where the run must stop,
- * save, and return once it is committed. Collective. Returns as saver_hear().
+ * Ends a step: saves if that is due. If it is the `last`, or the run must stop,
+ * it saves, and returns once that is committed. Collective. Returns as
+ * saver_hear().
  */
 int saver_end_step(struct saver *saver, uint64_t step, uint64_t bad_steps,
 		   bool last, struct ddp_error *error);

@@ -17,7 +17,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-/* For so long it is the first one that comes again: see signals.h. */
+/* A signal that comes again within this time counts as the first: signals.h. */
 enum { REPEATS_NS = 2000000000 };
 
 static atomic_bool come;

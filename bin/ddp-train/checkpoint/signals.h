@@ -8,15 +8,16 @@
 struct ddp_error;
 
 /*
- * From now on the first of these signals is only noted, and a second one ends
- * the process at once, with exit code 128 + its number. What comes within two
- * seconds is the first one still: Slurm, srun and the script of a batch job may
- * each send it. Call it before other threads begin, as they must not get these
- * signals; a later call does nothing. Returns 0, or -1 with error set.
+ * Takes SIGUSR1 and SIGTERM: the first one is only noted, and a second one ends
+ * the process at once, with exit code 128 + its number. Slurm, srun and the
+ * script of a batch job may each send the first one, so signals within two
+ * seconds of it count as one. Call it before other threads begin, as they must
+ * not get these signals; a later call does nothing. Returns 0, or -1 with error
+ * set.
  */
 int signals_catch(struct ddp_error *error);
 
-/* Whether one has come. */
+/* Returns true once one of the signals has come. */
 bool signals_have_come(void);
 
 #endif

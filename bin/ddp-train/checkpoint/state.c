@@ -95,7 +95,7 @@ int state_list_ranges(const struct trainer *trainer, int rank,
 	return count;
 }
 
-/* Where a state has a value, one of those of the bucket that it has. */
+/* Returns the place of a value in a state, which has those of the bucket. */
 static float *find_value(const struct state *state, int index,
 			 const struct bucket *bucket, size_t value)
 {
@@ -116,7 +116,7 @@ static float *copy_state(struct trainer *trainer, const struct state *state,
 
 		if (count == 0)
 			continue;
-		/* What is not sharded is as if in the first bucket. */
+		/* A state that is not sharded is as if in the first bucket. */
 		device->table->copy(device, QUEUE_COMPUTE, to,
 				    find_value(state, index,
 					       &trainer->buckets.list[i],

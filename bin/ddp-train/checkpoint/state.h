@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a checkpoint has of the trainer: the only place that knows. */
+/*
+ * The states of the trainer that a checkpoint has. No other file knows them.
+ */
 #ifndef DDP_TRAIN_STATE_H
 #define DDP_TRAIN_STATE_H
 
@@ -41,7 +43,8 @@ int state_copy(struct trainer *trainer, const struct state *state, void *to,
 	       struct ddp_error *error);
 
 /*
- * Of values from host memory, write into a state those that this rank updates.
+ * Writes into a state those of the values, from host memory, that this rank
+ * updates.
  */
 void state_write(struct trainer *trainer, const struct state *state, int index,
 		 struct range values, const float *from);
@@ -54,9 +57,9 @@ struct range state_find_part(const struct trainer *trainer,
 			     struct range values);
 
 /*
- * Which values of each state a rank saves, in the order of state_copy();
- * neighbours are one range. Writes at most as many ranges as there are buckets;
- * returns how many.
+ * Lists the values of each state that a rank saves, in the order of
+ * state_copy(); neighbours are one range. Writes at most as many ranges as
+ * there are buckets; returns how many.
  */
 int state_list_ranges(const struct trainer *trainer, int rank,
 		      struct range *ranges);

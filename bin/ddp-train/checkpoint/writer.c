@@ -52,14 +52,14 @@ static int start_disk(int fd, size_t done, size_t count)
 					 SYNC_FILE_RANGE_WAIT_BEFORE |
 					 SYNC_FILE_RANGE_WRITE |
 					 SYNC_FILE_RANGE_WAIT_AFTER);
-	/* Not all file systems can do this; fsync() then waits for longer. */
+	/* Some file systems cannot do this; fsync() then waits for longer. */
 	if (result < 0 && (errno == ENOSYS || errno == EINVAL ||
 			   errno == ESPIPE || errno == EOPNOTSUPP))
 		return 0;
 	return result;
 }
 
-/* So that others see progress. */
+/* Counts a piece of progress for writer_has_grown(). */
 static void note_progress(void *context)
 {
 	struct writer *writer = context;
@@ -94,7 +94,7 @@ static int write_pieces(struct writer *writer, int fd)
 	return fsync(fd);
 }
 
-/* In an open folder: beside its name, and then under it. */
+/* Writes a file of an open folder under the name `beside`, then renames it. */
 static int write_file(struct writer *writer, int folder, const char *beside)
 {
 	int fd = openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL |
@@ -184,7 +184,7 @@ static int check_shard(struct writer *writer, int folder,
 			     job->dir, bytes, job->step, shard->file);
 }
 
-/* Before the manifest says that all is there. */
+/* Checks the folder and all shards before the manifest is written. */
 static int check_commit(struct writer *writer, int folder)
 {
 	const struct writer_job *job = &writer->job;

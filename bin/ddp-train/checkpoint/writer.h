@@ -35,7 +35,7 @@ struct writer *writer_create(struct ddp_error *error);
 /* Begin a job when the one before has ended; what it names is borrowed. */
 void writer_begin(struct writer *writer, const struct writer_job *job);
 
-/* Whether there is none under way. */
+/* Returns true if no job is under way. */
 bool writer_is_idle(struct writer *writer);
 
 /*
@@ -44,7 +44,7 @@ bool writer_is_idle(struct writer *writer);
  */
 bool writer_wait(struct writer *writer);
 
-/* Whether a job has made progress since the last call. */
+/* Returns true if a job has made progress since the last call. */
 bool writer_has_grown(struct writer *writer);
 
 /* The path of the file that the job makes, the caller's to free; or NULL. */
