@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all collectives compute alike. */
+/* The parts that all collectives compute alike. */
 #include "collective.h"
 
 size_t collective_find_slice(size_t count, int rank, int size, size_t *begin)

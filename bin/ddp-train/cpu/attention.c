@@ -78,7 +78,7 @@ static int count_keys(const struct head *head, int end)
 	return keys < head->context ? keys : head->context;
 }
 
-/* Where the parts of the workspace begin; the ones of 16 bit come last. */
+/* Sets where the parts of the workspace begin; the ones of 16 bit come last. */
 static void divide_work(struct head *head, void *work)
 {
 	size_t scores = count_scores(head->context);
@@ -95,7 +95,9 @@ static void divide_work(struct head *head, void *work)
 	head->ds = value_at(head->device->type, head->p, scores);
 }
 
-/* What is the same in all heads, and where head number i begins. */
+/*
+ * Returns head number i: the fields that all heads share, and where it begins.
+ */
 static struct head find_head(struct device *device, const void *qkv,
 			     int context, int heads, int width, int i,
 			     void *work)
@@ -119,7 +121,7 @@ static struct head find_head(struct device *device, const void *qkv,
 	return head;
 }
 
-/* Where head number i begins in out. */
+/* Returns where head number i begins in out. */
 static size_t find_out(const struct head *head, int heads, int i)
 {
 	return (size_t)(i / heads) * head->context * head->width +
@@ -238,7 +240,7 @@ KERNEL static void dot_rows(enum device_type type, int rows, int size,
 	}
 }
 
-/* In fp32, p lies on s and ds on d, and the scale is 1. */
+/* p is s's memory in fp32, and ds is d's; the scale is then 1. */
 INLINE void softmax_row_backward(enum device_type type, int count, int columns,
 				 float scale, float *s, float *d, float lse,
 				 float delta, void *p, void *ds)
@@ -260,7 +262,10 @@ INLINE void softmax_row_backward(enum device_type type, int count, int columns,
 	}
 }
 
-/* From scores and dscores: probabilities p, and p * (dscores - delta). */
+/*
+ * Computes p, the probabilities of the scores, and ds = p * (dscores - delta)
+ * times kernel_scale.
+ */
 KERNEL static void softmax_rows_backward(const struct head *head,
 					 enum device_type type, int rows,
 					 int first, int columns, int stride,
@@ -341,7 +346,9 @@ static void attend_head_backward(const struct head *head)
 	}
 }
 
-/* Where the head's gradients go, or the sums of them that are not yet there. */
+/*
+ * Runs one head. In 16 bit dk and dv are summed in the workspace, then rounded.
+ */
 static void run_head_backward(struct head *head, void *dq)
 {
 	enum device_type type = head->device->type;

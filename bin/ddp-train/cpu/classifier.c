@@ -74,7 +74,7 @@ KERNEL static double compute_cross_entropy(enum device_type type, int rows,
 	return loss;
 }
 
-/* In 16 bit, sums over blocks are rounded behind the last one. */
+/* Sums over blocks are rounded after the last block, in 16 bit. */
 static void multiply_gradients(struct device *device,
 			       const struct op_classifier *op,
 			       const struct parts *parts, int begin, int rows)

@@ -10,7 +10,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-/* Before each piece of memory that alloc() gave, to free it. */
+/* A header before each piece of memory that alloc() gave, to free it. */
 struct more {
 	struct more *next;
 	size_t bytes;			/* of both */

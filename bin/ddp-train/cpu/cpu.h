@@ -12,7 +12,7 @@ struct ddp_error;
 /* Parts of the sum over a row, for vectors of any length. */
 enum { LANES = 16 };
 
-/* What is behind a device. */
+/* The state behind a device. */
 struct cpu {
 	size_t bytes[SPACES];		/* how much of each arena to unmap */
 	struct more *more;		/* what alloc() gave */

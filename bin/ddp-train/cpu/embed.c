@@ -73,15 +73,18 @@ static void run_backward_floats(const struct op_embed_backward *op)
 }
 
 /*
- * What is added to one row of a table: rows first, first + step, ... of dout,
- * or those that order names there.
+ * The rows of dout that are added to one row of a table: first, first + step,
+ * ..., or those that order names there.
  */
 struct group {
 	const int32_t *order;		/* NULL: the numbers themselves */
 	int first, step, count;
 };
 
-/* to = the sum of the group's rows of dout, and with add of to, rounded once */
+/*
+ * Sums the group's rows of dout to `to`, plus `to` itself with add, rounded
+ * once.
+ */
 static void sum_group(enum device_type type, const struct group *group,
 		      const void *dout, int width, bool add, void *to)
 {

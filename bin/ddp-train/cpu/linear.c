@@ -77,7 +77,7 @@ void cpu_gelu(struct device *device, const void *pre, void *y, size_t count)
 	compute_gelu(device->type, count, pre, y);
 }
 
-/* Of fp32. y += bias; with pre, pre += bias and y = gelu(pre). */
+/* Computes in fp32 y += bias; with pre, pre += bias and y = gelu(pre). */
 KERNEL static void finish_rows(int rows, int out, const float *bias,
 			       float *pre, float *y)
 {
@@ -95,7 +95,7 @@ KERNEL static void finish_rows(int rows, int out, const float *bias,
 	}
 }
 
-/* Of fp32. dbias += the sum of the rows of dy. */
+/* Adds the sum of the rows of dy to dbias, in fp32. */
 KERNEL static void add_rows(int rows, int out, const float *dy, float *dbias)
 {
 	for (int row = 0; row < rows; row++) {
@@ -119,7 +119,7 @@ INLINE void add_columns(enum device_type type, int rows, int stride,
 	}
 }
 
-/* to = the sum of the rows of x, rounded once */
+/* Sums the rows of x to `to`, rounded once. */
 KERNEL static void sum_rows(enum device_type type, int rows, int width,
 			    const void *x, void *to)
 {
@@ -198,7 +198,9 @@ static void multiply_dweight(struct device *device,
 		.ldb = op->in, .c = op->dweight, .ldc = op->in });
 }
 
-/* Of 16 bit: a sum over rows is rounded only once, so it takes all rows. */
+/*
+ * Runs in 16 bit, where a sum over rows is rounded once, so it takes all rows.
+ */
 static void run_backward(struct device *device,
 			 const struct op_matmul_backward *op)
 {
@@ -214,7 +216,9 @@ static void run_backward(struct device *device,
 		sum_rows(type, op->rows, op->out, op->dy, op->dbias);
 }
 
-/* Of fp32: a block of dy is still in the cache for all that reads it. */
+/*
+ * Runs in fp32 by blocks: one of dy is still in the cache for all that read it.
+ */
 static void run_backward_floats(struct device *device,
 				const struct op_matmul_backward *op)
 {

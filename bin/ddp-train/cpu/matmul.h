@@ -55,8 +55,8 @@ extern const int matmul_sum_rows, matmul_query_rows;
 struct primitives;
 
 /*
- * Whether this processor has instructions for products of the type, and whether
- * they are faster than those of fp32.
+ * Tells whether this processor has instructions for products of the type, and
+ * whether they are faster than those of fp32.
  */
 enum primitives_answer { PRIMITIVES_CANNOT, PRIMITIVES_SLOW, PRIMITIVES_FAST };
 enum primitives_answer primitives_ask(enum device_type type);

@@ -9,7 +9,7 @@
 /* A sum over rows is formed by blocks of ROWS, COLUMNS at once. */
 enum { ROWS = 32, COLUMNS = 64 };
 
-/* In 16 bit, the sums that become dgain and dbias. */
+/* Returns the bytes of the sums that become dgain and dbias in 16 bit. */
 size_t cpu_count_norm_work(const struct device_shape *shape)
 {
 	return shape->type == DEVICE_FP32 ? 0 :

@@ -40,7 +40,7 @@ struct primitives {
 	dnnl_status_t worst;
 };
 
-/* What release 3 of oneDNN declares otherwise than release 2 */
+/* These functions differ between releases 2 and 3 of oneDNN. */
 #ifdef HAVE_ONEDNN_DESC
 static dnnl_status_t create_layout(dnnl_memory_desc_t *layout,
 				   const dnnl_dims_t dims,
@@ -118,8 +118,9 @@ static dnnl_status_t describe(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
 
 /*
  * Before AMX, Intel's processors take as long for a bf16 product as for two of
- * fp32, and oneDNN's products took 1.5 times the CPU time of widened ones in
- * steps of preset 10M. Who names the instructions gets them.
+ * fp32. In steps of preset 10M, oneDNN's products took 1.5 times the CPU time
+ * of widened ones. ONEDNN_MAX_CPU_ISA overrules this: whoever names the
+ * instructions gets them.
  */
 static bool is_slower(int isa)
 {

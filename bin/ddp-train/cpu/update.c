@@ -149,7 +149,7 @@ KERNEL static void choose_neighbours(const float *from, float *to,
 							key, first + i));
 }
 
-/* At most PART values. */
+/* Rounds at most PART parameters to their copy. */
 static void write_copy(const struct device *device, const struct op_round *op,
 		       size_t begin, size_t count)
 {

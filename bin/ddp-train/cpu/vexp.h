@@ -29,10 +29,11 @@ INLINE float vlimit(float x, bool beyond, float limit)
 }
 
 /*
- * Of x up to 88, within 3 units in the last place; 0 below -87, near the
- * smallest normal number; NaN for NaN. With n the integer nearest to x / ln 2
- * and r = x - n ln 2, it is 2^n exp(r), exp(r) being the polynomial of degree
- * 5 whose largest relative error is least (1e-7).
+ * Returns exp(x) for x up to 88, within 3 units in the last place. Returns 0
+ * below -87, where exp(x) is near the smallest normal number, and NaN for NaN.
+ * With n the integer nearest to x / ln 2 and r = x - n ln 2, it is 2^n exp(r).
+ * exp(r) is the polynomial of degree 5 whose largest relative error is least
+ * (1e-7).
  */
 INLINE float vexp(float x)
 {

@@ -35,7 +35,9 @@ __device__ static inline float gelu_slope(float x)
 	return s + s * (s * e * slope);
 }
 
-/* With SLOPE y *= gelu'(x), else y = gelu(x): N values, or what is left. */
+/*
+ * Sets y *= gelu'(x) with SLOPE, else y = gelu(x): N values, or the last ones.
+ */
 template <class T, bool SLOPE>
 __global__ void gelu_kernel(const T *x, T *y, size_t count, bool aligned)
 {

@@ -77,7 +77,7 @@ cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *bias,
 	return status;
 }
 
-/* Of the pointer to the example only the alignment matters. */
+/* The pointer to the example counts by its alignment alone. */
 static cublasStatus_t set_epilogue(enum device_type type, struct plan *plan,
 				   const void *example)
 {
@@ -178,10 +178,11 @@ static cublasStatus_t ask_heuristic(cublasLtHandle_t handle, struct plan *plan,
 }
 
 /*
- * Whether to ask for it. GELU and its slope in the epilogue pay on Hopper and
- * later, as llm.c has it too; in fp32 they would not have our precision. The
- * sums of a bias' gradient (BGRADB) are not asked for: in bf16 cuBLASLt 13.1 has
- * no kernel of Hopper's for them, but one of Ampere's and a pass of its own.
+ * Returns true if the epilogue is to be asked for. GELU and its slope in the
+ * epilogue pay on Hopper and later, as llm.c has it too; in fp32 they would not
+ * have our precision. The sums of a bias' gradient (BGRADB) are not asked for.
+ * In bf16 cuBLASLt 13.1 has no kernel of Hopper's for them, but one of Ampere's
+ * and a pass of its own.
  */
 static bool wants_epilogue(const struct setting *setting,
 			   const struct key *key)
@@ -215,7 +216,7 @@ static cublasStatus_t forget_epilogue(const struct setting *setting,
 	return describe_product(setting, plan);
 }
 
-/* With the epilogue, or without where that is not offered. */
+/* Chooses with the epilogue, or without where that is not offered. */
 cublasStatus_t algorithm_choose(const struct setting *setting,
 				struct plan *plan)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What cuBLASLt is told of a product, and which algorithm it then chooses. */
+/* Describes a product to cuBLASLt, and takes the algorithm that it chooses. */
 #ifndef DDP_TRAIN_CUDA_ALGORITHM_H
 #define DDP_TRAIN_CUDA_ALGORITHM_H
 
@@ -13,7 +13,7 @@
 
 enum { ALIGN = 16 };	/* of pointers: the most that is told */
 
-/* What a plan depends on; no padding, so that memcmp() compares. */
+/* The values that a plan depends on; no padding, so that memcmp() compares. */
 struct key {
 	int m, n, k, lda, ldb, ldc;
 	int transpose_a, transpose_b, wide;
@@ -31,7 +31,7 @@ struct plan {
 	struct plan *next;
 };
 
-/* What a plan is made for. */
+/* The setting that a plan is made for. */
 struct setting {
 	cublasLtHandle_t handle;
 	const void *workspace;
@@ -45,8 +45,9 @@ cublasStatus_t algorithm_choose(const struct setting *setting,
 				struct plan *plan);
 
 /*
- * Where the epilogue of a fused plan reads or writes from now on: a bias, and as
- * a matrix a slope or pre. What its epilogue lacks is not looked at.
+ * Sets where the epilogue of a fused plan reads or writes from now on: a bias,
+ * and as a matrix a slope or pre. The pointers that its epilogue lacks are not
+ * looked at.
  */
 cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *bias,
 				      const void *matrix);

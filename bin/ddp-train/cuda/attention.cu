@@ -15,7 +15,7 @@ template <int D> struct forward_tile {
 	       THREADS = 128, BLOCKS = D > 16 ? 2 : 3 };
 };
 
-/* What a lane has of the softmax of its rows; scores are not yet scaled. */
+/* A lane's part of the softmax of its rows; scores are not yet scaled. */
 template <int M> struct softmax {
 	float top[M][2];		/* the largest score */
 	float sum[M][2];		/* exp(score - top), of its columns */
@@ -98,7 +98,7 @@ __device__ inline void attend(softmax<M> &state, float (&out)[M][D / 8][4],
 	multiply_columns<D, M, N>(out, p, v);
 }
 
-/* What a block leaves: out = sums / sum, and lse = top + log(sum). */
+/* Stores the block's results: out = sums / sum, and lse = top + log(sum). */
 template <class T, int D, int M>
 __device__ inline void finish(const op_attention &op,
 			      const attention_task &task, softmax<M> &state,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the kernels of attention in 16 bit share: tiles of rows of one head in
- * shared memory, and products of them by tensor cores (mma), in fp32. T is the
- * type, D the values of a head's row.
+ * The parts that the kernels of attention in 16 bit share: tiles of rows of one
+ * head in shared memory, and products of them by tensor cores (mma), in fp32. T
+ * is the type, D the values of a head's row.
  *
  * A fragment is what the 32 lanes of a warp hold of 16 rows (PTX ISA, mma's
- * m16n8k16): of a product c, lane l has rows l / 4 and that + 8, and of each
- * 8 columns l % 4 * 2 and the next. c[m][n][2 * h + j] is row 16 m + l / 4 +
- * 8 h and column 8 n + l % 4 * 2 + j. Packed in 16 bit, the same registers are
- * the left factor of a next product: probabilities never leave them.
+ * m16n8k16). Of a product c, lane l has rows l / 4 and that + 8, and of each 8
+ * columns l % 4 * 2 and the next. c[m][n][2 * h + j] is row 16 m + l / 4 + 8 h
+ * and column 8 n + l % 4 * 2 + j. Packed in 16 bit, the same registers are the
+ * left factor of a next product: probabilities never leave them.
  */
 #ifndef DDP_TRAIN_CUDA_ATTENTION_H
 #define DDP_TRAIN_CUDA_ATTENTION_H
@@ -34,7 +34,7 @@ cudaError_t attention_backward_plain(cudaStream_t stream,
 /* Blocks in y and z of a grid. */
 enum { GRID_LIMIT = 65535 };
 
-/* Whether the kernels for tensor cores have this shape. */
+/* Returns true if the kernels for tensor cores have this shape. */
 static inline bool attention_is_fast(enum device_type type, int sequences,
 				     int heads, int width)
 {
@@ -55,8 +55,9 @@ static inline bool attention_is_fast(enum device_type type, int sequences,
 template <int D> constexpr int ROW = D + 8;
 
 /*
- * Which head of which sequence a block works on; blockIdx.x is the tile of the
- * head's rows. Blocks of one head run together: its keys stay in the L2 cache.
+ * The head and the sequence that a block works on; blockIdx.x is the tile of
+ * the head's rows. Blocks of one head run together: its keys stay in the L2
+ * cache.
  */
 struct attention_task {
 	int head;		/* heads * sequence + head */
@@ -71,7 +72,7 @@ __device__ inline attention_task find_task(int context, int heads)
 		 (size_t)blockIdx.z * context, (int)blockIdx.y * D };
 }
 
-/* By a shuffle: so the compiler sees that all lanes have the same. */
+/* Uses a shuffle, so that the compiler sees that all lanes have the same. */
 __device__ inline int find_warp(void)
 {
 	return __shfl_sync(~0u, (int)threadIdx.x / 32, 0);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The backward pass of causal attention of 16-bit values, as by Dao 2023
- * (FlashAttention-2), but without atomics: with p the probabilities, and
- * ds = p * (dout v^T - delta), where delta = rowsum(dout * out),
+ * (FlashAttention-2), but without atomics. With p the probabilities,
+ * delta = rowsum(dout * out) and ds = p * (dout v^T - delta):
  *
  *	dv = p^T dout, dk = ds^T q * scale, dq = ds k * scale
  *
- * One launch sums up delta. One has a block for each tile of keys, which goes
- * over the queries, and one a block for each tile of queries, which goes over
- * the keys: scores are computed twice, 7 products of tiles instead of 5. In
- * return each sum is formed in one order, and nothing of fp32 is written and
- * read again but delta.
+ * One launch sums up delta. A second one has a block for each tile of keys,
+ * which goes over the queries. A third one has a block for each tile of
+ * queries, which goes over the keys. Scores are computed twice, 7 products of
+ * tiles instead of 5. In return each sum is formed in one order, and nothing of
+ * fp32 is written and read again but delta.
  *
- * In both a block has its own rows, of two tensors, for as long as it lives:
- * k and v, or q and dout. The others pass by in steps, in two rooms of shared
- * memory, of which one is filled while the other is worked on.
+ * In the last two a block has its own rows, of two tensors, for as long as it
+ * lives: k and v, or q and dout. The others pass by in steps, in two rooms of
+ * shared memory, of which one is filled while the other is worked on.
  */
 #include "cuda/attention.h"
 
@@ -28,13 +28,13 @@ template <int D> struct backward_tile {
 	       BLOCKS = D > 32 ? 2 : 3 };
 };
 
-/* Of a query: its lse in powers of 2, and its delta. */
+/* The terms of a query: its lse in powers of 2, and its delta. */
 struct alignas(ATTENTION_TERM_BYTES) query_terms {
 	float lse, delta;
 };
 static_assert(sizeof(query_terms) == ATTENTION_TERM_BYTES, "as planned");
 
-/* Where those of a head begin. */
+/* Returns where the terms of a head begin. */
 __device__ inline query_terms *find_terms(const op_attention_backward &op,
 					  const attention_task &task)
 {
@@ -70,7 +70,7 @@ terms_kernel(op_attention_backward op)
 		find_terms(op, task)[row] = terms;
 }
 
-/* Where what a block reads of its head begins. */
+/* The places where a head's values, terms and dq begin. */
 template <class T> struct backward_head {
 	const T *q, *k, *v, *dout;
 	const query_terms *terms;
@@ -154,8 +154,8 @@ __device__ inline void find_gradient(float &s, float &dp, float scale,
 }
 
 /*
- * What STEP queries add to the gradients of a warp's keys: the products are
- * transposed, so that rows are keys.
+ * Adds the part of STEP queries to the gradients of a warp's keys. The products
+ * are transposed, so that rows are keys.
  */
 template <class T, int D, int M, int STEP>
 __device__ inline void add_queries(float (&dk)[M][D / 8][4],
@@ -232,7 +232,7 @@ dkv_kernel(op_attention_backward op)
 			   begin + own, op.context);
 }
 
-/* What STEP keys add to the gradient of a warp's queries. */
+/* Adds the part of STEP keys to the gradient of a warp's queries. */
 template <class T, int D, int M, int STEP>
 __device__ inline void add_keys(float (&dq)[M][D / 8][4],
 				const uint32_t (&q)[D / 16][M][4],

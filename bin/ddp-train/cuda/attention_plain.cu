@@ -16,7 +16,7 @@ struct plain_task {
 	int column, size;	/* the head's in a row of out */
 };
 
-/* Whether this warp has a row. */
+/* Sets *task to this warp's row; returns false if it has none. */
 __device__ inline bool find_row(int sequences, int context, int heads,
 				int width, plain_task *task)
 {
@@ -140,7 +140,7 @@ plain_kernel(op_attention op)
 			state.top + logf(state.sum);
 }
 
-/* What the backward pass has of one head of a sequence. */
+/* The tensors of one head of a sequence, for the backward pass. */
 template <class T> struct plain_head {
 	const T *q, *k, *v, *dout;
 	const float *lse, *delta;
@@ -275,7 +275,7 @@ static unsigned count_blocks(int sequences, int context, int heads)
 	return (unsigned)((rows + WARPS - 1) / WARPS);
 }
 
-/* Whether 16 bytes of a row can be read at once. */
+/* Returns true if 16 bytes of a row can be read at once. */
 template <class T> static bool is_wide(int heads, int width)
 {
 	return width / heads * sizeof(T) % 16 == 0;

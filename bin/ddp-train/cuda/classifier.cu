@@ -11,7 +11,9 @@
 
 enum { THREADS = 512, N = 4, SPAN = THREADS * N };
 
-/* Of all threads of the block; partial has a place for each warp. */
+/*
+ * Reduces x over all threads of the block; partial has a place for each warp.
+ */
 template <bool MAXIMUM>
 __device__ static inline float reduce_block(float x, float *partial)
 {
@@ -125,7 +127,7 @@ sum_losses_kernel(int rows, const float *losses, float scale, double *loss)
 		*loss = scale * sums[0];
 }
 
-/* What a block of rows is: its first one, and how many. */
+/* A block of rows: its first one, and how many. */
 struct rows {
 	int begin, count;
 };

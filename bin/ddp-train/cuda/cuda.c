@@ -96,7 +96,7 @@ static int check_queues(struct device *device, struct ddp_error *error)
 {
 	struct cuda *cuda = cuda_state(device);
 
-	/* What a peer that is gone was to send would be waited for. */
+	/* After an error do not wait: a peer may be gone, and never send. */
 	if (cuda->error != cudaSuccess)
 		return cuda_explain(cuda, error);
 	for (int i = 0; i < QUEUES; i++)

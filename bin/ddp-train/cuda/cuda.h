@@ -88,7 +88,7 @@ void cuda_gelu_backward(struct device *device, const void *pre, void *dy,
 /* y = the row, in each of its rows */
 void cuda_repeat_row(struct device *device, int rows, int width,
 		     const void *row, void *y);
-/* to = the sum of the rows of x (+ to, where add; fp32 alone) */
+/* Sums the rows of x to `to` (+ to, where add; fp32 alone). */
 void cuda_sum_rows(struct device *device, int rows, int width, const void *x,
 		   bool add, void *to);
 

@@ -83,7 +83,7 @@ static void run(struct device *device, const struct dnn_key *key,
 	note_status(device, status);
 }
 
-/* Where q, k and v begin in qkv, or their gradients in dqkv. */
+/* Returns where q, k or v begins in qkv, or its gradient in dqkv. */
 static void *find_part(const struct device *device, const void *qkv, int part,
 		       int width)
 {

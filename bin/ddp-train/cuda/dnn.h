@@ -11,7 +11,7 @@
 
 #include "cuda/cuda.h"
 
-/* What is called of libcudnn. */
+/* The functions of libcudnn that are called. */
 #define DNN_FUNCTIONS(X) \
 	X(cudnnGetVersion) \
 	X(cudnnGetErrorString) \
@@ -38,7 +38,7 @@ struct dnn_library {
  */
 int dnn_load(struct dnn_library *library, struct ddp_error *error);
 
-/* Where plans are to run. */
+/* The library and the GPU that plans are made for. */
 struct dnn_target {
 	const struct dnn_library *library;
 	cudnnHandle_t handle;
@@ -61,7 +61,7 @@ struct dnn_key {
 	int type, backward;
 };
 
-/* One direction of attention, of one shape. */
+/* A plan of one direction of attention, of one shape. */
 enum { DNN_PARTS = 128 };
 struct dnn_plan {
 	struct dnn_key key;

@@ -37,7 +37,7 @@ struct check {
 	float *host[2];			/* likewise of theirs and of ours */
 };
 
-/* Where they are farthest apart. */
+/* The result in which they are farthest apart. */
 struct distance {
 	double most;
 	const char *what;
@@ -121,8 +121,9 @@ static void run(struct check *check, const struct results *to, bool cudnn)
 }
 
 /*
- * Of rows of `width` values from column `first` on. A value counts for at least
- * 2^-8: where a query sees one key, gradients are 0 but for rounding.
+ * Returns how far apart rows of `width` values are, from column `first` on. A
+ * value counts for at least 2^-8: where a query sees one key, gradients are 0
+ * but for rounding.
  */
 static double measure(const struct check *check, size_t rows, size_t stride,
 		      size_t first, size_t width)

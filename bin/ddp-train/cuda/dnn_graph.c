@@ -393,8 +393,9 @@ static int64_t get(struct draft *draft, cudnnBackendDescriptor_t part,
 }
 
 /*
- * What a configuration's engine says of itself. cuDNN 9.19 does not say so of
- * atomic additions to a gradient of q: that there are none, the graph ensures.
+ * Returns true if a configuration's engine does not say that it is
+ * nondeterministic. cuDNN 9.19 does not say so of atomic additions to a
+ * gradient of q. The graph ensures that there are none.
  */
 static bool is_deterministic(struct draft *draft,
 			     cudnnBackendDescriptor_t config)

@@ -63,7 +63,7 @@ __device__ static void add_rows(const T *dout, size_t width, int row,
 	}
 }
 
-/* to = sum, and with add what is there; rounded once */
+/* Stores sum, plus the values that are there with add, rounded once. */
 template <class T, int N>
 __device__ static void store_sum(T *to, const float (&sum)[N], bool add)
 {

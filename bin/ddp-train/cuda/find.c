@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which GPU a rank computes on, and in plain words why one does not. */
+/*
+ * Finds the GPU that a rank computes on, and says in plain words why one fails.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -80,8 +82,8 @@ static int refuse_number(const char *what, long number, int count,
 }
 
 /*
- * What the plugin chose for this rank; -1 if it chose nothing, or for a process
- * that has started this one.
+ * Returns the GPU that the plugin chose for this rank. Returns -1 if it chose
+ * none, or if the record is for a process that has started this one.
  */
 static long read_placement(int place)
 {
@@ -99,8 +101,8 @@ static long read_placement(int place)
 }
 
 /*
- * Whether Slurm shows this rank its own GPUs alone: no more than each has, by a
- * list such as "2" or "a100:1,h100:1".
+ * Returns true if Slurm shows this rank its own GPUs alone: no more than each
+ * rank has, by a list such as "2" or "a100:1,h100:1".
  */
 static bool sees_own_alone(int count)
 {
@@ -117,7 +119,7 @@ static bool sees_own_alone(int count)
 	return count <= own;
 }
 
-/* Its place on the node, by a variable: *what */
+/* Reads this rank's place on the node from the variable *what; 0 if unset. */
 static int read_place(const char **what, long *number, struct ddp_error *error)
 {
 	const char *value;
@@ -138,9 +140,9 @@ static int read_place(const char **what, long *number, struct ddp_error *error)
 }
 
 /*
- * Of several GPUs a rank takes the one that the plugin chose, else that of its
- * place on the node; where they may share, the ranks beyond the last GPU begin
- * again with the first.
+ * Chooses one of several GPUs: the one that the plugin chose, else the first if
+ * the rank sees its own alone, else that of its place on the node. If ranks may
+ * share, those beyond the last GPU begin again with the first.
  */
 static int choose_gpu(const struct device *device, int count, int *gpu,
 		      struct ddp_error *error)
@@ -230,7 +232,7 @@ int cuda_miss_code(const struct cuda *cuda, struct ddp_error *error)
 	return ddp_error_set_native(error, (int)cuda->error);
 }
 
-/* What a user can make of an error; else CUDA's own words. */
+/* Returns the cause of an error for a user, or else CUDA's own words. */
 static const char *find_cause(cudaError_t failure)
 {
 	static const struct {

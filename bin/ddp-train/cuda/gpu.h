@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What kernels (.cu files) include: CUDA's device language under nvcc; without
- * a GPU an emulated one, in tests/cuda_on_cpu. All assembly is here, a function
- * an instruction (PTX ISA 8), so that each can have its emulated twin.
+ * The device language that kernels (.cu files) include: CUDA's under nvcc;
+ * without a GPU an emulated one, in tests/cuda_on_cpu. All assembly is here, a
+ * function an instruction (PTX ISA 8), so that each can have its emulated twin.
  *
- * So that both are the same program: launch() instead of <<<>>>; static
- * __shared__ arrays in plain functions alone, dynamic ones by
- * dynamic_shared(); no communication between the blocks of a launch and no
- * atomics, but a second launch, which gives equal bits too; all threads of a
- * block reach each __syncthreads(), and a shuffle orders no memory.
+ * Both are the same program by these rules. Kernels use launch() instead of
+ * <<<>>>. Static __shared__ arrays are in plain functions alone, dynamic ones
+ * come by dynamic_shared(). The blocks of a launch do not communicate, nor use
+ * atomics: a second launch does that, which gives equal bits too. All threads
+ * of a block reach each __syncthreads(), and a shuffle orders no memory.
  */
 #ifndef DDP_TRAIN_GPU_H
 #define DDP_TRAIN_GPU_H
@@ -80,7 +80,7 @@ __device__ inline void cp_async16(void *to, const void *from, bool live)
 			"l"(from), "r"(live ? 16 : 0) : "memory");
 }
 
-/* What this thread has copied since the last commit is a group. */
+/* Makes a group of all that this thread has copied since the last commit. */
 __device__ inline void cp_async_commit(void)
 {
 	asm volatile("cp.async.commit_group;" ::: "memory");

@@ -203,7 +203,7 @@ static bool is_on_gpu(const struct cuda *cuda, const void *at)
 	return block && block->space == SPACE_DEVICE;
 }
 
-/* As many bytes of a host's source as fit a piece. */
+/* Sends as many bytes of a host's source as fit a piece; returns how many. */
 static size_t send_piece(struct device *device, cudaStream_t stream, void *to,
 			 const void *from, size_t bytes)
 {

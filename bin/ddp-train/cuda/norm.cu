@@ -39,7 +39,10 @@ __device__ static float add_residual(const struct op_norm &op, size_t begin,
 	return warp_sum(total) / (float)op.width;
 }
 
-/* Of the differences from the mean: not one of two large numbers. */
+/*
+ * Sums squares of differences from the mean. The variance as a difference of
+ * two large numbers would lose digits.
+ */
 template <class T, int N>
 __device__ static float find_rstd(const struct op_norm &op, const T *kept,
 				  int lane, float mean)

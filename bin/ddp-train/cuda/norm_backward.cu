@@ -14,7 +14,7 @@ enum {
 	TILE = 32		/* of sums: columns, and blocks at once */
 };
 
-/* What this thread holds of a row. */
+/* This thread's values of a row. */
 template <class T, int N> struct part {
 	pack<T, N> at[VALUES / N];
 };
@@ -39,7 +39,7 @@ __device__ static part<T, N> load_part(const void *row, int width, bool live)
 	return values;
 }
 
-/* What the thread knows of some row. */
+/* All that the thread has of some row. */
 template <class T, int N> struct held {
 	part<T, N> x, dout, dsum;
 	float mean, rstd;
@@ -58,7 +58,7 @@ __device__ static held<T, N> load_row(const struct op_norm_backward &op,
 		 live ? op.mean[row] : 0, live ? op.rstd[row] : 0 };
 }
 
-/* What the thread's columns add to the row's sums, and the row to theirs. */
+/* Adds the row to the columns' sums; returns the columns' part of the row's. */
 template <class T, int N>
 __device__ static float2 add_up(const held<T, N> &row, const part<T, N> &gain,
 				float (&dgain)[VALUES], float (&dbias)[VALUES])
@@ -193,7 +193,7 @@ void norm_backward_kernel(struct op_norm_backward op)
 	store_sums<N>(sums + op.width, op.width, dbias);
 }
 
-/* One row of any width, read twice. */
+/* Adds one row of any width, which is read twice. */
 template <class T>
 __device__ static void add_row(const struct op_norm_backward &op, int row,
 			       float *dgain, float *dbias, float2 *room)

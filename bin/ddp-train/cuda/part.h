@@ -26,7 +26,7 @@ struct part {
 	ptrdiff_t begin, count;
 };
 
-/* By how many values parts begin earlier than x, so as to be aligned in x. */
+/* Returns by how many values parts begin earlier than x, to be aligned in x. */
 template <class T> static inline int find_shift(const T *x)
 {
 	return (int)((uintptr_t)x / sizeof(T) % PART);
@@ -54,7 +54,10 @@ template <class T> __device__ inline bool is_whole(const T *x, part at)
 	       (uintptr_t)(x + at.begin) % sizeof(pack<T, PART>) == 0;
 }
 
-/* By one instruction: nvcc would join an assignment with those of short parts. */
+/*
+ * Uses one instruction: nvcc would join an assignment with those of short
+ * parts.
+ */
 __device__ inline void store_whole(float *to, const floats &values)
 {
 	__stcs((uint4 *)to, *(const uint4 *)&values);

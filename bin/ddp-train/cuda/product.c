@@ -114,8 +114,8 @@ static struct plan *find_plan(struct device *device, const struct key *key)
 }
 
 /*
- * Of a matrix, up to ALIGN: the same wherever its tensor lies, since that
- * begins at a multiple of more.
+ * Returns the alignment of a matrix, up to ALIGN. It is the same wherever its
+ * tensor lies, since that begins at a multiple of more.
  */
 static int find_alignment(const void *at)
 {
@@ -146,8 +146,8 @@ static void run_plan(struct device *device, const struct product *product,
 }
 
 /*
- * Where the epilogue adds no bias, c begins with it and the product is added,
- * which rounds once too.
+ * Runs a plan whose epilogue adds no bias. So c begins with the bias and the
+ * product is added, which rounds once too.
  */
 static void run_unfused(struct device *device, const struct product *product,
 			const struct plan *plan, cudaStream_t stream)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is behind a CUDA device, and the parts of cuda.c. */
+/* The state behind a CUDA device, and the parts of cuda.c. */
 #ifndef DDP_TRAIN_CUDA_STATE_H
 #define DDP_TRAIN_CUDA_STATE_H
 
 #include "cuda/cuda.h"
 
 /*
- * What host memory goes through on its way to the GPU, so that it may be
- * written again at once: pinned pieces in turn, each with the event of its last
- * use. The host waits for the GPU only if all pieces are on their way. A copy
- * takes at least one piece, and a step has a copy for each batch of a rank and
- * one for what ranks agree on: more than 62 batches, or large ones, wait.
+ * A ring of pinned pieces, each with the event of its last use. Host memory
+ * goes through them on its way to the GPU, so that it may be written again at
+ * once. The host waits for the GPU only if all pieces are on their way. A copy
+ * takes at least one piece. A step has a copy for each batch of a rank and one
+ * for what ranks agree on: more than 62 batches, or large ones, wait.
  */
 enum { RING_PIECES = 64, RING_BYTES = 128 << 10 };
 

@@ -122,7 +122,7 @@ __device__ static floats add(floats a, floats b)
 	return a;
 }
 
-/* Where the next source of the tree's first level is, depth first. */
+/* Returns the next source of the tree's first level, depth first. */
 __device__ static int find_next(int i, int half)
 {
 	int bit = half / 2;

@@ -8,7 +8,10 @@
 #include "cuda/part.h"
 #include "rounding.h"
 
-/* What is equal for all values; the host computes it as the CPU device does. */
+/*
+ * The numbers that all values share; the host computes them as the CPU device
+ * does.
+ */
 struct adamw {
 	float keep, lr, rest1, beta2, rest2, eps;
 };
@@ -26,7 +29,7 @@ __device__ static float times(float a, float b)
 	return __fmul_rn(a, b);
 }
 
-/* One value by the formula of device.h. */
+/* Updates one value by the formula of device.h. */
 __device__ static void update_adamw(const struct adamw &adamw,
 				    const struct factors &now, float grad,
 				    float *param, float *m, float *v)
