@@ -29,7 +29,7 @@ static const char *const names[] = {
 	[DATA_BYTES] = "--data", [DATA_TOKENS] = "--tokens"
 };
 
-/* For the handler of SIGBUS, which gets no argument of ours. */
+/* The handler of SIGBUS reads this, as it gets no argument of ours. */
 static struct {
 	const unsigned char *begin, *end;
 	const char *name, *path;
@@ -108,7 +108,9 @@ static uint32_t read_header_word(const struct data *data, int index)
 	return le32toh(word);
 }
 
-/* Whether the header is right, and the file has the length it states. */
+/*
+ * Checks that the header is right, and that the file has the length it states.
+ */
 static int check_header(const struct data *data, struct ddp_error *error)
 {
 	const char *path = data->path;
@@ -172,7 +174,7 @@ static int check_data(struct data *data, uint64_t min_tokens,
 			     min_tokens);
 }
 
-/* From now on, a read that fails means that the file has shrunk. */
+/* Takes a read that fails from now on as a sign that the file has shrunk. */
 static void watch_mapping(const struct data *data, data_end *end, void *context)
 {
 	struct sigaction action = {
@@ -338,7 +340,7 @@ uint64_t data_sum(const struct data *data, int part, int parts)
 	return sum;
 }
 
-/* Whether path names the open file, and its status now. */
+/* Returns true if path names the open file, with its status now. */
 static bool look_at(const struct data *data, const char *path,
 		    struct stat *status)
 {

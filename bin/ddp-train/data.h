@@ -46,7 +46,7 @@ int data_open(struct data *data, const char *path, enum data_format format,
 	      struct ddp_error *error);
 
 /*
- * Whether part `part` of `parts` equal parts has only tokens below vocab.
+ * Checks that part `part` of `parts` equal parts has only tokens below vocab.
  * Returns 0, or -1 with error naming the first one that is not and where.
  */
 int data_check(struct data *data, uint64_t vocab, int part, int parts,
@@ -80,7 +80,7 @@ uint64_t data_sum(const struct data *data, int part, int parts);
  */
 void data_check_size(const struct data *data);
 
-/* Whether path names the file that is open; false where none is. */
+/* Returns true if path names the file that is open; false if none is open. */
 bool data_is_path(const struct data *data, const char *path);
 
 /* Accepts data that is not open. */

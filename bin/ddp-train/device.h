@@ -44,7 +44,7 @@ static inline int device_pad_rows(int vocab)
 	return (vocab + DEVICE_ROWS - 1) / DEVICE_ROWS * DEVICE_ROWS;
 }
 
-/* Where value i of x is. */
+/* Returns the address of value i of x. */
 static inline void *value_at(enum device_type type, const void *x, size_t i)
 {
 	return (char *)x + i * device_type_bytes(type);
@@ -64,12 +64,12 @@ enum device_queue {
 	QUEUES
 };
 
-/* Whose kernels compute attention. */
+/* The kernels that compute attention. */
 enum attention_kind { ATTENTION_OWN, ATTENTION_CUDNN };
 
 /*
- * What operators are to compute; numbers are at least 1. The size of their
- * workspace depends on it.
+ * The shape that operators are to compute; numbers are at least 1. The size of
+ * their workspace depends on it.
  */
 struct device_shape {
 	int rows;		/* sequences at once times context */
@@ -199,8 +199,8 @@ struct op_classifier {
 };
 
 /*
- * What the update of a step depends on and the host reads later, if at all; in
- * the device's memory. At first all is 0 but loss_scale.
+ * The numbers that the update of a step depends on, in the device's memory. The
+ * host reads them later, if at all. At first all is 0 but loss_scale.
  */
 struct step_state {
 	double norm;			/* of the gradient, once unscaled */
@@ -214,7 +214,7 @@ struct step_state {
 					   and sgd do nothing; else 0 */
 };
 
-/* Of loss_scale where it is dynamic. */
+/* The first loss_scale, and the steps until it doubles, if it is dynamic. */
 enum { LOSS_SCALE_FIRST = 1 << 16, LOSS_SCALE_STEPS = 2000 };
 
 /*
@@ -303,22 +303,22 @@ struct device_table {
 	const char *name;
 
 	/*
-	 * Whether the operators can compute a model of this shape. Returns 0,
-	 * or -1 with error naming the option to change.
+	 * Checks that the operators can compute a model of this shape. Returns
+	 * 0, or -1 with error naming the option to change.
 	 */
 	int (*check_shape)(const struct device_shape *shape,
 			   struct ddp_error *error);
 
 	/*
-	 * Of this type from now on. bytes[SPACES] of memory in each space,
-	 * beginning at arena[space] and zeroed; threads, at least 1, for
-	 * libraries that use several. With tf32, which is set before, matrix
+	 * Opens the device for values of this type. It gets bytes[SPACES] of
+	 * memory in each space, beginning at arena[space] and zeroed. Libraries
+	 * may use `threads`, at least 1. With tf32, which is set before, matrix
 	 * products of fp32 may round what they multiply to TF32, where the
 	 * device is quicker so: 10 bits of fraction. With shape.attention,
 	 * which is set before with all of shape, and not for fp32, another
-	 * library computes attention, once it has done so in that shape as the
-	 * device's own kernels do. Returns 0, or -1 with error set and nothing
-	 * to free.
+	 * library computes attention. First it has to do so in that shape as
+	 * the device's own kernels do. Returns 0, or -1 with error set and
+	 * nothing to free.
 	 */
 	int (*open)(struct device *device, enum device_type type,
 		    const size_t *bytes, int threads, struct ddp_error *error);
@@ -332,8 +332,8 @@ struct device_table {
 		       struct ddp_error *error);
 
 	/*
-	 * What a user should know of what computes here, such as in what its
-	 * products differ from the type; NULL: nothing.
+	 * Returns what a user should know of what computes here, such as how
+	 * its products differ from the type; NULL: nothing.
 	 */
 	const char *(*note)(const struct device *device);
 
@@ -354,7 +354,10 @@ struct device_table {
 		       enum device_queue queue);
 	void (*wait)(struct device *device, int event, enum device_queue queue);
 
-	/* Whether it has come: 1 or 0; -1 if work in the queues has failed. */
+	/*
+	 * Returns 1 once the event has come, else 0; -1 if work in the queues
+	 * has failed.
+	 */
 	int (*query)(struct device *device, int event);
 
 	/* Seconds between the last two records of events that have come. */
@@ -398,9 +401,9 @@ struct device_table {
 	void (*round)(struct device *, const struct op_round *);
 
 	/*
-	 * to = the sum of `parts` vectors of `count` values, the first one at
-	 * `from` and the others `stride` values further on each, in the order
-	 * of fold.h. NULL where the host computes.
+	 * Sums `parts` vectors of `count` values to `to`, in the order of
+	 * fold.h. The first one is at `from`, each other one `stride` values
+	 * further on. NULL where the host computes.
 	 */
 	void (*fold)(struct device *, enum device_queue queue, float *to,
 		     const float *from, int parts, size_t stride,

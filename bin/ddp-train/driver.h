@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the CUDA driver says of this process's GPUs. libcuda.so.1 is looked up
- * when it is asked, as a node can be without; the module that computes on a GPU
+ * Asks the CUDA driver about this process's GPUs. libcuda.so.1 is looked up
+ * when it is asked, as a node can be without. The module that computes on a GPU
  * need not be there.
  */
 #ifndef DDP_TRAIN_DRIVER_H

@@ -11,7 +11,7 @@
 #include "run.h"
 #include "trainer.h"
 
-/* Of a rank; 0: unknown. */
+/* The numbers of a rank; 0: unknown. */
 struct expected {
 	double peak;			/* of its GPU, FLOP/s */
 	double seconds;			/* of its step */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run should reach, by what its GPUs can do: rates.h and predict.h. */
+/*
+ * The speed that a run should reach, by what its GPUs can do: rates.h,
+ * predict.h.
+ */
 #ifndef DDP_TRAIN_EXPECT_H
 #define DDP_TRAIN_EXPECT_H
 

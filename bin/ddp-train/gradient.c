@@ -74,7 +74,7 @@ static void read_batch(struct trainer *trainer, int count)
 	order_by_token((int)rows, tokens, order, order + part);
 }
 
-/* What was read last goes to the device. */
+/* Sends the batch that was read last to the device. */
 static struct batch send_batch(struct trainer *trainer, int count)
 {
 	struct device *device = &trainer->device;
@@ -121,7 +121,9 @@ static int find_level(const struct trainer *trainer, int order)
 	       __builtin_popcount((unsigned int)order) : 0;
 }
 
-/* Whether the gradient of a chunk is added to that of those before it. */
+/*
+ * Returns true if the gradient of a chunk is added to that of those before it.
+ */
 static bool is_added(const struct trainer *trainer, int order)
 {
 	return order > 0 && !trainer->options->deterministic;
@@ -161,8 +163,8 @@ static void round_sum(struct trainer *trainer, size_t begin, size_t end)
 }
 
 /*
- * After each operator of the last chunk: sum the gradients of all chunks up to
- * `end`, and start the buckets that this completes.
+ * Sums the gradients of all chunks up to `end`, and starts the buckets that
+ * this completes. It is called after each operator of the last chunk.
  */
 static void start_ready(void *context, size_t end)
 {
@@ -209,7 +211,7 @@ static void compute_chunk(struct trainer *trainer, uint64_t step, int order)
 	if (last)
 		return;
 	collect(trainer, order, 0, trainer->model->param_count);
-	/* Of the levels, as many fold as order ends in ones. */
+	/* Fold as many levels as order, in binary, ends in ones. */
 	add_levels(trainer, level,
 		   __builtin_popcount((unsigned int)order + 1) - 1, 0,
 		   trainer->model->param_count);
@@ -226,7 +228,7 @@ static void compute_gradient(struct trainer *trainer, uint64_t step)
 	trainer_mark(trainer, STEP_REDUCED);
 }
 
-/* Where a step's results wait. */
+/* Returns where a step's results wait. */
 static double *find_losses(const struct trainer *trainer, uint64_t step)
 {
 	return trainer->host_losses + step % 2 * (size_t)trainer->chunks;
@@ -267,11 +269,11 @@ int trainer_fetch(struct trainer *trainer, void *to, const void *from,
 }
 
 /*
- * What a device is asked for waits in a queue that has an end, where CUDA then
- * blocks without a deadline. So no step is asked for before other ranks have
- * come in the one before: its update still keeps the device busy. With --zero 1
- * ranks wait for each other up to the last gather, behind which a step has
- * little left: there the device waits until the first operators are asked for.
+ * Requests to a device wait in a queue that has an end, where CUDA then blocks
+ * without a deadline. So no step is asked for before other ranks have come in
+ * the one before: its update still keeps the device busy. With --zero 1 ranks
+ * wait for each other up to the last gather. A step has little left behind
+ * that, so the device waits there until the first operators are asked for.
  */
 static void await_ranks(struct trainer *trainer)
 {
@@ -311,7 +313,7 @@ static double measure(struct trainer *trainer, uint64_t step,
 				      trainer_find_event(step, to));
 }
 
-/* From the end of the step before, which another set of events has. */
+/* Measures from the end of the step before, which another set of events has. */
 static double measure_whole(struct trainer *trainer, uint64_t step)
 {
 	struct device *device = &trainer->device;
@@ -354,7 +356,7 @@ int trainer_read_step(struct trainer *trainer, uint64_t step,
 	return 0;
 }
 
-/* What one chunk of held-out sequences adds to the mean loss. */
+/* Returns the part of the mean loss from one chunk of held-out sequences. */
 static double compute_chunk_loss(struct trainer *trainer, uint64_t first)
 {
 	uint64_t left = trainer->held_out - first;

@@ -56,7 +56,7 @@ static int measure_lines(FILE *file, const char *path, uint64_t done,
 	return result;
 }
 
-/* What stays of a regular file; of a pipe there is nothing to keep. */
+/* Finds how much of a regular file stays; a pipe keeps nothing. */
 static int find_kept(struct json_log *log, uint64_t done,
 		     struct ddp_error *error)
 {
@@ -100,14 +100,14 @@ int json_log_open(struct json_log **log, const char *path, uint64_t done,
 
 static void begin_line(struct json_log *log, uint64_t step)
 {
-	/* Only a regular file can be cut. */
+	/* A pipe fails here: a regular file alone can be cut. */
 	if (!log->begun && ftruncate(fileno(log->file), log->kept) < 0)
 		errno = 0;
 	log->begun = true;
 	fprintf(log->file, "{\"step\":%" PRIu64, step);
 }
 
-/* With 17 digits any double reads back exactly. */
+/* Any double reads back exactly from 17 digits. */
 static void write_number(struct json_log *log, const char *name, double value,
 			 int digits)
 {

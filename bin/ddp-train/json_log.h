@@ -29,7 +29,7 @@ struct progress_step;
 int json_log_open(struct json_log **log, const char *path, uint64_t done,
 		  struct ddp_error *error);
 
-/* What a step's line has besides the step. */
+/* The numbers of a step's line besides the step. */
 struct json_sums {
 	double seconds;			/* of all steps so far, and so on */
 	uint64_t samples, tokens;

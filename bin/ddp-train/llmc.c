@@ -85,7 +85,7 @@ static int check_magic(const char *path, uint32_t magic, uint32_t version,
 	return 0;
 }
 
-/* Whether the header's numbers can be those of a model. */
+/* Checks that the header's numbers can be those of a model. */
 static int check_fields(const struct llmc *file, struct ddp_error *error)
 {
 	const struct model_shape *shape = &file->shape;
@@ -184,7 +184,7 @@ static int open_llmc(struct llmc *file, const char *path,
 	return -1;
 }
 
-/* What was given of shape, 0 where nothing was, against what the file has. */
+/* Compares the numbers of shape that were given, not 0, with the file's. */
 static int compare_shape(const struct llmc *file,
 			 const struct model_shape *shape,
 			 struct ddp_error *error)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Model files of llm.c, for GPT-2: 256 int32 (20240326, version, longest
- * context, vocabulary, layers, heads, width, rows of the token table, which
- * pads the vocabulary, 0 ...), then the parameters, fp32 in version 3 and bf16
- * in version 5; all little-endian. First the token table and the positions,
- * then of each kind of tensor those of all layers, then the last norm.
+ * Model files of llm.c, for GPT-2. They begin with 256 int32 (20240326,
+ * version, longest context, vocabulary, layers, heads, width, rows of the token
+ * table, which pads the vocabulary, 0 ...). The parameters follow, fp32 in
+ * version 3 and bf16 in version 5; all little-endian. First come the token
+ * table and the positions, then of each kind of tensor those of all layers,
+ * then the last norm.
  */
 #ifndef DDP_TRAIN_LLMC_H
 #define DDP_TRAIN_LLMC_H

@@ -31,9 +31,9 @@ static void agree(struct run *run, const struct share *mine)
 }
 
 /*
- * Whether all ranks have the same parameters after a step: the same answer on
- * each. With --zero 1 they were gathered from their owners, so that an owner's
- * error is on all ranks. If the data has shrunk, this ends the run.
+ * Checks that all ranks have the same parameters after a step; the answer is
+ * the same on each. With --zero 1 they were gathered from their owners, so that
+ * an owner's error is on all ranks. If the data has shrunk, this ends the run.
  */
 static int compare_parameters(struct run *run, uint64_t step,
 			      struct ddp_error *error)
@@ -63,10 +63,11 @@ static bool is_same(double one, double other)
 }
 
 /*
- * Each rank finds the norm, and by it clips, skips, and changes the loss scale:
- * from its own copy of the gradient, or with --zero 1 from the sums of squares
- * that all have gathered, so that what differs then is only how it adds them.
- * The same answer on each, as all have these shares.
+ * Checks that all ranks have the same norm, by which each clips, skips, and
+ * changes the loss scale. A rank finds it from its own copy of the gradient.
+ * With --zero 1 it adds the sums of squares that all have gathered, so that
+ * only how it adds them can differ. The answer is the same on each, as all have
+ * these shares.
  */
 static int compare_norms(const struct run *run, uint64_t step,
 			 struct ddp_error *error)
@@ -158,7 +159,7 @@ static void start_step(struct run *run, struct steps *steps, uint64_t number)
 	ddp_heartbeat();
 }
 
-/* What came of a step: all ranks agree, and rank 0 prints it. */
+/* Ends a step: all ranks agree on its results, and rank 0 prints them. */
 static int finish_step(struct run *run, struct steps *steps, uint64_t number,
 		       struct ddp_error *error)
 {
@@ -206,7 +207,9 @@ static bool is_multiple(uint64_t number, uint64_t every)
 	return every && number % every == 0;
 }
 
-/* Whether more than the next step depends on what this one gives. */
+/*
+ * Returns true if more than the next step depends on the results of this one.
+ */
 static bool must_look(const struct run *run, uint64_t number)
 {
 	const struct options *options = &run->options;
@@ -233,7 +236,7 @@ static int evaluate(struct run *run, uint64_t number, struct ddp_error *error)
 	return 0;
 }
 
-/* After a step: a comparison, an evaluation, a checkpoint, if they are due. */
+/* Compares, evaluates and saves after a step, if that is due. */
 static int look_at_state(struct run *run, uint64_t number, uint64_t bad,
 			 struct ddp_error *error)
 {

@@ -69,7 +69,7 @@ static bool is_same(const struct stat *one, const struct stat *other)
 	return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
 }
 
-/* Which file in use --log would replace, or NULL. */
+/* Returns the file in use that --log would replace, or NULL. */
 static const char *find_replaced(const struct run *run)
 {
 	static const char *const streams[] = {
@@ -115,7 +115,7 @@ static int open_progress(struct run *run, struct ddp_error *error)
 	return progress_open(&run->progress, &plan, error);
 }
 
-/* Which data, as the ranks compare it and as a checkpoint has it. */
+/* Describes the data, as the ranks compare it and as a checkpoint has it. */
 static void describe_data(struct run *run)
 {
 	const struct options *options = &run->options;
@@ -174,7 +174,10 @@ static bool check_checkpoint(struct run *run, bool usable, int argc,
 static void finish(struct run *run)
 {
 	saver_destroy(run->saver);
-	/* What it has of the device's memory and queues, first. */
+	/*
+	 * The collective, which uses the trainer's device, is closed before
+	 * that.
+	 */
 	if (run->collective.table)
 		run->collective.table->close(&run->collective);
 	trainer_destroy(run->trainer);
@@ -183,7 +186,10 @@ static void finish(struct run *run)
 	checkpoint_free_manifest(run->options.from);
 }
 
-/* What must be the same on all ranks: first the data, as more depends on it. */
+/*
+ * Writes what must be the same on all ranks: first the data, as more depends on
+ * it.
+ */
 static void describe(struct run *run, char *text, size_t size)
 {
 	const struct options *options = &run->asked;
@@ -224,7 +230,7 @@ static void print_note(const struct run *run, const char (*notes)[NOTE],
 	printf("%s%s\n", count < run->collective.size ? ": " : "", notes[rank]);
 }
 
-/* What the devices of the ranks say; their processors may differ. */
+/* Prints the notes of the ranks' devices; their processors may differ. */
 static void print_notes(struct run *run)
 {
 	struct collective *collective = &run->collective;
@@ -264,8 +270,8 @@ static void print_begin(const struct run *run)
 }
 
 /*
- * What the ranks begin with: their parameters, or a checkpoint; or a signal has
- * come. Collective; returns as trainer_begin().
+ * Gives the ranks their parameters, or those of a checkpoint. Sets run->stopped
+ * if a signal has come. Collective; returns as trainer_begin().
  */
 static int begin(struct run *run, struct ddp_error *error)
 {

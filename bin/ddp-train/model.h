@@ -14,7 +14,7 @@
 
 struct ddp_error;
 
-/* Of a GPT. For a field that is 0 the preset decides. */
+/* The shape of a GPT. The preset decides a field that is 0. */
 struct model_shape {
 	uint64_t layers, heads, width, context, vocab;
 };
@@ -54,7 +54,7 @@ struct backward {
 	void *context;
 };
 
-/* One piece of memory, for free(). */
+/* A model is a single piece of memory, for free(). */
 struct model {
 	const char *name;		/* "gpt", "toy" */
 	struct model_shape shape;	/* complete; toy: all 0 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a run computes: --device, and the module that computes on GPUs. It is a
- * file of its own, so that one ddp-train serves nodes with GPUs and without,
- * and links nothing of CUDA.
+ * The device of a run: --device, and the module that computes on GPUs. The
+ * module is a file of its own, so that one ddp-train serves nodes with GPUs and
+ * without, and links nothing of CUDA.
  */
 #ifndef DDP_TRAIN_MODULE_H
 #define DDP_TRAIN_MODULE_H

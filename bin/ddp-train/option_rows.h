@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which option is which row: for what sets and compares options. */
+/* Names the rows of the options, for all that set or compare them. */
 #ifndef DDP_TRAIN_OPTION_ROWS_H
 #define DDP_TRAIN_OPTION_ROWS_H
 
 #include "train_options.h"
 
-/* As in --help all. One that others' defaults follow comes before them. */
+/*
+ * The order is that of --help all. A row comes after those that its default
+ * follows.
+ */
 enum option_name {
 	/* Data and model */
 	OPT_DATA, OPT_TOKENS, OPT_MODEL, OPT_PRESET, OPT_INIT, OPT_LAYERS,
@@ -22,12 +25,15 @@ enum option_name {
 	/* Output */
 	OPT_EVAL_EVERY, OPT_SAMPLE, OPT_LOG, OPT_PLAN, OPT_GPU,
 	OPT_HELP, OPT_VERSION,
-	/* For study only */
+	/* Options for study only */
 	OPT_GRANULE, OPT_MOMENTUM, OPT_BUCKET_MIB, OPT_OVERLAP,
 	OPT_SHARE_GPU, OPTIONS
 };
 
-/* What may be true of a run: a row's mark has what makes it do nothing. */
+/*
+ * The states that may be true of a run. A row's mark has those in which the
+ * option does nothing.
+ */
 enum option_state {
 	STATE_TOY = 1, STATE_BYTES = 2, STATE_TOKENS = 4, STATE_SGD = 8,
 	STATE_ADAMW = 16, STATE_CONSTANT = 32, STATE_DETERMINISTIC = 64,
@@ -35,13 +41,13 @@ enum option_state {
 	STATE_UNSAVED = 256	/* without checkpoints */
 };
 
-/* In a row's mark, and no state: --resume may change it. */
+/* A bit of a row's mark that is no state: --resume may change the option. */
 enum { MAY_CHANGE = 512 };
 
 /*
- * What was neither given nor recalled from a checkpoint, where bit i stands for
- * row i: its default. Returns 0, or -1 with error set where options contradict
- * one another.
+ * Sets each option to its default that was neither given nor recalled from a
+ * checkpoint; bit i of either stands for row i. Returns 0, or -1 with error set
+ * where options contradict one another.
  */
 int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 		   struct ddp_error *error);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an error of a file that the user has named says about the exit code. */
+/*
+ * Chooses the error code, which decides the exit code, for a file that the user
+ * has named.
+ */
 #ifndef DDP_TRAIN_PATH_CODE_H
 #define DDP_TRAIN_PATH_CODE_H
 

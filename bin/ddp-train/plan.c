@@ -18,7 +18,10 @@ static bool is_on_gpu(const struct trainer *trainer)
 	return trainer->device.table != &device_cpu;
 }
 
-/* In the collective's buffer, which ranks share within a node but on GPUs. */
+/*
+ * Prints a part of the collective's buffer, which ranks of a node share but on
+ * GPUs.
+ */
 static void print_buffer(const struct trainer *trainer, const char *what,
 			 double bytes)
 {
@@ -64,7 +67,10 @@ static void print_step(const struct trainer *trainer)
 		       sampler_count(&trainer->sampler), trainer->held_out);
 }
 
-/* Of what ranks share each has its own part, so that nothing counts twice. */
+/*
+ * Prints the sums. Each rank has its own part of shared memory, so nothing
+ * counts twice.
+ */
 static void print_sums(const struct trainer *trainer, double bytes)
 {
 	int most = trainer->collective->most;

@@ -110,7 +110,10 @@ static void add_classifier(struct table *table)
 		.bytes = m * n * (sizeof(float) + table->size) }, 1);
 }
 
-/* Once a step: the gradient is read twice, the fp32 state read and written. */
+/*
+ * Adds what a step does once: the gradient is read twice, the fp32 state read
+ * and written.
+ */
 static void add_update(struct table *table)
 {
 	const struct predict_run *run = table->run;

@@ -25,7 +25,7 @@ struct sums {
 	double seconds, exposed, waited, busy;
 };
 
-/* What the others lost to a rank when it was the slowest. */
+/* The time that the others lost to a rank when it was the slowest. */
 struct straggler {
 	double lost;			/* since the line before, seconds */
 	char host[64];
@@ -162,7 +162,10 @@ static double find_speed(const struct progress *progress,
 	return divide((double)(each * sums->steps), sums->seconds);
 }
 
-/* Which rank the others waited for most, and how much longer it took. */
+/*
+ * Appends the rank that the others waited for most, and how much longer it
+ * took.
+ */
 static void append_slowest(const struct progress *progress, char *line)
 {
 	const struct straggler *most = progress->stragglers;

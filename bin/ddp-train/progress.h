@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A run prints a table while it trains: the names of columns, and below them on
- * a terminal one row that is rewritten, elsewhere rows now and then (the first
- * step, every tenth of the steps, the last one, and one if a minute has passed).
- * A step that is skipped has a line of its own. Rank 0 alone does this, and
- * writes the log (json_log.h).
+ * A run prints a table while it trains: the names of columns, and rows below
+ * them. On a terminal one row is rewritten. Elsewhere there are rows now and
+ * then: the first step, every tenth of the steps, the last one, and one if a
+ * minute has passed. A step that is skipped has a line of its own. Rank 0 alone
+ * does this, and writes the log (json_log.h).
  *
  * The last line leaves the first step out of its rates, as it warms up, if
  * there are more than two. Exposed is the sum of "exposed" over that of the
  * steps' seconds. The parallel efficiency is the share of their time in which
- * the ranks did not wait for gradients, 1 - sum of waited / sum of seconds: how
- * close they are to one rank's speed, if they do not slow each other down while
- * they compute. The model FLOPs utilisation (MFU) is the FLOP of the steps over
- * what the GPUs could have done in their seconds.
+ * the ranks did not wait for gradients, 1 - sum of waited / sum of seconds. It
+ * is how close they are to one rank's speed, if they do not slow each other
+ * down while they compute. The model FLOPs utilisation (MFU) is the FLOP of the
+ * steps over what the GPUs could have done in their seconds.
  */
 #ifndef DDP_TRAIN_PROGRESS_H
 #define DDP_TRAIN_PROGRESS_H
@@ -67,8 +67,8 @@ int progress_open(struct progress **progress, const struct progress_plan *plan,
 		  struct ddp_error *error);
 
 /*
- * What the GPUs of all ranks do at most together, FLOP/s, and how long a step
- * should take, seconds; 0 where that is unknown. Before the first step.
+ * Sets what the GPUs of all ranks do at most together, FLOP/s, and how long a
+ * step should take, seconds; 0 if unknown. Call it before the first step.
  */
 void progress_set_rates(struct progress *progress, double peak,
 			double predicted);

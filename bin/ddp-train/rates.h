@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What GPUs can do at most: from their makers' data sheets, the figures for
+ * The most that GPUs can do: from their makers' data sheets, the figures for
  * dense matrices. A run's share of that is the model FLOPs utilisation (MFU).
  */
 #ifndef DDP_TRAIN_RATES_H
@@ -23,8 +23,8 @@ struct rates {
 };
 
 /*
- * By the driver's name, as "NVIDIA H100 80GB HBM3", or as users say it, in
- * either case; NULL: unknown.
+ * Finds a GPU by the driver's name, as "NVIDIA H100 80GB HBM3", or as users say
+ * it, in either case; NULL: unknown.
  */
 const struct rates *rates_find(const char *name);
 

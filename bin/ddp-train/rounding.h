@@ -18,7 +18,7 @@
 #include "mix.h"
 #include "rng.h"
 
-/* What all values of an update share. */
+/* Returns the key that all values of an update share. */
 MIX_INLINE uint64_t rounding_find_key(const struct rounding *rounding,
 				      const struct step_state *state)
 {

@@ -3,7 +3,7 @@
 #include "rng.h"
 #include "sampler.h"
 
-/* With 8 rounds, 200,000 permutations of 8 samples are not uniform. */
+/* 8 rounds are too few: 200,000 permutations of 8 samples are not uniform. */
 enum { ROUNDS = 16 };
 
 /* One pass of a Feistel network over two halves of `half` bits each. */

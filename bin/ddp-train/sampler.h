@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which sample is whose: the contract of PyTorch's DistributedSampler. In
- * each epoch the samples are permuted by seed and epoch alone. The list is made
- * a multiple of the number of replicas: by repeating it from its start, or with
- * drop_last by leaving the last ones out. Replica r takes entries r,
- * r + replicas, r + 2 * replicas, ...
+ * Divides samples among replicas by the contract of PyTorch's
+ * DistributedSampler. In each epoch the samples are permuted by seed and epoch
+ * alone. The list is made a multiple of the number of replicas: by repeating it
+ * from its start, or with drop_last by leaving the last ones out. Replica r
+ * takes entries r, r + replicas, r + 2 * replicas, ...
  *
  * Pure: every call is a function of its arguments; any thread.
  */
@@ -30,7 +30,7 @@ uint64_t sampler_count(const struct sampler *sampler);
 uint64_t sampler_find_sample(const struct sampler *sampler, uint64_t epoch,
 			     uint64_t replica, uint64_t i);
 
-/* Where sample `index` goes: a permutation of 0 .. count - 1. */
+/* Returns where sample `index` goes: a permutation of 0 .. count - 1. */
 uint64_t sampler_permute(uint64_t index, uint64_t count, uint64_t seed,
 			 uint64_t epoch);
 

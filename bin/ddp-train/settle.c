@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the options say together: defaults that follow, and contradictions. */
+/* Settles the options together: defaults that follow, and contradictions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static bool is_given(uint64_t given, enum option_name name)
 	return given >> name & 1;
 }
 
-/* What is true of a run with these options: a set of states. */
+/* Returns the set of states that are true of a run with these options. */
 static unsigned find_state(const struct options *options)
 {
 	bool bytes = options->format == DATA_BYTES;

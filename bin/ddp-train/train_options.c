@@ -254,7 +254,10 @@ int options_parse(struct options *options, int argc, char **argv,
 		if (result == 0 && parsed.resume && parsed.checkpoint)
 			result = checkpoint_recall(&parsed, given, &recalled,
 						   error);
-		/* That of a checkpoint is not where its run began. */
+		/*
+		 * A run that resumes does not begin with its checkpoint's
+		 * --init.
+		 */
 		if (parsed.from)
 			parsed.init = NULL;
 		if (result == 0)

@@ -91,7 +91,7 @@ int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);
 
 /*
- * What the options say once the number of ranks is known: sets batch and
+ * Completes the options once the number of ranks is known. Sets batch and
  * global_batch where they were left open and checks that the ranks, batch and
  * granule divide it. Returns 0 or -1 with error set.
  */

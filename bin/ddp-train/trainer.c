@@ -22,7 +22,10 @@ static int refuse_memory(struct ddp_error *error)
 			     "--batch");
 }
 
-/* With evaluation, hold out one in ten sequences. */
+/*
+ * Divides the data. Evaluation holds out a tenth of the sequences, at most
+ * MOST_HELD_OUT or one granule, in whole granules.
+ */
 static int divide_data(struct trainer *trainer, struct ddp_error *error)
 {
 	const struct options *options = trainer->options;
@@ -71,7 +74,10 @@ bool trainer_has_sum(const struct trainer *trainer)
 	       trainer->chunks > 1;
 }
 
-/* Before memory, some of which is for what this rank updates alone. */
+/*
+ * Creates the buckets before memory, some of which is for what this rank
+ * updates alone.
+ */
 static int create_buckets(struct trainer *trainer, struct ddp_error *error)
 {
 	const struct options *options = trainer->options;
@@ -148,7 +154,7 @@ size_t trainer_count_values(const struct trainer *trainer)
 	return trainer->model->param_count + trainer->model->spare;
 }
 
-/* What there is of each parameter but in the collective's buffer. */
+/* Lays out all that each parameter has outside the collective's buffer. */
 static void lay_out_parameters(struct trainer *trainer)
 {
 	const struct options *options = trainer->options;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One rank of a run: its state, and what it does in a step.
+ * The trainer is one rank of a run: its state, and what it does in a step.
  *
  * A step takes the gradient of global_batch sequences, at positions 0, 1, ...
- * of the step; position p is the part of replica p of the sampler. Rank r of
- * n has the positions r, r + n, ..., and computes them in chunks: of --batch
- * sequences, or, where --deterministic, of a granule. Granule g of G has the
- * positions g, g + G, ..., so that rank r has granules r, r + n, ...
+ * of the step; position p is the part of replica p of the sampler. Rank r of n
+ * has the positions r, r + n, ..., and computes them in chunks. A chunk has
+ * --batch sequences or, with --deterministic, is a granule. Granule g of G has
+ * the positions g, g + G, ..., so that rank r has granules r, r + n, ...
  */
 #ifndef DDP_TRAIN_TRAINER_H
 #define DDP_TRAIN_TRAINER_H
@@ -24,7 +24,7 @@ struct ddp_error;
 struct model;
 struct rates;
 
-/* What a rank knows of its step; gathered from all. Times are the device's. */
+/* A rank's numbers of its step; gathered from all. Times are the device's. */
 struct share {
 	double loss;			/* its part of the mean */
 	double seconds;			/* from the end of the step before, or
@@ -78,7 +78,7 @@ struct trainer {
 	int chunks;			/* of a rank and step */
 	uint64_t held_out;		/* sequences at the data's end */
 
-	/* Of the last chunk of a step. */
+	/* The state of the last chunk of a step, and of the steps. */
 	size_t summed;			/* values of the gradient that already
 					   have the sum of all chunks */
 	uint64_t step, read;		/* the last one that was taken and read;
@@ -143,7 +143,7 @@ struct trainer *trainer_create(const struct options *options,
 /* Values that the optimizer keeps for each parameter: 0, 1 or 2. */
 int trainer_count_moments(const struct options *options);
 
-/* Whether the backward pass computes what norms and GELUs give again. */
+/* Returns true if the backward pass computes norms and GELUs again. */
 bool trainer_must_recompute(const struct trainer *trainer);
 
 /* Parameters, and what lies behind them: struct model's spare. */
@@ -162,7 +162,7 @@ size_t trainer_count_exchanged(const struct trainer *trainer);
 /* Bytes of a rank beside what the collective takes. */
 size_t trainer_count_own(const struct trainer *trainer);
 
-/* Whether the fp32 sum over the chunks has memory of its own. */
+/* Returns true if the fp32 sum over the chunks has memory of its own. */
 bool trainer_has_sum(const struct trainer *trainer);
 
 /* Bytes of host memory for this rank's part of a checkpoint; 0: no part. */
@@ -219,22 +219,25 @@ void trainer_finish_gradient(struct trainer *trainer);
 /* Take step `step`, as trainer->state says. */
 void trainer_update(struct trainer *trainer, uint64_t step);
 
-/* Before the first step: go on from this state, host memory. */
+/*
+ * Sets the state, in host memory, to go on from. Call it before the first step.
+ */
 void trainer_set_state(struct trainer *trainer, const struct step_state *state);
 
-/* Where the master of a value is that this rank updates. */
+/* Returns the master of a value that this rank updates. */
 float *trainer_find_master(const struct trainer *trainer,
 			   const struct bucket *bucket, size_t value);
 
 /*
- * Of values at `from`, in any memory, copy those that this rank updates to `to`,
- * in the device's. It has all values if whole; else those alone: see bucket.h.
+ * Copies those of the values at `from`, in any memory, that this rank updates
+ * to `to`, in the device's. `to` has all values if whole; else those alone: see
+ * bucket.h.
  */
 void trainer_keep_values(struct trainer *trainer, float *to, bool whole,
 			 struct range values, const float *from);
 
 /*
- * Once each rank's own masters are right: round them to what operators read,
+ * Round each rank's own masters, once they are right, to what operators read,
  * and give these to all ranks. Collective.
  */
 void trainer_share_parameters(struct trainer *trainer);
@@ -256,9 +259,9 @@ double *trainer_find_sums(const struct trainer *trainer);
 int trainer_order_sums(struct trainer *trainer, struct ddp_error *error);
 
 /*
- * With --zero 1, collective: give all ranks this one's sums, and begin to give
- * them its slice of the parameters in bucket i. trainer_wait_for_gathers()
- * before these are read.
+ * Give all ranks this one's sums with --zero 1, and begin to give them its
+ * slice of the parameters in bucket i. Collective. Call
+ * trainer_wait_for_gathers() before these are read.
  */
 void trainer_gather_sums(struct trainer *trainer);
 void trainer_start_gather(struct trainer *trainer, int i);

@@ -57,8 +57,8 @@ uint64_t trainer_hash_parameters(struct trainer *trainer)
 }
 
 /*
- * At each place one rank has a number up to 119 and the next one 64, so that
- * their sum is exact in any order, in 16 bits and for any number of ranks. The
+ * One rank has a number up to 119 at each place, and the next one 64. So their
+ * sum is exact in any order, in 16 bits and for any number of ranks. The
  * numbers do not repeat at the distance of a slice, so that values that change
  * places are found.
  */
@@ -125,7 +125,7 @@ static int compare_piece(struct trainer *trainer, size_t begin, size_t count,
 	return 0;
 }
 
-/* On the first values of the gradient. */
+/* Sums the first values of the gradient. */
 static void sum_values(struct trainer *trainer, enum collective_op op,
 		       size_t count)
 {

@@ -114,7 +114,7 @@ int world_check_abi(const char *table, uint32_t known, uint32_t built,
 			     "ddp-train again", table, built, known);
 }
 
-/* Before a rank waits where others never come. */
+/* Compares the ranks' backends before a rank waits where others never come. */
 static int compare_ways(const struct collective *collective,
 			enum backend backend, struct ddp_error *error)
 {

@@ -18,8 +18,8 @@ struct ddp_error;
 enum { WORLD_CELL = 128 };
 
 /*
- * Whether a table of functions was built for the interface that this program
- * knows. Returns 0, or -1 with error set.
+ * Checks that a table of functions was built for the interface that this
+ * program knows. Returns 0, or -1 with error set.
  */
 int world_check_abi(const char *table, uint32_t known, uint32_t built,
 		    struct ddp_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ranks give each other where each updates a part: --zero 1. */
+/* The exchange of ranks that each update a part: --zero 1. */
 #include <stdlib.h>
 
 #include "collective.h"

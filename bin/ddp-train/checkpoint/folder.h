@@ -43,11 +43,11 @@ int folder_sync(const char *path);
 int folder_sync_open(int fd);
 
 /*
- * Once step N is committed, leave `keep` checkpoints. Remove the older ones,
- * those of later steps, and the files that other saves left. Steps between
- * `before` and N are removed and do not count: they were broken when --resume
- * took `before`, or were never committed. So are those whose manifest or
- * shards' sizes show that they are broken.
+ * The work once step N is committed: leave `keep` checkpoints. Remove the older
+ * ones, those of later steps, and the files that other saves left. Steps
+ * between `before` and N are removed and do not count: they were broken when
+ * --resume took `before`, or were never committed. So are those whose manifest
+ * or shards' sizes show that they are broken.
  */
 struct folder_prune {
 	const char *dir;

@@ -12,10 +12,11 @@
 
 /*
  * Take DIR for the run `id` until this process ends, and remove what unfinished
- * saves left there. Waits some seconds for a run that is just ending. Nothing
- * is removed, and a line on stderr says so, if the file system has no locks, or
- * if the lock is still that of an earlier attempt of this job, which Slurm has
- * ended. Returns 0, or -1 with error set: it names the run that has DIR.
+ * saves left there. Waits some seconds for a run that is just ending. If the
+ * file system has no locks, nothing is removed, and a line on stderr says so.
+ * The same is done if the lock is still that of an earlier attempt of this job,
+ * which Slurm has ended. Returns 0, or -1 with error set: it names the run that
+ * has DIR.
  */
 int owner_take(const char *dir, const char id[CHECKPOINT_ID],
 	       struct ddp_error *error);

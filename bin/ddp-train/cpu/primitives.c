@@ -117,7 +117,7 @@ static dnnl_status_t describe(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
 #endif
 
 /*
- * Before AMX, Intel's processors take as long for a bf16 product as for two of
+ * Intel's processors before AMX take as long for a bf16 product as for two of
  * fp32. In steps of preset 10M, oneDNN's products took 1.5 times the CPU time
  * of widened ones. ONEDNN_MAX_CPU_ISA overrules this: whoever names the
  * instructions gets them.

@@ -146,8 +146,8 @@ static void describe_tensor(struct gpt *gpt, int i)
 }
 
 /*
- * As GPT-2: normal with deviation 0.02, less where a layer adds to x, so that x
- * does not grow with the number of layers; gains 1, biases 0.
+ * Draws as GPT-2 does: normal with deviation 0.02, less where a layer adds to
+ * x, so that x does not grow with the number of layers; gains 1, biases 0.
  */
 static void init_tensor(const struct gpt *gpt, int i, uint64_t seed,
 			uint64_t first, float *values)

@@ -23,8 +23,9 @@ enum gpt_part {
 };
 
 /*
- * What the forward pass keeps of each layer for the backward pass. The final
- * norm counts as the first norm of one more layer, which has nothing else.
+ * The values of each layer that the forward pass keeps for the backward pass.
+ * The final norm counts as the first norm of one more layer, which has nothing
+ * else.
  */
 enum gpt_kept {
 	GPT_SUM_1,		/* [rows][width], what norm 1 takes in */
@@ -45,7 +46,7 @@ enum gpt_kept {
 	GPT_KEPT
 };
 
-/* What the layers use one after the other. */
+/* The memory that the layers use one after the other. */
 enum gpt_scratch {
 	GPT_NORMED,		/* [rows][width], what a norm gives, where it
 				   is not kept */
@@ -76,7 +77,7 @@ static inline int gpt_find_tensor(const struct gpt *gpt, int i)
 	return gpt->model.tensor_count - 1 - i;
 }
 
-/* In gpt_pass.c; contracts are in model.h. */
+/* These functions are in gpt_pass.c; their contracts are in model.h. */
 void gpt_compute_gradient(const struct model *model, struct device *device,
 			  const void *param, const struct batch *batch,
 			  const struct backward *backward, void *grad,

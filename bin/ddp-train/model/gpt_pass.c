@@ -69,7 +69,7 @@ static void *get_scratch(const struct pass *pass, enum gpt_scratch which)
 	return get_memory(pass) + pass->gpt->scratch[which];
 }
 
-/* Where what a norm gives is. */
+/* Returns where a norm's output is. */
 static void *get_normed(const struct pass *pass, int layer, enum gpt_part part)
 {
 	if (pass->gpt->recompute)
@@ -104,7 +104,7 @@ static void normalize(const struct pass *pass, int layer, enum gpt_part part,
 	});
 }
 
-/* in and out are in units of the width. */
+/* The numbers `in` and `out` are in units of the width. */
 static void multiply(const struct pass *pass, int layer, enum gpt_part part,
 		     int in, int out, const void *x, void *pre, void *y)
 {
@@ -132,7 +132,7 @@ static void attend_heads(const struct pass *pass, int layer)
 	});
 }
 
-/* To the final norm's output. */
+/* Runs forward to the final norm's output. */
 static void run_forward(const struct pass *pass)
 {
 	const struct gpt *gpt = pass->gpt;
@@ -178,7 +178,10 @@ static void report_progress(const struct pass *pass, int i)
 				   pass->gpt->model.param_count);
 }
 
-/* Of the final norm's output, in GPT_BRANCH, where there is a backward. */
+/*
+ * Computes the loss, and in GPT_BRANCH the gradient of the final norm's output
+ * if there is a backward pass.
+ */
 static void classify(const struct pass *pass, double scale, double *loss)
 {
 	const struct gpt *gpt = pass->gpt;
@@ -199,7 +202,7 @@ static void classify(const struct pass *pass, double scale, double *loss)
 	});
 }
 
-/* From GPT_BRANCH; added to GPT_DX. */
+/* Reads the output's gradient from GPT_BRANCH; adds the input's to GPT_DX. */
 static void normalize_backward(const struct pass *pass, int layer,
 			       enum gpt_part part)
 {
@@ -239,7 +242,7 @@ static void multiply_backward(const struct pass *pass, int layer,
 	report_progress(pass, i);
 }
 
-/* From GPT_BRANCH to GPT_WIDE. */
+/* Reads GPT_BRANCH and writes GPT_WIDE. */
 static void attend_heads_backward(const struct pass *pass, int layer)
 {
 	const struct gpt *gpt = pass->gpt;
@@ -259,8 +262,8 @@ static void attend_heads_backward(const struct pass *pass, int layer)
 }
 
 /*
- * What norms and GELUs give is computed again where it was not kept: on a CPU
- * that takes 1 or 2 % of a step's time and saves a quarter of a run's memory.
+ * Norms and GELUs are computed again if they were not kept. On a CPU that takes
+ * 1 or 2 % of a step's time and saves a quarter of a run's memory.
  */
 static void normalize_again(const struct pass *pass, int layer,
 			    enum gpt_part part)

@@ -30,7 +30,7 @@ struct toy {
 	struct tensor tensors[TENSORS];
 };
 
-/* In host memory: param, grad and room[param_count], and the loss. */
+/* The host memory has param, grad and room[param_count], and the loss. */
 static float *get_param(const struct model *model)
 {
 	return (void *)model->memory[SPACE_HOST];
@@ -41,7 +41,7 @@ static float *get_grad(const struct model *model)
 	return get_param(model) + model->param_count;
 }
 
-/* Of values of the device's type. */
+/* The room's values are of the device's type. */
 static void *get_room(const struct model *model)
 {
 	return get_grad(model) + model->param_count;
@@ -52,7 +52,7 @@ static double *get_loss(const struct model *model)
 	return (void *)(get_grad(model) + 2 * model->param_count);
 }
 
-/* As PyTorch's Linear, drawn in its order: first layer, weight before bias. */
+/* Draws as PyTorch's Linear, in its order: first layer, weight before bias. */
 static void init_parameters(const struct model *model, uint64_t seed,
 			    float *param)
 {

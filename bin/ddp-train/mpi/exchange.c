@@ -15,7 +15,7 @@ enum {
 	WIDEST = sizeof(float)	/* bytes of a value */
 };
 
-/* Whose slice a message belongs to: the peer's or mine. */
+/* The owner of the slice that a message belongs to: the peer or this rank. */
 enum side { THEIRS, MINE };
 
 /* Byte `begin` of my copy. */
@@ -52,7 +52,10 @@ static size_t find_chunk(const struct exchange *exchange, int rank, int chunk,
 	return count - skip < most ? count - skip : most;
 }
 
-/* Where peer p's part of my slice, from byte begin of the buffer on, lies. */
+/*
+ * Returns where peer p's part of my slice, from byte begin of the buffer on,
+ * lies.
+ */
 static char *find_staged(const struct exchange *exchange, int p, size_t begin)
 {
 	const struct ticket *ticket = &exchange->ticket;
@@ -241,7 +244,7 @@ void exchange_idle(const struct exchange *exchange)
 			   MPI_STATUS_IGNORE);
 }
 
-/* Whether all nodes have as many ranks as the largest. */
+/* Returns true if all nodes have as many ranks as the largest. */
 static bool is_even(const struct exchange *exchange, int nodes)
 {
 	int most = 0;

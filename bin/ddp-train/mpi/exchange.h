@@ -34,7 +34,7 @@ struct ticket {
 };
 
 /*
- * What a rank exchanges with its peers by message. Each sends the others its
+ * The exchange of a rank with its peers by message. Each sends the others its
  * part of their slices. Once an owner has all parts of a chunk, it sends the
  * sum back into the same place.
  */
@@ -66,7 +66,10 @@ struct exchange {
 	int *arrived;			/* [chunks]: parts of my slice */
 };
 
-/* After node_use_window(). Returns 0, or -1 with error set. */
+/*
+ * Allocates the exchange after node_use_window(). Returns 0, or -1 with error
+ * set.
+ */
 int exchange_alloc(struct exchange *exchange, const struct node *node,
 		   const struct collective *collective,
 		   const struct collective_plan *plan,
@@ -75,10 +78,10 @@ int exchange_alloc(struct exchange *exchange, const struct node *node,
 /* Begin once all ranks of this node are ready and the last ticket is done. */
 void exchange_begin(struct exchange *exchange, const struct ticket *ticket);
 
-/* Whether this rank's part of the ticket is done; never blocks. */
+/* Returns true once this rank's part of the ticket is done; never blocks. */
 bool exchange_poll(struct exchange *exchange);
 
-/* Without a ticket: let MPI receive, so that no sender waits for this rank. */
+/* Lets MPI receive without a ticket, so that no sender waits for this rank. */
 void exchange_idle(const struct exchange *exchange);
 
 void exchange_free(struct exchange *exchange);

@@ -46,7 +46,7 @@ static socklen_t fill_address(struct sockaddr_un *address, const char *name)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-/* Whether the process at the other end is this user's. */
+/* Returns true if the process at the other end is this user's. */
 static bool is_ours(int connection)
 {
 	struct ucred peer;

@@ -173,7 +173,7 @@ static void poll_tickets(struct collective *collective)
 		}
 		if (!exchange_poll(&mpi->exchange))
 			return;
-		/* Or Slurm would count it as this rank's memory, too. */
+		/* Slurm would count the copies as this rank's memory, too. */
 		if (ticket->op == BROADCAST)
 			node_forget(&mpi->node, ticket->begin,
 				    ticket->count * ticket->bytes);

@@ -30,7 +30,7 @@ struct counter {		/* alone in its cache line */
 	_Alignas(64) _Atomic uint64_t tickets;
 };
 
-/* Where a rank of the world is. */
+/* The node of a rank of the world, and the rank's place there. */
 struct place {
 	int leader;			/* the lowest rank of its node */
 	int local;			/* its rank within the node */
@@ -51,12 +51,14 @@ void node_open(struct node *node, struct watch *watch,
 	       struct collective *collective);
 
 /*
- * Before the window's steps: set its size, for so many bytes of each rank, which
- * has `own` beside them.
+ * Sets the window's size, for so many bytes of each rank, which has `own`
+ * beside them. Call it before the window's steps.
  */
 void node_plan_window(struct node *node, size_t bytes, size_t own);
 
-/* After them: find each rank's counters and copy in it. */
+/*
+ * Finds each rank's counters and copy in the window, once its steps are done.
+ */
 void node_use_window(struct node *node);
 
 /*

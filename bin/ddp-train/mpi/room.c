@@ -65,7 +65,10 @@ static uint64_t read_pages(const char *directory, const char *words)
 	return bytes == ROOM_NONE ? 0 : bytes;
 }
 
-/* What one cgroup has left. */
+/*
+ * Measures what one cgroup has left. Returns false if it has no limit, or
+ * cannot be read.
+ */
 static bool measure(const struct version *version, const char *directory,
 		    struct room *room)
 {
@@ -74,7 +77,7 @@ static bool measure(const struct version *version, const char *directory,
 	uint64_t files;
 	struct stat stat_buffer;
 
-	/* Without a limit version 2 says "max", version 1 a huge number. */
+	/* Version 2 without a limit says "max", version 1 a huge number. */
 	if (limit > NO_LIMIT || usage == ROOM_NONE ||
 	    stat(directory, &stat_buffer) < 0)
 		return false;
@@ -88,7 +91,7 @@ static bool measure(const struct version *version, const char *directory,
 	return true;
 }
 
-/* Whether a list with commas has the word; "": always. */
+/* Returns true if a list with commas has the word; "": always. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -129,7 +132,7 @@ static bool find_path(const char *proc, const struct version *version,
 	return found;
 }
 
-/* Where the file system is mounted, and which of its folders is. */
+/* Finds where the file system is mounted, and which of its folders is. */
 static bool find_mount(const char *proc, const struct version *version,
 		       char mount[PATH_MAX], char root[PATH_MAX])
 {
@@ -163,7 +166,7 @@ static bool find_directory(const char *proc, const struct version *version,
 	    !find_mount(proc, version, directory, root))
 		return false;
 	*top = strlen(directory);
-	/* In a container only a part of the tree is mounted. */
+	/* A container has only a part of the tree mounted. */
 	length = strcmp(root, "/") == 0 ? 0 : strlen(root);
 	below += strncmp(path, root, length) == 0 ? length : strlen(path);
 	if (below[0] != '/' || below[1] == '\0' ||

@@ -10,7 +10,9 @@
 
 enum { ROOMS = 16 };
 
-/* What a machine or a cgroup has left. Processes share the same one. */
+/*
+ * The memory that a machine or a cgroup has left. Processes share the same one.
+ */
 struct room {
 	uint64_t device, inode;		/* the cgroup's; 0: the machine */
 	uint64_t bytes;			/* what is used for files alone counts

@@ -43,8 +43,8 @@ struct wait {
 void watch_open(struct watch *watch, struct collective *collective);
 
 /*
- * One round of a wait, after a look at whether what is waited for has come. May
- * end the world.
+ * Runs one round of a wait. Call it after a look at whether what is waited for
+ * has come. May end the world.
  */
 void watch_wait(struct watch *watch, struct wait *wait);
 

@@ -45,7 +45,7 @@ static size_t count_mebibytes(size_t bytes)
 	return (bytes >> 20) + (bytes % (1 << 20) > 0);
 }
 
-/* What has failed with errno, and what to do. */
+/* Says what has failed with errno, and what to do. Returns -1. */
 static int fail(const struct window *window, const char *what, const char *fix,
 		struct ddp_error *error)
 {
@@ -83,7 +83,10 @@ void window_set_bytes(struct window *window, size_t bytes, size_t own)
 	window->own = own;
 }
 
-/* What this rank and the others of this node in the same room need. */
+/*
+ * Returns the bytes that this rank and the others of this node in the same room
+ * need.
+ */
 static size_t count_need(const struct window *window, const struct room *room)
 {
 	size_t need = 0;
@@ -175,7 +178,7 @@ static int create(struct window *window, struct ddp_error *error)
 	return 0;
 }
 
-/* Whether a descriptor (O_PATH will do) is that of the memfd. */
+/* Returns true if a descriptor (O_PATH will do) is that of the memfd. */
 static bool is_origin(const struct window *window, int fd)
 {
 	struct stat stat_buffer;
@@ -221,7 +224,7 @@ static int open_by_number(const struct window *window)
 	return fd;
 }
 
-/* From the first rank. */
+/* Gives all ranks of the node the first rank's bytes. */
 static void broadcast(const struct window *window, void *bytes, int size)
 {
 	MPI_Request request;

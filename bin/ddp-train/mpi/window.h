@@ -19,7 +19,7 @@
 struct ddp_error;
 struct watch;
 
-/* Where to find the first rank's memfd, and how to recognize it. */
+/* The place of the first rank's memfd, and the numbers that identify it. */
 struct window_origin {
 	pid_t pid;
 	int fd;

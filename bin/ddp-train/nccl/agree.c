@@ -66,7 +66,7 @@ static void gather_by_nccl(struct nccl *nccl, const char *mine, size_t bytes,
 		       bytes);
 }
 
-/* In parts, as both ways have a longest record. */
+/* Exchanges in parts, as both ways have a longest record. */
 void nccl_agree(struct collective *collective, const void *mine, void *all,
 		size_t bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the ranks do with a bucket, as calls of NCCL, in place and in the queue
+ * Moves a bucket between the ranks by calls of NCCL, in place and in the queue
  * for what they exchange. NCCL adds 16-bit values as such, in an order of its
  * own, which the number of ranks decides. So --deterministic, whose values are
  * fp32, has each rank send every owner its slice, and add what it gets itself.
@@ -30,7 +30,9 @@ size_t nccl_count_parts(const struct collective *collective, size_t largest)
 	       (size_t)collective->size * sizeof(float);
 }
 
-/* Whether all ranks have as many values, which NCCL's own calls need. */
+/*
+ * Returns true if all ranks have as many values, which NCCL's own calls need.
+ */
 static bool is_even(const struct move *move)
 {
 	size_t size = (size_t)move->nccl->collective->size, begin;
@@ -68,7 +70,10 @@ static void sum(const struct move *move)
 					   nccl->buckets, move->stream));
 }
 
-/* Of the last bucket ranks have unequal slices: there each gets the whole. */
+/*
+ * Gives each rank its slice of the sum. Slices of the last bucket may be
+ * unequal: there each rank gets the whole.
+ */
 static void scatter(const struct move *move)
 {
 	char *own = move->at + move->begin * move->bytes;
@@ -136,7 +141,9 @@ static void broadcast_all(const struct move *move)
 					  move->stream));
 }
 
-/* With one other rank: my values of its slice for its values of mine. */
+/*
+ * Exchanges with one other rank: my values of its slice for its values of mine.
+ */
 static void swap(const struct move *move, int rank, size_t room)
 {
 	struct nccl *nccl = move->nccl;

@@ -140,7 +140,10 @@ static void abandon(struct nccl *nccl)
  */
 static int connect_ranks(struct nccl *nccl, struct ddp_error *error)
 {
-	/* What agree() exchanges is little: one block of threads does it. */
+	/*
+	 * The records that agree() exchanges are short: one block of threads
+	 * does it.
+	 */
 	static const ncclConfig_t small = {
 		.size = sizeof(small), .magic = DDP_NCCL_CONFIG_MAGIC,
 		.version = DDP_NCCL_CONFIG_CTAS,
@@ -169,7 +172,9 @@ static void disconnect(struct nccl *nccl)
 	nccl->buckets = nccl->agreed = NULL;
 }
 
-/* What fails on one rank fails on all, before they go on. */
+/*
+ * Allocates and connects. A failure on one rank fails on all before they go on.
+ */
 static void *allocate_buffer(struct collective *collective,
 			     struct device *device,
 			     const struct collective_plan *plan,
