@@ -6,8 +6,8 @@
 #include "trainer.h"
 
 /*
- * Fp32 values, in the device's memory, to what operators read: as the last
- * update rounded them, so that a run that goes on has the same.
+ * Rounds fp32 values, in the device's memory, to what operators read. It rounds
+ * as the last update did, so that a run that goes on has the same.
  */
 static void write_copy(struct trainer *trainer, struct range values,
 		       const float *from)
@@ -40,7 +40,7 @@ void trainer_share_parameters(struct trainer *trainer)
 		trainer_wait_for_gathers(trainer);
 }
 
-/* Fp32 values of the buffer, from `offset` on. */
+/* Broadcasts fp32 values of the buffer, from `offset` on. */
 static void broadcast_piece(struct trainer *trainer, size_t offset,
 			    size_t count)
 {
@@ -77,7 +77,7 @@ void trainer_keep_values(struct trainer *trainer, float *to, bool whole,
 	}
 }
 
-/* Through the gradient's memory if the master is not in the buffer. */
+/* Goes through the gradient's memory if the master is not in the buffer. */
 void trainer_broadcast_parameters(struct trainer *trainer, const float *first)
 {
 	struct device *device = &trainer->device;

@@ -51,7 +51,7 @@ static void choose_own(struct buckets *buckets, int i)
 	buckets->kept += bucket->own.end - bucket->own.begin;
 }
 
-/* The values of a bucket of so many bytes. */
+/* Returns the number of values of a bucket of so many bytes. */
 static size_t count_values(const struct buckets *buckets, size_t bytes)
 {
 	size_t ranks = buckets->sharded ? (size_t)buckets->collective->size : 1;

@@ -17,7 +17,7 @@ struct driver {
 	int (*get_error)(int result, const char **text);
 };
 
-/* dlsym() gives what ISO C has no cast for. */
+/* ISO C has no cast for what dlsym() gives. */
 static bool find(void *library, const char *name, void *function)
 {
 	*(void **)function = dlsym(library, name);
@@ -26,7 +26,7 @@ static bool find(void *library, const char *name, void *function)
 
 enum { NO_DEVICE = 100 };	/* cuInit: there is a driver and no GPU */
 
-/* Stays. */
+/* Opens the library, which stays loaded. */
 static void *open_library(void)
 {
 	return dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

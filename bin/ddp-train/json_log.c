@@ -100,7 +100,7 @@ int json_log_open(struct json_log **log, const char *path, uint64_t done,
 
 static void begin_line(struct json_log *log, uint64_t step)
 {
-	/* A pipe fails here: a regular file alone can be cut. */
+	/* This fails for a pipe, as only a regular file can be cut. */
 	if (!log->begun && ftruncate(fileno(log->file), log->kept) < 0)
 		errno = 0;
 	log->begun = true;

@@ -93,8 +93,8 @@ static int compare_norms(const struct run *run, uint64_t step,
 }
 
 /*
- * A loss that is no number is one rank's, and its name is printed. The gradient
- * is the sum of all ranks', so no rank can be named.
+ * A loss that is no number is one rank's, which is named. The gradient is the
+ * sum of all ranks', so no rank can be named.
  */
 static int stop_for_loss(const struct run *run, uint64_t step,
 			 struct ddp_error *error)

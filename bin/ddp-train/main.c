@@ -154,8 +154,8 @@ static int prepare(struct run *run, struct ddp_error *error)
 }
 
 /*
- * --resume: the newest checkpoint that all ranks together find whole. Whether
- * this rank's options are usable. Collective.
+ * Finds for --resume the newest checkpoint that all ranks together find whole.
+ * Returns whether this rank's options are usable then. Collective.
  */
 static bool check_checkpoint(struct run *run, bool usable, int argc,
 			     char **argv, struct ddp_error *error)
@@ -211,7 +211,7 @@ static void describe(struct run *run, char *text, size_t size)
 					     "the options that are compared");
 }
 
-/* A note, if it is not that of an earlier rank, and who has it. */
+/* Prints a note and who has it, if it is not that of an earlier rank. */
 static void print_note(const struct run *run, const char (*notes)[NOTE],
 		       int rank)
 {
@@ -394,7 +394,7 @@ int main(int argc, char **argv)
 		mine = error;
 	}
 	progress_close(run.progress);
-	/* It is what all ranks end for, and rank 0 says. */
+	/* All ranks end for this error, and rank 0 prints it. */
 	if (failed)
 		tool_record_failure(mine.text);
 	if (failed && run.collective.rank == 0 && !run.quiet)

@@ -49,8 +49,8 @@ struct progress {
 };
 
 /*
- * 0: no terminal. The one that mpirun puts before its own output has no width
- * either, and does not count.
+ * Returns 0 if there is no terminal. The one that mpirun puts before its own
+ * output has no width either, and does not count.
  */
 static int find_width(void)
 {
@@ -290,7 +290,7 @@ static int log_step(struct progress *progress,
 	return json_log_write_step(progress->log, step, &sums, error);
 }
 
-/* The row that is rewritten stays as it is. */
+/* Ends the row that is rewritten, which stays as it is. */
 static void end_row(struct progress *progress)
 {
 	if (progress->shown)

@@ -3,12 +3,12 @@
  * Random numbers by counter: each value depends on seed, stream and index
  * alone, so that every rank draws the same sample.
  *
- * With 64-bit wrap-around arithmetic, G = 0x9e3779b97f4a7c15 and mix() that
- * of mix.h:
+ * Arithmetic is of 64 bits and wraps around. G is 0x9e3779b97f4a7c15, and mix()
+ * that of mix.h:
  *
  *   bits(seed, stream, index) = mix(mix(seed + G * stream) + G * index);
  *   uniform = (bits >> 40) / 2^24, in [0, 1);
- *   normal = sqrt(-2 ln u) cos(2 pi v), u = ((bits >> 32) + 1) / 2^32 and
+ *   normal = sqrt(-2 ln u) cos(2 pi v), with u = ((bits >> 32) + 1) / 2^32;
  *   v = (bits mod 2^32) / 2^32 (Box and Muller 1958), in double precision.
  *
  * All functions may be called from any thread.

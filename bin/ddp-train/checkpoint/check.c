@@ -43,7 +43,10 @@ static void meet(struct check *check)
 	check->met = ddp_clock_seconds();
 }
 
-/* Each second, so that no rank that reads is missed by those that have read. */
+/*
+ * Meets the other ranks each second, so that those that have read do not miss
+ * one that reads.
+ */
 static void pause_check(void *context)
 {
 	struct check *check = context;
@@ -75,7 +78,7 @@ static bool are_done(const struct check *check)
 	return done;
 }
 
-/* This rank has read its part: meet those that still read. */
+/* Meets the ranks that still read, once this one has read its part. */
 static void wait_for_others(struct check *check)
 {
 	check->mine.done = true;
@@ -85,7 +88,10 @@ static void wait_for_others(struct check *check)
 	} while (!are_done(check));
 }
 
-/* All shards, and what the first rank that has found one broken says. */
+/*
+ * Checks all shards; takes the error of the first rank that has found one
+ * broken.
+ */
 static int check_shards(struct check *check, const struct options *options,
 			struct ddp_error *error)
 {

@@ -63,7 +63,7 @@ static int refuse_saved(const struct options *options, struct ddp_error *error)
 			     "to go on from it", options->checkpoint, newest);
 }
 
-/* A new one is synced, as all that lies in it later. */
+/* Makes the folder, and syncs it as all that lies in it later. */
 static int make_folder(const char *dir)
 {
 	struct ddp_text text = { 0 };

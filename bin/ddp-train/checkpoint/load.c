@@ -35,7 +35,7 @@ struct reader {
 	float *piece;			/* [PIECE] */
 };
 
-/* All of it, or -1 with errno set: 0 where the file ends. */
+/* Reads all bytes, or returns -1 with errno set: 0 where the file ends. */
 static int read_bytes(int fd, void *to, size_t count)
 {
 	char *bytes = to;
@@ -55,7 +55,9 @@ static int read_bytes(int fd, void *to, size_t count)
 	return 0;
 }
 
-/* The next piece that is to be read; of no values where there is none. */
+/*
+ * Finds the next piece that is to be read; it has no values if there is none.
+ */
 static int find_piece(struct reader *reader, int fd, struct range range,
 		      struct range *part)
 {
@@ -88,7 +90,7 @@ static void find_unfit(struct reader *reader, int state, struct range part)
 	}
 }
 
-/* A range of one state. */
+/* Reads a range of one state. */
 static int read_range(struct reader *reader, int fd, int index,
 		      struct range range)
 {
@@ -190,7 +192,9 @@ static int read_open_shard(struct reader *reader, int fd, size_t size,
 		for (int i = 0; i < shard->count; i++)
 			if (read_range(reader, fd, state, ranges[i]) < 0)
 				return refuse_read(error, shard->file);
-	/* All ranks together have checked it before. */
+	/*
+	 * All ranks together have checked a shard before that is read in part.
+	 */
 	if (!reader->skipped && crc_read(reader->crc) != shard->crc)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s has "
 				     "another checksum than the manifest says",
@@ -219,7 +223,7 @@ static int read_shard(struct reader *reader, const char *dir,
 	return result;
 }
 
-/* Shard `first`, and each `step`-th after it. */
+/* Reads shard `first`, and each `step`-th after it. */
 static int read_shards(struct reader *reader, const char *dir,
 		       const struct manifest *manifest, int first, int step,
 		       struct ddp_error *error)

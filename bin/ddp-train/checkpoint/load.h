@@ -41,7 +41,7 @@ int load_check(const char *dir, const struct manifest *manifest, int first,
 int load_state(const struct options *options, struct trainer *trainer,
 	       const struct load_pause *pause, struct ddp_error *error);
 
-/* A shard that has another size is broken: -1 with error set. */
+/* Compares a shard's size. Returns 0, or -1 with error set: it is broken. */
 int load_compare_size(const struct manifest *manifest,
 		      const struct manifest_shard *shard, size_t size,
 		      struct ddp_error *error);
@@ -55,7 +55,10 @@ bool load_is_broken(const char *dir, uint64_t step);
  */
 int load_pass_over(uint64_t step, const struct ddp_error *cause);
 
-/* The sentence for one that may be whole, but cannot be read. Returns -1. */
+/*
+ * Sets error for a checkpoint that may be whole, but cannot be read. Returns
+ * -1.
+ */
 int load_refuse(const char *dir, uint64_t step, const struct ddp_error *cause,
 		struct ddp_error *error);
 

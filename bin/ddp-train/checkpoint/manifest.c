@@ -170,7 +170,7 @@ static int check_title(const char *text, struct ddp_error *error)
 			     MANIFEST_VERSION);
 }
 
-/* The last line against those before; it is cut off. */
+/* Checks the last line, a checksum, against those before, and cuts it off. */
 static int check_crc(char *text, struct ddp_error *error)
 {
 	char *last = strrchr(text, '\n'), wanted[16];
@@ -195,7 +195,7 @@ static int check_crc(char *text, struct ddp_error *error)
 	return 0;
 }
 
-/* Digits alone, up to `end`; *text moves past that. */
+/* Reads digits alone, up to `end`; *text moves past that. */
 static bool read_digits(const char **text, char end, uint64_t *number)
 {
 	size_t length = strspn(*text, "0123456789");
@@ -213,7 +213,7 @@ static bool read_whole(const char *text, uint64_t *number)
 	return read_digits(&text, '\0', number);
 }
 
-/* How many values, or which */
+/* Reads a number of values, or the number of one. */
 static bool read_size(const char **text, char end, size_t *size)
 {
 	uint64_t number;

@@ -178,7 +178,7 @@ static void warn(const char *dir, const char *what, const char *why)
 	free(line);
 }
 
-/* Said once, as nothing else is printed for so long. */
+/* Says once that it waits, as nothing else is printed for so long. */
 static void say_wait(const char *dir, int fd)
 {
 	struct ddp_text text = { 0 };

@@ -15,8 +15,8 @@
 #include "util/text.h"
 
 /*
- * Never taken over: these are for one run, and --batch follows from the number
- * of ranks.
+ * These options are never taken over: they are for one run, and --batch follows
+ * from the number of ranks.
  */
 static const uint64_t not_recalled = UINT64_C(1) << OPT_BATCH |
 	UINT64_C(1) << OPT_PLAN | UINT64_C(1) << OPT_CHECKPOINT |
@@ -95,7 +95,7 @@ int checkpoint_recall(struct options *options, uint64_t given,
 		return found;
 	}
 	options->from = manifest;
-	/* One is cut up, the other is compared. */
+	/* The parser cuts up one copy; the other one is compared. */
 	manifest->compared = strdup(manifest->options);
 	manifest->options = manifest->compared;
 	if (!manifest->options)

@@ -99,7 +99,9 @@ static void begin_manifest(struct saver *saver, uint64_t step,
 		saver->manifest.states[i] = state->names[i];
 }
 
-/* Rank 0: what all ranks write, with the checksums of their shares. */
+/*
+ * Lists on rank 0 the shards of all ranks, with the checksums of their shares.
+ */
 static void list_shards(struct saver *saver, const struct share *shares)
 {
 	struct manifest *manifest = &saver->manifest;
@@ -122,7 +124,10 @@ static void list_shards(struct saver *saver, const struct share *shares)
 	}
 }
 
-/* Rank 0: before a step is taken in vain, see whether one could be read. */
+/*
+ * Writes on rank 0 the longest manifest, to see before the first step whether
+ * it could be read.
+ */
 static int try_manifest(struct saver *saver, struct ddp_error *error)
 {
 	const struct step_state last = {
@@ -239,7 +244,7 @@ static void print(struct saver *saver, uint64_t step, const char *what)
 		collective->table->abort(collective, error.text);
 }
 
-/* Tell all why a rank could not write, and what is left. */
+/* Tells all ranks why one could not write, and which checkpoint is left. */
 static int fail(struct saver *saver, struct ddp_error *error)
 {
 	struct ddp_error mine = { 0 }, cause = { 0 };
@@ -256,7 +261,7 @@ static int fail(struct saver *saver, struct ddp_error *error)
 	return world_share_errors(saver->plan.collective, &mine, error);
 }
 
-/* Rank 0: what all have written, in a manifest. */
+/* Writes on rank 0 the manifest of what all have written. */
 static void commit(struct saver *saver, const struct share *shares)
 {
 	const struct options *options = saver->plan.options;
@@ -336,7 +341,7 @@ static void begin(struct saver *saver, uint64_t step, uint64_t bad_steps)
 	const struct step_state *last = &trainer->host_state[step % 2];
 	struct ddp_error error = { 0 };
 
-	/* The other ranks do not know. */
+	/* End all ranks, as the others do not know. */
 	if (state_copy(trainer, state, trainer->snapshot, &error) < 0)
 		collective->table->abort(collective, error.text);
 	begin_manifest(saver, step, last, bad_steps);
@@ -374,7 +379,7 @@ static int finish(struct saver *saver, struct ddp_error *error)
 	return 0;
 }
 
-/* Said of the first of several. */
+/* Prints this for the first of several saves in a row that are left out. */
 static void leave_out(struct saver *saver, uint64_t step)
 {
 	if (!saver->left_out)

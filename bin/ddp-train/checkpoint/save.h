@@ -44,7 +44,9 @@ struct saver_plan {
 int saver_create(struct saver **saver, const struct saver_plan *plan,
 		 struct ddp_error *error);
 
-/* Set this rank's news before the shares are exchanged. NULL: none. */
+/*
+ * Sets this rank's news before the shares are exchanged. Does nothing for NULL.
+ */
 void saver_tell(struct saver *saver, struct share *mine);
 
 /*

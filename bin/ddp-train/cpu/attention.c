@@ -330,7 +330,7 @@ static void find_gradients(const struct head *head, int begin, int rows,
 		.c = head->dv, .ldc = head->sum_stride });
 }
 
-/* The last rows first: they write every key's gradient, the rest add. */
+/* Begins with the last rows: they write every key's gradient, the rest add. */
 static void attend_head_backward(const struct head *head)
 {
 	int blocks = (head->context + matmul_query_rows - 1) /

@@ -111,7 +111,7 @@ static int report_failure(int status, struct ddp_error *error)
 }
 #endif
 
-/* A part of a matrix, made dense. */
+/* Widens a part of a matrix, and makes it dense. */
 static void widen_part(enum device_type type, const void *from, int stride,
 		       int rows, int columns, float *to)
 {
@@ -128,7 +128,9 @@ INLINE void add_bias(enum device_type type, const void *bias, int columns,
 		x[i] += load(type, bias, i);
 }
 
-/* The dense part plus the bias (NULL: none), back to where it belongs. */
+/*
+ * Adds the bias (NULL: none) and writes the dense part back where it belongs.
+ */
 KERNEL static void round_part(enum device_type type, float *from,
 			      const void *bias, int rows, int columns,
 			      void *to, int stride)

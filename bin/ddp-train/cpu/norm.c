@@ -177,7 +177,7 @@ KERNEL static void run_row_backward(enum device_type type,
 				    (float)(second / width)));
 }
 
-/* Over some rows, in some columns; added to dgain and dbias. */
+/* Sums over some rows, in some columns, and adds that to dgain and dbias. */
 INLINE void sum_block(enum device_type type, const struct op_norm_backward *op,
 		      int row, int end, int column, int columns, float *dgain,
 		      float *dbias)

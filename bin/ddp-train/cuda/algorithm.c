@@ -151,7 +151,7 @@ static cublasStatus_t prefer(cublasLtMatmulPreference_t preference,
 	return status;
 }
 
-/* The heuristic's first choice, of those that split a sum too or not. */
+/* Asks for the heuristic's first choice; with split, a sum may be split. */
 static cublasStatus_t ask_heuristic(cublasLtHandle_t handle, struct plan *plan,
 				    bool split)
 {

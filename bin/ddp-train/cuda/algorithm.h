@@ -52,7 +52,7 @@ cublasStatus_t algorithm_choose(const struct setting *setting,
 cublasStatus_t algorithm_set_pointers(struct plan *plan, const void *bias,
 				      const void *matrix);
 
-/* Also one that was left in part. */
+/* Accepts one that was left in part. */
 void algorithm_destroy(struct plan *plan);
 
 #endif

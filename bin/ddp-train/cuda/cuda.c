@@ -47,7 +47,7 @@ struct linear *cuda_linear(const struct device *device)
 	return cuda_state(device)->linear;
 }
 
-/* Also of a device that was opened in part. */
+/* Accepts a device that was opened in part. */
 static void close_gpu(struct device *device)
 {
 	struct cuda *cuda = cuda_state(device);

@@ -51,7 +51,7 @@ static int refuse_host(const char *kind, size_t bytes, const char *why,
 			     "--batch or model", count_mib(bytes), kind, why);
 }
 
-/* Zeroed; NULL with the error of it. */
+/* Returns zeroed memory, or NULL with the error. */
 static char *take_device(struct device *device, size_t bytes,
 			 cudaError_t *failure)
 {

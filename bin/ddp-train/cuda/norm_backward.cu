@@ -80,7 +80,10 @@ __device__ static float2 add_up(const held<T, N> &row, const part<T, N> &gain,
 	return moments;
 }
 
-/* Means over a row of what the block's threads have, in the order of warps. */
+/*
+ * Forms means over a row of what the block's threads have, in the order of
+ * warps.
+ */
 template <int R>
 __device__ static void sum_block(float2 (&moments)[R], int width, float2 *room)
 {

@@ -134,7 +134,7 @@ static void end_world(const struct watch *watch, const struct wait *wait)
 	tool_mpi_abort("ddp-train", sentence ? sentence : "a rank is missing");
 }
 
-/* When this rank would ask. */
+/* Returns the time at which this rank would ask. */
 static double find_time(const struct watch *watch, const struct wait *wait)
 {
 	double time = watch->timeout;

@@ -39,7 +39,7 @@ struct wait {
 	double asked;			/* 0: not yet */
 };
 
-/* Among all ranks of MPI_COMM_WORLD, for as long as collective says. */
+/* Opens a watch of all ranks of MPI_COMM_WORLD, with collective's timeout. */
 void watch_open(struct watch *watch, struct collective *collective);
 
 /*

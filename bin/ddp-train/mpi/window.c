@@ -39,7 +39,7 @@ static const char *find_host(char host[HOST])
 	return host;
 }
 
-/* Up to whole ones: what is needed. */
+/* Rounds up, so that so much is enough. */
 static size_t count_mebibytes(size_t bytes)
 {
 	return (bytes >> 20) + (bytes % (1 << 20) > 0);
@@ -273,7 +273,10 @@ static int connect_to_first(struct window *window, struct ddp_error *error)
 	if (window->rank == 0 || window->fd >= 0)
 		return 0;
 	window->connection = handover_connect(window->socket_name, false);
-	/* Too many strangers: again while the first rank takes them in. */
+	/*
+	 * Strangers fill the queue: hand_over() tries again, while the first
+	 * rank accepts.
+	 */
 	return window->connection < 0 && errno != EAGAIN ?
 		no_handover(window, error) : 0;
 }

@@ -42,10 +42,10 @@ struct window {
 	char socket_name[HANDOVER_NAME];
 };
 
-/* Among these ranks. Returns 0, or -1 without memory. */
+/* Opens the window for comm's ranks. Returns 0, or -1 without memory. */
 int window_open(struct window *window, MPI_Comm comm, struct watch *watch);
 
-/* How many bytes of each rank it has, and how many a rank has beside it. */
+/* Sets the bytes of each rank in the window, and those it has beside it. */
 void window_set_bytes(struct window *window, size_t bytes, size_t own);
 
 /*
@@ -59,7 +59,7 @@ enum { WINDOW_STEPS = 8 };
 extern int (*const window_steps[WINDOW_STEPS])(struct window *window,
 					       struct ddp_error *error);
 
-/* Also after a step has failed, or without any. */
+/* Works also after a step has failed, or without any. */
 void window_close(struct window *window);
 
 #endif

@@ -20,7 +20,10 @@ static const double stopped = 1;	/* a look that is later: this process
 static const double seldom = 0.01;	/* between looks for errors */
 static const double stagger = 0.2;	/* between ranks 0, 1, 2-3, 4-7, ... */
 
-/* All ranks fail at about the same time: the first one's sentence is enough. */
+/*
+ * Waits on ranks above 0, as all fail at about the same time and the first
+ * one's sentence is enough.
+ */
 static void let_lower_ranks_speak(const struct nccl *nccl)
 {
 	struct timespec time;
@@ -43,7 +46,10 @@ static _Noreturn void fail_now(struct nccl *nccl, const struct ddp_error *error)
 	ddp_abort(nccl->job, 1, "%s", error->text);
 }
 
-/* This rank's GPU has failed: that is why, and NCCL only says that it has. */
+/*
+ * Names this rank's GPU as the cause if it has failed. NCCL only says that it
+ * has.
+ */
 static void look_at_device(struct nccl *nccl)
 {
 	struct device *device = nccl->device;

@@ -55,7 +55,7 @@ static int open_job(struct collective *collective, struct ddp_error *error)
 	return 0;
 }
 
-/* Names itself in the sentence, as ddp_abort() does so for every rank. */
+/* Cuts this rank's name off the text, as ddp_abort() adds it for every rank. */
 static void abort_job(struct collective *collective, const char *text)
 {
 	struct nccl *nccl = collective->state;
@@ -239,7 +239,9 @@ static uint64_t start_ticket(struct collective *collective,
 	uint64_t number = nccl->started + 1;
 	unsigned int round = 0;
 
-	/* Its events are those of a ticket that must have ended. */
+	/*
+	 * A ticket's events are those of an older one, which must have ended.
+	 */
 	while (number - nccl->done > TICKETS && look_at_tickets(nccl) == 0)
 		ddp_await_pause(&round);
 	table->wait(device, event, QUEUE_COMM);
