@@ -106,9 +106,7 @@ size_t buckets_find_largest(const struct buckets *buckets)
 	return largest;
 }
 
-/*
- * Starts `op` on the values of bucket i, from value `offset` of the buffer on.
- */
+/* Starts `op` on bucket i of values that begin at `offset` in the buffer. */
 static void start(struct buckets *buckets, int i, enum collective_op op,
 		  size_t offset, enum device_type type)
 {

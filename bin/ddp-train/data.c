@@ -108,9 +108,7 @@ static uint32_t read_header_word(const struct data *data, int index)
 	return le32toh(word);
 }
 
-/*
- * Checks that the header is right, and that the file has the length it states.
- */
+/* Checks that the header is right, and that the file has the stated length. */
 static int check_header(const struct data *data, struct ddp_error *error)
 {
 	const char *path = data->path;

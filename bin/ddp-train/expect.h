@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The speed that a run should reach, by what its GPUs can do: rates.h,
- * predict.h.
- */
+/* The speed that a run should reach with its GPUs: rates.h and predict.h. */
 #ifndef DDP_TRAIN_EXPECT_H
 #define DDP_TRAIN_EXPECT_H
 

@@ -121,9 +121,7 @@ static int find_level(const struct trainer *trainer, int order)
 	       __builtin_popcount((unsigned int)order) : 0;
 }
 
-/*
- * Returns true if the gradient of a chunk is added to that of those before it.
- */
+/* Returns true if a chunk's gradient is added to that of those before it. */
 static bool is_added(const struct trainer *trainer, int order)
 {
 	return order > 0 && !trainer->options->deterministic;

@@ -207,9 +207,7 @@ static bool is_multiple(uint64_t number, uint64_t every)
 	return every && number % every == 0;
 }
 
-/*
- * Returns true if more than the next step depends on the results of this one.
- */
+/* Returns true if more than the next step depends on this one's results. */
 static bool must_look(const struct run *run, uint64_t number)
 {
 	const struct options *options = &run->options;

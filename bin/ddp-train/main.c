@@ -155,7 +155,7 @@ static int prepare(struct run *run, struct ddp_error *error)
 
 /*
  * Finds for --resume the newest checkpoint that all ranks together find whole.
- * Returns whether this rank's options are usable then. Collective.
+ * Returns true if this rank's options are usable then. Collective.
  */
 static bool check_checkpoint(struct run *run, bool usable, int argc,
 			     char **argv, struct ddp_error *error)
@@ -174,10 +174,7 @@ static bool check_checkpoint(struct run *run, bool usable, int argc,
 static void finish(struct run *run)
 {
 	saver_destroy(run->saver);
-	/*
-	 * The collective, which uses the trainer's device, is closed before
-	 * that.
-	 */
+	/* The collective uses the trainer's device, so close it first. */
 	if (run->collective.table)
 		run->collective.table->close(&run->collective);
 	trainer_destroy(run->trainer);
@@ -186,10 +183,7 @@ static void finish(struct run *run)
 	checkpoint_free_manifest(run->options.from);
 }
 
-/*
- * Writes what must be the same on all ranks: first the data, as more depends on
- * it.
- */
+/* Writes what all ranks must share: first the data, as more depends on it. */
 static void describe(struct run *run, char *text, size_t size)
 {
 	const struct options *options = &run->asked;

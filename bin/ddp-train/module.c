@@ -59,10 +59,7 @@ int module_choose_device(struct options *options, struct ddp_error *error)
 				     "driver (srun --gres=gpu:1), or use "
 				     "--device cpu", why.text);
 	if (gpus < 0 && !options->gpu) {
-		/*
-		 * Set the device, so that other ranks, which have a GPU, hear
-		 * of it.
-		 */
+		/* Other ranks may have a GPU, and are to hear of the error. */
 		options->device = COMPUTE_CUDA;
 		return ddp_error_set(error, DDP_ERROR_CUDA, "%s; repair it, or "
 				     "train without GPUs by --device cpu",

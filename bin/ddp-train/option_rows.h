@@ -5,10 +5,7 @@
 
 #include "train_options.h"
 
-/*
- * The order is that of --help all. A row comes after those that its default
- * follows.
- */
+/* The order is that of --help all; a row follows what its default needs. */
 enum option_name {
 	/* Data and model */
 	OPT_DATA, OPT_TOKENS, OPT_MODEL, OPT_PRESET, OPT_INIT, OPT_LAYERS,

@@ -6,10 +6,7 @@
 
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
-/*
- * Writes from (NULL: 0, 1, ...) to `to` in the order of one digit of the
- * tokens.
- */
+/* Writes from (NULL: 0, 1, ...) to `to`, sorted by one digit of the tokens. */
 static void sort_digit(int rows, const int32_t *tokens, int shift,
 		       const int32_t *from, int32_t *to)
 {

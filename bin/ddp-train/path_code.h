@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Chooses the error code, which decides the exit code, for a file that the user
- * has named.
- */
+/* Chooses the error code, and so the exit code, for a file of the user's. */
 #ifndef DDP_TRAIN_PATH_CODE_H
 #define DDP_TRAIN_PATH_CODE_H
 

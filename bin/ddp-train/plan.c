@@ -18,10 +18,7 @@ static bool is_on_gpu(const struct trainer *trainer)
 	return trainer->device.table != &device_cpu;
 }
 
-/*
- * Prints a part of the collective's buffer, which ranks of a node share but on
- * GPUs.
- */
+/* Prints a part of the collective's buffer. Ranks of a node share it on CPU. */
 static void print_buffer(const struct trainer *trainer, const char *what,
 			 double bytes)
 {
@@ -67,10 +64,7 @@ static void print_step(const struct trainer *trainer)
 		       sampler_count(&trainer->sampler), trainer->held_out);
 }
 
-/*
- * Prints the sums. Each rank has its own part of shared memory, so nothing
- * counts twice.
- */
+/* Prints the sums. A rank has its own part of what is shared: none twice. */
 static void print_sums(const struct trainer *trainer, double bytes)
 {
 	int most = trainer->collective->most;

@@ -110,10 +110,7 @@ static void add_classifier(struct table *table)
 		.bytes = m * n * (sizeof(float) + table->size) }, 1);
 }
 
-/*
- * Adds what a step does once: the gradient is read twice, the fp32 state read
- * and written.
- */
+/* Adds the update: it reads the gradient twice, and rewrites the fp32 state. */
 static void add_update(struct table *table)
 {
 	const struct predict_run *run = table->run;

@@ -162,10 +162,7 @@ static double find_speed(const struct progress *progress,
 	return divide((double)(each * sums->steps), sums->seconds);
 }
 
-/*
- * Appends the rank that the others waited for most, and how much longer it
- * took.
- */
+/* Appends the rank that the others waited for most, and how much longer. */
 static void append_slowest(const struct progress *progress, char *line)
 {
 	const struct straggler *most = progress->stragglers;

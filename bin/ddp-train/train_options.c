@@ -254,10 +254,7 @@ int options_parse(struct options *options, int argc, char **argv,
 		if (result == 0 && parsed.resume && parsed.checkpoint)
 			result = checkpoint_recall(&parsed, given, &recalled,
 						   error);
-		/*
-		 * A run that resumes does not begin with its checkpoint's
-		 * --init.
-		 */
+		/* A resumed run does not begin with its checkpoint's --init. */
 		if (parsed.from)
 			parsed.init = NULL;
 		if (result == 0)

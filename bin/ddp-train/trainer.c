@@ -74,10 +74,7 @@ bool trainer_has_sum(const struct trainer *trainer)
 	       trainer->chunks > 1;
 }
 
-/*
- * Creates the buckets before memory, some of which is for what this rank
- * updates alone.
- */
+/* Creates buckets first: some memory is for what this rank updates alone. */
 static int create_buckets(struct trainer *trainer, struct ddp_error *error)
 {
 	const struct options *options = trainer->options;

@@ -219,9 +219,7 @@ void trainer_finish_gradient(struct trainer *trainer);
 /* Take step `step`, as trainer->state says. */
 void trainer_update(struct trainer *trainer, uint64_t step);
 
-/*
- * Sets the state, in host memory, to go on from. Call it before the first step.
- */
+/* Sets the state, in host memory, to go on from, before the first step. */
 void trainer_set_state(struct trainer *trainer, const struct step_state *state);
 
 /* Returns the master of a value that this rank updates. */

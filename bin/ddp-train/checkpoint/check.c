@@ -89,8 +89,7 @@ static void wait_for_others(struct check *check)
 }
 
 /*
- * Checks all shards; takes the error of the first rank that has found one
- * broken.
+ * Checks all shards; takes the error of the first rank that found one broken.
  */
 static int check_shards(struct check *check, const struct options *options,
 			struct ddp_error *error)

@@ -18,9 +18,7 @@ struct crc *crc_create(struct ddp_error *error);
 void crc_reset(struct crc *crc);
 void crc_add(struct crc *crc, const void *bytes, size_t count);
 
-/*
- * Returns the checksum of all that was added since the last reset, and resets.
- */
+/* Returns the checksum of all that was added since the last reset; resets. */
 uint32_t crc_read(struct crc *crc);
 
 /* Accepts NULL. */

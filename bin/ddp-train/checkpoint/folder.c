@@ -46,9 +46,7 @@ static bool is_step(const char *name, uint64_t *step)
 	       ddp_scan_number(&at, 0, UINT64_MAX, step) == 0 && !*at;
 }
 
-/*
- * Returns 1 if the step has a manifest, else 0; -1 with errno set: not known.
- */
+/* Returns 1 if the step has a manifest, else 0; -1 with errno set: unknown. */
 static int has_manifest(const char *dir, uint64_t step)
 {
 	char *path = folder_format(dir, step, FOLDER_MANIFEST);
@@ -262,10 +260,7 @@ void folder_remove_file(const char *dir, uint64_t step, const char *name)
 	remove_folder(dir, step);
 }
 
-/*
- * Prunes the steps, the newest first. Returns -1 if one of them cannot be read
- * or removed.
- */
+/* Prunes the steps, newest first; -1: one cannot be read or removed. */
 static int prune_steps(const struct folder_prune *prune,
 		       const uint64_t *steps, int count,
 		       void (*note)(void *), void *context)

@@ -55,9 +55,7 @@ static int read_bytes(int fd, void *to, size_t count)
 	return 0;
 }
 
-/*
- * Finds the next piece that is to be read; it has no values if there is none.
- */
+/* Finds the next piece that is to be read; it has no values at the end. */
 static int find_piece(struct reader *reader, int fd, struct range range,
 		      struct range *part)
 {
@@ -192,9 +190,7 @@ static int read_open_shard(struct reader *reader, int fd, size_t size,
 		for (int i = 0; i < shard->count; i++)
 			if (read_range(reader, fd, state, ranges[i]) < 0)
 				return refuse_read(error, shard->file);
-	/*
-	 * All ranks together have checked a shard before that is read in part.
-	 */
+	/* A shard read in part was checked before, by all ranks together. */
 	if (!reader->skipped && crc_read(reader->crc) != shard->crc)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s has "
 				     "another checksum than the manifest says",

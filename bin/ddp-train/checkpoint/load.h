@@ -55,10 +55,7 @@ bool load_is_broken(const char *dir, uint64_t step);
  */
 int load_pass_over(uint64_t step, const struct ddp_error *cause);
 
-/*
- * Sets error for a checkpoint that may be whole, but cannot be read. Returns
- * -1.
- */
+/* Sets error for one that may be whole, but cannot be read. Returns -1. */
 int load_refuse(const char *dir, uint64_t step, const struct ddp_error *cause,
 		struct ddp_error *error);
 

@@ -276,10 +276,7 @@ static bool add_range(struct manifest *manifest, const char *value)
 	return true;
 }
 
-/*
- * Reads a line, whose value is cut out of the text. Returns false if it is
- * malformed.
- */
+/* Reads a line; value is cut out of the text. Returns false if malformed. */
 static bool read_line(struct manifest *manifest, const char *name,
 		      const char *value)
 {

@@ -79,10 +79,7 @@ static bool write_owner(int fd, const struct owner *owner)
 	       ftruncate(fd, length) == 0 && fsync(fd) == 0;
 }
 
-/*
- * Reads the file. Lines that it lacks stay empty: the owner may be about to
- * write them.
- */
+/* Reads the file. Missing lines stay empty: the owner may be writing them. */
 static void read_owner(int fd, struct owner *owner)
 {
 	char text[RECORD] = "", *rest = text, *line;

@@ -62,10 +62,7 @@ static const char *find_value(const char *lines, const char *name, char *value,
 	return NULL;
 }
 
-/*
- * Returns true if a row's value has changed since the checkpoint, with both
- * values, printable.
- */
+/* Returns true if a row's value has changed, with both values, printable. */
 static bool has_changed(const struct options *options, const char *now,
 			enum option_name name, char had[256], char has[256])
 {

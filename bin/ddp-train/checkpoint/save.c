@@ -99,9 +99,7 @@ static void begin_manifest(struct saver *saver, uint64_t step,
 		saver->manifest.states[i] = state->names[i];
 }
 
-/*
- * Lists on rank 0 the shards of all ranks, with the checksums of their shares.
- */
+/* Lists on rank 0 what all ranks write, with the checksums of their shares. */
 static void list_shards(struct saver *saver, const struct share *shares)
 {
 	struct manifest *manifest = &saver->manifest;
@@ -124,10 +122,7 @@ static void list_shards(struct saver *saver, const struct share *shares)
 	}
 }
 
-/*
- * Writes on rank 0 the longest manifest, to see before the first step whether
- * it could be read.
- */
+/* Checks on rank 0, before any step, that the longest manifest can be read. */
 static int try_manifest(struct saver *saver, struct ddp_error *error)
 {
 	const struct step_state last = {

@@ -44,9 +44,7 @@ struct saver_plan {
 int saver_create(struct saver **saver, const struct saver_plan *plan,
 		 struct ddp_error *error);
 
-/*
- * Sets this rank's news before the shares are exchanged. Does nothing for NULL.
- */
+/* Sets this rank's news before the shares are exchanged. Accepts NULL. */
 void saver_tell(struct saver *saver, struct share *mine);
 
 /*
@@ -56,10 +54,7 @@ void saver_tell(struct saver *saver, struct share *mine);
 int saver_hear(struct saver *saver, const struct share *shares,
 	       struct ddp_error *error);
 
-/*
- * Returns true, the same on all ranks, if by the last shares a rank got a
- * signal.
- */
+/* Returns true, the same on all ranks, if the last shares told of a signal. */
 bool saver_must_stop(const struct saver *saver);
 
 /*

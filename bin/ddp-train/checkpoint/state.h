@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The states of the trainer that a checkpoint has. No other file knows them.
- */
+/* The states of the trainer that a checkpoint has. No other file knows them. */
 #ifndef DDP_TRAIN_STATE_H
 #define DDP_TRAIN_STATE_H
 
@@ -42,10 +40,7 @@ size_t state_count_bytes(const struct state *state);
 int state_copy(struct trainer *trainer, const struct state *state, void *to,
 	       struct ddp_error *error);
 
-/*
- * Writes into a state those of the values, from host memory, that this rank
- * updates.
- */
+/* Writes to a state the values from host memory that this rank updates. */
 void state_write(struct trainer *trainer, const struct state *state, int index,
 		 struct range values, const float *from);
 

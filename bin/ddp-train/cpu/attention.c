@@ -95,9 +95,7 @@ static void divide_work(struct head *head, void *work)
 	head->ds = value_at(head->device->type, head->p, scores);
 }
 
-/*
- * Returns head number i: the fields that all heads share, and where it begins.
- */
+/* Returns head number i: what all heads have in common, and where it begins. */
 static struct head find_head(struct device *device, const void *qkv,
 			     int context, int heads, int width, int i,
 			     void *work)
@@ -346,9 +344,7 @@ static void attend_head_backward(const struct head *head)
 	}
 }
 
-/*
- * Runs one head. In 16 bit dk and dv are summed in the workspace, then rounded.
- */
+/* Runs one head. In 16 bit dk and dv are sums in the workspace at first. */
 static void run_head_backward(struct head *head, void *dq)
 {
 	enum device_type type = head->device->type;

@@ -81,10 +81,7 @@ struct group {
 	int first, step, count;
 };
 
-/*
- * Sums the group's rows of dout to `to`, plus `to` itself with add, rounded
- * once.
- */
+/* Sums the group's rows of dout to `to` (+ to, where add), rounded once. */
 static void sum_group(enum device_type type, const struct group *group,
 		      const void *dout, int width, bool add, void *to)
 {

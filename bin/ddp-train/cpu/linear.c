@@ -198,9 +198,7 @@ static void multiply_dweight(struct device *device,
 		.ldb = op->in, .c = op->dweight, .ldc = op->in });
 }
 
-/*
- * Runs in 16 bit, where a sum over rows is rounded once, so it takes all rows.
- */
+/* Runs in 16 bit. A sum over rows is rounded once, so it takes all rows. */
 static void run_backward(struct device *device,
 			 const struct op_matmul_backward *op)
 {
@@ -216,9 +214,7 @@ static void run_backward(struct device *device,
 		sum_rows(type, op->rows, op->out, op->dy, op->dbias);
 }
 
-/*
- * Runs in fp32 by blocks: one of dy is still in the cache for all that read it.
- */
+/* Runs in fp32: a block of dy is still in the cache for all that read it. */
 static void run_backward_floats(struct device *device,
 				const struct op_matmul_backward *op)
 {

@@ -128,9 +128,7 @@ INLINE void add_bias(enum device_type type, const void *bias, int columns,
 		x[i] += load(type, bias, i);
 }
 
-/*
- * Adds the bias (NULL: none) and writes the dense part back where it belongs.
- */
+/* Adds the bias (NULL: none) and writes the dense part where it belongs. */
 KERNEL static void round_part(enum device_type type, float *from,
 			      const void *bias, int rows, int columns,
 			      void *to, int stride)

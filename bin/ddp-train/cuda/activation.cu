@@ -35,9 +35,7 @@ __device__ static inline float gelu_slope(float x)
 	return s + s * (s * e * slope);
 }
 
-/*
- * Sets y *= gelu'(x) with SLOPE, else y = gelu(x): N values, or the last ones.
- */
+/* Sets y *= gelu'(x) with SLOPE, else y = gelu(x): N values, or the rest. */
 template <class T, bool SLOPE>
 __global__ void gelu_kernel(const T *x, T *y, size_t count, bool aligned)
 {

@@ -11,9 +11,7 @@
 
 enum { THREADS = 512, N = 4, SPAN = THREADS * N };
 
-/*
- * Reduces x over all threads of the block; partial has a place for each warp.
- */
+/* Reduces x over the threads of a block; partial has a place for each warp. */
 template <bool MAXIMUM>
 __device__ static inline float reduce_block(float x, float *partial)
 {

@@ -96,10 +96,7 @@ static int check_queues(struct device *device, struct ddp_error *error)
 {
 	struct cuda *cuda = cuda_state(device);
 
-	/*
-	 * Waiting after an error may never end: a peer that is gone sends
-	 * nothing.
-	 */
+	/* Do not wait: a peer that is gone sends nothing. */
 	if (cuda->error != cudaSuccess)
 		return cuda_explain(cuda, error);
 	for (int i = 0; i < QUEUES; i++)

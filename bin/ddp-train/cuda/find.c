@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Finds the GPU that a rank computes on, and says in plain words why one fails.
- */
+/* Finds the GPU that a rank computes on, or says in plain words why none. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

@@ -80,10 +80,7 @@ __device__ static float2 add_up(const held<T, N> &row, const part<T, N> &gain,
 	return moments;
 }
 
-/*
- * Forms means over a row of what the block's threads have, in the order of
- * warps.
- */
+/* Forms means over a row of what threads have, in the order of warps. */
 template <int R>
 __device__ static void sum_block(float2 (&moments)[R], int width, float2 *room)
 {

@@ -54,10 +54,7 @@ template <class T> __device__ inline bool is_whole(const T *x, part at)
 	       (uintptr_t)(x + at.begin) % sizeof(pack<T, PART>) == 0;
 }
 
-/*
- * Uses one instruction: nvcc would join an assignment with those of short
- * parts.
- */
+/* Uses one instruction: nvcc would join it with those of short parts. */
 __device__ inline void store_whole(float *to, const floats &values)
 {
 	__stcs((uint4 *)to, *(const uint4 *)&values);

@@ -8,10 +8,7 @@
 #include "cuda/part.h"
 #include "rounding.h"
 
-/*
- * The numbers that all values share; the host computes them as the CPU device
- * does.
- */
+/* The numbers that all values share; the host computes them as the CPU does. */
 struct adamw {
 	float keep, lr, rest1, beta2, rest2, eps;
 };

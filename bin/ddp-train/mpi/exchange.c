@@ -52,10 +52,7 @@ static size_t find_chunk(const struct exchange *exchange, int rank, int chunk,
 	return count - skip < most ? count - skip : most;
 }
 
-/*
- * Returns where peer p's part of my slice, from byte begin of the buffer on,
- * lies.
- */
+/* Returns where peer p's part of my slice lies, from buffer byte begin on. */
 static char *find_staged(const struct exchange *exchange, int p, size_t begin)
 {
 	const struct ticket *ticket = &exchange->ticket;

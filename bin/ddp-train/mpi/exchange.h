@@ -66,10 +66,7 @@ struct exchange {
 	int *arrived;			/* [chunks]: parts of my slice */
 };
 
-/*
- * Allocates the exchange after node_use_window(). Returns 0, or -1 with error
- * set.
- */
+/* Allocates it after node_use_window(). Returns 0, or -1 with error set. */
 int exchange_alloc(struct exchange *exchange, const struct node *node,
 		   const struct collective *collective,
 		   const struct collective_plan *plan,

@@ -56,9 +56,7 @@ void node_open(struct node *node, struct watch *watch,
  */
 void node_plan_window(struct node *node, size_t bytes, size_t own);
 
-/*
- * Finds each rank's counters and copy in the window, once its steps are done.
- */
+/* Finds each rank's counters and copy in the window, after its steps. */
 void node_use_window(struct node *node);
 
 /*

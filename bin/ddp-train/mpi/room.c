@@ -65,10 +65,7 @@ static uint64_t read_pages(const char *directory, const char *words)
 	return bytes == ROOM_NONE ? 0 : bytes;
 }
 
-/*
- * Measures what one cgroup has left. Returns false if it has no limit, or
- * cannot be read.
- */
+/* Measures what one cgroup has left. Returns false if no limit is found. */
 static bool measure(const struct version *version, const char *directory,
 		    struct room *room)
 {

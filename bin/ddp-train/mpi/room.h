@@ -10,9 +10,7 @@
 
 enum { ROOMS = 16 };
 
-/*
- * The memory that a machine or a cgroup has left. Processes share the same one.
- */
+/* The memory that a machine or a cgroup has left, for all its processes. */
 struct room {
 	uint64_t device, inode;		/* the cgroup's; 0: the machine */
 	uint64_t bytes;			/* what is used for files alone counts

@@ -83,10 +83,7 @@ void window_set_bytes(struct window *window, size_t bytes, size_t own)
 	window->own = own;
 }
 
-/*
- * Returns the bytes that this rank and the others of this node in the same room
- * need.
- */
+/* Returns the bytes that this node's ranks in the same room need. */
 static size_t count_need(const struct window *window, const struct room *room)
 {
 	size_t need = 0;
@@ -273,10 +270,7 @@ static int connect_to_first(struct window *window, struct ddp_error *error)
 	if (window->rank == 0 || window->fd >= 0)
 		return 0;
 	window->connection = handover_connect(window->socket_name, false);
-	/*
-	 * Strangers fill the queue: hand_over() tries again, while the first
-	 * rank accepts.
-	 */
+	/* Strangers fill the queue: hand_over() waits for room. */
 	return window->connection < 0 && errno != EAGAIN ?
 		no_handover(window, error) : 0;
 }

@@ -20,10 +20,7 @@ static const double stopped = 1;	/* a look that is later: this process
 static const double seldom = 0.01;	/* between looks for errors */
 static const double stagger = 0.2;	/* between ranks 0, 1, 2-3, 4-7, ... */
 
-/*
- * Waits on ranks above 0, as all fail at about the same time and the first
- * one's sentence is enough.
- */
+/* Lower ranks speak first: all fail at once, and one sentence is enough. */
 static void let_lower_ranks_speak(const struct nccl *nccl)
 {
 	struct timespec time;
@@ -46,10 +43,7 @@ static _Noreturn void fail_now(struct nccl *nccl, const struct ddp_error *error)
 	ddp_abort(nccl->job, 1, "%s", error->text);
 }
 
-/*
- * Names this rank's GPU as the cause if it has failed. NCCL only says that it
- * has.
- */
+/* Ends the run if this rank's GPU has failed: NCCL does not say why. */
 static void look_at_device(struct nccl *nccl)
 {
 	struct device *device = nccl->device;

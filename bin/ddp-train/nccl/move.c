@@ -30,9 +30,7 @@ size_t nccl_count_parts(const struct collective *collective, size_t largest)
 	       (size_t)collective->size * sizeof(float);
 }
 
-/*
- * Returns true if all ranks have as many values, which NCCL's own calls need.
- */
+/* Returns true if all ranks have as many values, as NCCL's calls need. */
 static bool is_even(const struct move *move)
 {
 	size_t size = (size_t)move->nccl->collective->size, begin;
@@ -141,9 +139,7 @@ static void broadcast_all(const struct move *move)
 					  move->stream));
 }
 
-/*
- * Exchanges with one other rank: my values of its slice for its values of mine.
- */
+/* Exchanges with a rank: my values of its slice for its values of mine. */
 static void swap(const struct move *move, int rank, size_t room)
 {
 	struct nccl *nccl = move->nccl;

@@ -140,10 +140,7 @@ static void abandon(struct nccl *nccl)
  */
 static int connect_ranks(struct nccl *nccl, struct ddp_error *error)
 {
-	/*
-	 * The records that agree() exchanges are short: one block of threads
-	 * does it.
-	 */
+	/* The records of agree() are short: one block of threads does it. */
 	static const ncclConfig_t small = {
 		.size = sizeof(small), .magic = DDP_NCCL_CONFIG_MAGIC,
 		.version = DDP_NCCL_CONFIG_CTAS,
@@ -172,9 +169,7 @@ static void disconnect(struct nccl *nccl)
 	nccl->buckets = nccl->agreed = NULL;
 }
 
-/*
- * Allocates and connects. A failure on one rank fails on all before they go on.
- */
+/* Allocates and connects. If one rank fails, all do before they go on. */
 static void *allocate_buffer(struct collective *collective,
 			     struct device *device,
 			     const struct collective_plan *plan,
@@ -239,9 +234,7 @@ static uint64_t start_ticket(struct collective *collective,
 	uint64_t number = nccl->started + 1;
 	unsigned int round = 0;
 
-	/*
-	 * A ticket's events are those of an older one, which must have ended.
-	 */
+	/* Its events were an older ticket's, which must have ended. */
 	while (number - nccl->done > TICKETS && look_at_tickets(nccl) == 0)
 		ddp_await_pause(&round);
 	table->wait(device, event, QUEUE_COMM);
