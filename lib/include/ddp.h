@@ -101,17 +101,17 @@ uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank);
  * Collective: every rank gives size bytes at mine, the same size on all, from 1
  * to DDP_RECORD_MAX. all[size * job size] gets those of rank 0, 1, ... Returns
  * 0; or -1, and all is undefined. Only the ranks that read a wrong record know
- * of it. Under srun --ddp -1 comes 0.3 s later, not after the deadline though, so
+ * of it. Under srun --ddp, -1 comes 0.3 s later, but not after the deadline, so
  * that the agents can tell before which rank failed first.
  *
  * Costs one PMIx fence and a read for each rank: use it to set up, not to
  * train. The thousandth costs what the second does. Over several nodes of Slurm
- * the first is not before the process is 0.3 s old: sooner, slurmstepd of a node
- * that is still starting its tasks may lose it, and all would wait for ever. Up
- * to 100 bytes are cheapest. PMIx forgets nothing: each later collective of the
- * job carries twice the size of the largest records again, and so does each read
- * with PMIx 5, where the node's server answers it with all that the rank has
- * put.
+ * the first is not before the process is 0.3 s old: sooner, slurmstepd of a
+ * node that is still starting its tasks may lose it, and all would wait for
+ * ever. Up to 100 bytes are cheapest. PMIx forgets nothing: each later
+ * collective of the job carries twice the size of the largest records again. So
+ * does each read with PMIx 5, where the node's server answers it with all that
+ * the rank has put.
  */
 int ddp_job_allgather(struct ddp_job *job, const void *mine, size_t size,
 		      void *all, struct ddp_error *error);

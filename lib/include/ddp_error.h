@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What went wrong, as a code and one sentence.
+ * An error, as a code and one sentence.
  *
  * Every function that can fail takes a struct ddp_error as its last argument.
  * NULL means that the caller does not want it. On success it does not change.

@@ -38,7 +38,7 @@
 extern "C" {
 #endif
 
-/* Which ranks a communicator has; a bit each. */
+/* The ranks that a communicator has; a bit each. */
 enum ddp_group {
 	DDP_GROUP_WORLD = 1,	/* all; the rank is that in the job */
 	DDP_GROUP_NODE = 2,	/* those of this node, by local rank */

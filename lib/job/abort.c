@@ -19,8 +19,8 @@ enum {
 };
 
 /*
- * As much as fits of "PROGRAM: rank 3 on n2: sentence", one printable line.
- * Line ends of the caller's become spaces.
+ * Write as much as fits of "PROGRAM: rank 3 on n2: sentence", one printable
+ * line. Line ends of the caller's become spaces.
  */
 __attribute__((format(printf, 4, 0))) static void
 format_line(char *line, size_t room, const struct ddp_job *job,

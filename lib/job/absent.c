@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ranks did not come to an exchange, as far as PMIx knows. */
+/* Finds which ranks did not come to an exchange, as far as PMIx knows. */
 #include "job/absent.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void ask_all(const struct ddp_job *job, const uint32_t *ranks,
 			ddp_wait_until(answers[i], deadline);
 }
 
-/* Whether a rank's record of this exchange is there. */
+/* Returns true if a rank's record of this exchange is there. */
 static bool take_answer(const struct ddp_job *job, uint32_t rank,
 			struct ddp_wait *answer)
 {
@@ -131,7 +131,7 @@ static char *find_absent(const struct ddp_job *job, bool all)
 		return NULL;
 	}
 	count = list_roll(job, all, ranks);
-	/* Who is not asked is not called absent. */
+	/* A rank that is not asked is not called absent. */
 	memset(here, true, job->size * sizeof(*here));
 	for (i = 0; i < count; i++)
 		here[ranks[i]] = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ranks did not come to an exchange, and how they are named. */
+/* Finds which ranks did not come to an exchange, and names them. */
 #ifndef DDP_JOB_ABSENT_H
 #define DDP_JOB_ABSENT_H
 
@@ -9,7 +9,7 @@
 #include "ddp.h"
 #include "util/text.h"
 
-/* After a fence that did not end in time: set why to a sentence that names the
+/* Set why, after a fence that did not end in time, to a sentence that names the
  * ranks that did not come, as far as PMIx knows them. */
 void ddp_absent_explain(const struct ddp_job *job, int64_t waited_ms,
 			struct ddp_error *why);

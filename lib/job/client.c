@@ -98,7 +98,7 @@ static struct call *join_server(int64_t deadline, struct ddp_error *error)
 	return call;
 }
 
-/* What is found needs no look: only that there was an answer. */
+/* The answer itself is enough: nobody looks at what was found. */
 static void end_lookup(pmix_status_t status, pmix_pdata_t *found, size_t count,
 		       void *data)
 {
@@ -109,9 +109,9 @@ static void end_lookup(pmix_status_t status, pmix_pdata_t *found, size_t count,
 
 /*
  * Wait until the launcher itself has answered something: it has no value of
- * that name. PMIx_Finalize() waits 2 s for it, no longer; and a launcher that
- * comes to its messages later, as mpirun does while it writes output to a busy
- * disk, holds that the rank ended without PMIx_Finalize(), and fails the job.
+ * that name. PMIx_Finalize() waits 2 s for it, no longer. A launcher may come
+ * to its messages later, as mpirun does while it writes output to a busy disk.
+ * It then holds that the rank ended without PMIx_Finalize(), and fails the job.
  */
 static void wait_for_launcher(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a job needs of PMIx, with deadlines that hold. PMIx's own do not:
- * PMIX_TIMEOUT covers only the arrival of local ranks. So nothing here blocks
- * in PMIx for what a peer has to do; a callback that comes too late finds its
- * memory still there (wait.h).
+ * Gives a job what it needs of PMIx, with deadlines that hold. PMIx's own do
+ * not: PMIX_TIMEOUT covers only the arrival of local ranks. So nothing here
+ * blocks in PMIx for what a peer has to do; a callback that comes too late
+ * finds its memory still there (wait.h).
  *
  * Deadlines are those of ddp_clock_ms. Where the launcher does not know a text
  * or a number, the text is NULL and the number UINT32_MAX.
@@ -20,15 +20,16 @@
 
 struct ddp_client;
 
-/* What the launcher says of the job and of this rank. The caller frees the
- * texts. */
+/*
+ * The launcher's facts about the job and this rank. The caller frees the texts.
+ */
 struct ddp_client_facts {
 	uint32_t rank, size;
 	uint32_t local_rank, local_size;
 	char *node_list, *mapping;
 };
 
-/* Whether a launcher offers PMIx to this process. */
+/* Returns true if a launcher offers PMIx to this process. */
 bool ddp_client_is_offered(void);
 
 /*
@@ -61,7 +62,7 @@ int ddp_client_publish(struct ddp_client *client, const char keys[2][32],
 int ddp_client_fence(struct ddp_client *client, int64_t deadline,
 		     struct ddp_error *error);
 
-/* Where to look for another rank's value. */
+/* The place to look for another rank's value. */
 enum ddp_client_source {
 	DDP_CLIENT_HERE,	/* in this process, where it may be an older
 				 * one; it asks no server */

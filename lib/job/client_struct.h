@@ -15,7 +15,7 @@ struct ddp_client {
 	struct ddp_worker *worker;	/* for calls that wait for the server */
 };
 
-/* Both return -1. */
+/* Each returns -1. */
 int ddp_client_set_error(struct ddp_error *error, pmix_status_t status,
 			 const char *what);
 int ddp_client_set_memory_error(struct ddp_error *error);

@@ -190,7 +190,7 @@ static int get_other(struct ddp_job *job, uint32_t rank, void *buffer,
 		goto out;
 	copy = ddp_record_get_copy_size(*size);
 	if (copy > 0) {
-		/* With the slot a server may have sent the copy. */
+		/* The server may have sent the copy together with the slot. */
 		if (get_copy(job, rank, *size, buffer)) {
 			rc = 0;
 			goto out;
@@ -243,7 +243,7 @@ static int read_records(struct ddp_job *job, size_t size, char *all,
 	return 0;
 }
 
-/* After the reads of a collective, of which rc is the result. Returns it. */
+/* End a collective, rc being the result of its reads. Returns rc. */
 static int end_reading(int rc, int64_t deadline)
 {
 	if (rc == 0)

@@ -23,8 +23,8 @@ static atomic_flag tried = ATOMIC_FLAG_INIT;
 static struct ddp_heartbeat *_Atomic counter;	/* NULL: counts nothing */
 
 /*
- * In a child of fork. A data loader's workers would hide that the rank itself
- * hangs.
+ * A child of fork counts nothing. A data loader's workers would hide that the
+ * rank itself hangs.
  */
 static void stop_counting(void)
 {
@@ -32,7 +32,7 @@ static void stop_counting(void)
 	atomic_store(&counter, NULL);
 }
 
-/* When the library is loaded, so that a child is known before any beat. */
+/* Runs when the library is loaded, so that a child is known before any beat. */
 __attribute__((constructor)) static void expect_forks(void)
 {
 	pthread_atfork(NULL, NULL, stop_counting);

@@ -76,7 +76,9 @@ static int read_options(const struct ddp_job_options *given,
 	return 0;
 }
 
-/* Whether to use PMIx: 1 or 0; -1 if the options and the launch disagree. */
+/*
+ * Returns 1 to use PMIx, 0 not to; -1 if the options and the launch disagree.
+ */
 static int choose_launch(enum ddp_launch launch, struct ddp_error *error)
 {
 	if (launch == DDP_LAUNCH_SINGLE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which rank is on which node, from what launchers say. */
+/* Finds out from what launchers say which rank is on which node. */
 #define _GNU_SOURCE
 #include "job/launch.h"
 

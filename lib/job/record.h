@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a rank gives to PMIx: its bytes behind a head that says whose they are
- * and of which exchange. Without it nobody would notice that PMIx has returned
- * another rank's value, or an older one, which it can.
+ * A record is what a rank gives to PMIx: its bytes behind a head. The head says
+ * whose they are and of which exchange. Without it nobody would notice that
+ * PMIx has returned another rank's value, or an older one, which it can.
  *
  * A record goes into a slot, whose size is always the same. A longer record
  * goes as a whole into a copy as well, of one of a few sizes; the slot says
@@ -64,9 +64,9 @@ int ddp_record_open(const void *bytes, size_t length,
 		    struct ddp_error *error);
 
 /*
- * After ddp_record_open, from the slot or copy that holds the whole record:
- * copy what the rank gave to buffer, and check it. Returns 0, or -1 with
- * DDP_ERROR_PMIX.
+ * Copy what the rank gave to buffer, and check it. Call it after
+ * ddp_record_open, with the slot or copy that holds the whole record. Returns
+ * 0, or -1 with DDP_ERROR_PMIX.
  */
 int ddp_record_read(const void *bytes, size_t length, void *buffer,
 		    struct ddp_error *error);

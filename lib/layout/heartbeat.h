@@ -21,7 +21,7 @@
 
 enum { DDP_HEARTBEAT_SIZE = 4096 };	/* bytes of the file */
 
-/* What it holds, in the byte order of the machine; the rest is zero. */
+/* The file's content, in the byte order of the machine; the rest is zero. */
 struct ddp_heartbeat {
 	_Atomic uint64_t beats;
 };

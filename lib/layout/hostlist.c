@@ -18,7 +18,7 @@ struct ddp_hostlist {
 	char *names;		/* one pool, each name with its NUL */
 };
 
-/* One bracket of an item, and the current number in it. */
+/* A bracket of an item, and the current number in it. */
 struct bracket {
 	const char *open;	/* behind '[' */
 	const char *close;	/* at ']' */
@@ -27,7 +27,7 @@ struct bracket {
 	size_t width;		/* zero padding of the current range */
 };
 
-/* One name of the comma list, with its brackets. */
+/* A name of the comma list, with its brackets. */
 struct item {
 	const char *text, *end;
 	size_t hosts;		/* that it expands to */

@@ -9,7 +9,7 @@
 
 #include "util/scan.h"
 
-/* Where a rank is. */
+/* The place of a rank. */
 struct seat {
 	uint32_t host;
 	uint32_t local_rank;

@@ -35,7 +35,9 @@ int ddp_port_range_parse(const char *text, uint16_t *first, uint16_t *last,
 	return 0;
 }
 
-/* Where a number is on a circle of 2^32: 0, 1/2, 1/4, 3/4, 1/8, 5/8, ... */
+/*
+ * Returns a number's place on a circle of 2^32: 0, 1/2, 1/4, 3/4, 1/8, 5/8, ...
+ */
 static uint32_t spread(uint32_t number)
 {
 	uint32_t place = 0;

@@ -14,7 +14,7 @@
  * The range in which ports are derived, unless the cluster sets another. It
  * ends below Linux's ephemeral ports (from 32768), Kubernetes' node ports (from
  * 30000) and the fixed ports of torchrun and of hand-written scripts (29400,
- * 29500), and begins above Slurm's own (6817 to 6819), the usual MpiParams
+ * 29500). It begins above Slurm's own (6817 to 6819), the usual MpiParams
  * (12000 and up) and NFS (20048, 20049).
  */
 enum {

@@ -16,7 +16,7 @@
 int ddp_ranks_check(const char *what, const char *list, uint32_t world_size,
 		    struct ddp_error *error);
 
-/* Whether a list that was checked has this rank. */
+/* Returns true if a list that was checked has this rank. */
 bool ddp_ranks_has(const char *list, uint32_t rank);
 
 #endif

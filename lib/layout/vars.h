@@ -17,7 +17,8 @@
 
 #include "layout/layout.h"
 
-/* What is done with a value from elsewhere, and whether ours is recorded. */
+/* A variable's rule: what is done with a value from elsewhere, and whether ours
+ * is recorded. */
 enum ddp_var_rule {
 	DDP_VAR_OURS,		/* always set anew; recorded */
 	DDP_VAR_USERS,		/* one that the user exports stays; recorded */
@@ -45,7 +46,7 @@ enum ddp_vars_pet {
 	DDP_PET_NONE		/* its arguments are for several steps */
 };
 
-/* What the values are made of. */
+/* The facts that the values are made of. */
 struct ddp_vars {
 	struct ddp_rank rank;
 	uint32_t world_size;
@@ -110,7 +111,7 @@ int ddp_vars_record_begin(char *record, size_t size, uint32_t job_id,
 int ddp_vars_record_add(char *record, size_t size, const char *name,
 			const char *value);
 
-/* Whether record (NULL: no) says that name was set to exactly value. */
+/* Returns true if record (NULL: no) says that name was set to exactly value. */
 bool ddp_vars_recorded(const char *record, const char *name,
 		       const char *value);
 

@@ -9,7 +9,7 @@
 
 #include "util/clock.h"
 
-/* Of a pipe, Linux tells at either end how many bytes are in it. */
+/* Linux tells at either end of a pipe how many bytes are in it. */
 void ddp_drain_wait(int fd, int timeout_ms)
 {
 	struct pollfd no_reader = { .fd = fd, .events = 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For a program that prints why it ends and then has all ranks killed, as
- * MPI_Abort and PMIx_Abort do: those who read what it prints are killed with
+ * Helps a program that prints why it ends and then has all ranks killed, as
+ * MPI_Abort and PMIx_Abort do. Those who read what it prints are killed with
  * them, and what they have not read by then is lost.
  */
 #ifndef DDP_UTIL_DRAIN_H

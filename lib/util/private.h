@@ -12,7 +12,8 @@
 
 enum { DDP_PRIVATE_SIZE = 64 };	/* holds a path and its NUL */
 
-/* Where it may be: in memory if possible, as Open MPI would. Ends with NULL. */
+/* The folders that may hold it: one in memory if possible, as Open MPI would.
+ * Ends with NULL. */
 extern const char *const ddp_private_parents[];
 
 /* "slurm-ddp.JOB.STEP.RANK.", as Slurm's variables of a task have them. */

@@ -116,7 +116,7 @@ static char *read_all(int out)
 
 char *ddp_program_read(const char *const argv[])
 {
-	/* Where srun was started to ignore it, there would be no status. */
+	/* If srun was started to ignore SIGCHLD, there would be no status. */
 	const struct sigaction usual = { .sa_handler = SIG_DFL };
 	struct sigaction before;
 	char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parsers share. */
+/* Functions that the parsers share. */
 #ifndef DDP_UTIL_SCAN_H
 #define DDP_UTIL_SCAN_H
 
@@ -12,9 +12,9 @@ enum { DDP_SCAN_DIGITS_MAX = 18 };	/* so that sums fit into 64 bits */
 
 /*
  * Read the decimal digits at *at and move *at past them. Returns 0, or -1 with
- * *at and *value unchanged if there is no digit, if there are more than
- * DDP_SCAN_DIGITS_MAX (leading zeros included), or if the number is not from
- * min to max.
+ * *at and *value unchanged. It fails if there is no digit, if there are more
+ * than DDP_SCAN_DIGITS_MAX (leading zeros included), or if the number is not
+ * from min to max.
  */
 int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 		    uint64_t *value);

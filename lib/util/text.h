@@ -13,7 +13,7 @@ struct ddp_text {
 	bool failed;		/* memory was short: data must not be used */
 };
 
-/* For a terminal: what follows is bold, red, or as usual again. */
+/* Codes for a terminal: what follows is bold, red, or as usual again. */
 #define DDP_TEXT_BOLD "\033[1m"
 #define DDP_TEXT_RED "\033[31m"
 #define DDP_TEXT_PLAIN "\033[0m"
@@ -26,14 +26,15 @@ void ddp_text_add(struct ddp_text *text, const char *format, ...)
 void ddp_text_add_quoted(struct ddp_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* As ddp_text_add(text, "%s", string), but faster; for our own strings. */
+/* The same as ddp_text_add(text, "%s", string), but faster; for our own
+ * strings. */
 void ddp_text_add_fixed(struct ddp_text *text, const char *string);
 
 /* Add bytes as they are, NULs among them too; NULL for none. */
 void ddp_text_add_bytes(struct ddp_text *text, const char *bytes,
 			size_t length);
 
-/* As ddp_text_add_quoted(text, "%s", string), but faster. */
+/* The same as ddp_text_add_quoted(text, "%s", string), but faster. */
 void ddp_text_add_string(struct ddp_text *text, const char *string);
 
 /*
@@ -48,7 +49,7 @@ void ddp_text_add_json_lines(struct ddp_text *text, const char *lines);
 /* Write a number to out[10], without a NUL; returns its length. */
 size_t ddp_text_digits(uint32_t number, char *out);
 
-/* As ddp_text_add(text, "%u", number), but faster. */
+/* The same as ddp_text_add(text, "%u", number), but faster. */
 void ddp_text_add_number(struct ddp_text *text, uint32_t number);
 
 /* Add a copy of length bytes that text already has, from at on. */

@@ -23,7 +23,7 @@ struct ddp_link {
 	size_t out_length, out_size;
 };
 
-/* What fails here shows when the socket is used. */
+/* Errors are ignored: they show when the socket is used. */
 static void set_up(int fd)
 {
 	static const struct {

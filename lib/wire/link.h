@@ -30,7 +30,9 @@ void ddp_link_destroy(struct ddp_link *link);
 
 int ddp_link_fd(const struct ddp_link *link);
 
-/* What poll(2) should wait for: POLLIN, and POLLOUT if something is kept. */
+/*
+ * The events for poll(2) to wait for: POLLIN, and POLLOUT if something is kept.
+ */
 short ddp_link_events(const struct ddp_link *link);
 
 /*

@@ -34,7 +34,7 @@ int ddp_proof_make(const struct ddp_secret *secret, const char *who,
 		   const char *node, const unsigned char nonce[DDP_WIRE_NONCE],
 		   unsigned char proof[DDP_WIRE_NONCE]);
 
-/* Whether a proof is right; takes as long for each that is wrong. */
+/* Returns true if a proof is right; takes as long for each that is wrong. */
 bool ddp_proof_check(const struct ddp_secret *secret, const char *who,
 		     const char *node,
 		     const unsigned char nonce[DDP_WIRE_NONCE],
