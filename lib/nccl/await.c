@@ -26,10 +26,11 @@ void ddp_await_pause(unsigned int *round)
 }
 
 /*
- * From 2.19 to 2.25 the communicators of a call that NCCL does in a thread stay
- * in a list of the thread that made it (ncclGroupCommHead in group.cc) until one
- * of them is asked for more than its error. Until then that thread crashes if it
- * uses or makes another communicator. From 2.23 on this is every call.
+ * NCCL 2.19 to 2.25 do some calls in a thread; from 2.23 on every call. The
+ * communicators of such a call stay in a list of the thread that made it
+ * (ncclGroupCommHead in group.cc) until one of them is asked for more than its
+ * error. Until then that thread crashes if it uses or makes another
+ * communicator.
  */
 int ddp_await_look(const struct ddp_nccl *nccl, ncclComm_t comm)
 {

@@ -25,7 +25,7 @@ enum ddp_gpu_id_kind {
 	DDP_GPU_ID_BUS		/* domain, bus, device, of the rank's node */
 };
 
-/* What tells a GPU from others. */
+/* The id that tells a GPU from others. */
 struct ddp_gpu_id {
 	enum ddp_gpu_id_kind kind;
 	unsigned char bytes[16];

@@ -237,7 +237,8 @@ static void format_gpu(const struct ddp_gpu_id *gpu, char text[48])
 			 b[11], b[12], b[13], b[14], b[15]);
 }
 
-/* Of the GPUs with several users, the sentence names that of the lowest rank.
+/*
+ * The sentence names the shared GPU that has the lowest rank among its users.
  */
 static int refuse_sharers(struct ddp_census *census, struct ddp_error *error)
 {
@@ -281,7 +282,8 @@ int ddp_census_check(struct ddp_census *census, const struct ddp_card *mine,
 				     "version of libddp: all ranks must make "
 				     "the same calls in the same order",
 				     name(census, &census->strays));
-	/* before the others: one that failed early may not know what it asks */
+	/* A failure comes before the other reasons: a rank that failed early
+	 * may not know what it asks. */
 	if (census->failed.count > 0)
 		return refuse_failed(census, mine, error);
 	if (census->others.count > 0)

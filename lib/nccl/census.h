@@ -15,8 +15,8 @@
 
 struct ddp_census;
 
-/* For size ranks, of which 32 bytes each are kept. The caller destroys it. NULL
- * if there is no memory. */
+/* A census of size ranks, of which it keeps 32 bytes each. The caller destroys
+ * it. NULL if there is no memory. */
 struct ddp_census *ddp_census_create(uint32_t size,
 				     const struct ddp_places *places,
 				     struct ddp_error *error);

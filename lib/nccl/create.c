@@ -107,7 +107,7 @@ int ddp_nccl_create(struct ddp_job *job, unsigned int groups,
 
 enum { WISH_MAGIC = 0x53504444 };	/* "DDPS" */
 
-/* What a rank publishes before its card. */
+/* A rank's wish, which it publishes before its card. */
 struct wish {
 	uint32_t magic, color, key;
 };

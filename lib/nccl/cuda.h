@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What libddp asks the CUDA driver, libcuda.so.1, which is loaded at run time.
- * The CUDA runtime would be a second copy beside the program's. Any thread may
- * call these.
+ * Asks the CUDA driver, libcuda.so.1, which is loaded at run time. The CUDA
+ * runtime would be a second copy beside the program's. Any thread may call
+ * these.
  */
 #ifndef DDP_NCCL_CUDA_H
 #define DDP_NCCL_CUDA_H

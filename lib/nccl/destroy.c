@@ -9,7 +9,7 @@
 #include "job/thread.h"
 #include "nccl/await.h"
 
-/* What a thread works with that can outlive its caller. */
+/* The state of a thread that can outlive its caller. */
 struct end {
 	const struct ddp_nccl *nccl;
 	ncclComm_t comm;
@@ -19,8 +19,9 @@ struct end {
 };
 
 /*
- * In this thread where that alone can do it, which then has no bound. Returns
- * 0; or -1 with the error of the work, or that it has not ended.
+ * Do the work in another thread, until bound. If here, only this thread can do
+ * it, and there is no bound. Returns 0; or -1 with the error of the work, or
+ * that it has not ended.
  */
 static int run_end(void (*work)(void *state), bool here,
 		   const struct ddp_nccl *nccl, ncclComm_t comm,
@@ -60,7 +61,8 @@ static void run_abort(void *state)
 						 "ncclCommAbort", result);
 }
 
-/* Whether an old NCCL may have a call in progress, or its failure, here. */
+/* Returns true if an old NCCL may have a call in progress, or its failure, in
+ * this thread. */
 static bool is_held_here(const struct ddp_nccl *nccl, ncclComm_t comm)
 {
 	int state = DDP_NCCL_SUCCESS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One communicator from its unique ids. */
+/* Makes one communicator from its unique ids. */
 #include "nccl/init.h"
 
 #include <stdio.h>
@@ -76,9 +76,11 @@ int ddp_init_comm(const struct ddp_nccl *nccl, const struct ddp_roster *roster,
 		result = ddp_await_comm(nccl, *comm, what, deadline, error);
 	if (result == 0)
 		return 0;
-	/* After an error of cudaGetDevice NCCL returns inside a group that it
-	 * has opened, and later calls of this thread would become part of it.
-	 * So close it; after another error this call does nothing. */
+	/*
+	 * If cudaGetDevice fails, NCCL returns inside a group that it has
+	 * opened, and later calls of this thread would become part of it. So
+	 * close it; after another error this call does nothing.
+	 */
 	if (result == DDP_NCCL_CUDA_ERROR && !*comm)
 		nccl->group_end();
 	return -1;

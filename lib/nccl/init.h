@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One communicator from its ids, made without blocking until a deadline. */
+/* Makes one communicator from its ids, without blocking, until a deadline. */
 #ifndef DDP_NCCL_INIT_H
 #define DDP_NCCL_INIT_H
 

@@ -10,12 +10,14 @@
 
 enum {
 	DDP_NCCL_OLDEST = 21800,	/* has usable non-blocking calls */
-	/* Before this one, a call in progress lives in the thread that began
-	 * it (__thread ncclGroupJobMain in group.cc): that thread must finalise
-	 * or abort, and live until then. */
+	/*
+	 * An NCCL before this one keeps a call in progress in the thread that
+	 * began it (__thread ncclGroupJobMain in group.cc). That thread must
+	 * finalise or abort, and live until then.
+	 */
 	DDP_NCCL_ANY_THREAD = 22700,
-	/* Before this one, asking for a communicator's error does not end the
-	 * call that has succeeded: see ddp_await_look(). */
+	/* An NCCL before this one does not end a call that has succeeded when
+	 * it is asked for the communicator's error: see ddp_await_look(). */
 	DDP_NCCL_LOOK_ENDS = 22600
 };
 

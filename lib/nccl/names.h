@@ -7,7 +7,7 @@
 
 enum { DDP_NAMES_MAX = 3 };
 
-/* Where the ranks run. */
+/* The hosts and nodes of the ranks. */
 struct ddp_places {
 	const void *of;
 	const char *(*host)(const void *of, uint32_t rank);

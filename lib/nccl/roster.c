@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ranks a communicator has, and which of them are roots. */
+/* Finds which ranks a communicator has, and which of them are roots. */
 #include "nccl/roster.h"
 
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static uint32_t count_members(uint32_t count, const uint32_t *color,
 	return found;
 }
 
-/* In most groups the keys rise with the ranks, and there is nothing to sort. */
+/* The keys rise with the ranks in most groups, and there is nothing to sort. */
 static void fill_members(struct member *members, uint32_t count,
 			 const uint32_t *color, const uint32_t *key,
 			 uint32_t me)

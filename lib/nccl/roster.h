@@ -12,7 +12,7 @@
 
 #define DDP_ONE_ROOT UINT32_MAX		/* ranks_per_root for one root only */
 
-/* As one of its ranks needs to know it. */
+/* A communicator, as one of its ranks needs to know it. */
 struct ddp_roster {
 	uint32_t size;		/* ranks; 0: this rank is in none */
 	uint32_t rank;		/* of this one */

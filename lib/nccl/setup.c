@@ -291,7 +291,7 @@ static int init_team(const struct ddp_setup *setup, struct ddp_team *team,
 			     &team->comm, error);
 }
 
-/* After an error. One deadline for all of them. */
+/* Ends the communicators after an error, with one deadline for all of them. */
 static void end_teams(struct ddp_setup *setup)
 {
 	int64_t by = ddp_clock_ms() + DDP_NCCL_ABORT_MS;

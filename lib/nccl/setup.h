@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One collective call that makes communicators: options, this rank's card, the
- * exchange of cards, the census, NCCL. An error of this rank before the
- * exchange does not end the call but goes into its card, so that the others do
- * not wait for this rank and learn why.
+ * exchange of cards, the census, NCCL. If this rank fails before the exchange,
+ * the call goes on, with the error on its card. So the others do not wait for
+ * this rank, and learn why.
  */
 #ifndef DDP_NCCL_SETUP_H
 #define DDP_NCCL_SETUP_H
@@ -70,7 +70,7 @@ int ddp_setup_finish(struct ddp_setup *setup, struct ddp_error *error);
 void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
 			const struct ddp_card *card);
 
-/* Where the ranks of a job run. */
+/* Returns the places of a job's ranks. */
 struct ddp_places ddp_setup_get_places(const struct ddp_job *job);
 
 #endif

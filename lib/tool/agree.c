@@ -9,7 +9,7 @@
 
 #include "tool/agree.h"
 
-/* What a rank tells the others. */
+/* A rank's report to the others. */
 struct report {
 	char host[64];
 	struct ddp_error error;

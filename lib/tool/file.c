@@ -14,7 +14,7 @@
 #include "util/random.h"
 #include "util/text.h"
 
-/* Whether this name would not do another time either. */
+/* Returns true if this name would fail another time as well. */
 static bool is_wrong_name(int why)
 {
 	switch (why) {

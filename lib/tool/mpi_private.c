@@ -57,7 +57,7 @@ static bool read_number(const char *variable, uint32_t *number)
 	return true;
 }
 
-/* Without Slurm nobody would look for the name. */
+/* Nobody would look for the full name if there is no Slurm. */
 static void begin_name(char name[DDP_PRIVATE_SIZE])
 {
 	uint32_t job, step, rank;
@@ -78,7 +78,7 @@ static void lock_folder(void)
 		flock(folder.lock, LOCK_SH | LOCK_NB);
 }
 
-/* Whether a folder is one of ours that has been there for a while. */
+/* Returns true if a folder is one of ours that has been there for a while. */
 static bool is_old(int fd)
 {
 	struct stat status;
@@ -197,7 +197,7 @@ static void restore_folder(void)
 		restore_file(folder.names[--folder.count]);
 }
 
-/* Not what somebody else has made once the name was free. */
+/* Returns false for what somebody else has made once the name was free. */
 static bool is_there(const char *path)
 {
 	struct stat status;
@@ -251,7 +251,7 @@ int tool_mpi_open(struct ddp_error *error)
 			return -1;
 		setenv(VADER, folder.path, 1);
 		setenv(SM, folder.path, 1);
-		/* Also where MPI itself ends the process. */
+		/* Remove it also if MPI itself ends the process. */
 		atexit(remove_folder);
 	}
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
@@ -270,7 +270,7 @@ void tool_mpi_hide(void)
 			   MPI_INFO_NULL, &node);
 	MPI_Comm_rank(node, &rank);
 	MPI_Comm_size(node, &size);
-	/* Who has sent me a message has opened my file for it. */
+	/* A rank that has sent me a message has opened my file for it. */
 	for (int away = 1; away < size; away++)
 		MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + away) % size, 0, NULL,
 			     0, MPI_BYTE, (rank + size - away) % size, 0, node,

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI, begun and ended so that no other user of the machine can read or block
- * the messages between the ranks of a node. Open MPI puts them into files
- * under /dev/shm whose names can be guessed, and uses a file of that name that
+ * Begins and ends MPI so that no other user of the machine can read or block
+ * the messages between the ranks of a node. Open MPI puts them into files under
+ * /dev/shm whose names can be guessed, and uses a file of that name that
  * somebody else has made. Here they lie in a folder of a random name that only
- * the user may enter, and once all ranks of a node have opened them they have
- * no name any more: a rank that is killed leaves none. One that is killed while
- * MPI starts or ends, or that MPI ends while it starts, can leave the folder,
- * which the agent of a --ddp step removes (util/private.h), or whoever of the
- * same user is the next to start MPI: a folder in use is locked.
+ * the user may enter. Once all ranks of a node have opened the files, these
+ * have no name any more: a rank that is killed leaves none.
+ *
+ * A rank that is killed while MPI starts or ends, or that MPI ends while it
+ * starts, can leave the folder. The agent of a --ddp step removes it
+ * (util/private.h), or the next program of the same user that starts MPI: a
+ * folder in use is locked.
  */
 #ifndef DDP_TOOL_MPI_PRIVATE_H
 #define DDP_TOOL_MPI_PRIVATE_H

@@ -28,7 +28,7 @@ static const struct tool_option *fail_unknown(const struct tool_options *table,
 	return NULL;
 }
 
-/* What begins like that: --a, --b and --c. */
+/* The error lists the options that begin like that: --a, --b and --c. */
 static void fail_ambiguous(const struct tool_options *table,
 			   const char *argument, size_t length,
 			   unsigned count, struct ddp_error *error)

@@ -25,7 +25,7 @@ struct tool_list {
 	uint32_t count;
 };
 
-/* What follows the option, and the field that it sets. */
+/* The kind of an option: what follows it, and the field that it sets. */
 enum tool_kind {
 	TOOL_ASK,		/* nothing: bool; what follows is not read */
 	TOOL_HELP,		/* nothing or "all": enum tool_help; likewise */

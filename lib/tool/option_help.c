@@ -7,7 +7,7 @@
 #include "tool/option.h"
 #include "tool/tool.h"
 
-/* Where the help of an option begins in a line. */
+/* The column in which the help of an option begins. */
 enum { COLUMN = 30 };
 
 /* "  -b, --minbytes SIZE": what the option looks like; returns its width. */

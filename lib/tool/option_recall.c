@@ -40,7 +40,8 @@ int tool_options_recall(const struct tool_options *table, char *lines,
 			continue;
 		*value++ = '\0';
 		row = find_row(table, line);
-		/* What belongs to one rank or run is never in such lines. */
+		/* An option that belongs to one rank or run is never in such
+		 * lines. */
 		if (!row || row->own)
 			continue;
 		bit = UINT64_C(1) << (row - table->rows);

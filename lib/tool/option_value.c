@@ -70,7 +70,8 @@ static double parse_real(const char *text)
 	return *end || end == text ? NAN : value;
 }
 
-/* What describe_row() prints of it is no less than the least MiB again. */
+/* Round up, so that what describe_row() prints of the least MiB is not below it
+ * when it is read again. */
 static uint64_t round_up(double number)
 {
 	uint64_t whole = (uint64_t)number;
@@ -135,7 +136,8 @@ static int set_help(const struct tool_option *row, const char *value,
 	return 0;
 }
 
-/* What is written in lines, for other ranks or runs, must be one. */
+/* Texts are written in lines, for other ranks or runs, so that each must be
+ * one. */
 static int set_text(const struct tool_option *row, const char *value,
 		    const char **text, struct ddp_error *error)
 {
@@ -189,7 +191,9 @@ int tool_option_set(const struct tool_option *row, const char *value,
 	}
 }
 
-/* As few digits as read back as the same number: 15, or else 17. */
+/*
+ * Returns the fewest digits that read back as the same number: 15, or else 17.
+ */
 static int count_digits(double number)
 {
 	char text[32];

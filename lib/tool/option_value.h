@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One option's value as text, between option.c and its two neighbours. */
+/* An option's value as text, between option.c and its two neighbours. */
 #ifndef DDP_TOOL_OPTION_VALUE_H
 #define DDP_TOOL_OPTION_VALUE_H
 

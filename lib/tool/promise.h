@@ -24,23 +24,23 @@ struct tool_promise {
 int tool_promise_read(struct tool_promise *promise, struct ddp_error *error);
 
 /*
- * Whether this is the first of the tasks that a launcher started, or the only
- * one: where ranks did not meet, all have the same error and the first prints
- * it.
+ * Returns true if this is the first of the tasks that a launcher started, or
+ * the only one. If the ranks did not meet, all have the same error and the
+ * first prints it.
  */
 bool tool_promise_is_first(void);
 
 /*
- * Before MPI_Init, which without a launcher makes a world of each process:
- * returns 0, or -1 with error set if this is one of several processes and no
- * MPI launcher has started it.
+ * Call it before MPI_Init, which without a launcher makes a world of each
+ * process. Returns 0, or -1 with error set if this is one of several processes
+ * and no MPI launcher has started it.
  */
 int tool_promise_check_mpi(const struct tool_promise *promise,
 			   struct ddp_error *error);
 
 /*
- * Whether the world that backend found is the one that was promised. Returns 0,
- * or -1 with error set.
+ * Returns 0 if the world that backend found is the one that was promised, or -1
+ * with error set.
  */
 int tool_promise_compare(const struct tool_promise *promise,
 			 const char *backend, int rank, int size,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the programs in bin/ share; nothing else links this folder, and it is
- * not installed. Here are the standard streams and the files that a program
- * writes; option.h reads command lines by a table, agree.h makes an error of
- * one rank that of all, promise.h compares the ranks with what the launcher
- * promised, and mpi_private.h begins and ends MPI. Start here.
+ * The programs in bin/ share this folder; nothing else links it, and it is not
+ * installed. Here are the standard streams and the files that a program writes;
+ * option.h reads command lines by a table, agree.h makes an error of one rank
+ * that of all, promise.h compares the ranks with what the launcher promised,
+ * and mpi_private.h begins and ends MPI. Start here.
  */
 #ifndef DDP_TOOL_TOOL_H
 #define DDP_TOOL_TOOL_H
@@ -33,8 +33,8 @@ int tool_flush(struct ddp_error *error);
 int tool_print_text(char *text, struct ddp_error *error);
 
 /*
- * Whether to print in colour: the file is a terminal, which the variable TERM
- * does not call dumb, and NO_COLOR is not set, or is empty.
+ * Returns true if the file is to have colour: it is a terminal, which the
+ * variable TERM does not call dumb, and NO_COLOR is not set, or is empty.
  */
 bool tool_has_colour(FILE *file);
 
@@ -42,9 +42,9 @@ bool tool_has_colour(FILE *file);
 void tool_print_error(const char *program, const struct ddp_error *error);
 
 /*
- * Why this process ends, for the file that TORCHELASTIC_ERROR_FILE names, if it
- * does: as @record writes it (see util/failure.h). Nothing if that cannot be
- * written, as it is said elsewhere, too.
+ * Write why this process ends to the file that TORCHELASTIC_ERROR_FILE names,
+ * if it does, as @record writes it (see util/failure.h). Does nothing if that
+ * cannot be written, as it is said elsewhere, too.
  */
 void tool_record_failure(const char *message);
 

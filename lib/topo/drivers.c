@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the kernel and the GPUs' drivers say of them, and which of them a
+ * Reads what the kernel and the GPUs' drivers say of them, and which of them a
  * process may use.
  */
 #define _GNU_SOURCE

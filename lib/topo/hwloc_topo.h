@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the parts of lib/topo share. Private to them.
- */
+/* The topology that the parts of lib/topo share. Private to them. */
 #ifndef DDP_TOPO_HWLOC_TOPO_H
 #define DDP_TOPO_HWLOC_TOPO_H
 

@@ -122,7 +122,7 @@ static void copy_text(char *out, size_t size, const char *text, size_t length)
 	out[length] = '\0';
 }
 
-/* Of "GV100GL [Tesla V100 SXM2 16GB]" the name in brackets is the usual one. */
+/* The usual name of "GV100GL [Tesla V100 SXM2 16GB]" is the one in brackets. */
 static void find_model(hwloc_obj_t pci, char *out, size_t size)
 {
 	const char *name = hwloc_obj_get_info_by_name(pci, "PCIDevice");

@@ -110,8 +110,9 @@ static int check_xml(const char *file, const char *text, size_t size,
 }
 
 /*
- * Without the vendors' back ends; and without "x86", which runs on each CPU in
- * turn, waiting where it is busy, and adds nothing that is needed here.
+ * The parts of hwloc that are left out: the vendors' back ends; and "x86",
+ * which runs on each CPU in turn, waiting where it is busy, and adds nothing
+ * that is needed here.
  */
 static const char *const left_out[] = {
 	"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86",
@@ -149,7 +150,7 @@ static int load(struct ddp_topo *topo, const char *text, size_t size,
 	return hwloc_topology_load(topo->hwloc);
 }
 
-/* In the child: load and convert the topology, and write how that went. */
+/* The child loads and converts the topology, and writes how that went. */
 __attribute__((noreturn)) static void run_trial(const char *text, size_t size,
 						int answer)
 {

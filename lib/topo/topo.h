@@ -32,30 +32,31 @@ struct ddp_topo;
 /*
  * This machine's topology (file NULL), or the one that an hwloc XML file
  * describes, which may be another machine's. CPUs that the process may not use
- * are included. The caller destroys it. NULL if the file cannot be read, is
- * not a regular file, is longer than DDP_TOPO_FILE_MAX, declares entities or
- * nests too deeply, if hwloc refuses it, or if hwloc crashes, uses too much
- * memory or takes too long in a trial that a child process makes of it first.
+ * are included. The caller destroys it. NULL if the file cannot be read, is not
+ * a regular file, is longer than DDP_TOPO_FILE_MAX, or declares entities or
+ * nests too deeply. A child process tries the file first: NULL also if hwloc
+ * refuses it, crashes, uses too much memory or takes too long.
  */
 struct ddp_topo *ddp_topo_create(const char *file, struct ddp_error *error);
 
 /*
- * Of this machine's topology what ddp_topo_machine needs, in less time: no
- * caches, and no devices where none of them is a GPU. The caller destroys it.
- * NULL if hwloc fails.
+ * The part of this machine's topology that ddp_topo_machine needs, in less
+ * time: no caches, and no devices where none of them is a GPU. The caller
+ * destroys it. NULL if hwloc fails.
  */
 struct ddp_topo *ddp_topo_find(struct ddp_error *error);
 void ddp_topo_destroy(struct ddp_topo *topo);		/* NULL: nothing */
 
 /*
- * Its CPUs and GPUs, for the caller to destroy; topo may be destroyed before.
- * UUIDs and MIG instances are known from a file alone, where the PCI device or
- * a device below it has them as "NVIDIAUUID", "AMDUUID", and any number of
- * "MIGUUID" (as hwloc-annotate writes them); for this machine
- * ddp_topo_drivers adds what the driver says. NULL if there is no CPU, if
- * there are more than machine.h allows, if a CPU's or NUMA node's number is
- * above what a set can hold, if a CPU's number or a GPU's bus id occurs twice,
- * or if memory is short.
+ * The CPUs and GPUs of a topology, for the caller to destroy; topo may be
+ * destroyed before. UUIDs and MIG instances are known from a file alone: there
+ * the PCI device or a device below it has them as "NVIDIAUUID", "AMDUUID", and
+ * any number of "MIGUUID" (as hwloc-annotate writes them). For this machine
+ * ddp_topo_drivers adds what the driver says.
+ *
+ * NULL if memory is short, if there is no CPU, or if there are more than
+ * machine.h allows. NULL also if a CPU's or NUMA node's number is above what a
+ * set can hold, or if a CPU's number or a GPU's bus id occurs twice.
  */
 struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
 				     struct ddp_error *error);
@@ -76,12 +77,12 @@ void ddp_topo_drivers(struct ddp_machine *machine, const char *root);
  */
 void ddp_topo_reach(struct ddp_machine *machine, const char *root);
 
-/* Whether a PCI device below root, in sysfs, counts as a GPU. */
+/* Returns true if a PCI device below root, in sysfs, counts as a GPU. */
 bool ddp_topo_has_gpu(const char *root);
 
 /*
- * Whether this process may open a device file of some GPU or other accelerator,
- * of whichever vendor, below root: where not, no framework finds one.
+ * Returns true if this process may open a device file of some GPU or other
+ * accelerator, of whichever vendor, below root. If not, no framework finds one.
  */
 bool ddp_topo_has_device(const char *root);
 
