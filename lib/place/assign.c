@@ -22,7 +22,7 @@ struct problem {
 	int64_t row_price[DDP_ASSIGN_MAX + 1];
 	int64_t column_price[DDP_ASSIGN_MAX + 1];
 	uint32_t row_of[DDP_ASSIGN_MAX + 1];
-	/* of the search now on */
+	/* The state of the search now on. */
 	int64_t slack[DDP_ASSIGN_MAX + 1];
 	uint32_t from[DDP_ASSIGN_MAX + 1];
 	bool seen[DDP_ASSIGN_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which CPUs each rank of a node gets, near the GPUs that it has. */
+/* Decides which CPUs each rank of a node gets, near the GPUs that it has. */
 #include "place/near.h"
 
 #include <stdlib.h>
@@ -100,8 +100,8 @@ static void find_wish(struct binding *b, uint32_t rank)
 }
 
 /*
- * What a rank would get if all ranks that wish for a CPU of the level shared
- * it, in CPUs * SCALE; a little more where that is not whole.
+ * Returns a rank's part, in CPUs * SCALE, if all ranks that wish for a CPU of
+ * the level shared it; a little more where that is not whole.
  */
 static uint64_t find_share(const struct binding *b, uint32_t rank,
 			   uint32_t level)
@@ -154,7 +154,7 @@ static bool want_more(const struct binding *b)
 	return more;
 }
 
-/* Whether the rank has got near CPUs only, whatever it wanted. */
+/* Returns true if the rank has got near CPUs only, whatever it wanted. */
 static bool got_near(const struct binding *b, uint32_t rank)
 {
 	struct ddp_cpuset far;

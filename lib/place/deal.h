@@ -14,7 +14,7 @@
 
 #define DDP_DEAL_NONE UINT32_MAX
 
-/* What is dealt out: a core or a thread, neighbours in machine->cpus. */
+/* A unit is dealt out: a core or a thread, neighbours in machine->cpus. */
 struct ddp_unit {
 	uint32_t first, end;
 	uint32_t owner;		/* rank, or DDP_DEAL_NONE */
@@ -22,7 +22,7 @@ struct ddp_unit {
 	uint32_t asker;		/* in a search: the rank that reached it */
 };
 
-/* What a rank wants and has got. */
+/* A rank's wish and what it got. */
 struct ddp_hand {
 	uint32_t class;		/* lowest rank that wants the same */
 	uint32_t group;		/* lowest rank that it competes with, by way
@@ -43,7 +43,7 @@ struct ddp_deal {
 	uint32_t *queue;	/* [rank_count] */
 };
 
-/* Whether the rank wants one of the unit's CPUs. */
+/* Returns true if the rank wants one of the unit's CPUs. */
 bool ddp_deal_wants(const struct ddp_deal *deal, uint32_t rank,
 		    const struct ddp_unit *unit);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which GPUs each rank of a node gets, and in which order it sees others. */
+/* Decides which GPUs each rank of a node gets, and in which order it sees
+ * others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,7 +221,9 @@ static int divide_party(struct placing *p, struct ddp_error *error)
 	return 0;
 }
 
-/* Whether another rank sees some of this one's GPUs but not the same. */
+/*
+ * Returns true if another rank sees some of this one's GPUs but not the same.
+ */
 static bool view_overlaps(const struct placing *p, uint32_t rank)
 {
 	uint32_t other;

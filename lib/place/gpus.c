@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which GPUs a task sees, by the text of its variables. */
+/* Finds which GPUs a task sees, by the text of its variables. */
 #include "place/gpus.h"
 
 #include <stdio.h>
@@ -217,7 +217,9 @@ static int resolve_number(const struct counted *counted, uint32_t position,
 	return 0;
 }
 
-/* Whether every number is below the number of GPUs that can be reached. */
+/*
+ * Returns true if every number is below the number of GPUs that can be reached.
+ */
 static bool reach_explains(const struct ddp_view *view,
 			   const struct counted *counted)
 {
@@ -256,7 +258,7 @@ static int read_view(const char *text, struct ddp_view *view,
 	return 0;
 }
 
-/* Whether the task has GPUs and no variable names them. */
+/* Returns true if the task has GPUs and no variable names them. */
 static bool is_unnamed(const struct ddp_gpus_env *env)
 {
 	return env->on_node > 0 && !is_set(env->step_gpus) &&

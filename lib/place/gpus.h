@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which GPUs a task was given, from the text of its variables.
+ * Finds which GPUs a task was given, from the text of its variables.
  *
  * These tell, in task_init, when Slurm has set all of them:
  *
@@ -23,7 +23,7 @@
  * is MIG-(parent's UUID)/.../..., or it is among the machine's parts, or only
  * one GPU can be its parent.
  *
- * Under --gpu-bind=none each task is to use all GPUs of the step, and in some
+ * Under --gpu-bind=none each task is to use all GPUs of the step. In some
  * versions Slurm then sets none of these variables for several tasks on a node,
  * but SLURM_GPUS_ON_NODE, how many there are. If the task can open that many
  * device files, these are the GPUs; where no device files are known, as many
@@ -52,9 +52,8 @@ struct ddp_gpus_env {
 };
 
 /*
- * A GPU, or a part of one, as a task names it. Two are the same GPU if their
- * tokens are names and equal, or UUIDs of which one is the beginning of the
- * other, or if neither is a name and the numbers are equal.
+ * A GPU, or a part of one, as a task names it. ddp_gpus_same says when two are
+ * the same.
  */
 struct ddp_gpu_ref {
 	char token[DDP_GPU_TOKEN_SIZE];	/* as in the variable */
@@ -73,8 +72,9 @@ struct ddp_view {
 };
 
 /*
- * Whether two are the same GPU: if both tokens are names and equal, or if
- * neither is a name and the numbers are equal.
+ * Returns true if two are the same GPU: their tokens are names and equal, or
+ * UUIDs of which one is the beginning of the other; or neither is a name and
+ * the numbers are equal.
  */
 bool ddp_gpus_same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b);
 
@@ -91,9 +91,9 @@ const char *ddp_gpus_variable(const struct ddp_view *view);
  * GPUs that nothing names (see above). A GPU that the node does not show as a
  * PCI device is an error only on a node that shows some.
  *
- * Returns 0, or -1 for a malformed list, for more than DDP_GPU_MAX, for the
- * same GPU twice, for a number or UUID that the node does not have, or if
- * nothing tells which GPUs these are.
+ * Returns 0, or -1 for a malformed list, for more than DDP_GPU_MAX or for the
+ * same GPU twice. Returns -1 also for a number or UUID that the node does not
+ * have, or if nothing tells which GPUs these are.
  */
 int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		     const struct ddp_machine *machine, struct ddp_view *view,

@@ -33,11 +33,11 @@
  * CPUs. Each rank wants those of Slurm's mask that are at the least distance
  * from its GPUs; all of the mask if it has no GPU, or one whose locality is
  * unknown. A rank that would keep one of eight cores is better off with all of
- * them: it wants the CPUs of the next distance too if the near ones alone,
- * each divided by the ranks that could want it, come to less than half of its
- * even share of the mask. What several ranks want is dealt out evenly in whole
- * cores (ddp_split), neighbours to neighbours, so that ranks that want all
- * CPUs are spread over the NUMA nodes. Ranks that get no core of their own
+ * them. So it wants the CPUs of the next distance too if the near ones alone
+ * come to less than half of its even share of the mask, each CPU divided by
+ * the ranks that could want it. What several ranks want is dealt out evenly in
+ * whole cores (ddp_split), neighbours to neighbours, so that ranks that want
+ * all CPUs are spread over the NUMA nodes. Ranks that get no core of their own
  * then want their whole mask. With fewer cores than ranks, threads of cores
  * are dealt out; with fewer threads than ranks, these are shared.
  * The answer is within the mask and never empty.
@@ -79,9 +79,9 @@ extern const char *const ddp_gpus_words[];
 extern const char *const ddp_cpus_words[];
 
 /*
- * What all tasks of the node must tell, by local rank: the mask that the kernel
- * has in task_init, when task/affinity has set it; and the GPUs that they see,
- * by ddp_gpus_resolve and ddp_views_join.
+ * The facts that all tasks of the node must tell, by local rank: the mask that
+ * the kernel has in task_init, when task/affinity has set it; and the GPUs that
+ * they see, by ddp_gpus_resolve and ddp_views_join.
  */
 struct ddp_placement_rank {
 	struct ddp_cpuset mask;
@@ -131,9 +131,9 @@ struct ddp_placements;
  * Place the ranks of a node. Nothing of params is kept; the answer never
  * changes, is the same for the same params on every machine, and is the
  * caller's to destroy. NULL if there are more ranks than GPUs and sharing is
- * not allowed, if a mask is empty or has no CPU of the machine's, if an index
- * is out of range, or if memory is short. CPUs of a mask that the machine does
- * not have are left out, and the reasons say so.
+ * not allowed, if a mask is empty or has no CPU of the machine's. NULL also if
+ * an index is out of range, or if memory is short. CPUs of a mask that the
+ * machine does not have are left out, and the reasons say so.
  */
 struct ddp_placements *
 ddp_placement_create(const struct ddp_placement_params *params,
@@ -145,8 +145,8 @@ const struct ddp_placement *
 ddp_placement_get(const struct ddp_placements *placements, uint32_t local_rank);
 
 /*
- * Where the rank's own GPUs are among those that it sees: "0" or "0,3"; "" if
- * it has none.
+ * The places of the rank's own GPUs among those that it sees: "0" or "0,3"; ""
+ * if it has none.
  */
 enum { DDP_POSITIONS_SIZE = 3 * DDP_GPU_MAX + 1 };
 void ddp_placement_positions(const struct ddp_placement *placement,

@@ -25,8 +25,9 @@ struct ddp_row_gpu {
 };
 
 /*
- * What is said of a rank. Strings are "" where there is nothing to say. A copy
- * with another rank, node or node rank may be used as long as the original.
+ * The facts that are printed about a rank. Strings are "" where there is
+ * nothing to say. A copy with another rank, node or node rank may be used as
+ * long as the original.
  */
 struct ddp_row {
 	uint32_t rank, node_rank, local_rank;

@@ -81,7 +81,7 @@ static void take_unit(const struct ddp_deal *deal, uint32_t rank,
 	}
 }
 
-/* Whether a rank of the group has got nothing. */
+/* Returns true if a rank of the group has got nothing. */
 static bool group_starves(const struct ddp_deal *deal, uint32_t group)
 {
 	uint32_t rank;

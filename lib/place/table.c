@@ -34,7 +34,7 @@ struct ddp_reason {
 	uint32_t last;			/* of these; rows count from 1 */
 };
 
-/* Whether it is one of all rows. */
+/* Returns true if all rows have this reason. */
 static bool is_common(const struct ddp_table *table, uint32_t reason)
 {
 	return table->reasons[reason].row_count == table->row_count;
@@ -198,7 +198,7 @@ static void fit_row(struct ddp_table *table, const struct ddp_row *row,
 	}
 }
 
-/* Of the rows that are copies of one, only rank and node differ. */
+/* Copies of one row differ only in rank and node. */
 static void fit_copy(struct ddp_table *table, const struct ddp_row *row)
 {
 	char digits[10];

@@ -16,8 +16,8 @@
 #include "place/report.h"
 
 /*
- * What the table needs to know of all rows before the first is printed. Begin
- * with zeros, or with colour set alone; ddp_table_clear frees it.
+ * The facts about all rows that the table needs before the first is printed.
+ * Begin with zeros, or with colour set alone; ddp_table_clear frees it.
  */
 struct ddp_table {
 	bool colour;		/* for a terminal: the header in bold */
@@ -31,11 +31,12 @@ struct ddp_table {
 };
 
 /*
- * In pieces, for more rows than need be in memory at once: first make the table
- * fit all of them, then print them in the order given, the first with the line
- * of column names, and what stands under them at the end. The rows' reasons and
- * models must stay until then. Texts are the caller's to free; NULL if memory is
- * short. Strings are made printable, as rows may come from an environment.
+ * Print the table in pieces, for more rows than need be in memory at once.
+ * First make the table fit all of them. Then print them in the order given, the
+ * first with the line of column names, and what stands under them at the end.
+ * The rows' reasons and models must stay until then. Texts are the caller's to
+ * free; NULL if memory is short. Strings are made printable, as rows may come
+ * from an environment.
  */
 void ddp_table_fit(struct ddp_table *table, const struct ddp_row *rows,
 		   size_t count);

@@ -22,7 +22,7 @@ struct ddp_tails {
 	} of[DDP_TAILS];		/* by local rank */
 };
 
-/* Whether the end was there already, and then is there once more. */
+/* Add the row's end once more, if the text has it already; true if it has. */
 bool ddp_tails_repeat(const struct ddp_tails *tails, const struct ddp_row *row,
 		      struct ddp_text *out);
 

@@ -52,7 +52,7 @@ int ddp_views_join(const struct ddp_view *views, uint32_t count,
 	return 0;
 }
 
-/* Whether something tells which GPU it is: a name, or a device file. */
+/* Returns true if a name or a device file tells which GPU it is. */
 static bool is_certain(const struct ddp_machine *machine,
 		       const struct ddp_gpu_ref *ref)
 {

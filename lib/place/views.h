@@ -29,11 +29,11 @@ int ddp_views_join(const struct ddp_view *views, uint32_t count,
  *
  * With a device cgroup for each task, Slurm counts from 0 in each of them, in
  * SLURM_STEP_GPUS as well. Tasks then seem to share a GPU though each has its
- * own. That is assumed, and *apart becomes true, where some GPU is in two
- * views, the step has GPUs enough for all of them to differ, all are named by
- * numbers, and none has a device file that would tell which one it is. Nothing
- * is known of these GPUs then: in views and all their gpu is DDP_GPU_NONE, and
- * their numbers, which merely differ, are not to be shown.
+ * own. That is assumed, and *apart becomes true, if some GPU is in two views
+ * and the step has GPUs enough for all of them to differ. Besides, all must be
+ * named by numbers, and none may have a device file that would tell which one
+ * it is. Nothing is known of these GPUs then: in views and all their gpu is
+ * DDP_GPU_NONE, and their numbers, which merely differ, are not to be shown.
  */
 int ddp_views_join_node(const struct ddp_machine *machine, uint32_t on_node,
 			struct ddp_view *views, uint32_t count,

@@ -86,7 +86,8 @@ static bool has_sub(const struct ddp_words *words, const char *sub)
 	return !sub || (words->count > 1 && strcmp(words->at[1], sub) == 0);
 }
 
-/* Whether a list, with a blank on either side of each name, has this one. */
+/* Returns true if a list, with a blank on either side of each name, has this
+ * one. */
 static bool is_listed(const char *list, const char *name)
 {
 	size_t length = strlen(name);

@@ -39,7 +39,9 @@ static int fail(const struct parser *parser, const char *at,
 			      "%s", expected);
 }
 
-/* What k, kib, kb and so on multiply by, as in Slurm; 0 for other words. */
+/*
+ * Returns the factor of k, kib, kb and so on, as in Slurm; 0 for other words.
+ */
 static uint64_t get_suffix_factor(const char *suffix, size_t length)
 {
 	static const char powers[] = "kmgtp";

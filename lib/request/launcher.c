@@ -65,7 +65,7 @@ bool ddp_launcher_is_helper(const char *command)
 	return false;
 }
 
-/* Whether a path, as .../torch/distributed/run.py, is a module's. */
+/* Returns true if a path, as .../torch/distributed/run.py, is a module's. */
 static bool is_module_path(const char *path, const char *module)
 {
 	size_t length = strlen(module), size = strlen(path), i;
@@ -168,8 +168,8 @@ enum option {
 };
 
 /*
- * Whether a word is this option, or begins it, as argparse allows; "_" and "-"
- * are the same.
+ * Returns true if a word is this option, or begins it, as argparse allows; "_"
+ * and "-" are the same.
  */
 static bool is_option(const char *word, const char *name)
 {

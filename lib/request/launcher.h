@@ -14,7 +14,7 @@
 #include "request/command.h"
 #include "util/error.h"
 
-/* Whether a command is a helper that an MPI launcher starts by srun. */
+/* Returns true if a command is a helper that an MPI launcher starts by srun. */
 bool ddp_launcher_is_helper(const char *command);
 
 enum ddp_launcher_kind {

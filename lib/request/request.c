@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a step or job asks for: GPUs and tasks of each node, CPUs for them. */
+/* Counts what a step or job asks for: GPUs and tasks of each node, CPUs for
+ * them. */
 #include "request/request.h"
 
 #include <errno.h>
@@ -50,7 +51,8 @@ uint32_t ddp_request_nodes(const struct ddp_request *request)
 		!request->in_job;
 }
 
-/* By the options that are for each node; *gpus is 0 if they name no GPUs. */
+/* Count the GPUs by the options that are for each node; *gpus is 0 if they name
+ * none. */
 static int get_node_gpus(const struct ddp_request *request, uint32_t *gpus,
 			 struct ddp_error *error)
 {
@@ -60,7 +62,7 @@ static int get_node_gpus(const struct ddp_request *request, uint32_t *gpus,
 	if (ddp_gpus_count(per_node, &first, error) < 0 ||
 	    ddp_gres_count_gpus(request->gres, &second, error) < 0)
 		return -1;
-	/* With several types, some might be replaced and some added. */
+	/* If there are several types, some might be replaced and some added. */
 	if (first && second && per_node[strspn(per_node, "0123456789")])
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--gpus-per-node=%.64s and "
@@ -133,7 +135,8 @@ static void fill_bound(const struct ddp_request *request, uint32_t gpus,
 		fill->ntasks_per_node = gpus;
 }
 
-/* Whether the number of nodes is known, for one task for each of what. */
+/* Returns 0, or -1 if the number of nodes is open, which one task for each of
+ * what needs. */
 static int check_nodes(const struct ddp_request *request, const char *what,
 		       struct ddp_error *error)
 {
@@ -147,7 +150,9 @@ static int check_nodes(const struct ddp_request *request, const char *what,
 			     request->nodes ? request->nodes : "");
 }
 
-/* One task for each GPU of each node, which must be known. */
+/*
+ * Fill in one task for each GPU of each node. The number of GPUs must be known.
+ */
 static int fill_gpus(const struct ddp_request *request, struct ddp_fill *fill,
 		     struct ddp_error *error)
 {
@@ -175,7 +180,7 @@ bool ddp_request_several(const struct ddp_request *request)
 	       number(request->ntasks) > ddp_request_nodes(request);
 }
 
-/* One task for each node, of which the user gave no other number. */
+/* Fill in one task for each node. The user must have given no other number. */
 static int fill_launcher(const struct ddp_request *request,
 			 struct ddp_fill *fill, struct ddp_error *error)
 {

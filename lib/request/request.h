@@ -68,11 +68,11 @@ int ddp_request_gpus(const struct ddp_request *request, uint32_t *gpus,
 		     struct ddp_error *error);
 
 /*
- * Where the GPUs of each node follow from --gpus, write to text[size] what
+ * If the GPUs of each node follow from --gpus, write to text[size] what
  * --gpus-per-node must be for Slurm to give each node that many: otherwise
- * Slurm may give some nodes more than others. Writes "" where they do not
- * follow from it. Returns 0; -1 with an empty text if --gpus does not divide
- * evenly.
+ * Slurm may give some nodes more than others. Writes "" if they do not follow
+ * from it. Returns 0; -1 with an empty text if --gpus does not divide evenly,
+ * or if a list of GPUs cannot be read.
  */
 int ddp_request_gpus_per_node(const struct ddp_request *request, char *text,
 			      size_t size, struct ddp_error *error);
@@ -107,7 +107,7 @@ int ddp_request_fill(const struct ddp_request *request, struct ddp_fill *fill,
 		     struct ddp_error *error);
 
 /*
- * Whether each rank of a step can have a GPU to itself. Returns 0 also where
+ * Check that each rank of a step can have a GPU to itself. Returns 0 also if
  * that cannot be known; -1 if some node certainly gets more ranks than GPUs.
  */
 int ddp_request_check_gpus(const struct ddp_request *request,
@@ -139,8 +139,8 @@ enum ddp_cpus {
 };
 
 /*
- * Whether a job that is being submitted leaves CPUs for a rank on each of its
- * GPUs. Returns 0, or -1 if there are fewer CPUs than ranks.
+ * Check that a job that is being submitted leaves CPUs for a rank on each of
+ * its GPUs. Returns 0, or -1 if there are fewer CPUs than ranks.
  */
 int ddp_request_check_cpus(const struct ddp_request *request,
 			   enum ddp_cpus *cpus, struct ddp_error *error);

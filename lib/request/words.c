@@ -10,7 +10,7 @@
 
 enum { WORDS_MAX = 256 };	/* of a part of a line for sbatch */
 
-/* Where a script is read, and where its words are written. */
+/* The place where a script is read, and the one where its words are written. */
 struct reader {
 	const char *at;
 	char *out;

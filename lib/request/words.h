@@ -54,7 +54,7 @@ struct ddp_script {
 /*
  * Read the next simple command of a script, which ends at ";", "&", "|", a
  * parenthesis or a line's end. Its words, without their quotes, go to
- * words[max], of which only the first max are kept, and their text to the
+ * words[max], of which only the first max are kept. Their text goes to the
  * buffer, which has as many bytes as what is left of the script and its NUL.
  * Left out are comments, here-documents, reserved words such as "then", the
  * patterns of a case and the names of functions that are defined; a $(...) or
@@ -65,8 +65,8 @@ int ddp_words_next(struct ddp_script *script, char *buffer, char **words,
 		   size_t max);
 
 /*
- * Whether a word is among the options that sbatch takes from a script: those of
- * its lines that begin with "#SBATCH", up to the first command.
+ * Returns true if a word is among the options that sbatch takes from a script:
+ * those of its lines that begin with "#SBATCH", up to the first command.
  */
 bool ddp_words_sbatch(const char *script, const char *word);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The programs in bin/ share this folder; nothing else links it, and it is not
- * installed. Here are the standard streams and the files that a program writes;
- * option.h reads command lines by a table, agree.h makes an error of one rank
- * that of all, promise.h compares the ranks with what the launcher promised,
- * and mpi_private.h begins and ends MPI. Start here.
+ * installed. Start here: these are the standard streams and the files that a
+ * program writes. option.h reads command lines by a table. agree.h makes an
+ * error of one rank that of all. promise.h compares the ranks with what the
+ * launcher promised. mpi_private.h begins and ends MPI.
  */
 #ifndef DDP_TOOL_TOOL_H
 #define DDP_TOOL_TOOL_H
