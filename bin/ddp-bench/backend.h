@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What moves the data, as a table of functions. Every rank calls the same ones
- * in the same order, from one thread, except those called local. A function
- * without an error to set ends all ranks, with a sentence, if it fails.
+ * A backend moves the data; it is a table of functions. Every rank calls the
+ * same ones in the same order, from one thread, except those called local. A
+ * function without an error to set ends all ranks, with a sentence, if it
+ * fails.
  */
 #ifndef DDP_BENCH_BACKEND_H
 #define DDP_BENCH_BACKEND_H
@@ -30,7 +31,7 @@ struct call {
 struct backend {
 	const char *name;
 
-	/* In place, reduce-scatter writes to the beginning, as MPI's does. */
+	/* Reduce-scatter in place writes to the beginning, as MPI's does. */
 	bool scatters_to_start;
 
 	/* The most elements of one call. */
@@ -76,7 +77,7 @@ struct backend {
 	void (*abort)(const char *sentence);
 };
 
-/* In a build without the library, open fails and the rest is NULL. */
+/* If the build lacks the library, open fails and the rest is NULL. */
 extern const struct backend backend_mpi, backend_nccl;
 
 #endif

@@ -78,7 +78,8 @@ uint64_t bench_wrong(struct bench *bench, const unsigned char *buffer,
 	return wrong;
 }
 
-/* What the ranks from first to last make together; first alone sends it. */
+/* Set the pattern to what the ranks from first to last make together; if they
+ * are one rank, to what it sends. */
 static void set_pattern(struct bench *bench, int first, int last)
 {
 	const struct options *options = bench->options;
@@ -173,7 +174,7 @@ static double time_calls(struct bench *bench, const struct call *call)
 	return (ddp_clock_seconds() - begin) / (double)options->iters;
 }
 
-/* What one rank found. */
+/* A rank's result. */
 struct outcome {
 	double seconds;
 	uint64_t wrong;
@@ -262,7 +263,7 @@ static void run_sizes(struct bench *bench, struct outcome *all, bool *wrong)
 	*wrong = wrong_sum > 0;
 }
 
-/* What this world cannot do; every rank finds the same. */
+/* Refuse what this world cannot do; every rank finds the same. */
 static int check_options(const struct world *world,
 			 const struct options *options,
 			 const struct shape *largest, struct ddp_error *error)

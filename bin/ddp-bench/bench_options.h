@@ -9,10 +9,10 @@
 #include "backend.h"
 #include "tool/option.h"
 
-/* Which of the ranks' mean times is shown, as nccl-tests counts them. */
+/* The choices of the ranks' mean time to show, as nccl-tests counts them. */
 enum average { AVERAGE_RANK0, AVERAGE_MEAN, AVERAGE_MIN, AVERAGE_MAX };
 
-/* What the command line says, with defaults for the rest. */
+/* The settings of the command line, with defaults for the rest. */
 struct options {
 	bool pairs, bootstrap, preflight;	/* what to do; none: measure a
 						   collective */
@@ -33,9 +33,9 @@ struct options {
 };
 
 /*
- * On failure, error names the option, its value and what fits; options are then
- * the defaults, but with the backend that the options name, for the ranks to
- * meet.
+ * Returns 0, or -1 with error naming the option, its value and what fits. The
+ * options are then the defaults, but with the backend that the options name,
+ * for the ranks to meet.
  */
 int options_parse(struct options *options, int argc, char **argv,
 		  struct ddp_error *error);

@@ -11,8 +11,9 @@
 enum { CUDA_ERROR_NOT_READY = 600, STREAM_NON_BLOCKING = 1 };
 
 /*
- * A CUcontext and a CUstream are a void *, a CUdevice is an int, a CUdeviceptr
- * an integer of a pointer's size, and a CUresult an int that is 0 for success.
+ * A CUcontext and a CUstream are a void *, a CUdevice is an int, and a
+ * CUdeviceptr an integer of a pointer's size. A CUresult is an int that is 0
+ * for success.
  */
 static struct {
 	int (*init)(unsigned int flags);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the ranks of a preflight tell rank 0, as it goes over the connection.
- * Plain data. A text is "" where there is nothing to say.
+ * The facts that the ranks of a preflight tell rank 0, as they go over the
+ * connection. Plain data. A text is "" where there is nothing to say.
  */
 #ifndef DDP_BENCH_FACTS_H
 #define DDP_BENCH_FACTS_H
@@ -11,7 +11,7 @@
 
 enum { FACT_TEXT = 160, FACT_VERSION = 48, FACT_HOST = 64 };
 
-/* What must be the same on all nodes. */
+/* Versions that must be the same on all nodes. */
 enum version { DRIVER, CUDA, NCCL, LIBDDP, MPI, VERSIONS };
 
 /* A PCIe link; 0: not known. */
@@ -20,7 +20,7 @@ struct link {
 	uint32_t width;			/* lanes */
 };
 
-/* What a rank has. */
+/* A rank's versions, GPUs, clock and interface. */
 struct facts {
 	char versions[VERSIONS][FACT_VERSION];
 	uint32_t gpus_given;		/* by the step, to this rank's view */
@@ -37,10 +37,10 @@ struct facts {
 
 enum { ROUNDS = 3 };
 
-/* What a rank is doing, in this order. */
+/* The stages of a rank's work, in this order. */
 enum stage { STAGE_BEGIN, STAGE_MEET, STAGE_MATCH, STAGE_SUM, STAGE_DONE };
 
-/* What it has moved so far. */
+/* A rank's stage, and its results so far. */
 struct moved {
 	uint32_t stage;
 	uint32_t matches;		/* that have ended */

@@ -77,7 +77,7 @@ void figures_begin(const struct world *world, const struct options *options)
 	       "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
-/* With up to 2 decimals, as many as fit into width. */
+/* Print up to 2 decimals, as many as fit into width. */
 static void print_number(double value, int width)
 {
 	char text[32];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rank 0 prints of collectives: nccl-tests' table, or JSON lines. */
+/* Prints rank 0's figures of collectives: nccl-tests' table, or JSON lines. */
 #ifndef DDP_BENCH_FIGURES_H
 #define DDP_BENCH_FIGURES_H
 
 #include "bench_options.h"
 #include "bench_world.h"
 
-/* What one size took, in place or out of place. */
+/* The figures of one size, in place or out of place. */
 struct figure {
 	double seconds;		/* of one call */
 	uint64_t wrong;		/* elements, of all ranks */

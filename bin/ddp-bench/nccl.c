@@ -89,7 +89,7 @@ static int nccl_connect(struct ddp_error *error)
 	return look_up(error);
 }
 
-/* In parts, as a record of libddp's exchange has a largest size. */
+/* Gather in parts, as a record of libddp's exchange has a largest size. */
 static void nccl_gather(const void *mine, void *all, size_t size)
 {
 	const char *from = mine;

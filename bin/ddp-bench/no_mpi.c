@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of mpi.c in a build without MPI. */
+/* Replaces mpi.c in a build without MPI. */
 #include "backend.h"
 
 static int no_open(int *rank, int *size, struct ddp_error *error)

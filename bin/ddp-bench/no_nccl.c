@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of nccl.c and preflight*.c in a build without PMIx. */
+/* Replaces nccl.c and preflight*.c in a build without PMIx. */
 #include "backend.h"
 #include "preflight.h"
 #include "tool/tool.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who meets whom in a tournament of nodes, and which nodes and pairs of nodes
- * turned out to be slow. Pure.
+ * Says who meets whom in a tournament of nodes, and finds which nodes and pairs
+ * of nodes were slow. Pure.
  *
  * A value is an outlier if it is above the median by more than 3.5 robust
- * standard deviations (1.4826 times the median absolute deviation: Iglewicz
- * and Hoaglin) and by more than a fifth. The fifth is there because the
- * deviation is almost 0 where all values are alike.
+ * standard deviations (1.4826 times the median absolute deviation: Iglewicz and
+ * Hoaglin) and by more than a fifth. The fifth is there because the deviation
+ * is almost 0 where all values are alike.
  *
  * A node's time is that of its fastest pair, so that a slow node does not make
  * its partners slow. A node is slow if its time is an outlier among the nodes'
@@ -55,7 +55,8 @@ struct outliers {
 	size_t pair_count;
 };
 
-/* For two nodes or more. Returns 0, or -1 if memory is short. */
+/* Find slow nodes and pairs of two nodes or more. Returns 0, or -1 if memory is
+ * short. */
 int outliers_find(struct outliers *slow, const double *times, int nodes);
 void outliers_clear(struct outliers *slow);
 

@@ -14,7 +14,7 @@ struct match {
 	int a, b;
 };
 
-/* What one rank found in one match. */
+/* A rank's result of one match. */
 struct result {
 	double seconds;		/* median of the calls; 0: took no part */
 	uint64_t wrong;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ranks send, and what must come of it: whole numbers that are so small
- * that their sum or product is exact in any order. The value of element i of
- * rank r follows from r, a seed and i modulo a prime: a prime, so that parts in
- * the wrong order are seen. Pure.
+ * Makes what ranks send, and what must come of it: whole numbers that are so
+ * small that their sum or product is exact in any order. The value of element i
+ * of rank r follows from r, a seed and i modulo a prime: a prime, so that parts
+ * in the wrong order are seen. Pure.
  */
 #ifndef DDP_BENCH_PATTERN_H
 #define DDP_BENCH_PATTERN_H
@@ -21,8 +21,8 @@ struct pattern {
 };
 
 /*
- * What redop makes of what the ranks from first to last send, in a world of
- * ranks ranks; of one rank, what it sends. No element is 0.
+ * Set pattern to what redop makes of what the ranks from first to last send, in
+ * a world of ranks ranks; of one rank, to what it sends. No element is 0.
  */
 void pattern_make(struct pattern *pattern, enum type type, enum redop redop,
 		  int first, int last, int ranks, uint64_t seed);

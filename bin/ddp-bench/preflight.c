@@ -39,7 +39,7 @@ static int read_number(const char *name, const char *other)
 	return value ? atoi(value) : -1;
 }
 
-/* Where nobody else says who the ranks are, there is one. */
+/* Slurm says who the ranks are, if RANK and WORLD_SIZE do not. */
 static int begin(struct preflight *preflight, const struct options *options,
 		 struct ddp_error *error)
 {
@@ -77,7 +77,7 @@ static int begin(struct preflight *preflight, const struct options *options,
 	return 0;
 }
 
-/* For on_alarm, which may call write(2) only. */
+/* The text of on_alarm, which may print by write(2) only. */
 static char late_text[2 * FACT_TEXT + DDP_HOSTNAME_MAX];
 
 static void on_alarm(int number)

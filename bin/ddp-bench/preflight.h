@@ -43,7 +43,8 @@ enum message_kind {
 	MESSAGE_HERE
 };
 
-/* Of a rank, or of its worker. This part is the same in every version. */
+/* The head of a message of a rank, or of its worker. This part is the same in
+ * every version. */
 struct header {
 	char tag[PREFLIGHT_TAG_SIZE];	/* both ends are of one step */
 	uint32_t size;			/* of the message */
@@ -61,9 +62,10 @@ struct message {
 };
 
 /*
- * Of rank 0's: the time; begin to move data by MPI or NCCL (value); tell that
- * you are here; end, with an exit status (value); tell facts, complete or not.
- * Versions of ddp-bench with messages of one size meet: new words come last.
+ * Rank 0's words: the time; begin to move data by MPI or NCCL (value); tell
+ * that you are here; end, with an exit status (value); tell facts, complete or
+ * not. Versions of ddp-bench with messages of one size meet: new words come
+ * last.
  */
 enum word_kind { WORD_CLOCK, WORD_GO, WORD_ASK, WORD_END, WORD_TELL };
 enum { GO_MPI, GO_NCCL };
@@ -129,7 +131,8 @@ int worker_start(const struct preflight *preflight, struct worker *worker);
 int worker_mediate(const struct preflight *preflight, struct worker *worker,
 		   int server, const struct facts *clock);
 
-/* In the worker: what it finds it sends as messages, and it reads words. */
+/* The worker calls these. It sends what it finds as messages, and it reads
+ * words. */
 void facts_gather(const struct preflight *preflight, struct facts *facts);
 /* The GPUs of the step here; asks no driver. */
 uint32_t facts_count_given(void);

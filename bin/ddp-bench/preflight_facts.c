@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What this rank has: versions, and GPUs that work. */
+/* Gathers what this rank has: versions, and GPUs that work. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -36,8 +36,8 @@ static uint32_t count_list(const char *list)
 }
 
 /*
- * By the plugin's own record: a start-up file or a wrapper of one node may have
- * changed CUDA_VISIBLE_DEVICES since.
+ * The plugin's own record comes first: a start-up file or a wrapper of one node
+ * may have changed CUDA_VISIBLE_DEVICES since.
  */
 uint32_t facts_count_given(void)
 {
@@ -103,7 +103,7 @@ static void count_gpus(struct facts *facts)
 		snprintf(facts->gpu_error, FACT_TEXT, "%.150s", error.text);
 }
 
-/* Whether what comes back from its memory is what went there. */
+/* Check that what comes back from the GPU's memory is what went there. */
 static int use_gpu(unsigned char *block, unsigned char *back,
 		   struct ddp_error *error)
 {

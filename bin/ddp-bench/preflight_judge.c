@@ -53,7 +53,8 @@ static int count_last(const struct server *server)
 	return verdict_count_last(&server->world, server->moved);
 }
 
-/* Or one has failed, for which the others would wait. */
+/* Returns true if all have moved, or one has failed, for which the others would
+ * wait. */
 static bool has_moved(const struct server *server)
 {
 	bool all = true;
@@ -90,7 +91,7 @@ static bool wait_until(struct server *server, bool done(const struct server *),
 	return done(server);
 }
 
-/* Whether all that have come are there still. */
+/* Returns true if all that have come are there still. */
 static bool ask(struct server *server)
 {
 	for (int rank = 0; rank < server->world.size; rank++)
@@ -99,7 +100,8 @@ static bool ask(struct server *server)
 	return wait_until(server, has_answered, ddp_clock_ms() + ASK_MS);
 }
 
-/* Whether nobody is known to be at fault: most are behind the others. */
+/* Returns true if nobody is known to be at fault: most are behind the others,
+ * or news has come meanwhile. */
 static bool is_only_slow(struct server *server,
 			 int count_behind(const struct server *))
 {
@@ -113,7 +115,8 @@ static bool is_only_slow(struct server *server,
 }
 
 /*
- * Until done, or nothing has come for too long; gpus: what is done needs them.
+ * Wait until done, or nothing has come for too long; gpus: what is done needs
+ * them.
  */
 static bool collect(struct server *server, bool done(const struct server *),
 		    int count_behind(const struct server *), bool gpus)
@@ -136,7 +139,7 @@ static bool collect(struct server *server, bool done(const struct server *),
 	return true;
 }
 
-/* Where Slurm says that the ranks are; NULL where it is not known. */
+/* Returns each rank's node, as Slurm says; NULL if it is not known. */
 static uint32_t *find_order(const struct ddp_hostlist *hosts, size_t size)
 {
 	size_t count = ddp_hostlist_count(hosts), rank = 0;
@@ -247,7 +250,7 @@ static void move(struct server *server)
 		verdict_moved(&server->verdict, &server->world, server->moved);
 }
 
-/* For who is there, but has a worker that hangs, its own process tells. */
+/* If a rank is there, but has a worker that hangs, its own process tells. */
 static bool collect_facts(struct server *server)
 {
 	if (collect(server, has_facts, count_silent, has_gpus(server)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the worker of a rank moves: exchanges with other nodes, and an
- * all-reduce. What it does, and what has come out, it tells as it goes.
+ * The worker of a rank moves data: exchanges with other nodes, and an
+ * all-reduce. It tells what it does, and what has come out, as it goes.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -26,10 +26,10 @@ enum {
 	AGAIN_MS = 150		/* before the next one, and so much more */
 };
 
-/* What the further calls of a match may take. */
+/* The time that the further calls of a match may take. */
 #define LIMIT_S 0.1
 
-/* What is above this in two attempts, as well as slow, needs no more of them. */
+/* A time above this in two attempts, as well as slow, needs no more of them. */
 #define SURE_S 0.1
 
 struct mover {
@@ -152,7 +152,7 @@ static bool is_open(struct mover *mover, double *all, int attempt)
 	bool sure = attempt > 1;
 	int count = 0;
 
-	/* Of two nodes nobody can tell which is slow. */
+	/* Nobody can tell which of two nodes is slow. */
 	if (mover->world.node_count < 3)
 		return false;
 	mover->world.backend->gather(&mover->moved.seconds, all,
@@ -169,9 +169,9 @@ static bool is_open(struct mover *mover, double *all, int attempt)
 }
 
 /*
- * Without a barrier between the rounds: one bad pair holds up as few as it can,
- * so that who is in the first match that does not end tells the bad pair. If a
- * rank may be slow, all play again: of each the fastest exchange counts.
+ * There is no barrier between the rounds: one bad pair holds up as few as it
+ * can, so that who is in the first match that does not end tells the bad pair.
+ * If a rank may be slow, all play again: of each the fastest exchange counts.
  */
 static void play_all(struct mover *mover, double *all)
 {
@@ -261,7 +261,7 @@ void preflight_move(const struct preflight *preflight,
 	tell_stage(&mover, STAGE_SUM);
 	sum(&mover);
 	tell_stage(&mover, STAGE_DONE);
-	/* Until all are done: to begin to end could disturb others. */
+	/* Wait until all are done: to begin to end could disturb others. */
 	preflight_receive(fd, &end, 1);
 	bench_close(&mover.bench);
 	world_close(&mover.world);

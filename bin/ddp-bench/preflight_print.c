@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a preflight has found: a line for each finding, or one of success. */
+/* Prints what a preflight has found: a line for each finding, or one of
+ * success. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,8 +64,8 @@ static void print_json(const struct preflight_summary *summary,
 }
 
 /*
- * What all findings name together, as an option of srun's; if it has names, and
- * there are other nodes.
+ * Print the nodes that all findings name together, as an option of srun's; if
+ * they have names, and there are other nodes.
  */
 static void print_unfit(const struct preflight_summary *summary,
 			const struct verdict *verdict)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where ranks connect, and what comes from them. */
+/* Lets ranks connect, and reads what comes from them. */
 #define _GNU_SOURCE
 #include "preflight_server.h"
 
@@ -20,7 +20,7 @@ enum {
 	STRANGERS = 64		/* connections that need not be ranks' */
 };
 
-/* On all addresses of the node, of both families where it has both. */
+/* Listen on all addresses of the node, of both families where it has both. */
 static int open_port(uint16_t port)
 {
 	struct sockaddr_in6 six = {

@@ -15,7 +15,7 @@ struct peer {
 	struct message message;
 };
 
-/* What has come of a rank. */
+/* A rank's connection, and which messages have come from it. */
 struct state {
 	bool hello, facts, moved, here;
 	int fd;				/* -1: it is not connected */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both ends of a preflight's connections share. */
+/* Functions that both ends of a preflight's connections share. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

@@ -71,7 +71,7 @@ static void say_end(int status, char text[FACT_TEXT])
 			 "with %d", WEXITSTATUS(status));
 }
 
-/* What is known without the worker. */
+/* Returns the facts that are known without the worker. */
 static struct message make_facts(const struct preflight *preflight,
 				 const struct facts *clock)
 {
@@ -123,7 +123,7 @@ static int pass_on(const struct preflight *preflight, struct worker *worker,
 	return preflight_send(server, &message, sizeof(message));
 }
 
-/* For a worker that hangs. */
+/* Tell facts in place of a worker that hangs. */
 static int tell_hang(const struct preflight *preflight, struct worker *worker,
 		     int server, const struct facts *clock)
 {

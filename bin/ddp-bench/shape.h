@@ -10,7 +10,7 @@
 
 enum collective { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST };
 
-/* In NCCL's order: the value is its ncclDataType_t or ncclRedOp_t. */
+/* The order is NCCL's: the value is its ncclDataType_t or ncclRedOp_t. */
 enum type { INT8, UINT8, INT32, UINT32, INT64, UINT64, HALF, FLOAT, DOUBLE,
 	    BFLOAT16 };
 enum redop { SUM, PROD, MAX, MIN };

@@ -169,7 +169,7 @@ static void judge_version(struct verdict *verdict, const struct world *world,
 		const struct member *member = &world->members[rank];
 		const char *had = all[rank].versions[what];
 
-		/* What cannot be used has been named, with the cause. */
+		/* A library that cannot be used was named, with the cause. */
 		if (strcmp(had, wanted) == 0 ||
 		    (had[0] == '\0' && all[rank].gpu_error[0] != '\0'))
 			continue;
@@ -224,8 +224,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * What most clocks say: the median; between two, the one that is nearer to rank
- * 0's, which is 0. NAN: memory is short, or no clock is known.
+ * Returns what most clocks say: the median; between two, the one that is nearer
+ * to rank 0's, which is 0. NAN: memory is short, or no clock is known.
  */
 static double find_clock(const struct world *world, const struct facts *all)
 {
@@ -278,8 +278,8 @@ static uint32_t bandwidth(struct link link)
 	return link.speed * link.width;
 }
 
-/* Of GPUs that could be as fast as this rank's, the link that most have; where
- * several are as common, the fastest. */
+/* Returns the link that most have, of GPUs that could be as fast as this
+ * rank's; where several are as common, the fastest. */
 static struct link find_link(const struct world *world,
 			     const struct facts *all, int rank, int *count)
 {

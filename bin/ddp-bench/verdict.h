@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the facts of all ranks say of the nodes: which of them is bad, and why.
+ * Judges the nodes by the facts of all ranks: which of them is bad, and why.
  * Pure. What differs from rank to rank is judged by what most ranks have; where
  * no value is the most common, by what the lowest rank has, and the sentence
  * says so.
@@ -39,13 +39,13 @@ struct verdict {
 __attribute__((format(printf, 4, 5)))
 void verdict_add(struct verdict *verdict, int node, const char *check,
 		 const char *format, ...);
-/* Whether anything is wrong, memory being short included. */
+/* Returns true if anything is wrong, memory being short included. */
 bool verdict_is_bad(const struct verdict *verdict);
 bool verdict_has(const struct verdict *verdict, int node);
 void verdict_clear(struct verdict *verdict);
 
-/* Whether so many ranks have a fault that it is no node's: more than half, on
- * more than three nodes. */
+/* Returns true if so many ranks have a fault that it is no node's: more than
+ * half, on more than three nodes. */
 bool verdict_is_common(const struct world *world, int ranks);
 
 /* Arrays have an element for each rank of the world. here: it has come, or is
@@ -63,9 +63,10 @@ void verdict_moved(struct verdict *verdict, const struct world *world,
 int verdict_count_last(const struct world *world, const struct moved *all);
 
 /*
- * Of the ranks' fastest exchanges, 0 where a rank had none, those above what
- * this returns are slow. *median is that of all. Where fewer than three ranks
- * had any, none is slow. Sorts seconds, at least one.
+ * Returns the time above which a rank's fastest exchange is slow. seconds are
+ * those of all ranks, at least one, 0 where a rank had none; they get sorted.
+ * *median_s becomes the median of those that are not 0. If these are fewer than
+ * three, none is slow, and *median_s is the median of all.
  */
 double verdict_find_slow(double *seconds, size_t count, double *median_s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ranks moved: who hangs in what, slow nodes, wrong data. */
+/* Judges what the ranks moved: who hangs in what, slow nodes, wrong data. */
 #include <math.h>
 
 #include "outliers.h"

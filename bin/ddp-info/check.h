@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ddp-info --doctor finds in what Slurm and the nodes say. The files
- * check*.c are pure: text in, findings out. Theirs are Slurm's own words
- * ("scontrol show config"), and facts of a node, which are lines "NAME value"
- * that facts.c writes. doctor.c gets the texts and prints the findings.
+ * Makes the findings of ddp-info --doctor from what Slurm and the nodes say.
+ * The files check*.c are pure: text in, findings out. The texts are Slurm's own
+ * words ("scontrol show config"), and facts of a node, which are lines "NAME
+ * value" that facts.c writes. doctor.c gets the texts and prints the findings.
  */
 #ifndef DDP_INFO_CHECK_H
 #define DDP_INFO_CHECK_H
@@ -65,9 +65,9 @@ void check_config(struct check *out, const char *config, const char *nodes);
 enum check_stack { CHECK_STACK_OTHER, CHECK_STACK_INCLUDE, CHECK_STACK_PLUGIN };
 
 /*
- * What a line is. An include sets path to its pattern; one of spank_ddp.so
- * sets path to that of the plugin, and *required. path has CHECK_VALUE_SIZE
- * bytes. *line moves past it, to the plugin's arguments.
+ * Returns what a line is. An include sets path to its pattern; one of
+ * spank_ddp.so sets path to that of the plugin, and *required. path has
+ * CHECK_VALUE_SIZE bytes. *line moves past it, to the plugin's arguments.
  */
 enum check_stack check_stack_line(const char **line, char *path,
 				  bool *required);
@@ -110,7 +110,7 @@ void check_meeting(struct check *out, const struct check_world *world);
 /* Judges what plugstack.conf tells the plugin. */
 void check_site(struct check *out, const struct check_world *world);
 
-/* What must be the same on all nodes. */
+/* Judges what must be the same on all nodes. */
 void check_equal(struct check *out, const struct check_world *world);
 
 /* Limits, sizes, clocks, names and folders. */
@@ -118,8 +118,8 @@ void check_limits(struct check *out, const struct check_world *world);
 void check_places(struct check *out, const struct check_world *world);
 
 /*
- * What is to be said of one node. A judge leaves text empty where that is
- * nothing.
+ * The verdict on one node. A judge leaves text empty if there is nothing to
+ * say.
  */
 struct check_verdict {
 	enum check_level level;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is wrong in what Slurm says of its configuration. */
+/* Finds what is wrong in what Slurm says of its configuration. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -14,7 +14,7 @@ enum {
 	SRUN_HOSTS = 48		/* of which it needs two more beyond */
 };
 
-/* What the nodes have, at most. */
+/* The most CPUs of a node, and which it is; and how many nodes there are. */
 struct largest {
 	unsigned long cpus, count;
 	char name[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must be the same on all nodes of a job. */
+/* Judges what must be the same on all nodes of a job. */
 #define _GNU_SOURCE
 #include "check.h"
 

@@ -11,7 +11,7 @@ enum { NOFILE_MIN = 4096 };
 
 static const double shm_min = 1 << 30, clock_max = 1, mib = 1 << 20;
 
-/* Where a step's limits come from, so where to raise one. */
+/* Returns where a step's limits come from, so where to raise one. */
 static const char *say_source(const struct check_world *world,
 			      const char *limit)
 {

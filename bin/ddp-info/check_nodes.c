@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is to be said of nodes: one line for all that are alike. */
+/* Writes the findings about nodes: one line for all that are alike. */
 #define _GNU_SOURCE
 #include "check.h"
 

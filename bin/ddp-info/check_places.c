@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nodes call each other, and folders that must be each node's own. */
+/*
+ * Judges what nodes call each other, and folders that must be each node's own.
+ */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -43,7 +45,7 @@ static void judge_interface(const struct check_world *world,
 		check_say(verdict, CHECK_WRONG, DDP_INTERFACE_FLAW, flaw);
 }
 
-/* Whether an earlier or later node has the same folder. */
+/* Returns another node that has the same folder; NULL: none has. */
 static const struct check_node *find_sharer(const struct check_world *world,
 					    const struct check_node *node,
 					    const char *fact, const char *own)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the plugin is there on all nodes, and whether its ranks meet. */
+/*
+ * Judges whether the plugin is there on all nodes, and whether its ranks meet.
+ */
 #define _GNU_SOURCE
 #include "check.h"
 

@@ -23,7 +23,8 @@ struct comparison {
 	bool differs, colour;
 };
 
-/* Whether the plugin set the variables for this step, not for an outer one. */
+/* Returns true if the plugin set the variables for this step, not for an outer
+ * one; also if nothing tells. */
 static bool is_set_here(void)
 {
 	const char *set = getenv(DDP_VARS_RECORD);
@@ -109,7 +110,9 @@ static void add_memory(struct comparison *out)
 	add_line(out, "memory", NULL, text);
 }
 
-/* Which GPU the program's device is: only the plugin knows. */
+/*
+ * Add the GPU that the program's device is. Only the plugin knows which it is.
+ */
 static void add_device(struct comparison *out)
 {
 	const struct ddp_row *row = out->planned;

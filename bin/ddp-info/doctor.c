@@ -18,7 +18,7 @@ enum {
 				   script or a shell of salloc's */
 };
 
-/* What scontrol says; NULL: why tells the cause. */
+/* Returns what scontrol says; NULL: why tells the cause. */
 static char *ask(const char *const argv[], char *why, size_t size)
 {
 	struct doctor_program program;

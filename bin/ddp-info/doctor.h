@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ddp-info --doctor does with the machine: doctor.c asks Slurm here and
- * prints; steps.c starts a task on each node of the job; task.c is such a task,
- * which prints the facts of its node (facts.c; stack.c of plugstack.conf, and
- * arguments.c of what it tells the plugin) and whether it meets the others (meet.c). What that means is decided in check*.c.
+ * The part of ddp-info --doctor that works with the machine. doctor.c asks
+ * Slurm here and prints. steps.c starts a task on each node of the job. task.c
+ * is such a task. It prints the facts of its node (facts.c; stack.c of
+ * plugstack.conf, and arguments.c of what it tells the plugin) and whether it
+ * meets the others (meet.c). What the facts mean is decided in check*.c.
  */
 #ifndef DDP_INFO_DOCTOR_H
 #define DDP_INFO_DOCTOR_H
@@ -32,7 +33,7 @@ struct doctor_program {
 	bool late;		/* it was ended after the time */
 };
 
-/* What reads the lines of stdout as they come, at times of the date. */
+/* A reader gets the lines of stdout as they come, at times of the date. */
 typedef void doctor_reader(void *context, const char *line, double when);
 
 /* Run a program, for so long at most. reader may be NULL. */

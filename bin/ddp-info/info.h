@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The parts of ddp-info; start with main.c. nodes.c places ranks on nodes that
- * the options describe (described.c reads them), compare.c compares what a task
- * of a step got with what was planned for it, gather.c prints one table of a
- * whole step, and variables.c one of all variables; doctor.h begins the part
+ * the options describe (described.c reads them). compare.c compares what a task
+ * of a step got with what was planned for it. gather.c prints one table of a
+ * whole step, and variables.c one of all variables. doctor.h begins the part
  * that examines an installation. The answers come from lib/place, and the text
- * of a row too. Each function returns 0, or -1 with
- * error set; what they print is written at the end.
+ * of a row too. Each function returns 0, or -1 with error set; what they print
+ * is written at the end.
  */
 #ifndef DDP_INFO_INFO_H
 #define DDP_INFO_INFO_H
@@ -42,12 +42,12 @@ int options_parse(struct options *options, int argc, char **argv,
 /* The table of the variables that each task gets. */
 void variables_print(void);
 
-/* What --ddp would do on nodes as the options describe them. */
+/* Print what --ddp would do on nodes as the options describe them. */
 int nodes_print(const struct options *options, struct ddp_error *error);
 
 /*
- * What this task got, beside what was planned for it. *differs: whether they
- * are not the same.
+ * Print what this task got, beside what was planned for it. *differs becomes
+ * true if they are not the same.
  */
 int compare_print(bool *differs, struct ddp_error *error);
 

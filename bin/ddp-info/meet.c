@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the ranks of a step meet over PMIx, for ddp-info --doctor. */
+/* Tells whether the ranks of a step meet over PMIx, for ddp-info --doctor. */
 #include <stdlib.h>
 
 #include "ddp.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of gather.c where PMIx was not found. */
+/* Replaces gather.c where PMIx was not found. */
 #include "info.h"
 
 int gather_print(const struct ddp_row *row, struct ddp_error *error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of meet.c where PMIx was not found. */
+/* Replaces meet.c where PMIx was not found. */
 #include "doctor.h"
 
 void doctor_meet(void)

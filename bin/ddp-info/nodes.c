@@ -103,7 +103,7 @@ static struct node *find_node(struct nodes *nodes, uint32_t tasks,
 	return place_node(&nodes->in, &list[i], error) == 0 ? &list[i] : NULL;
 }
 
-/* So many rows are in memory at once. */
+/* The number of rows that are in memory at once. */
 enum { BLOCK = 1024 };
 
 /* Fill in the rows of the ranks from first on. */

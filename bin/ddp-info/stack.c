@@ -108,7 +108,8 @@ static void add_site(struct ddp_text *text, struct stack *stack, bool is_node)
 	free(stack->arguments);
 }
 
-/* Where Slurm looks for it; without a controller's word, beside slurm.conf. */
+/* Slurm looks for plugstack.conf there; without a controller's word, beside
+ * slurm.conf. */
 static bool find_stack(const char *config, char *path, size_t size)
 {
 	static const char name[] = "plugstack.conf";
@@ -120,7 +121,8 @@ static bool find_stack(const char *config, char *path, size_t size)
 		return false;
 	slash = strrchr(path, '/');
 	strcpy(slash ? slash + 1 : path, name);
-	/* Where slurmd keeps what a controller without files gave it. */
+	/* slurmd keeps here what the controller gave it, if a node has no
+	 * files. */
 	if (access(path, F_OK) && access("/run/slurm/conf", X_OK) == 0)
 		snprintf(path, size, "/run/slurm/conf/%s", name);
 	return true;

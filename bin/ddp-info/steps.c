@@ -13,7 +13,7 @@
 
 enum { STEP_MS = 60000 };
 
-/* What a task needs of the configuration. */
+/* Tell tasks, by the variable, what they need of the configuration. */
 static int set_variable(const char *what, const char *config, const char *here)
 {
 	static const char *const names[] = {
