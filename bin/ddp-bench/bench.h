@@ -37,7 +37,9 @@ void bench_close(struct bench *bench);
 void bench_fill(struct bench *bench, unsigned char *buffer, size_t count);
 void bench_clear(struct bench *bench, unsigned char *buffer, size_t size);
 
-/* How many elements differ from bench->pattern's, from element at on. */
+/*
+ * Returns how many elements differ from bench->pattern's, from element at on.
+ */
 uint64_t bench_wrong(struct bench *bench, const unsigned char *buffer,
 		     size_t at, size_t count);
 

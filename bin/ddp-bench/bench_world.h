@@ -39,10 +39,12 @@ void world_find_node(struct world *world, int rank);
 /* The rank on another node with this rank's local rank; -1: none. */
 int world_find_peer(const struct world *world, int node);
 
-/* How many ranks a node has. */
+/* Returns how many ranks a node has. */
 int world_node_size(const struct world *world, int node);
 
-/* How many ranks of each of two nodes have a partner on the other one. */
+/*
+ * Returns how many ranks of each of two nodes have a partner on the other one.
+ */
 int world_pair_width(const struct world *world, int a, int b);
 
 /*

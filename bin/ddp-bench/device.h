@@ -13,7 +13,8 @@
 
 #include "util/error.h"
 
-/* How many GPUs this process sees, and the driver's CUDA, as 12040 for 12.4. */
+/* Get how many GPUs this process sees, and the driver's CUDA, as 12040 for
+ * 12.4. */
 int device_count(uint32_t *count, int *version, struct ddp_error *error);
 
 /*

@@ -31,7 +31,7 @@ void pattern_make(struct pattern *pattern, enum type type, enum redop redop,
 void pattern_write(const struct pattern *pattern, size_t at, size_t count,
 		   void *data);
 
-/* How many of count elements in data differ from those from at on. */
+/* Returns how many of count elements in data differ from those from at on. */
 size_t pattern_wrong(const struct pattern *pattern, size_t at, size_t count,
 		     const void *data);
 

@@ -79,8 +79,8 @@ struct word {
 /* The date in seconds. */
 double preflight_date(void);
 
-/* How long without news: --limit, or the default, which is longer for what is
- * done with GPUs. */
+/* Returns how long to wait without news: --limit, or the default, which is
+ * longer for what is done with GPUs. */
 int64_t preflight_limit_ms(const struct options *options, bool gpus);
 int64_t preflight_patience_ms(const struct options *options, bool gpus);
 

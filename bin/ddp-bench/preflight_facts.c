@@ -20,7 +20,7 @@ enum { BLOCK = 1 << 20, COPIES = 64 };
 #define DRIVER_FILE "/sys/module/nvidia/version"
 #define LIBDDP_FILE "libddp.so.0"
 
-/* How many GPUs a list such as "0,1" or "MIG-...,MIG-..." names. */
+/* Returns how many GPUs a list such as "0,1" or "MIG-...,MIG-..." names. */
 static uint32_t count_list(const char *list)
 {
 	uint32_t count = 0;

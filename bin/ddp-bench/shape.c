@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much a collective moves. Pure. */
+/* Computes how much a collective moves. Pure. */
 #include "shape.h"
 
 const char *const collective_words[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much a collective moves, in the words and by the rules of NVIDIA's
- * nccl-tests, so that figures can be compared. Pure.
+ * Computes how much a collective moves, in the words and by the rules of
+ * NVIDIA's nccl-tests, so that figures can be compared. Pure.
  */
 #ifndef DDP_BENCH_SHAPE_H
 #define DDP_BENCH_SHAPE_H

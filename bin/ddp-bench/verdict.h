@@ -59,7 +59,9 @@ void verdict_facts(struct verdict *verdict, const struct world *world,
  * Round numbers are those of pair_partner. */
 void verdict_moved(struct verdict *verdict, const struct world *world,
 		   const struct moved *all);
-/* How many ranks have moved as little as the one that has moved least. */
+/*
+ * Returns how many ranks have moved as little as the one that has moved least.
+ */
 int verdict_count_last(const struct world *world, const struct moved *all);
 
 /*

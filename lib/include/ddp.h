@@ -48,7 +48,7 @@ extern "C" {
 
 struct ddp_job;
 
-/* How a job is found. */
+/* The way a job is found. */
 enum ddp_launch {
 	DDP_LAUNCH_AUTO = 0,	/* PMIx if a launcher offers it, or else one
 				 * process. Several tasks without PMIx are an

@@ -14,8 +14,8 @@
 
 enum { FIRST_MS = 300 };
 
-/* How many jobs of this process had an exchange. Those that had none do not
- * count, or two jobs that follow each other could use the same keys. */
+/* The number of jobs of this process that had an exchange. Those that had none
+ * do not count, or two jobs that follow each other could use the same keys. */
 static atomic_uint sessions;
 
 /* Write this rank's record of the next round. */

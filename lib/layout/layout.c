@@ -130,7 +130,8 @@ static int deal_ranks(struct ddp_layout *layout, const uint32_t *tasks,
 	return 0;
 }
 
-/* How many ranks to deal at a time; 0, with error set, if nothing says so. */
+/* Returns how many ranks to deal at a time; 0, with error set, if nothing says
+ * so. */
 static uint32_t find_chunk(const struct ddp_layout_params *params,
 			   struct ddp_error *error)
 {

@@ -116,7 +116,7 @@ uint32_t *ddp_mapping_parse(const char *text, size_t host_count,
 	return rank_hosts;
 }
 
-/* How many ranks in a row share the first one's host. */
+/* Returns how many ranks in a row share the first one's host. */
 static size_t count_alike(const uint32_t *rank_hosts, size_t rank_count)
 {
 	size_t count = 0;

@@ -85,7 +85,7 @@ enum { DDP_VARS_BUFFER_SIZE = DDP_HOSTNAME_MAX + sizeof("[]:65535") };
  */
 #define DDP_VARS_SEVERAL "torchrun-needs-srun---ddp=torchrun"
 
-/* How many GPUs a value of CUDA_VISIBLE_DEVICES has; NULL: none. */
+/* Returns how many GPUs a value of CUDA_VISIBLE_DEVICES has; 0 for NULL. */
 uint32_t ddp_vars_count_gpus(const char *list);
 
 /*

@@ -78,8 +78,8 @@ static int likes(const struct ddp_deal *deal, uint32_t rank,
 }
 
 /*
- * How many more units would be where their owners like them if the owners of
- * two units swapped; INT_MIN if they cannot.
+ * Returns how many more units would be where their owners like them if the
+ * owners of two units swapped; INT_MIN if they cannot.
  */
 static int get_exchange_gain(const struct ddp_deal *deal,
 			     const struct ddp_unit *a, const struct ddp_unit *b)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How near CPUs are to a GPU, and the reasons of a placement. */
+/* Finds how near CPUs are to a GPU, and writes the reasons of a placement. */
 #include "place/near.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How near CPUs are to a GPU: the distances of placement.h; and the parts of
- * placement, divide.c and bind.c. Private to placement.
+ * Finds how near CPUs are to a GPU: the distances of placement.h. Here are also
+ * the parts of placement, divide.c and bind.c. Private to placement.
  */
 #ifndef DDP_PLACE_NEAR_H
 #define DDP_PLACE_NEAR_H

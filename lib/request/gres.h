@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How many GPUs a Slurm request or allocation names.
- */
+/* Counts the GPUs that a Slurm request or allocation names. */
 #ifndef DDP_REQUEST_GRES_H
 #define DDP_REQUEST_GRES_H
 

@@ -115,7 +115,7 @@ static const char *find_script(struct ddp_words *words)
 	return words->count > 0 ? words->at[0] : NULL;
 }
 
-/* How many words of sub follow the first of words; -1: others do. */
+/* Returns how many words of sub follow the first of words; -1: others do. */
 static int match_sub(const struct ddp_words *words, const char *sub)
 {
 	size_t at = 1, length;

@@ -103,8 +103,8 @@ enum { DDP_LAUNCHER_PORT = 29500 };
  */
 bool ddp_launcher_needs_port(const struct ddp_launcher *launcher);
 
-/* How many ranks it starts on each node by its arguments; 0: they leave it
- * open. */
+/* Returns how many ranks it starts on each node by its arguments; 0: they leave
+ * it open. */
 uint32_t ddp_launcher_workers(const struct ddp_launcher *launcher);
 
 #endif

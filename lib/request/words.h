@@ -14,7 +14,9 @@ enum {
 	DDP_SCRIPT_DOCUMENTS = 4	/* here-documents of one line */
 };
 
-/* How far a script is read. Begin with a text in begin and at, the rest 0. */
+/*
+ * The state of reading a script. Begin with a text in begin and at, the rest 0.
+ */
 struct ddp_script {
 	const char *begin, *at;		/* all of it; what is left */
 	unsigned int line;		/* from 1, on which the last command

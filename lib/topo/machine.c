@@ -146,9 +146,9 @@ static bool is_above(hwloc_obj_t above, hwloc_obj_t object)
 }
 
 /*
- * How far a network device is from a GPU: first by the levels up to what
- * contains both; then a device with sockets comes before one with RDMA alone;
- * then the faster link is nearer.
+ * Returns how far a network device is from a GPU. Fewer levels up to what
+ * contains both are nearer; then a device with sockets comes before one with
+ * RDMA alone; then the faster link is nearer.
  */
 static double find_cost(hwloc_obj_t gpu, hwloc_obj_t device)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How supervisor and agent know each other: both have the secret of the step,
- * which is never sent, and answer the other's nonce with an HMAC-SHA-256
- * (RFC 2104). The only code that knows libgcrypt.
+ * Lets supervisor and agent know each other: both have the secret of the step,
+ * which is never sent, and answer the other's nonce with an HMAC-SHA-256 (RFC
+ * 2104). The only code that knows libgcrypt.
  */
 #ifndef DDP_WIRE_PROOF_H
 #define DDP_WIRE_PROOF_H
