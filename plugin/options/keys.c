@@ -70,7 +70,7 @@ static int parse_cpus_check(const char *value, struct ddp_plugin *plugin,
 	return index < 0 ? -1 : 0;
 }
 
-/* Whether all bytes can be printed and are not blanks. */
+/* Returns true if text is printable ASCII without blanks. */
 static bool is_plain(const char *text)
 {
 	while (*text > ' ' && *text <= '~')
@@ -114,8 +114,9 @@ size_t ddp_keys_name_length(const char *text)
 }
 
 /*
- * Whether --ddp or Slurm sets this variable itself. Of those that a user may
- * export, these two are the same for all tasks of a site.
+ * Returns true if --ddp or Slurm sets this variable itself. A user may export
+ * the two that are excepted, too, and they are the same for all tasks of a
+ * site.
  */
 static bool is_taken(const char *name)
 {

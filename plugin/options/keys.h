@@ -43,7 +43,10 @@ size_t ddp_keys_name_length(const char *text);
  */
 bool ddp_keys_item(const char **at, char *item, size_t size);
 
-/* Whether a list up to this end has no empty item; it may have none at all. */
+/*
+ * Checks that a list goes up to the character end and has no empty item; it may
+ * have no item at all. Returns 0, or -1 with the reason.
+ */
 int ddp_keys_list(const char *list, char end, struct ddp_error *error);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "util/scan.h"
 
-/* Those of Slurm's --signal that a program can handle. */
+/* The signals of Slurm's --signal that a program can handle. */
 static const struct {
 	const char *name;
 	int number;

@@ -44,8 +44,8 @@ enum ddp_notice_answer {
 };
 
 /*
- * Read what squeue says of a job's state and end, as "RUNNING 1795". Sets *end where
- * it returns END.
+ * Read what squeue says of a job's state and end, as "RUNNING 1795". Sets *end
+ * where it returns END.
  */
 enum ddp_notice_answer ddp_notice_read(const char *text, time_t *end);
 

@@ -28,7 +28,10 @@ static struct {
 	char *partition;		/* NULL: not known */
 } said;
 
-/* From weak to strong: what is set later replaces what was set before. */
+/*
+ * Sets ddp_plugin from weak to strong: what is built in, the site's defaults,
+ * what was typed. The later value replaces the earlier one.
+ */
 static void settle(void)
 {
 	static const struct ddp_plugin built_in = DDP_BUILT_IN;
@@ -190,7 +193,7 @@ const char *ddp_options_site(size_t index)
 	return ddp_site_default(index, said.partition);
 }
 
-/* Whether a list with commas has this word. */
+/* Returns true if a list with commas has this word. */
 static bool has_word(const char *list, const char *word)
 {
 	char item[DDP_ITEM_SIZE];
@@ -215,7 +218,7 @@ bool ddp_options_typed(const char *option)
 	return false;
 }
 
-/* Not by a static table, which sbatch and salloc would not load. */
+/* sbatch and salloc would not load a static table of options. */
 void ddp_options_register(spank_t spank)
 {
 	int i;

@@ -15,7 +15,9 @@
 
 #include "options/plugin.h"
 
-/* Both from slurm_spank_init: once for each line of plugstack.conf; once. */
+/*
+ * slurm_spank_init calls read for each line of plugstack.conf, register once.
+ */
 void ddp_options_read(int argc, char **argv);
 void ddp_options_register(spank_t spank);
 
@@ -25,7 +27,7 @@ extern void (*ddp_options_help)(void);
 /* The job's partition is known; NULL: it is not. ddp_plugin is what holds. */
 void ddp_options_partition(const char *name);
 
-/* Whether "--NAME", or "--NAME=WORD" with this very word, was typed. */
+/* Returns true if "--NAME", or "--NAME=WORD" with this very word, was typed. */
 bool ddp_options_typed(const char *option);
 
 /* The default of the site of this number; as ddp_site_default. */
@@ -40,7 +42,10 @@ const char *ddp_options_error(void);
  */
 const char *ddp_options_need(void);
 
-/* Whether the hardware matters to this step; if not, nobody looks at it. */
+/*
+ * Returns true if the hardware matters to this step; if not, nobody looks at
+ * it.
+ */
 bool ddp_options_place(void);
 
 #endif

@@ -26,7 +26,7 @@ enum {
 	DDP_LOGS_MAX = 2048	/* bytes of the path in --ddp-logs */
 };
 
-/* What holds: the user's options over the site's defaults; see options.h. */
+/* The settings that hold: the user's options over the site's; see options.h. */
 struct ddp_plugin {
 	bool seen;		/* --ddp was given in some form */
 	bool on;		/* and is not --ddp=off */
@@ -88,7 +88,7 @@ extern struct ddp_plugin ddp_plugin;
  */
 #define DDP_TELL_CPU_BIND "SLURM_DDP_CPU_BIND"
 
-/* Where the ranks of the step are, as layout/mapping.h has it; "": unknown. */
+/* The places of the step's ranks, as layout/mapping.h has them; "": unknown. */
 #define DDP_TELL_MAPPING "SLURM_DDP_MAPPING"
 
 /*
@@ -98,21 +98,22 @@ extern struct ddp_plugin ddp_plugin;
 #define DDP_TELL_LAUNCHER "SLURM_DDP_LAUNCHER"
 
 /*
- * Which PET_ variables the launcher gets: "none", where it is in one of several
- * steps; "no-rank", where its own rendezvous ranks the nodes. Not set: all.
+ * The PET_ variables that the launcher gets. "none": none, as it is in one of
+ * several steps. "no-rank": all but the rank, as its own rendezvous ranks the
+ * nodes. Not set: all.
  */
 #define DDP_TELL_PET "SLURM_DDP_PET"
 
-/* That command's name, if it makes one world only where it finds GPUs. */
+/* The launcher's name, if it makes one world only where it finds GPUs. */
 #define DDP_TELL_NEEDS_GPU "SLURM_DDP_NEEDS_GPU"
 
 /* The same, if it needs DDP_LAUNCHER_PORT to be free. */
 #define DDP_TELL_NEEDS_PORT "SLURM_DDP_NEEDS_PORT"
 
 /*
- * Where the supervisor listens, and the step's secret: "PORT:DIGITS", as
- * watch/proof.h has them. The host is SLURM_SRUN_COMM_HOST. Not set: the step
- * has no supervisor.
+ * The port at which the supervisor listens, and the step's secret:
+ * "PORT:DIGITS", as wire/proof.h has them. The host is SLURM_SRUN_COMM_HOST.
+ * Not set: the step has no supervisor.
  */
 #define DDP_TELL_SUPERVISOR "SLURM_DDP_SUPERVISOR"
 
@@ -123,8 +124,8 @@ extern struct ddp_plugin ddp_plugin;
 #define DDP_TELL_RESTARTS "SLURM_DDP_RESTARTS"
 
 /*
- * What sbatch or salloc with --ddp tells srun: set if the job has --no-kill, or
- * the user has been told what follows if not.
+ * sbatch or salloc with --ddp sets this for srun if the job has --no-kill, or
+ * if the user has been told what follows without it.
  */
 #define DDP_TELL_NO_KILL "SLURM_DDP_NO_KILL"
 
@@ -135,9 +136,9 @@ extern struct ddp_plugin ddp_plugin;
 #define DDP_TELL_CHECKS "SLURM_DDP_CHECKS"
 
 /*
- * What a dry run is told of the command: "1" if its first word is what each task
- * would execute, "prolog" if a task prolog may change that, "0" with --multi-prog
- * and in a container. Not set: that is not known.
+ * A dry run learns from it whether each task would execute the command's first
+ * word: "1" if so, "prolog" if a task prolog may change that, "0" with
+ * --multi-prog and in a container. Not set: that is not known.
  */
 #define DDP_TELL_COMMAND "SLURM_DDP_COMMAND"
 

@@ -165,7 +165,7 @@ bool ddp_site_asks_partition(void)
 	return asks;
 }
 
-/* Whether one argument sets what the other has set. */
+/* Returns true if one argument replaces what the other has set. */
 static bool replaces(const struct argument *one, const struct argument *other)
 {
 	bool later = !!one->partitions != !!other->partitions ?

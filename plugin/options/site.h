@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the site says, by the arguments of plugstack.conf: KEY=VALUE, or
- * partition=NAME,NAME:KEY=VALUE for the jobs of these partitions. In
+ * The site's settings, by the arguments of plugstack.conf. Each is KEY=VALUE,
+ * or partition=NAME,NAME:KEY=VALUE for the jobs of these partitions. In
  * slurmstepd they are read as root; they are words, and nothing is looked up.
  */
 #ifndef DDP_OPTIONS_SITE_H
@@ -27,7 +27,7 @@ const char *ddp_site_error(void);
  */
 void ddp_site_apply(struct ddp_plugin *plugin, const char *partition);
 
-/* Whether any of it depends on the partition. */
+/* Returns true if any argument depends on the partition. */
 bool ddp_site_asks_partition(void);
 
 /*

@@ -17,7 +17,7 @@ enum ddp_option {
 	DDP_OPTION_CHECK, DDP_OPTION_COUNT
 };
 
-/* With "--"; NULL after the last. */
+/* The names of the options, with "--"; NULL after the last. */
 extern const char *const ddp_option_names[DDP_OPTION_COUNT + 1];
 
 /*
