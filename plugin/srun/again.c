@@ -24,7 +24,10 @@
 #include "util/program.h"
 #include "util/text.h"
 
-/* What else names the nodes, which a list of ours would contradict; or NULL. */
+/*
+ * Returns the user's option that names the nodes, too, and so would contradict
+ * a list of ours; NULL: there is none.
+ */
 static const char *find_rival(void)
 {
 	struct ddp_request request;
@@ -47,7 +50,7 @@ static void check_spares(void)
 	if (rival)
 		ddp_srun_refuse("--ddp-spares: chooses the nodes of the step, "
 				"as %s does; leave out one of them", rival);
-	/* In the environment it gives way to --overlap. */
+	/* An --exclusive from the environment gives way to --overlap. */
 	if (ddp_cli_isset("exclusive") && !getenv("SLURM_EXCLUSIVE"))
 		ddp_srun_refuse("--ddp-spares: a restart without a lost node "
 				"needs --overlap, which srun refuses beside "
@@ -191,7 +194,10 @@ static uint32_t count_job_nodes(void)
 	return size ? (uint32_t)atol(size) : 0;
 }
 
-/* Whether Slurm repeats the job's number for each step of it. */
+/*
+ * Returns true if an option has the job's number, which Slurm repeats for each
+ * step of the job.
+ */
 static bool is_jobs(const char *option, const char *name)
 {
 	const char *value = getenv(name), *used = ddp_cli_get(option);
@@ -283,7 +289,7 @@ bool ddp_again_place(bool checks)
 	return true;
 }
 
-/* Whether a line of the job's script, if it has one, is about --no-kill. */
+/* Returns true if the job has a script and a line of it is about --no-kill. */
 static bool has_line(const char *job_id)
 {
 	const char *argv[] = {

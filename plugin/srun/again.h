@@ -16,9 +16,9 @@
 void ddp_again_check(bool ends_step);
 
 /*
- * Where nodes are kept back and srun does not know it yet, add its arguments;
- * checks: for nodes that --ddp-check finds fit. Returns whether srun must run
- * again.
+ * Adds the arguments that name the step's nodes, if nodes are kept back and
+ * srun does not know it yet. checks: only nodes that --ddp-check finds fit.
+ * Returns true if srun must run again.
  */
 bool ddp_again_place(bool checks);
 
@@ -30,10 +30,14 @@ enum { DDP_AGAIN_WIDE = 5 };
 size_t ddp_again_widen(const struct ddp_restart *restart,
 		       char *arguments[DDP_AGAIN_WIDE]);
 
-/* What the supervisor needs; all 0 where there are no restarts. */
+/*
+ * Sets what the supervisor needs; all of it is 0 where there are no restarts.
+ */
 void ddp_again_read(struct ddp_restart *restart);
 
-/* In the srun of an attempt: its arguments, and what its tasks are told. */
+/*
+ * Adds the arguments for the srun of an attempt, and what its tasks are told.
+ */
 void ddp_again_tell(const struct ddp_restart *restart);
 
 #endif

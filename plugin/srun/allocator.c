@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In sbatch and salloc: the checks, and what srun cannot ask Slurm. */
+/*
+ * Checks the options of sbatch and salloc, and tells srun what it cannot ask
+ * Slurm.
+ */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -17,8 +17,9 @@ void ddp_arguments_free(char **argv);	/* NULL: nothing */
 char **ddp_arguments_command(char **argv, uint32_t component);
 
 /*
- * Where the component after the one that srun has just read begins, its ":";
- * begin is where that one does (0: the first). 0 if there is none.
+ * Returns where the component after the one that srun has just read begins: the
+ * index of its ":"; 0 if there is none. begin is where the component just read
+ * begins (0: it is the first).
  */
 uint32_t ddp_arguments_next(char **argv, uint32_t begin);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the user asks for, by the options of srun, sbatch and salloc. */
+/* Reads what the user asks for by the options of srun, sbatch and salloc. */
 #define _GNU_SOURCE
 #include "srun/asked.h"
 
@@ -34,7 +34,7 @@ const char *ddp_asked_step_gpus(void)
 	return get_typed("gpus", "SLURM_GPUS");
 }
 
-/* Whether a --gres speaks of GPUs, as "none" does, too. */
+/* Returns true if a --gres speaks of GPUs; "none" does, too. */
 static bool names_gpus(const char *gres)
 {
 	uint32_t gpus;
@@ -43,7 +43,9 @@ static bool names_gpus(const char *gres)
 			ddp_gres_count_gpus(gres, &gpus, NULL) < 0 || gpus);
 }
 
-/* What the user types for a step replaces all that the job says of GPUs. */
+/*
+ * The GPUs that a user types for a step replace all that the job says of GPUs.
+ */
 static void read_gpus(struct ddp_request *request)
 {
 	request->gres = get_typed("gres", "SLURM_GRES");

@@ -7,8 +7,8 @@
 #include "request/request.h"
 
 /*
- * What the user asks for in this step or job, from the options of srun, sbatch
- * or salloc. Texts are borrowed for ever.
+ * Reads what the user asks for in this step or job, from the options of srun,
+ * sbatch or salloc. Texts are borrowed for ever.
  */
 void ddp_asked_read(struct ddp_request *request);
 
@@ -21,7 +21,7 @@ void ddp_asked_read_launcher(struct ddp_request *request, const char *launcher);
 /* Returns whether this srun runs in a task of a step of the user's. */
 bool ddp_asked_in_step(void);
 
-/* Whether it says anything of GPUs. */
+/* Returns true if the request says anything of GPUs. */
 bool ddp_asked_gpus(const struct ddp_request *request);
 
 /* --gpus, if it was given for this step; NULL if the job's is repeated. */

@@ -21,7 +21,10 @@
 #include "srun/output.h"
 #include "srun/rerun.h"
 
-/* Whether Slurm opens a file of this name on the nodes. */
+/*
+ * Returns true if a file's name has %t, %n or %N: Slurm then opens a file for
+ * each task or node, on the nodes.
+ */
 static bool is_of_task(const char *name)
 {
 	while (name && (name = strchr(name, '%'))) {
@@ -99,7 +102,10 @@ void ddp_check_tasks(void)
 				"plugins; give --ntasks-per-node");
 }
 
-/* In one of Slurm's or of another plugin's, as --container-image of pyxis. */
+/*
+ * Returns true if an option asks for a container: one of Slurm's, or of another
+ * plugin's, such as --container-image of pyxis.
+ */
 static bool is_in_container(void)
 {
 	char **argv = ddp_arguments_read();

@@ -14,13 +14,19 @@
  */
 bool ddp_check_options(void);
 
-/* Where srun hides its options nothing can be filled in: -n must be there. */
+/*
+ * Refuses a step without a number of tasks, such as -n. Nothing can be filled
+ * in where srun hides its options.
+ */
 void ddp_check_tasks(void);
 
 /* Say what a step waits for that is started in a task of another. */
 void ddp_check_step(void);
 
-/* What --ddp=dry-run needs, and what it cannot be used with. */
+/*
+ * Refuses options that --ddp=dry-run cannot be used with, and an MPI type that
+ * is no pmix. Sets DDP_TELL_COMMAND for the tasks.
+ */
 void ddp_check_dry_run(void);
 
 /*
@@ -29,7 +35,7 @@ void ddp_check_dry_run(void);
  */
 void ddp_check_signals(void);
 
-/* In sbatch and salloc: whether the request has CPUs enough. */
+/* Checks in sbatch and salloc that the request has CPUs enough. */
 void ddp_check_cpus(void);
 
 #endif

@@ -64,7 +64,9 @@ const char *ddp_cli_get(const char *option)
 	return ddp_cli_isset(option) ? ddp_cli_get_default(option) : NULL;
 }
 
-/* Whether the directory of the object that holds address has mpi_TYPE.so. */
+/*
+ * Returns true if the folder of the object that holds address has mpi_TYPE.so.
+ */
 static bool has_mpi_beside(void *address, const char *type)
 {
 	char path[PATH_MAX];

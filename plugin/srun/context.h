@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the plugin knows in one run of srun. It is global because Slurm gives
- * its hooks no room for it; each member belongs to the file that is named.
+ * The plugin's state in one run of srun. It is global because Slurm gives its
+ * hooks no room for it. Each member belongs to the file that is named above it.
  */
 #ifndef DDP_SRUN_CONTEXT_H
 #define DDP_SRUN_CONTEXT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In srun, when the step exists and nothing runs yet: what was chosen for the
- * whole step, and why. Each node prints what differs from node to node, before
- * its tasks start.
+ * Prints in srun what was chosen for the whole step, and why, when the step
+ * exists and nothing runs yet. Each node prints what differs from node to node,
+ * before its tasks start.
  */
 #define _GNU_SOURCE
 #include "srun/explain.h"
@@ -43,7 +43,7 @@ static void say(const char *format, ...)
 	free(line);
 }
 
-/* Whether the plugin filled this variable in for some component. */
+/* Returns true if the plugin filled this variable in for some component. */
 static bool was_added(const char *name)
 {
 	char variable[96];
@@ -67,7 +67,7 @@ static const char *exported(const char *name)
 }
 
 /*
- * In a heterogeneous step Slurm shows srun one component only, and it can be
+ * Slurm shows srun only one component of a heterogeneous step, and it can be
  * any of them.
  */
 static void explain_tasks(spank_t spank, bool heterogeneous)
@@ -170,7 +170,7 @@ static void explain_port(uint32_t job_id, uint32_t step_id, const char *step,
 				    ddp_plugin.port_last));
 }
 
-/* What of it the site has set, in the words of plugstack.conf. */
+/* Prints which defaults the site has set, in the words of plugstack.conf. */
 static void explain_site(void)
 {
 	const char *text, *more;

@@ -32,8 +32,9 @@ struct fill {
 };
 
 /*
- * Which component srun takes this one for: the one that --het-group names. srun
- * sets that option itself, so that it does not count as given.
+ * Returns the number of the component that srun takes this one for: the one
+ * that --het-group names. srun sets that option itself, so that it does not
+ * count as given.
  */
 static long get_het_group(const struct fill *fill)
 {
@@ -110,7 +111,7 @@ static void choose_tasks(struct fill *fill)
 		      ddp_plugin.gpus == DDP_GPUS_OFF;
 	struct ddp_error error;
 
-	/* What --gpu-bind leaves each task to see, the nodes find out. */
+	/* The nodes find out what --gpu-bind leaves each task to see. */
 	if (!shared && !ddp_cli_isset("gpu-bind") &&
 	    ddp_request_check_gpus(request, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
@@ -192,7 +193,10 @@ static uint32_t count_tasks_per_node(const struct fill *fill)
 	return nodes ? (ntasks + nodes - 1) / nodes : ntasks;
 }
 
-/* What Slurm says of the job, or of this component of it; NULL: nothing. */
+/*
+ * Returns what Slurm says of this component of the job, or else of the job;
+ * NULL: nothing.
+ */
 static const char *get_job_env(const struct fill *fill, const char *name)
 {
 	char variable[64];
@@ -204,7 +208,7 @@ static const char *get_job_env(const struct fill *fill, const char *name)
 	return value ? value : getenv(name);
 }
 
-/* Where a list such as "gres/gpu:1,cpu=4" has the number of CPUs; or NULL. */
+/* Finds the number of CPUs in a list such as "gres/gpu:1,cpu=4"; NULL: none. */
 static const char *find_tres_cpus(const char *tres)
 {
 	for (; tres && *tres; tres += *tres == ',') {
@@ -277,7 +281,10 @@ static bool add_cpus(const struct fill *fill)
 	cpus = count_cpus_per_task(fill, job_cpus);
 	if (!cpus)
 		return false;
-	/* One for each kind of srun; see above. */
+	/*
+	 * Some versions of srun read the one variable, others the other; see
+	 * above.
+	 */
 	add_number(fill, "SRUN_CPUS_PER_TASK", cpus);
 	add_number(fill, "SLURM_CPUS_PER_TASK", cpus);
 	add_tres(fill, cpus);
@@ -307,7 +314,7 @@ static void check_cpus(const struct fill *fill)
 			tasks, have, tasks);
 }
 
-/* Also where slurm.conf says otherwise. */
+/* A rank that fails ends the step even where slurm.conf says otherwise. */
 static bool add_kill(void)
 {
 	if (ddp_cli_get("kill-on-bad-exit"))

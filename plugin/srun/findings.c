@@ -15,7 +15,7 @@
 #define FAILED PROGRAM ": preflight failed: "
 #define EXCLUDE "--exclude="
 /*
- * What the supervisor says: "slurm-ddp: node n2 was lost first, after ..." and
+ * The supervisor says "slurm-ddp: node n2 was lost first, after ..." or
  * "slurm-ddp: nodes n[3-4] were lost first, ..."
  */
 static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the step of --ddp-check has found, in the lines that it printed. A text
- * that is NULL has nothing.
+ * Reads what the step of --ddp-check has found, from the lines that it printed.
+ * A text that is NULL has no finding.
  */
 #ifndef DDP_SRUN_FINDINGS_H
 #define DDP_SRUN_FINDINGS_H
@@ -10,7 +10,7 @@
 
 #include "layout/hostlist.h"
 
-/* Whether ddp-bench says that all is well. */
+/* Returns true if ddp-bench says that all is well. */
 bool ddp_findings_passed(const char *text);
 
 /*
@@ -23,8 +23,8 @@ void ddp_findings_print(char *text, bool passed);
 struct ddp_hostlist *ddp_findings_unfit(const char *text);
 
 /*
- * Whether a node may not answer: until Slurm gives it up, the check's step there
- * holds what it has on all nodes.
+ * Returns true if a node may not answer. The check's step there then holds what
+ * it has on all nodes until Slurm gives the node up.
  */
 bool ddp_findings_may_hold(const char *text);
 

@@ -60,9 +60,9 @@ bool ddp_mpi_is_pmix(void)
 }
 
 /*
- * By default a PMIx fence without data does not make nodes wait for each
- * other. Open MPI needs it to at the end of MPI_Init, and crashes now and then
- * where it does not.
+ * A PMIx fence without data does not make nodes wait for each other by default.
+ * Open MPI needs that at the end of MPI_Init, and crashes now and then without
+ * it.
  */
 bool ddp_mpi_fill(void)
 {

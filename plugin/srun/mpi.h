@@ -4,7 +4,10 @@
 
 #include <stdbool.h>
 
-/* Before srun writes its own choice of an MPI type down; and undo that. */
+/*
+ * Init is called before srun writes its own choice of an MPI type down; restore
+ * undoes that choice.
+ */
 void ddp_mpi_init(void);
 void ddp_mpi_restore(void);
 
@@ -15,7 +18,9 @@ void ddp_mpi_restore(void);
 void ddp_mpi_note(void);
 const char *ddp_mpi_type(void);
 
-/* Whether the MPI type is a pmix; a site may name a version, as in pmix_v4. */
+/*
+ * Returns true if the MPI type is a pmix; a site may name a version: pmix_v4.
+ */
 bool ddp_mpi_is_pmix(void);
 
 /* Fill in the MPI type and what PMIx needs; whether there was anything. */

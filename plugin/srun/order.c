@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where Slurm has put the ranks of a step, as sattach prints it. */
+/* Reads where Slurm has put the ranks of a step, as sattach prints it. */
 #define _GNU_SOURCE
 #include "srun/order.h"
 

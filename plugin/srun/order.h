@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where Slurm has put the ranks of a step: the step's node list tells only for
- * some distributions, and from Slurm 26.05 on the cluster's topology counts,
- * too. sattach prints what the controller has decided.
+ * Finds where Slurm has put the ranks of a step. The step's node list tells
+ * only for some distributions, and from Slurm 26.05 on the cluster's topology
+ * counts, too. sattach prints what the controller has decided.
  */
 #ifndef DDP_SRUN_ORDER_H
 #define DDP_SRUN_ORDER_H

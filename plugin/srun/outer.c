@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In srun, sbatch and salloc that are started from within a --ddp step: what
- * that step has set for its own tasks is not for what is started here. And what
- * a job says of its steps is not for those that its tasks start.
+ * An srun, sbatch or salloc can be started from within a --ddp step. What that
+ * step has set for its own tasks is not for what is started here. What a job
+ * says of its steps is not for those that its tasks start, either.
  */
 #define _GNU_SOURCE
 #include "srun/outer.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What srun prints while it reads its command line, and its last sentence. */
+/*
+ * Holds back what srun prints while it reads its command line, and prints its
+ * last sentence.
+ */
 #define _GNU_SOURCE
 #include "srun/output.h"
 
@@ -33,7 +36,7 @@ void ddp_output_drop(void)
 	ddp_srun.terminal = -1;
 }
 
-/* Also at exit, in case srun ends before it has read its command line. */
+/* Runs at exit, too, in case srun ends before it has read its command line. */
 __attribute__((destructor)) void ddp_output_release(void)
 {
 	char buffer[4096];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What srun prints while it reads its command line. It is held back where srun
- * is going to be run again, so that nobody sees it twice.
+ * Holds back what srun prints while it reads its command line, where srun is
+ * going to be run again, so that nobody sees it twice.
  */
 #ifndef DDP_SRUN_OUTPUT_H
 #define DDP_SRUN_OUTPUT_H

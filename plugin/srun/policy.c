@@ -119,7 +119,7 @@ static bool find_group(const char *name, gid_t *gid)
 	return found != NULL;
 }
 
-/* Whether this process is in a group, such as "@staff" without the "@". */
+/* Returns true if this process is in a group: "staff" for an item "@staff". */
 static bool in_group(const char *name)
 {
 	int count = getgroups(0, NULL), i;
@@ -134,7 +134,10 @@ static bool in_group(const char *name)
 	return found;
 }
 
-/* Whether a list has this partition (NULL: none), or a group of the user's. */
+/*
+ * Returns true if a list has this partition (NULL: none), or a group of the
+ * user's.
+ */
 static bool has(const char *list, const char *partition)
 {
 	char item[DDP_ITEM_SIZE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the site's administrator wants, where it depends on the job's partition,
- * or on who asks. It is decided here, as the user, and so it is advice: who
- * wants to can get around it.
+ * Applies what the site's administrator wants, where it depends on the job's
+ * partition, or on who asks. It is decided here, as the user, and so it is
+ * advice: who wants to can get around it.
  */
 #ifndef DDP_SRUN_POLICY_H
 #define DDP_SRUN_POLICY_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /*
- * In srun, sbatch and salloc, for a component with --ddp: find its partition,
- * so that the site's defaults for it hold, and end the program with a sentence
- * if the site does not allow what was asked for.
+ * Finds the partition of a component with --ddp, so that the site's defaults
+ * for it hold. Ends the program with a sentence if the site does not allow what
+ * was asked for. srun, sbatch and salloc call this.
  */
 void ddp_policy_check(uint32_t component);
 

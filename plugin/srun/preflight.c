@@ -96,7 +96,10 @@ static void leave_out(struct ddp_restart *restart,
 	free(text);
 }
 
-/* Once. Returns whether to do so again, on the nodes that are fit. */
+/*
+ * Checks the nodes once. Returns true if those that are fit must be checked
+ * again.
+ */
 static bool check(char *program, struct ddp_restart *restart,
 		  struct ddp_text *unfit)
 {

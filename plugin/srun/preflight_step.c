@@ -37,8 +37,8 @@ bool ddp_preflight_find(char path[PATH_MAX])
 }
 
 /*
- * Whether a word is this option, or what getopt takes for it: the first so many
- * bytes of it or more. *next: its value is the next word.
+ * Returns true if a word is this option, or what getopt takes for it: the first
+ * bytes of it, least or more. Sets *next if its value is the next word.
  */
 static bool is_option(const char *word, const char *option, size_t least,
 		      bool *next)

@@ -12,7 +12,7 @@
 #include "verdict/restart.h"
 
 /*
- * Where the user's shell finds ddp-bench, and so where the nodes should.
+ * Finds ddp-bench where the user's shell does, and so where the nodes should.
  * Returns false if it is not on PATH.
  */
 bool ddp_preflight_find(char path[PATH_MAX]);

@@ -56,9 +56,9 @@ static void read_mark(void)
 }
 
 /*
- * Whether this run will probably end in another, so that what it prints while
- * it reads its command line should be held back. To be wrong only delays some
- * output.
+ * Returns true if this run will probably end in another. What it prints while
+ * it reads its command line should then be held back. To be wrong only delays
+ * some output.
  */
 static bool is_another_likely(void)
 {

@@ -19,7 +19,7 @@ void ddp_rerun_init(void);
 /* Components of this command that earlier runs have dealt with. */
 uint32_t ddp_rerun_done(void);
 
-/* Whether an earlier run of this very command has seen --ddp. */
+/* Returns true if an earlier run of this very command has seen --ddp. */
 bool ddp_rerun_on(void);
 
 /* A component's options are read; release the output if it is the last. */
@@ -34,7 +34,7 @@ void ddp_rerun_insert(const char *argument);
 /* Hide a variable from the tasks. */
 void ddp_rerun_hide(const char *name);
 
-/* Whether a variable is one that was added or hidden. */
+/* Returns true if a variable is one that was added or hidden. */
 bool ddp_rerun_added(const char *name);
 
 /*

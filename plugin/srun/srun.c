@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In srun: the order of what the plugin does there. */
+/* The plugin's work in srun, in its order. */
 #define _GNU_SOURCE
 #include "srun/srun.h"
 
@@ -106,7 +106,7 @@ static void tell_pipe(void)
 		ddp_rerun_add(DDP_TELL_PIPE, "1");
 }
 
-/* Whether it is the last one; others follow it on the command line. */
+/* Returns true if no component follows this one on the command line. */
 static bool is_last(void)
 {
 	char **argv = ddp_arguments_read();
@@ -170,8 +170,9 @@ void ddp_srun_post_opt(void)
 }
 
 /*
- * What srun has made of --cpu-bind. A variable cannot be taken out any more
- * here, but "verbose" alone, which binds nothing, can be taken back.
+ * Tells the tasks what srun has made of --cpu-bind. A variable cannot be taken
+ * out any more here, but "verbose" alone, which binds nothing, can be taken
+ * back.
  */
 static void correct_bind(void)
 {
@@ -228,7 +229,7 @@ static void tell_left_out(spank_t spank)
 		slurm_info("slurm-ddp: %s", error.text);
 }
 
-/* So the supervisor knows who should begin; it knows one component's nodes. */
+/* The supervisor must know who should begin; it knows one component's nodes. */
 static void tell_launch(spank_t spank)
 {
 	struct ddp_child_launch launch;
@@ -242,7 +243,7 @@ static void tell_launch(spank_t spank)
 		ddp_child_tell_launch(ddp_srun.supervised, &launch);
 }
 
-/* Once, for whichever component comes first. */
+/* Slurm calls this once, for whichever component comes first. */
 void ddp_srun_launch(spank_t spank)
 {
 	struct ddp_order order = { .master = NULL };

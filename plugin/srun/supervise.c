@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the user wants of a supervisor, and its start. */
+/* Reads what the user wants of a supervisor, and starts it. */
 #define _GNU_SOURCE
 #include "srun/supervise.h"
 
@@ -39,7 +39,7 @@ static void read_ports(struct ddp_supervisor *supervisor)
 	}
 }
 
-/* Where --ddp has filled it in, the user left it open. */
+/* If --ddp has filled --kill-on-bad-exit in, the user left it open. */
 bool ddp_supervise_ends(void)
 {
 	const char *kill = ddp_cli_get("kill-on-bad-exit");

@@ -4,12 +4,13 @@
 
 #include <stdbool.h>
 
-/* Whether a failure ends the step. */
+/* Returns true if a failure ends the step. */
 bool ddp_supervise_ends(void);
 
 /*
- * Whether then the supervisor ends it, and not Slurm, where the user has left
- * that open: it gives the others time, to end or to save.
+ * Returns true if the supervisor ends it then, and not Slurm, where the user
+ * has left that open. The supervisor gives the other ranks time, to end or to
+ * save.
  */
 bool ddp_supervise_alone(void);
 
