@@ -81,8 +81,8 @@ static int remove_hidden(struct ddp_task *task, struct ddp_error *error)
 }
 
 /*
- * Slurm takes out the options that a job has handed on, which would count for
- * steps that the task starts, but leaves each that stands behind another one
+ * Slurm takes out the options that a job has handed on, as they would count for
+ * steps that the task starts. But it leaves each that stands behind another one
  * (spank_clear_remote_options_env() of its common/spank.c).
  */
 static int remove_options(struct ddp_task *task, struct ddp_error *error)
@@ -156,7 +156,10 @@ static int export_var(struct ddp_task *task, size_t row, char *record,
 	     keeps_world(task, var->name)) && !forced)
 		return 0;
 	value = ddp_vars_value(row, &task->vars, buffer);
-	/* Without a value, another's stays; but an empty one is none. */
+	/*
+	 * If there is no value, what another has set stays. But an empty
+	 * variable of the user's counts as none, and is taken out.
+	 */
 	if (!value && (var->rule == DDP_VAR_OURS ||
 		       var->rule == DDP_VAR_SLURMS))
 		return 0;

@@ -11,7 +11,7 @@
 #include "place/views.h"
 #include "stepd/tell.h"
 
-/* What it works with, and the answer. */
+/* The inputs of the choice, and its results. */
 struct choice {
 	const struct ddp_task *task;
 	const struct ddp_machine *machine;

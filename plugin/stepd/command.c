@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a command can be executed, for a dry run, which does not run it. */
+/* Checks for a dry run that a command can be executed, without running it. */
 #define _GNU_SOURCE
 #include "stepd/command.h"
 
@@ -35,8 +35,8 @@ static void find_path(const struct ddp_task *task, const char *name,
 }
 
 /*
- * In a process of its own. Stops to be made to die with this task, and again as
- * the command; or ends with execve's error.
+ * Runs in a process of its own. It stops to be made to die with this task, and
+ * stops again as the command. If execve fails, it ends with execve's error.
  */
 __attribute__((noreturn)) static void become(pid_t parent, const char *path,
 					     char **argv, char **environment)

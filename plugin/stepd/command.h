@@ -6,8 +6,8 @@
 #include "util/error.h"
 
 /*
- * For a dry run: whether the task's command could be executed here. The kernel
- * is asked, by a process that is stopped before the command's first
+ * Checks for a dry run that the task's command could be executed here. The
+ * kernel is asked, by a process that is stopped before the command's first
  * instruction. Returns 0, also where the kernel cannot be asked or the command
  * is not known, as with --multi-prog and in a container; or -1.
  */

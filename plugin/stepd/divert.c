@@ -120,7 +120,7 @@ static void show(const struct ddp_task *task, int stream)
 		show_file(&note);
 }
 
-/* Whether the tee may have as many files open as it needs. */
+/* Returns true if the tee may have as many files open as it needs. */
 static bool has_room(const struct ddp_task *task)
 {
 	struct rlimit limit;
@@ -139,7 +139,7 @@ static int refuse_file(int stream, struct ddp_error *error)
 			     stream_names[stream]);
 }
 
-/* Whether srun prints what comes from this stream. */
+/* Returns true if srun prints what comes from this stream. */
 static bool is_shown(const struct ddp_task *task, enum kind kind)
 {
 	return kind != NOTHING &&

@@ -24,7 +24,7 @@ static int fail(const char *path, const char *why, struct ddp_error *error)
 			     "on every node", path, why);
 }
 
-/* Whether what a path names is a link that somebody else has made. */
+/* Returns true if a path names a link that another user has made, not root. */
 static bool is_others_link(const char *path)
 {
 	struct stat status;

@@ -12,7 +12,9 @@
 int ddp_logs_open(const struct ddp_task *task, const char *stream,
 		  struct ddp_error *error);
 
-/* For a dry run: whether they could be made; makes none. Returns 0, or -1. */
+/*
+ * Checks for a dry run that they could be made; makes none. Returns 0, or -1.
+ */
 int ddp_logs_check(struct ddp_error *error);
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who can reach an address; lower is better. */
+/* The hosts that can reach an address; lower is better. */
 enum reach {
 	REACH_ALL,
 	REACH_NODE,		/* this node alone */
@@ -187,7 +187,7 @@ static int try_bind(int family, uint16_t port)
 
 	if (fd < 0)
 		return 0;
-	/* Without it, what the last step left in TIME_WAIT looks occupied. */
+	/* A port that the last step left in TIME_WAIT would look occupied. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (family == AF_INET6) {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));

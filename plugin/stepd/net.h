@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a task must know of the network before its program runs: whether the
- * master can be reached by its name, through which interface, and whether the
- * master's port is free.
+ * Finds out what a task must know of the network before its program runs. That
+ * is the address that the master's name has, the interface that leads there,
+ * and if the master's port is free.
  */
 #ifndef DDP_STEPD_NET_H
 #define DDP_STEPD_NET_H
@@ -34,7 +34,7 @@ int ddp_net_resolve(const char *name, struct ddp_address *address,
  */
 bool ddp_net_interface(const struct ddp_address *to, char name[IF_NAMESIZE]);
 
-/* Whether an address is one of this node's own. */
+/* Returns true if an address is one of this node's own. */
 bool ddp_net_is_local(const struct ddp_address *address);
 
 /*

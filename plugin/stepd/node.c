@@ -20,7 +20,10 @@
 #include "topo/topo.h"
 #include "util/text.h"
 
-/* For the agent, if there is one: it knows the tasks by their pids. */
+/*
+ * Tells the agent why this task ends, if there is an agent. It knows the tasks
+ * by their pids.
+ */
 static void tell_agent(const char *why)
 {
 	struct ddp_node *node = (void *)ddp_stepd.siblings->memory;
@@ -247,7 +250,7 @@ static bool needs_agent(const struct ddp_task *task)
 	       ddp_plugin.show;
 }
 
-/* Where nothing is to be chosen, tasks meet only for the agent. */
+/* Tasks meet for the agent alone where nothing is to be chosen. */
 int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 {
 	bool place = ddp_options_place();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tasks of a node choose together, because which rank gets which GPU
- * depends on the CPUs that Slurm gave to each of them: each says what it was
+ * Lets the tasks of a node choose together, because which rank gets which GPU
+ * depends on the CPUs that Slurm gave to each of them. Each says what it was
  * given, and one of them chooses for all.
  */
 #ifndef DDP_STEPD_NODE_H
@@ -13,16 +13,17 @@
 #include "util/error.h"
 
 /*
- * With the node's other tasks, choose the GPUs and CPUs of each; fills in
- * placement, record and visible. Returns 0; -1 with what this task has found;
- * 1 if another task has found what ends them all, and says it.
+ * Chooses the GPUs and CPUs of each task together with the node's other tasks.
+ * Fills in placement and positions, and in vars what tells the program of them
+ * and of the agent's files. Returns 0; -1 with what this task has found; 1 if
+ * another task has found what ends them all, and says it.
  */
 int ddp_node_join(struct ddp_task *task, struct ddp_error *error);
 
 /*
- * In a task that ends: the others must not wait for it, and the agent tells the
- * supervisor why. Returns whether it is the first that ends so, and must print
- * that; alone, where they share nothing.
+ * Called in a task that ends. The others then do not wait for it, and the agent
+ * tells the supervisor why. Returns true if this task is the first that ends
+ * so, and must print why. Where the tasks share nothing it returns alone.
  */
 bool ddp_node_fail(const char *why, bool alone);
 

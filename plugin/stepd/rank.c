@@ -15,9 +15,10 @@
 #include "options/plugin.h"
 
 /*
- * Where each rank is: the MPI plugin tells, or srun; NULL if neither does. A
- * mapping that an outer step left in the environment does not count: srun sets
- * the MPI type for each step, and hides its own word from programs.
+ * Returns the mapping that tells where each rank is, by the MPI plugin or by
+ * srun; NULL if neither tells. A mapping that an outer step left in the
+ * environment does not count. srun sets the MPI type for each step, and hides
+ * its own word from programs.
  */
 static const char *get_mapping(const struct ddp_task *task)
 {

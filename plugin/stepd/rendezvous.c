@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the ranks meet: the master's address and port, on which rank 0 must be
- * able to listen, and the interface that leads there.
+ * Finds where the ranks meet: the master's address and port, on which rank 0
+ * must be able to listen, and the interface that leads there.
  */
 #define _GNU_SOURCE
 #include "stepd/rendezvous.h"
@@ -115,7 +115,7 @@ static int find_worker_port(void *context, uint32_t number, uint16_t *port,
 	return 0;
 }
 
-/* By a number that no other port of the step has. */
+/* Derives it from a number that no other port of the step has. */
 static uint16_t find_ras_port(const struct ddp_task *task)
 {
 	uint32_t range = ddp_plugin.port_last - ddp_plugin.port_first + 1;
@@ -138,7 +138,10 @@ static int list_workers(struct ddp_task *task, struct ddp_error *error)
 static int take_interface(struct ddp_task *task, const char *name,
 			  struct ddp_error *error)
 {
-	/* With "=" NCCL takes the exact name; else eth1 matches eth10 too. */
+	/*
+	 * NCCL takes a name with "=" as exact; without, eth1 matches eth10,
+	 * too.
+	 */
 	snprintf(task->nccl_interface, sizeof(task->nccl_interface), "=%s",
 		 name);
 	task->vars.nccl_interface = task->nccl_interface;

@@ -127,8 +127,8 @@ static void open_notes(uint32_t tasks)
 }
 
 /*
- * What goes wrong here each of the tasks then finds in ddp_stepd.error. Whether
- * they place at all can depend on the partition, which only they know.
+ * Each task later finds in ddp_stepd.error what goes wrong here. Only the tasks
+ * know the partition, on which it can depend whether they place at all.
  */
 void ddp_root_post_opt(spank_t spank)
 {
@@ -157,13 +157,14 @@ static int tell_agent(spank_t spank, int status)
 }
 
 /*
- * Once a step is being killed, srun drops what is on its way from the tasks:
- * the last words of the task that failed, the agent's, or the sentence of a
- * refusal. The pause gives them a head start over the news of the failure, as
- * slurmstepd itself does where other tasks still run on the node. When agents
- * end the tasks, the supervisor has waited for longer than that already. An
- * agent that has lost the supervisor ends them without such a wait, and what
- * tasks said last may be dropped: mostly srun is lost, too.
+ * srun drops what is on its way from the tasks once a step is being killed: the
+ * last words of the task that failed, the agent's, or the sentence of a
+ * refusal. The pause gives them a head start over the news of the failure.
+ * slurmstepd itself does so where other tasks still run on the node.
+ *
+ * When agents end the tasks, the supervisor has waited for longer than that
+ * already. An agent that has lost the supervisor ends them without such a wait,
+ * and what tasks said last may be dropped: mostly srun is lost, too.
  */
 static void pause_for_words(void)
 {
@@ -250,8 +251,8 @@ static int become_user(uid_t uid, gid_t gid)
 }
 
 /*
- * Where Slurm kills a step with SIGKILL, as scancel has it do, and mpi/pmix for
- * MPI_Abort, the agent goes with it, and what tasks leave would stay.
+ * Slurm can kill a step with SIGKILL, as scancel has it do, and mpi/pmix for
+ * MPI_Abort. The agent is then killed, too, and what tasks leave would stay.
  */
 static void tidy(spank_t spank)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What slurmstepd has prepared for its tasks as root, and what root and tasks
- * both ask.
+ * The state that slurmstepd has prepared for its tasks as root, and what root
+ * and tasks both ask.
  */
 #ifndef DDP_STEPD_ROOT_H
 #define DDP_STEPD_ROOT_H
@@ -27,8 +27,8 @@ struct ddp_stepd {
 extern struct ddp_stepd ddp_stepd;
 
 /*
- * Whether this is a step of the user's, not of Slurm's or an MPI launcher's;
- * -1 if Slurm does not tell.
+ * Returns 1 if this is a step of the user's, 0 if it is Slurm's or an MPI
+ * launcher's, -1 if Slurm does not tell.
  */
 int ddp_step_is_users(spank_t spank, struct ddp_error *error);
 

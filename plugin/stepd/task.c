@@ -17,9 +17,7 @@ const char *ddp_task_getenv(const struct ddp_task *task, const char *name)
 	size_t length = strlen(name);
 	char **entry;
 
-	/*
-	 * Not spank_getenv, which has no room for the node lists of large jobs.
-	 */
+	/* spank_getenv has no room for the node lists of large jobs. */
 	for (entry = task->environment; entry && *entry; entry++)
 		if (strncmp(*entry, name, length) == 0 &&
 		    (*entry)[length] == '=')
@@ -56,7 +54,7 @@ int ddp_task_getenv_number(const struct ddp_task *task, const char *name,
 	return 0;
 }
 
-/* What srun tells. */
+/* Reads what srun tells the task in variables. */
 static void read_told(struct ddp_task *task)
 {
 	const char *told = ddp_task_getenv(task, DDP_TELL_RESTARTS);
@@ -76,7 +74,7 @@ static void read_told(struct ddp_task *task)
 }
 
 /*
- * In a heterogeneous step some items of spank.h are those of the component.
+ * Some items of spank.h are those of the component in a heterogeneous step.
  * They are used as such; what is of the whole step is read from the
  * environment.
  */

@@ -116,7 +116,10 @@ static void read_partition(const struct ddp_task *task)
 			      ddp_task_getenv(task, "SLURM_JOB_PARTITION"));
 }
 
-/* What a task prolog may put right is said, of rank 0 alone. */
+/*
+ * A task prolog may put right what is wrong with the command. Then rank 0 alone
+ * says what is wrong, and the dry run goes on.
+ */
 __attribute__((noreturn)) static void dry_run(struct ddp_task *task)
 {
 	struct ddp_error error;

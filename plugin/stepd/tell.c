@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one task of a node prints for all of them: the rows of an explanation,
- * and a warning. Errors are printed in task_init.c.
+ * Prints what one task of a node says for all of them: the rows of an
+ * explanation, and a warning. task_init.c prints errors.
  */
 #define _GNU_SOURCE
 #include "stepd/tell.h"
@@ -65,7 +65,7 @@ void ddp_tell_warning(const struct ddp_task *task)
 #define UNLESS_SHARED ""
 #endif
 
-/* Whether the first node prints a warning for all that are like it. */
+/* Returns true if the first node prints a warning for all that are like it. */
 static bool first_speaks(const struct ddp_task *task)
 {
 	struct ddp_rank first;
