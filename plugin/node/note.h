@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the agent is note, on a socketpair (AF_UNIX, SOCK_SEQPACKET): by
- * slurmstepd that a task has ended, and by each task, before its program
- * starts, where its output goes. The agent passes the latter on to the tee.
- * END needs no more than the first three members; those of a message that are
- * not sent are 0.
+ * Notes to the agent, on a socketpair (AF_UNIX, SOCK_SEQPACKET). slurmstepd
+ * tells the agent that a task has ended. Each task tells it, before its program
+ * starts, where its output goes; the agent passes this on to the tee. END needs
+ * no more than the first three members; those of a message that are not sent
+ * are 0.
  */
 #ifndef DDP_NODE_NOTE_H
 #define DDP_NODE_NOTE_H
@@ -24,7 +24,7 @@ enum ddp_note_kind {
 	DDP_NOTE_FINISH		/* the agent, to the tee: no task runs */
 };
 
-/* What becomes of a stream. */
+/* The way that a stream's bytes take. */
 enum ddp_note_way {
 	DDP_NOTE_COPY,		/* its bytes go to Slurm as they are */
 	DDP_NOTE_LINES,		/* whole lines do, with the label in front */

@@ -26,7 +26,10 @@ enum {
 	DDP_RECORD_SIZE = 96 << 10	/* more than a record of 64 GPUs has */
 };
 
-/* One task, by local rank, in shared memory: what it says, and its answer. */
+/*
+ * The slot of a task, by local rank, in shared memory: what it says, and its
+ * answer.
+ */
 struct ddp_slot {
 	uint32_t rank;
 	pid_t pid;
@@ -42,10 +45,13 @@ struct ddp_slot {
 	char error_folder[DDP_PRIVATE_SIZE];	/* a launcher's, for it; "" */
 	char refusal[DDP_FAILURE_SIZE];	/* why its program does not start; "" */
 	char warning[DDP_FAILURE_SIZE];	/* why ranks may not meet; "" */
-	char heartbeat_file[DDP_PRIVATE_SIZE];	/* the same; "" */
+	char heartbeat_file[DDP_PRIVATE_SIZE];	/* as error_file; "" */
 };
 
-/* What they share. Of the machine, all that GPUs' names are resolved by. */
+/*
+ * The memory that they share. It has what the names of GPUs are resolved by,
+ * and nothing else of the machine.
+ */
 struct ddp_node {
 	uint32_t gpu_count, part_count;
 	struct ddp_gpu gpus[DDP_GPU_MAX];

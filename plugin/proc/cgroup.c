@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a list of length bytes, commas between, has the word. */
+/* Returns true if a list of length bytes, commas between, has the word. */
 static bool has_word(const char *list, size_t length, const char *word)
 {
 	size_t size = strlen(word), step;

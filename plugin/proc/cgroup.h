@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the cgroups of a step are, by what the kernel says in /proc. Slurm has
- * a folder step_N for each step, in cgroups of version 1 as of 2; what else is
- * in the path depends on its version and on the site.
+ * Finds the cgroups of a step by what the kernel says in /proc. Slurm has a
+ * folder step_N for each step, in cgroups of version 1 as of 2. What else is in
+ * the path depends on Slurm's version and on the site.
  *
  * controller is one of version 1, such as "freezer"; "" is version 2.
  */

@@ -31,9 +31,10 @@ int ddp_kernel_read_process(const char *text,
 enum { DDP_KERNEL_PLACE_SIZE = 64 };
 
 /*
- * What a process waits in, of the texts of /proc/PID/wchan and, where that does
- * not tell, /proc/PID/syscall: a function of the kernel's, or "system call 7";
- * "" if it runs, or neither tells. Both may be NULL.
+ * Reads what a process waits in from the texts of /proc/PID/wchan and, where
+ * that does not tell, /proc/PID/syscall. place is a function of the kernel's,
+ * or "system call 7"; "" if the process runs, or neither tells. Both texts may
+ * be NULL.
  */
 void ddp_kernel_read_place(const char *wchan, const char *syscall,
 			   char place[DDP_KERNEL_PLACE_SIZE]);
@@ -45,15 +46,15 @@ void ddp_kernel_read_place(const char *wchan, const char *syscall,
 uint32_t ddp_kernel_read_depth(const char *stat, const char *syscall);
 
 /*
- * Whether a process has a library, by the text of its /proc/PID/maps, that
- * waits by looking again and again: MPI's, or a GPU driver's.
+ * Returns true if a process, by the text of its /proc/PID/maps, has a library
+ * that waits by looking again and again: MPI's, or a GPU driver's.
  */
 bool ddp_kernel_polls(const char *maps);
 
 /* The number behind a name in the text of /proc/PID/io; 0: there is none. */
 uint64_t ddp_kernel_read_io(const char *text, const char *name);
 
-/* What threads have had of the CPUs. */
+/* The share of the CPUs that threads have had. */
 struct ddp_kernel_share {
 	uint64_t ran_ns;	/* on a CPU */
 	uint64_t waited_ns;	/* for one, ready to run */
@@ -65,7 +66,7 @@ struct ddp_kernel_thread {
 	struct ddp_kernel_share share;	/* since it began */
 };
 
-/* In any order, best in the same each time; zeros are none. */
+/* The threads in any order, best in the same each time; zeros are none. */
 struct ddp_kernel_threads {
 	struct ddp_kernel_thread *data;	/* to be freed */
 	size_t count, size;
@@ -79,9 +80,9 @@ void ddp_kernel_add_thread(struct ddp_kernel_threads *threads, pid_t id,
 			   const char *text);
 
 /*
- * What the threads have had between two looks. One that ran for less than
- * 0.3 ms at a time in between only looked whether there is news, and is left
- * out. All is 0 if no threads are known from before.
+ * Returns what the threads have had between two looks. A thread that ran for
+ * less than 0.3 ms at a time in between only looked whether there is news, and
+ * is left out. All is 0 if no threads are known from before.
  */
 struct ddp_kernel_share
 ddp_kernel_find_share(const struct ddp_kernel_threads *before,

@@ -12,7 +12,9 @@ static void put(struct ddp_lines *lines, const char *bytes, size_t size)
 	lines->length += (uint32_t)size;
 }
 
-/* Where to break a line that is too long: not within a character of UTF-8. */
+/*
+ * Finds where to break a line that is too long: not within a UTF-8 character.
+ */
 static uint32_t find_break(const struct ddp_lines *lines)
 {
 	uint32_t at = lines->length - 1, back;

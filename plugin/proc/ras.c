@@ -105,7 +105,7 @@ static void add_count(struct reader *reader, struct ddp_ras_rank *rank,
 		reader->function++;
 }
 
-/* What a member of a rank says. */
+/* Takes what a member of a rank says. */
 static void take_of_rank(struct reader *reader, struct ddp_ras_rank *rank,
 			 const struct member *member)
 {
@@ -179,8 +179,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * What more than half of these ranks have launched of a function, found by
- * voting; 0 if there is no such number.
+ * Returns what more than half of these ranks have launched of a function, found
+ * by voting; 0 if there is no such number.
  */
 static uint64_t find_most(const struct ddp_ras_rank *ranks, size_t count,
 			  size_t function)
@@ -345,7 +345,7 @@ int ddp_ras_find_owner(const char *text, bool six, uint16_t port, uid_t *owner)
 	size_t length;
 
 	for (; text && *text; text += length + (text[length] == '\n')) {
-		/* Of a long text sscanf would first find the end. */
+		/* sscanf would first find the end of a long text. */
 		length = strcspn(text, "\n");
 		snprintf(line, sizeof(line), "%.*s", (int)length, text);
 		if (sscanf(line, " %*u: %32[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s "

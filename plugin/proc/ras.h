@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What RAS says, the part of NCCL that answers questions about its state while
- * it runs: how many collective operations each rank of each communicator has
- * launched. NCCL 2.28.7 to 2.30.7 write this as JSON (jsonWriteRankData in
- * src/ras/client_support.cc); versions from 2.24 on have a text only, without
- * counts as long as those are equal. Whoever is asked can answer anything.
+ * Reads what RAS says, the part of NCCL that answers questions about its state
+ * while it runs. RAS tells how many collective operations each rank of each
+ * communicator has launched. NCCL 2.28.7 to 2.30.7 write this as JSON
+ * (jsonWriteRankData in src/ras/client_support.cc). Versions from 2.24 on have
+ * a text only, without counts as long as those are equal. Whoever is asked can
+ * answer anything.
  */
 #ifndef DDP_PROC_RAS_H
 #define DDP_PROC_RAS_H
@@ -59,14 +60,14 @@ struct ifaddrs;
 void ddp_ras_mark(struct ddp_ras *ras, const struct ifaddrs *own);
 
 /*
- * Who listens at a port where the node itself reaches it: at 127.0.0.1, or
- * ::1 if six; by the text of /proc/net/tcp or tcp6, which may be NULL. As the
- * kernel lets only one user listen at an address, the first is told. Returns 0;
- * -1 if the text has nobody.
+ * Finds the user who listens at a port where the node itself reaches it: at
+ * 127.0.0.1, or ::1 if six. text is that of /proc/net/tcp or tcp6, and may be
+ * NULL. The kernel lets only one user listen at an address, so the first is
+ * told. Returns 0; -1 if the text has nobody.
  */
 int ddp_ras_find_owner(const char *text, bool six, uint16_t port, uid_t *owner);
 
-/* Whether a rank that both have has launched something in between. */
+/* Returns true if a rank that both have has launched something in between. */
 bool ddp_ras_rises(const struct ddp_ras *before, const struct ddp_ras *now);
 
 #endif

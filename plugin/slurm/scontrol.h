@@ -18,8 +18,8 @@ int ddp_scontrol_count_gpus(const char *job_id, uint32_t *gpus,
 			    struct ddp_error *error);
 
 /*
- * What scontrol says of a "job" or a "partition", or of all (id NULL), the
- * caller's to free; NULL: nothing.
+ * Returns what scontrol says of a "job" or a "partition", or of all (id NULL),
+ * for the caller to free; NULL: nothing.
  */
 char *ddp_scontrol_show(const char *what, const char *id);
 
@@ -36,8 +36,8 @@ char *ddp_squeue_show(const char *job_id, const char *option,
 char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id);
 
 /*
- * What follows "KEY   = " in what scontrol says of the "config" (NULL: that is
- * nothing), up to the end of that; NULL: there is no such line.
+ * Returns what follows "KEY   = " in what scontrol says of the "config" (NULL:
+ * that is nothing), up to the end of that; NULL: there is no such line.
  */
 const char *ddp_scontrol_find_setting(const char *text, const char *key);
 
