@@ -121,11 +121,12 @@ preflight_cpus()
 	names 'a rank that is stopped while data moves' 'n2 rank' \
 		./step -K -N3 -n3 ./on n2 LD_PRELOAD="$scratch/stop.so" "$bench" \
 		--preflight --limit 3
-	check 'which is told from one that never came' \
+	check 'a rank that stops is told from one that never came' \
 		grep -q 'answers no more' out
 	names 'a wrong clock' 'n2 clock' ./step -N3 -n6 \
 		./on n2 LD_PRELOAD="$scratch/clock.so" "$bench" --preflight
-	check 'with how far it is off' grep -q '30\.0 s ahead of' out
+	check 'the finding of a wrong clock has how far it is off' \
+		grep -q '30\.0 s ahead of' out
 	names "a wrong clock of rank 0's node" 'n1 clock' ./step -N3 -n6 \
 		./on n1 LD_PRELOAD="$scratch/clock.so" "$bench" --preflight
 	grep -v ' n1$' "$dir/cluster/etc/hosts" >hosts
@@ -133,13 +134,15 @@ preflight_cpus()
 	names "a node that does not know the master's name" 'n2 rank' \
 		./step -N3 -n6 "$bench" --preflight --limit 3
 	on_node n2 umount /etc/hosts
-	check 'with the cause' grep -q 'n2: cannot resolve .* n1: ' err
+	check "a node that does not know the master's name says why" \
+		grep -q 'n2: cannot resolve .* n1: ' err
 	sed 's/^.* n1$/10.77.0.99 n1/' "$dir/cluster/etc/hosts" >other
 	on_node n3 mount --bind "$scratch/other" /etc/hosts
 	names 'a node that does not reach the master' 'n3 rank' \
 		./step -N3 -n6 "$bench" --preflight --limit 3
 	on_node n3 umount /etc/hosts
-	check 'with the address' grep -q 'n1:29400 (10.77.0.99): ' err
+	check 'a node that does not reach the master says its address' \
+		grep -q 'n1:29400 (10.77.0.99): ' err
 	if on_node n2 tc qdisc add dev eth0 root tbf rate 50mbit burst 16k \
 		latency 200ms 2>err; then
 		names 'a slow link' 'n2 slow' \
@@ -176,21 +179,23 @@ preflight_gpus()
 	# 2, 1 and 1 ranks: the second of n1 has no peer on another node
 	call timeout 60 ./step -N3 -n4 --gres=gpu:2 "$bench" --preflight
 	test "$status" -eq 0 && grep -q '4 ranks on 3 .*by nccl right' out
-	result $? 'and where a rank has nobody to exchange with'
+	result $? '--preflight passes if a rank has nobody to exchange with'
 	names 'a GPU that is missing' 'n3 gpu' \
 		"$@" ./on n3 FAKE_GPUS=1 "$bench" --preflight
-	check 'with how many there are' grep -q 'has 2 GPUs .* CUDA finds 1' out
+	check 'the finding of a missing GPU has how many there are' \
+		grep -q 'has 2 GPUs .* CUDA finds 1' out
 	names 'a node without any' 'n2 gpu' \
 		"$@" ./on n2 FAKE_GPUS=0 "$bench" --preflight
 	names 'a driver that hangs' 'n2 gpu' \
 		"$@" ./on n2 LD_LIBRARY_PATH="$scratch/hang:$scratch" \
 		"$bench" --preflight --limit 3
-	check 'with the cause' grep -q 'CUDA or NCCL has not answered' out
+	check 'the finding of a driver that hangs has the cause' \
+		grep -q 'CUDA or NCCL has not answered' out
 	names 'one that is slow, and fails' 'n2 gpu' "$@" env FAKE_SLOW=1 \
 		./on n2 LD_LIBRARY_PATH="$scratch/hang:$scratch" \
 		"$bench" --preflight
 	! grep -q 'has not answered' out
-	result $? 'which was waited for'
+	result $? 'a driver that is slow, and fails, is waited for'
 	names 'a rank that does not begin, for which nobody waits as long' \
 		'n2 rank' "$@" -K ./stopped 3 "$bench" --preflight
 	names 'one that hangs on every node' 'n1 gpu, n2 gpu, n3 gpu' \
@@ -198,7 +203,8 @@ preflight_gpus()
 		"$bench" --preflight --limit 3
 	names 'another NCCL' 'n2 nccl' \
 		"$@" ./on n2 FAKE_NCCL_VERSION=21805 "$bench" --preflight
-	check 'with both versions' grep -q '2\.18\.5, but 2\.28\.9 on 4 of 6' \
+	check 'the finding of another NCCL has both versions' \
+		grep -q '2\.18\.5, but 2\.28\.9 on 4 of 6' \
 		out
 	names 'a sum that is wrong on one rank' 'n3 sum' \
 		env FAKE_NCCL_WRONG=4 "$@" "$bench" --preflight
@@ -229,7 +235,7 @@ preflight_links()
 	on_node n2 sh -c 'echo 8 \
 		>/sys/bus/pci/devices/0000:01:00.0/current_link_width'
 	names 'a narrow link' 'n2 link' "$@" "$bench" --preflight
-	check 'with the GPU' \
+	check 'the finding of a narrow link has the GPU' \
 		grep -q 'GPU 0000:01:00.0 is 32.0 GT/s x8, those of 5' out
 	for node in n1 n2 n3; do
 		on_node $node umount /sys/bus/pci/devices
@@ -258,7 +264,7 @@ preflight_names()
 	result $? 'a node whose name is not known is not one to leave out'
 	export SLURM_STEP_NODELIST='n[0-2]' SLURM_STEP_TASKS_PER_NODE='1(x3)'
 	ranks 1
-	check 'but one that Slurm names' \
+	check 'a node that Slurm names is one to leave out' \
 		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
 	# Ranks 0 to 2 are on the second, third and first node of this list.
 	export SLURM_STEP_NODELIST='n[2,0-1]' SLURM_STEP_TASKS_PER_NODE='1(x3)'
@@ -277,7 +283,7 @@ preflight_names()
 	unset CUDA_VISIBLE_DEVICES SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE
 	test "$(grep -c '^ddp-bench: n[0-2]: the step has 1 GPU here' err)" = 3 &&
 		! grep -q exclude err
-	result $? 'where no node is fit there is none to use instead'
+	result $? 'no node is to be left out if no node is fit'
 }
 
 # Nobody listens; then a resolver that hangs while the rank tries on: it has the
@@ -286,7 +292,7 @@ preflight_late()
 {
 	call env RANK=1 WORLD_SIZE=2 SLURMD_NODENAME=n1 MASTER_ADDR=localhost \
 		MASTER_PORT=29401 timeout 60 "$bench" --preflight --limit 2
-	check 'who does not reach the master says so, and that it tries on' \
+	check 'a rank that does not reach the master says so, and tries on' \
 		grep -q 'n1: nobody listens .*; trying on for 2 s$' err
 	# No machine has the address; what the kernel says of it depends.
 	call env RANK=1 WORLD_SIZE=2 SLURMD_NODENAME=n1 MASTER_PORT=29401 \

@@ -187,7 +187,7 @@ lines "$(late '0 1 3' barrier 'after 2 s' ' for rank 2 on n2')" \
 	'who has not even joined is named'
 call two ./job create=2000 !3:barrier @3:sleep=4600 !3:destroy !3:create
 grep ' create:' out >spent
-check 'and there is no further job' test "$(grep -c \
+check 'a further job after a failed one is refused' test "$(grep -c \
 	'PMIX after [0-9.]*: an earlier job .* start the program again' \
 	spent)" = 3
 

@@ -212,18 +212,18 @@ ranks '-N2 --ntasks-per-node=2' \
 	@1:set=DDP_NCCL_LIBRARY="$(printf '/a\033[31m\nsrun: error: b')" create=7
 says 'a path with escapes' 4 'PEER NCCL PEER' 'rank 1 on n1: no NCCL: /a?[31m?srun: error: b: cannot open shared object file: No such file or directory: set DDP_NCCL_LIBRARY to the right path'
 ranks '-N2 --ntasks-per-node=2' @1:set=DDP_NCCL_LIBRARY="$fakes/libcuda.so.1" create=7
-says 'one that is none' 4 'PEER NCCL PEER' "rank 1 on n1: $fakes/libcuda.so.1 is no NCCL: it has no ncclGetVersion"
+says 'a library that is no NCCL' 4 'PEER NCCL PEER' "rank 1 on n1: $fakes/libcuda.so.1 is no NCCL: it has no ncclGetVersion"
 ranks '-N2 --ntasks-per-node=2' @2,3:set=FAKE_GPUS=0 split=1
 says 'ranks without a GPU' 4 'PEER CUDA' 'rank 2 on n2 and rank 3 on n2: no GPU: cuInit: no CUDA-capable device is detected'
 ranks '-N2 --ntasks-per-node=2' @0:set=FAKE_CUDA_CONTEXT=no create=1
-says 'one that chose none' 4 'CUDA PEER' 'rank 0 on n1: this thread has chosen no GPU: call cudaSetDevice first (before CUDA 12, cudaFree(0) after it)'
+says 'a rank that chose no GPU' 4 'CUDA PEER' 'rank 0 on n1: this thread has chosen no GPU: call cudaSetDevice first (before CUDA 12, cudaFree(0) after it)'
 advice='each rank must choose its own, as by cudaSetDevice(local rank)'
 ranks '-N2 --ntasks-per-node=2' @0,1:set=FAKE_CUDA_GPU=a @2,3:set=FAKE_CUDA_GPU=b create=7
 says 'two ranks on one GPU' 4 ARGUMENT "rank 0 on n1 and rank 1 on n1 use the same GPU, GPU-61000000-0000-0000-0000-000000000000 (1 more GPU is shared): $advice"
 ranks '-N2 --ntasks-per-node=2' set=FAKE_CUDA_UUID=no @0,2:set=FAKE_CUDA_GPU=0000:01:00.0 \
 	@1,3:set=FAKE_CUDA_GPU=0000:02:00.0 create=1 \
 	@3:set=FAKE_CUDA_GPU=0000:01:00.0 create=1
-says 'by its bus id, on a node' 4 ARGUMENT "rank 2 on n2 and rank 3 on n2 use the same GPU, 0000:01:00.0: $advice"
+says 'two ranks of a node on one GPU, by its bus id' 4 ARGUMENT "rank 2 on n2 and rank 3 on n2 use the same GPU, 0000:01:00.0: $advice"
 shows 'but not on two' '0 0/4 - -;1 1/4 - -;2 2/4 - -;3 3/4 - -'
 ranks '-N2 --ntasks-per-node=2' set=FAKE_CUDA_GPU=one create=1 share create=7
 shows 'unless they are to share it' \
@@ -231,7 +231,7 @@ shows 'unless they are to share it' \
 equal 'for which each is a host of its own' '3 3 3 3' \
 	"$(for i in 0 1 2 3; do logged "hostid 'ddp-rank-$i'"; done | paste -sd' ')"
 ranks '-N2 --ntasks-per-node=2' create=1 share create=1
-says 'and not too late' 4 ARGUMENT 'all 4 ranks: share_gpu came after the first communicator, which read NCCL_HOSTID: set it for the first one'
+says 'share_gpu comes too late' 4 ARGUMENT 'all 4 ranks: share_gpu came after the first communicator, which read NCCL_HOSTID: set it for the first one'
 ranks '-N2 --ntasks-per-node=2' @3:create=3 !3:create=1
 says 'other groups' 4 ARGUMENT 'rank 0 on n1 asks for world, but rank 3 on n2 for world and node: all ranks must ask for the same'
 ranks '-N2 --ntasks-per-node=2' @3:split=1 !3:create=1
@@ -245,7 +245,7 @@ ranks '-N2 --ntasks-per-node=2' ctas=7 create=2
 equal 'a config is passed on, without blocking' 4 \
 	"$(logged 'config size 40 version 21800 CTAs 7')"
 ranks '-N2 --ntasks-per-node=2' ctas=7 @1:magic create=2
-says 'but not one that is none' 4 'PEER ARGUMENT PEER' 'rank 1 on n1: the config is not valid: set it to NCCL_CONFIG_INITIALIZER first'
+says 'a config that is none is refused' 4 'PEER ARGUMENT PEER' 'rank 1 on n1: the config is not valid: set it to NCCL_CONFIG_INITIALIZER first'
 ranks '-N2 --ntasks-per-node=2' create=8
 says 'no groups' 4 ARGUMENT 'all 4 ranks: groups is 0x8: set it to an OR of enum ddp_group'
 
@@ -257,7 +257,7 @@ equal 'is aborted' 4 "$(logged abort)"
 took 4 'an initialisation that does not end is aborted'
 ranks '-N2 --ntasks-per-node=1' timeout=1000 set=FAKE_NCCL_INIT=never \
 	set=FAKE_NCCL_ABORT=never create=1
-says 'nor its abort' 2 TIMEOUT 'the initialisation of the world communicator of 2 ranks was not done in time: a rank does not take part, or cannot be reached'
+says 'an initialisation whose abort does not end' 2 TIMEOUT 'the initialisation of the world communicator of 2 ranks was not done in time: a rank does not take part, or cannot be reached'
 took 9 'an abort that does not end is left to itself'
 ranks '-N2 --ntasks-per-node=1' set=FAKE_NCCL_INIT=third \
 	set=FAKE_NCCL_ABORT=never create=7
@@ -266,7 +266,7 @@ took 8 'two aborts that do not end are left to themselves'
 ranks '-N2 --ntasks-per-node=1' set=FAKE_NCCL_INIT=async create=1
 says 'an initialisation that fails later' 2 NCCL 'NCCL 2.28.9, in the initialisation of the world communicator of 2 ranks: internal error (fake: asked to fail later)'
 ranks '-N2 --ntasks-per-node=1' set=FAKE_NCCL_INIT=cuda create=1 group
-says 'one that fails inside a group' 2 NCCL 'NCCL 2.28.9, in the initialisation of the world communicator of 2 ranks: unhandled cuda error (fake: cudaGetDevice)'
+says 'an initialisation that fails inside a group' 2 NCCL 'NCCL 2.28.9, in the initialisation of the world communicator of 2 ranks: unhandled cuda error (fake: cudaGetDevice)'
 shows 'does not leave it open' '0 5;1 5'
 ranks '-N2 --ntasks-per-node=1' create=1 set=FAKE_NCCL_ASYNC=0 wait=9000 abort
 says 'an error of a peer' 2 NCCL 'NCCL 2.28.9, in a collective: remote process exited (fake: a peer is gone)'
@@ -275,9 +275,9 @@ ranks '-N2 --ntasks-per-node=1' create=1 set=FAKE_CUDA_STREAM=400 wait=9000 dest
 equal 'a stream that is done in time' '2 2' \
 	"$(wc -l <out) $(logged destroy)"
 ranks '-N2 --ntasks-per-node=1' create=1 set=FAKE_CUDA_STREAM=999999 wait=400
-says 'one that is not' 2 TIMEOUT 'waited 0.4 s for a stream: abort the communicator'
+says 'a stream that is not done in time' 2 TIMEOUT 'waited 0.4 s for a stream: abort the communicator'
 ranks '-N2 --ntasks-per-node=1' create=1 set=FAKE_NCCL_BUSY=999999 wait=400
-says 'what has not reached the stream' 2 TIMEOUT 'waited 0.4 s for a stream: abort the communicator'
+says 'work that has not reached the stream in time' 2 TIMEOUT 'waited 0.4 s for a stream: abort the communicator'
 ranks '-N2 --ntasks-per-node=1' create=1 set=FAKE_CUDA_STREAM=error wait=400
 says 'a stream with an error' 2 CUDA 'what was enqueued to the stream failed: a fake CUDA error'
 ranks '-N2 --ntasks-per-node=1' set=FAKE_CUDA_STREAM=999999 wait=400
@@ -329,7 +329,7 @@ says 'are told to who asks' 2 NCCL "two copies of NCCL are in one process, $both
 preload="$scratch/inside.so $fakes/libnccl.so.2"
 both="$fakes/libnccl.so.2 and $scratch/inside.so"
 ranks '-N1 -n1' library
-says 'one in another library' 1 NCCL "two copies of NCCL are in one process, $both: use only one of them"
+says 'a second NCCL in another library' 1 NCCL "two copies of NCCL are in one process, $both: use only one of them"
 preload=$scratch/inside.so
 ranks '-N1 -n1' library
 equal 'which serves where it is alone' "0 22809 $scratch/inside.so" "$(cat out)"
@@ -372,7 +372,8 @@ yes)	echo '#include <ddp_nccl.h>
 		$(config CUDA_CFLAGS | sed 's/-I/-isystem /g') \
 		-fsyntax-only header.c
 	# shellcheck disable=SC2046
-	check 'in C++ too' c++ -Wall -Wextra -Werror -I"$top/lib/include" \
+	check 'the header goes with the real nccl.h in C++ too' \
+		c++ -Wall -Wextra -Werror -I"$top/lib/include" \
 		$(config NCCL_CFLAGS) $(config CUDA_CFLAGS) -fsyntax-only \
 		header.cc ;;
 *) skip 'the header goes with the real nccl.h' \

@@ -66,7 +66,7 @@ for struct in _Error, _Options:
 for number, name in _CODES.items():
     if number:
         print(name, number)'
-check 'its structs and codes are those of ddp.h' diff wanted out
+check 'the structs and codes in Python are those of ddp.h' diff wanted out
 
 h=$(uname -n)
 call env MASTER_ADDR=nowhere "$python" meet.py meet=3 world_size=1 meet=1

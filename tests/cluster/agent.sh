@@ -324,7 +324,7 @@ told=1:$(printf %064d 7)
 under -N1 -n2 sh -c 'test $SLURM_PROCID = 0 || {
 	echo "{\"message\": \"E: a\"}" >"$TORCHELASTIC_ERROR_FILE"; exit 1; }'
 grep '^slurm-ddp: rank 1 failed first on n1, at .*: E: a$' err >why
-result $? 'without a supervisor the agent says which rank failed first'
+result $? 'an agent without a supervisor says which rank failed first'
 
 # By the fake, as by srun's real one, root is a user like any other here.
 if test -w /dev/kmsg && test -r /dev/kmsg; then

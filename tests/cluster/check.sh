@@ -117,8 +117,8 @@ cluster --nodes 3 --gpus 2
 checked -- -n3
 passes 'a command on nodes that are fit runs' 3
 test "$(grep -vc '^srun: ' err)" -eq 1 && ! grep -q preflight out
-result $? 'and the check is one line on stderr'
-check 'which says that libddp is not installed' \
+result $? 'a check that passes is one line on stderr'
+check 'the line of the check says that libddp is not installed' \
 	grep -q ', libddp [0-9.]* (libddp.so.0 is not installed), ' err
 checked -- -N2 -n4 --label --ddp-show=1,2 --ddp-report=report \
 	--ddp-logs=logs -e errors
@@ -129,11 +129,11 @@ checked -- -n3 --ddp-supervise=off
 passes 'it needs no supervisor' 3
 checked -- --ddp-restarts=1 --ddp-spares=1
 passes 'nodes are kept back from the command' 4
-check 'but not from the check' \
+check 'nodes are not kept back from the check' \
 	grep -q 'preflight passed: 6 ranks on 3 nodes' err
 checked -- -N2 -n2 --ddp-restarts=1 --ddp-spares=1
 passes 'a number of tasks is for the nodes of the command' 2
-check 'and those of the check have as many each' \
+check 'the nodes of the check have as many tasks each' \
 	grep -q 'preflight passed: 3 ranks on 3 nodes' err
 checked -- -N2 -n3 --ddp-restarts=1 --ddp-spares=1
 equal 'a number that is not the same for each is refused' '1 0 1' \
@@ -197,13 +197,14 @@ checked -- --ddp-restarts=3
 stops 'a check that fails is not started again' \
 	"ddp-bench: n2: cannot resolve the master's address n1: "
 ! grep -q 'restart' err
-result $? 'and says nothing of restarts'
+result $? 'a check that fails says nothing of restarts'
 check "a node that cannot resolve the master's name is to be left out" \
 	grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
 checked -- --ddp-restarts=1 --ddp-spares=1
 admin n2 umount /etc/hosts
 passes 'and a spare takes its place' 4
-check 'of which the user is told' grep -qx 'slurm-ddp: --ddp-check: n3 in '\
+check 'the user is told that a spare takes its place' \
+	grep -qx 'slurm-ddp: --ddp-check: n3 in '\
 'place of n2, which is not fit; no spare is left' err
 
 # A shim: ddp-bench begins, or with ON_END=1 ends, once the link is cut.
@@ -252,8 +253,10 @@ replaced()
 	equal "a spare takes the place of $1, which is lost $2" "0 4 $3" \
 		"$status $(grep -c begun out) $(
 		grep -c 'ddp-bench: preflight passed' err)"
-	check 'it is named' grep -q "^slurm-ddp: node $1 was lost first, " err
-	check 'and replaced' grep -q "n3 in place of $1, which is not fit" err
+	check "$1, which is lost $2, is named" \
+		grep -q "^slurm-ddp: node $1 was lost first, " err
+	check "$1, which is lost $2, is replaced" \
+		grep -q "n3 in place of $1, which is not fit" err
 }
 # without NODE [ON_END]: cut_in_check, again where Slurm hangs: on two nodes
 # that are not the first of a job, mpi/pmix compares a node's number within the
@@ -290,7 +293,7 @@ if admin n2 tc qdisc add dev eth0 root tbf rate 50mbit burst 16k \
 	stops 'one with a slow link is named' \
 		'ddp-bench: n2: an exchange of rank '
 	equal 'and no other' 1 "$(grep -c 'ddp-bench: n' err)"
-	check 'which is to be left out' \
+	check 'a node with a slow link is to be left out' \
 		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
 else
 	skip 'a slow link' "no tc: $(cat why)"
@@ -327,7 +330,7 @@ equal 'a spare takes the place of a node that is not fit' '0 n1 n3 1' \
 $(grep -cx "slurm-ddp: --ddp-check: n3 in place of n2, which is not fit; \
 no spare is left" err)"
 check 'why is told' grep -q "ddp-bench: n2: its clock is 30.0 s ahead" err
-check 'and what is left is checked again' \
+check 'the nodes that are left are checked again' \
 	grep -q 'preflight passed: 2 ranks on 2 nodes' err
 # shellcheck disable=SC2086
 call login env "$preload" ON_NODE=n3 ON_CLOCK=30 salloc -Q -N3 --exclusive \
@@ -376,17 +379,17 @@ DDP_NCCL_LIBRARY=$scratch/libnccl.so.2 FAKE_GPUS=2"
 	equal 'and no other' 1 "$(grep -c '^ddp-bench: n[0-9]: ' err)"
 	checked $preload ON_NODE=n3 ON_SET=FAKE_DDP_VERSION=9.9.9 --
 	stops 'one with another libddp is named' 'ddp-bench: n3: libddp is '
-	check 'with both versions' grep -q \
+	check 'the finding of another libddp has both versions' grep -q \
 		'(libddp.so.0 9.9.9), but .*(libddp.so.0 0.1.0) on 4 of 6' err
 	checked $preload ON_NODE=n2,n3 ON_SET=FAKE_GPUS=1 -- $spares
 	test "$status" -eq 1 && ! grep -q begun out &&
 		grep -q 'no spare node is left for n2, and so' err
-	result $? 'without a spare that is fit nothing is started'
+	result $? 'the command is not started if no spare is fit'
 	checked $preload ON_NODE=n2,n3 ON_SET=FAKE_GPUS=1 \
 		ON_ARGS="$scratch/args" -- -N1 --ddp-restarts=1 --ddp-spares=2
 	equal 'spares that are not fit are all left out' '0 1' "$status \
 $(grep -c 'spare n2 .*, spare n3 left out, which is not fit; no spare' err)"
-	check 'in a list that is as short as can be' \
+	check 'the list of spares left out is as short as can be' \
 		grep -qxF -e '--exclude=n[2-3]' args
 }
 unset gpus

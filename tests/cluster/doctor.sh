@@ -21,7 +21,7 @@ finds()
 		(while read -r pattern; do
 			grep -q "$pattern" wrong || exit 1
 		done <patterns) && grep -qF -- "$2" wrong
-	result $? "it finds: $(printf %s "$1" | sed 1q)"
+	result $? "the doctor finds: $(printf %s "$1" | sed 1q)"
 }
 
 # on_n2 FILE FAKE: FAKE is FILE there, until off_n2 FILE
@@ -50,7 +50,7 @@ version=$("$info" --version | cut -d' ' -f2)
 doctor
 cp out sound
 ! grep '^WRONG' out >why && test "$status" -eq 0 && ! test -s err
-result $? 'nothing is wrong with a sound cluster'
+result $? 'a sound cluster has nothing wrong'
 files=$(awk '/^Max open files/ { print $4 }' /proc/self/limits)
 release=$(login srun --version | cut -d' ' -f2)
 for line in "Slurm: $release, on 2 nodes too" 'KillOnBadExit: 1' \
@@ -61,7 +61,8 @@ for line in "Slurm: $release, on 2 nodes too" 'KillOnBadExit: 1' \
 	"limits: login, n1, n2: nofile $files" \
 	'clock: n1, n2: as this' 'names: login, n1, n2: resolves 2 other' \
 	'SlurmdSpoolDir: n1, n2: each' 'TmpFS: n1, n2: each'; do
-	check "of a sound cluster it says: $line" grep -q "^ok      $line" sound
+	check "the doctor says of a sound cluster: $line" \
+		grep -q "^ok      $line" sound
 done
 equal 'its last line counts the others' \
 	"0 wrong, $(grep -c ^advice sound) advice, \
@@ -77,13 +78,13 @@ equal 'salloc --ddp changes nothing' "$(cat sound)" "$(cat out)"
 printf '#!/bin/sh\nddp-info --doctor\n' | batch -N2
 test "$status" -eq 0 && grep -q '^ok .* PMIx: n1, n2: ranks met' out &&
 	! grep -q login out
-result $? 'in a batch script it examines the nodes, that of the script too'
+result $? 'a batch script examines the nodes, that of the script too'
 call login srun -N1 ddp-info --doctor
 test "$status" -eq 1 && grep -q 'run it without srun, as in: salloc' err
-result $? 'as a step it is refused, with what to run'
+result $? 'a doctor in a step is refused, with what to run'
 call login ddp-info --doctor --nodes n1
 test "$status" -eq 1 && grep -q 'ddp-info: --doctor examines' err
-result $? 'with options of nodes it is refused'
+result $? 'a doctor with options of nodes is refused'
 call login env SLURM_CONF=/none ddp-info --doctor
 finds 'WRONG   Slurm: scontrol show config fails (' 'while slurmctld is up'
 call login env PATH="${info%/*}" "$info" --doctor
@@ -120,13 +121,13 @@ result $? 'settings may be on several lines'
 plugstack required
 doctor
 grep -q '^advice  spank_ddp.so: login, n1, n2: .*"required": .*"optional"' out
-result $? 'it advises against "required"'
+result $? 'the doctor advises against "required"'
 : >"$stack"
 doctor
 finds "WRONG   srun: has no --ddp
 WRONG   spank_ddp.so: login, n1, n2: no line" 'add "optional spank_ddp.so"'
 grep -q '^unknown PMIx: ranks could not' out
-result $? 'without --ddp it says that it did not try PMIx'
+result $? 'the doctor says that it did not try PMIx without --ddp'
 echo "optional $dir/none/spank_ddp.so" >"$stack"
 doctor
 finds "WRONG   srun: has no --ddp
@@ -135,7 +136,7 @@ WRONG   spank_ddp.so: login, n1, n2: $stack names $dir/none/spank_ddp.so: No" \
 plugstack optional deny=main
 doctor
 test "$status" -eq 0 && grep -q '^unknown PMIx: n1, n2: .*slurm-ddp: ' out
-result $? "what the site denies is not called wrong"
+result $? "the doctor does not call wrong what the site denies"
 
 # ---- what plugstack.conf says to the plugin
 all='login, n1, n2'
@@ -238,7 +239,7 @@ doctor
 # shellcheck disable=SC2034
 patience=20
 grep -q '^advice  KillOnBadExit: 0: .*KillOnBadExit=1 in slurm.conf' out
-result $? 'it advises to set KillOnBadExit'
+result $? 'the doctor advises to set KillOnBadExit'
 # With Slurm 24.11 ranks meet in a shared folder all the same.
 case $release in
 22.* | 23.*) unmet='

@@ -146,11 +146,11 @@ END
 rows err && test "$status" -eq 0
 result $? 'sbatch --ddp=explain: each srun of the job explains'
 # On a busy machine srun itself says that it waits for the step before.
-check 'but one with --ddp alone, or with --ddp=off, does not' \
+check 'an srun with --ddp alone, or with --ddp=off, explains nothing' \
 	sh -c 'cat plain.err off.err &&
 		! grep -qE "slurm-ddp|^RANK" plain.err off.err'
 rows dry.out single
-result $? 'and one with --ddp=dry-run has one table of the same'
+result $? 'an srun with --ddp=dry-run has one table of the same'
 
 # dry HOSTS CMD...: one table by rank, of these hosts; nothing runs, nothing
 # else is written. slurmstepd of 22.05 cannot verify who connects to it while it
@@ -177,7 +177,7 @@ dry()
 			{ printf " %s,%s", $1, $2 }' out)"
 	test ! -s ran && test "$(grep -c slurm-ddp: err)" = 5 &&
 		! unquiet | grep -v slurm-ddp: >why
-	result $? 'nothing runs'
+	result $? "${name:-$*}: nothing runs"
 	name=
 }
 set -- srun --ddp=dry-run
@@ -208,7 +208,8 @@ call login "$@" -n1 --ddp-report=dry.json --ddp-logs=dry.logs/ \
 equal 'options that it does not use are named' "0 --ddp-logs, --ddp-report, \
 --ddp-watchdog: checked only; a dry run writes no report and no logs, and \
 watches over nothing" "$status $(sed -n 's/^slurm-ddp: \(--.*\)/\1/p' err)"
-check 'and nothing is written' test ! -e dry.json -a ! -e dry.logs
+check 'a dry run writes no report and no logs' \
+	test ! -e dry.json -a ! -e dry.logs
 refuses '--ddp-report=none/a: cannot write it: No such file' \
 	"$@" -n1 --ddp-report=none/a true
 refuses '--ddp-watchdog=1: not a time' "$@" -n1 --ddp-watchdog=1 true
@@ -249,7 +250,7 @@ if test "$status" = 0; then
 	equal 'of a container nothing is known' '0 0 3' \
 		"$status $(grep -c 'no_such' err) $(grep -vc '^WHY\|^MODEL' out)"
 fi
-check 'and nothing has run' test ! -e ran.not
+check 'a dry run has not run the command' test ! -e ran.not
 mkdir -m 755 full
 call login "$@" -n1 --ddp-logs=full true
 equal 'and those in a folder of another user' '1 1' \

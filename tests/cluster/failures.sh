@@ -78,7 +78,7 @@ while test "$repeat" -gt 0; do
 	names 2 n1 'ValueError: bad batch' || break
 	repeat=$((repeat - 1))
 done
-result "$repeat" 'of 4 ranks that fail, 20 times the first is named'
+result "$repeat" 'the first of 4 ranks that fail is named 20 times'
 for how in silent signal; do
 	try_fails "$how" "$@"
 	! grep '^slurm-ddp: ' err >why && test "$status" -ne 0
@@ -108,7 +108,7 @@ try_fails 9 srun --ddp -N2 --ntasks-per-node=2
 cp err why
 grep -qE '^slurm-ddp: (rank [013] failed first|3 of 4 ranks failed) .*: RuntimeError: conn' err &&
 	grep -qE '^slurm-ddp: rank 2, which still ran, had an error [0-9.]+ s before: ValueError: bad batch$' err
-result $? 'of a rank that does not end its error is told'
+result $? 'the error of a rank that does not end is told'
 
 # What it has forked and not yet renamed has its name for a moment.
 call login srun --ddp -N1 -n2 sh -c 'test "$SLURM_PROCID" = 1 || {
@@ -171,8 +171,9 @@ for how in --ddp-report=late.json --error=%t.err; do
 	cp err why
 	grep -q '^slurm-ddp: rank 2 failed first on n2 .*: killed by signal 9' err &&
 		grep -qx 'slurm-ddp: rank 2: | why' err && test "$status" = 137
-	result $? "also before the tasks of another node begin: $how"
-	equal 'which they do not' '2 3' "$(sort ran | paste -sd' ')"
+	result $? "a rank that fails before other tasks begin is named: $how"
+	equal "the tasks of the other node do not begin: $how" '2 3' \
+		"$(sort ran | paste -sd' ')"
 done
 rm -f again ran waits.*
 call login salloc -Q -N2 --ntasks-per-node=2 --gres=gpu:2 srun --ddp \
@@ -215,12 +216,12 @@ else
 	grep '^slurm-ddp: ' err >why
 	grep -qE '^slurm-ddp: rank ([013]) failed first' why &&
 		grep -qE '^slurm-ddp: rank 2 had ended with exit code 0, [0-9.]* s before; did rank [013] wait for it\?$' why
-	result $? 'and one that left the others with exit code 0, beside them'
+	result $? 'a rank that left the others with exit code 0 is named, too'
 	call login env USE_LIBUV=0 srun --ddp --ddp-supervise=off -N2 \
 		--gres=gpu:2 "$python" record.py
 	sed -n 's/^slurm-ddp: \(.*\), at \([^ ]*\): \(.*\)/\2 \1 \3/p' err |
 		sort | sed 's/^[^ ]* //' >why
 	test "$(head -n 1 why)" = \
 		'rank 2 failed first on n2 ValueError: bad batch'
-	result $? 'by the time, the rank whose script raised was the first'
+	result $? 'the rank whose script raised was the first by the time'
 fi

@@ -40,11 +40,11 @@ if command -v mpirun >/dev/null; then
 	batch --ddp "$@" <mpirun.sh
 	equal 'mpirun in sbatch --ddp starts its own ranks' \
 		"$(cat wanted)" "$(sort out)"
-	check 'without a word' test ! -s err
+	check 'mpirun in sbatch --ddp says nothing' test ! -s err
 	call login salloc -Q --ddp "$@" sh mpirun.sh
 	equal 'mpirun in salloc --ddp starts its own ranks' \
 		"$(cat wanted)" "$(sort out)"
-	check 'without a word' test ! -s err
+	check 'mpirun in salloc --ddp says nothing' test ! -s err
 else
 	skip 'mpirun in sbatch --ddp' 'no mpirun'
 fi
@@ -312,4 +312,4 @@ check "salloc --ddp's shell on a node is left alone" \
 tr -d '\r' <out | grep -oE '[0-9] n[12] [0-9].*' >world
 cp world out
 right 'n1 n1 n2 n2'
-result $? 'and srun in it makes a world'
+result $? "an srun in salloc --ddp's shell on a node makes a world"

@@ -85,7 +85,7 @@ done
 for how in --ddp-supervise=on --ddp-supervise=off; do
 	call login srun --ddp "$how" -N1 -n1 "$scratch/bytes"
 	cmp out plain.out >why && cmp err plain.err >why && test "$status" = 0
-	result $? "each byte of the output is as srun's: $how"
+	result $? "the output is as srun's, byte by byte: $how"
 done
 is_terminal='for fd in 0 1 2; do test -t $fd && echo $fd; done; :'
 for how in --quiet --unbuffered; do
@@ -104,11 +104,11 @@ rm -rf logs
 set -- srun --ddp -N2 --ntasks-per-node=2
 call login "$@" --ddp-logs=logs "$scratch/prints"
 whole out line 0 1 2 3 && whole err error 0 1 2 3 && test "$status" = 0
-result $? 'at srun 4 ranks of 10,000 lines each are whole, and each is once'
+result $? 'srun has 10,000 lines of each of 4 ranks, whole and once'
 logged logs 0 1 2 3
-result $? 'each rank has its logs, with its bytes as they were'
+result $? 'the logs of each rank have its bytes as they were'
 find logs -mindepth 1 -type d | grep -qx 'logs/[0-9]*\.0'
-result $? "they are in a folder with the job's and the step's number"
+result $? "the logs are in a folder with the job's and the step's number"
 rm -rf logs
 call login "$@" --ddp-show=0,2-3 "$scratch/prints"
 whole out line 0 2 3 && whole err error 0 2 3 && test "$status" = 0

@@ -64,7 +64,8 @@ same_bits_zero()
 		test "$status" -eq 0 && test "$(wc -l <"zero.$zero")" -eq 8
 		result $? "two nodes train with --zero $zero"
 	done
-	check 'and --zero 1 has the bits of --zero 0' diff zero.0 zero.1
+	check 'two nodes with --zero 1 have the bits of --zero 0' \
+		diff zero.0 zero.1
 }
 
 # same_bits_resumed: four steps on some ranks and nodes, then four on others,

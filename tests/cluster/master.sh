@@ -83,7 +83,7 @@ distinct()
 		"$total $total" "$(grep -c n1 listening) $(grep -c met out)"
 	equal "on ports of their own" "$total" \
 		"$(cut -d' ' -f1,2 listening | sort -u | wc -l)"
-	check 'and without a word' test ! -s err
+	check "$total steps at once, $1: nothing is said" test ! -s err
 }
 
 cluster --nodes 2 --gpus 2 --cpus 128
@@ -91,11 +91,11 @@ all_at_once 1 50
 distinct 'in one job'
 all_at_once 3 5
 distinct 'in three jobs'
-check 'in the range that is the default' awk '
+check 'the ports are in the range that is the default' awk '
 	$2 < 21000 || $2 > 28999 { exit 1 }' listening
 plugstack optional port-range=30000-30063
 all_at_once 2 3
-check 'in the range of plugstack.conf' awk '
+check 'the ports are in the range of plugstack.conf' awk '
 	$2 < 30000 || $2 > 30063 { exit 1 }' listening
 plugstack optional
 
@@ -155,7 +155,8 @@ equal "but not over the user's" 'lo ib' "$(cat out)"
 cluster --nodes 2 --gpus 2 --cpus 128 --slurm MpiParams=ports=13000-13099
 all_at_once 1 50
 distinct 'with MpiParams'
-check "on Slurm's ports" awk '$2 < 13000 || $2 > 13099 { exit 1 }' listening
+check "the ports are Slurm's" \
+	awk '$2 < 13000 || $2 > 13099 { exit 1 }' listening
 call login srun --ddp -N2 sh -c 'echo $MASTER_PORT $SLURM_STEP_RESV_PORTS'
 equal 'the first that the step was given' "$(cut -d' ' -f2 out |
 	sed 's/[-,].*//' | sort -u)" "$(cut -d' ' -f1 out | sort -u)"
@@ -165,5 +166,5 @@ if ! lacks_pmix 'a heterogeneous step has one port'; then
 	result $? 'a heterogeneous step has one port'
 fi
 world 'n1 n2' srun --ddp -N2 --ddp-port=20008
-check 'and --ddp-port comes before them' \
+check "--ddp-port comes before Slurm's ports" \
 	test "$(awk '{ print $16 }' out | uniq)" = 20008

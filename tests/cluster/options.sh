@@ -27,7 +27,7 @@ world 'n1 n1 n2 n2' srun --ddp -N2 --gres=gpu:2
 name='srun --ddp does not swallow the command' \
 	world 'n1 n1' srun --gres=gpu:2 --ddp
 world 'n1 n1' srun --ddp --ddp-port=20001 --gres=gpu:2
-check 'and the port is the one that was asked for' grep -q ' 20001$' out
+check 'the port is the one that was asked for' grep -q ' 20001$' out
 
 # port PORT: whether all ranks have it
 port()

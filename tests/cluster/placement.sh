@@ -171,7 +171,7 @@ END
 equal 'sbatch --gpu-bind=none: all GPUs' '1,0 0 0000:81:00.0 0,1,0 1 0000:01:00.0 0' \
 	"$(sort -n out | cut -d' ' -f5,9,10,12 | paste -sd,)"
 cut -d' ' -f5-7 elsewhere.out | sort >elsewhere
-check 'and a step within sees those that it sees elsewhere' \
+check 'a step within sees the GPUs that it sees elsewhere' \
 	sh -c 'cut -d" " -f5-7 inner.out | sort | diff elsewhere -'
 
 # Each GPU is near one of the CPUs that the sandbox gives a node: with as few
@@ -228,7 +228,7 @@ plugstack optional "topology=$scratch/nvidia.xml"
 call login srun --ddp -N1 -n3 --gres=gpu:2 echo ran
 equal '3 ranks on 2 GPUs: one line' '1 1 0' \
 	"$status $(grep -c slurm-ddp err) $(wc -l <out)"
-check 'which says what can be done' grep -q \
+check 'the line about 3 ranks on 2 GPUs says what can be done' grep -q \
 	'3 ranks have 2 GPUs a node on 1 node; ask .*gpu:3, start 2 tasks .* --ddp-gpus=share' err
 warns ddp-gpus=share 1 -N1 -n4 --gres=gpu:2 --ddp-gpus=share
 equal 'two and two share one' '0 0 01,0 0 01,1 0 81,1 0 81' "$(shared)"

@@ -161,6 +161,7 @@ equal 'the end of a job is not read in its name' 'saved 0' "$(cat out) $status"
 # One bad argument for another partition is told all the same.
 plugstack optional 'partition=slow:interfce=ib0'
 refuses "key 'interfce' is not one of ddp, ddp-gpus," srun --ddp true
-check 'and the key that was meant' grep -q 'did you mean interface$' err
+check 'an unknown key is told with the key that was meant' \
+	grep -q 'did you mean interface$' err
 call login srun echo ran
 equal 'a step without --ddp runs' 'ran 0' "$(cat out err) $status"

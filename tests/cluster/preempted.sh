@@ -110,7 +110,7 @@ in_time $? 'a job that saves before its end begins again'
 cp job/output why
 printed 1 '^exit code 75: requeued'
 result $? 'the job says that it was queued again'
-check 'and trains on' trains_on
+check 'a job that saved before its end trains on' trains_on
 cancel
 
 submit -- --steps $steps
@@ -119,7 +119,7 @@ bounded 60 sbatch -p high -N2 -n2 --exclusive -o /dev/null --wrap \
 	'sleep 3' >why 2>&1
 begins 2
 in_time $? 'a job whose nodes another one takes is queued again'
-check 'and trains on from what it saved when it was told' trains_on
+check 'a job whose nodes were taken trains on from what it saved' trains_on
 cancel
 
 # Here Slurm ends the batch script and its srun at once, and the ranks save with
@@ -152,7 +152,7 @@ admin n1 slurmd
 begins 2
 cp job/output why
 printed 1 '^resumed from .*step-[1-9]'
-result $? 'and trains on'
+result $? 'a job whose script was on a lost node trains on'
 cancel
 
 # Writes to its checkpoints wait while there is a file named hold, so that no
@@ -186,7 +186,7 @@ if cc -O1 -shared -fPIC -o held.so "$top/tests/train/checkpoint_preload.c" \
 	! grep -q '^stopped after' job/output &&
 		printed 1 "^resumed from ddp-train.saved/step-$held_last\$" &&
 		printed 1 '^ddp-train: the save of .* did not come to its end$'
-	result $? 'and trains on from the checkpoint before, and says so'
+	result $? 'a job whose save was cut off trains on from the one before'
 	cancel
 else
 	skip 'a GraceTime shorter than a save' 'no cc'
@@ -202,7 +202,7 @@ submit -- --steps 20 --seed x
 comes 60 is_gone
 cp job/output why
 printed 1 "^ddp-train: --seed 'x'" && ! printed 1 requeued
-result $? 'nor one whose command line is wrong'
+result $? 'a job whose command line is wrong is not queued again'
 
 submit -- --steps 20 --init ../none
 comes 60 is_gone

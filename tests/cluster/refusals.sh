@@ -201,7 +201,7 @@ without_the_plugin()
 			'import os; int(os.environ["RANK"])'
 		test "$status" -ne 0 &&
 			grep -q "ValueError: invalid literal for int.*$p" err
-		result $? "without ${mount##*/}: Python ends at once, and names it"
+		result $? "Python ends at once, and names it: no ${mount##*/}"
 		admin n2 umount "${mount#* }"
 	done
 }

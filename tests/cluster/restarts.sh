@@ -92,7 +92,7 @@ assert [(a["step"], a["exit_code"], a["verdict"]["kind"], len(a["ranks"]))
     (0, 70, "rank", 4), (1, 71, "rank", 4), (2, 0, "none", 4)], report
 assert report["exit_code"] == 0 and report["step"] == 2, report
 END
-result $? 'its report has each attempt'
+result $? 'the report has each attempt'
 
 export FAILS=9
 within -N3 --ntasks-per-node=1 -- --ddp-restarts=1 -N2 -n2 ./again
@@ -107,7 +107,7 @@ within -N2 --ntasks-per-node=1 -- --ddp-restarts=9 ./again
 ours >why
 test "$status" = 72 && attempts 3 2 && test "$(wc -l <why)" = 3 &&
 	grep -q 'within 10 s of its start three times in a row' why
-result $? 'one that fails at once three times in a row is not started again'
+result $? 'a step that fails at once three times in a row is not started again'
 
 export FAILS=1
 within -N8 --ntasks-per-node=2 -- --ddp-restarts=1 ./again
@@ -133,7 +133,7 @@ result $? '--ddp-logs has a file of each rank and attempt'
 within -N2 -n4 -- --ddp-restarts=1 --ddp-grace=10 ./again
 find begun -name 'saved.*' | sort >why
 test "$status" = 0 && attempts 2 4 && test "$(wc -l <why)" = 3
-result $? 'with --ddp-grace the other ranks save before'
+result $? 'the other ranks save before a restart with --ddp-grace'
 export CULPRIT=0
 fresh
 call bounded 60 script -qec \
@@ -203,10 +203,10 @@ elif test -n "$train"; then
 	test "$status" = 0 && test "$(wc -l <why)" = 1 &&
 		grep -q '^resumed from begun/killed/step-[12]000$' out
 	result $? 'killed after a save, it goes on from that'
-	check 'and has the losses and norms of the run that was not, bit by bit' \
+	check 'a run that was killed has the losses and norms of a whole one' \
 		cmp whole.bits killed.bits
 	test -s whole.state && cmp whole.state killed.state >why
-	result $? 'and in its last checkpoint the state of that run'
+	result $? 'a run that was killed has the last checkpoint of a whole one'
 	patience=20
 else
 	skip 'ddp-train goes on from what it has saved' 'ddp-train was not built'
@@ -350,7 +350,7 @@ elif command -v mpicc >/dev/null; then
 	wait $!
 	grep '^slurm-ddp: ' err >why
 	test $? = 1 && test "$status" -gt 128
-	result $? 'nobody is where MPI ranks are ended by scancel'
+	result $? 'no rank is named if scancel ends MPI ranks'
 else
 	skip 'a rank that calls MPI_Abort is named' 'no mpicc'
 fi
@@ -448,7 +448,7 @@ loses -N2 --no-kill --ntasks-per-node=2 -- --ddp-restarts=1 ./waits
 ours >why
 test "$status" = 1 && test "$(wc -l <out)" = 4 && test "$(wc -l <why)" = 1 &&
 	grep -q 'not started again: a node was lost, and no spare' why
-result $? 'without a spare the loss of a node is the end'
+result $? 'the loss of a node ends a step without a spare'
 
 began() { test "$(grep -c '^from step' spare/output)" = "$1"; }
 
@@ -503,7 +503,7 @@ test "$status" = 0 && grep -q '^attempt 2 rank 1 on n3$' out &&
 	grep -q '^slurm-ddp: node n2 was lost first, .* not start tasks' err &&
 	! grep scancel err && test "$(ours | tail -n 1)" = \
 	'slurm-ddp: restart 2 of 2: n3 in place of n2, which was lost'
-result $? 'so is that of a node on which the next attempt cannot start'
+result $? 'a spare takes the place of a node that cannot start an attempt'
 "$sandbox" exec --dir "$dir/cluster" --root --node n2 slurmd
 wait_until bounded 20 srun -w n2 true >wait.out 2>&1
 
@@ -528,10 +528,10 @@ while IFS='|' read -r name words file first later; do
 		test "$(sed 's/job [0-9]*/job N/; s/; give sbatch .*//' \
 			begun/text)" = \
 		"${later:+srun: slurm-ddp: --ddp-spares$ends $later}"
-	result $? "of --no-kill: $name"
+	result $? "--no-kill: $name"
 done <<'END'
 an #SBATCH line has it||kept||
-so has sbatch|--ddp --no-kill|unkept||
+sbatch has it|--ddp --no-kill|unkept||
 sbatch does not have it|--ddp|unkept||job N, unless that has --no-kill
 nobody knows|--no-kill|unkept||job N, unless that has --no-kill
 sbatch says it once|--ddp --ddp-restarts=1 --ddp-spares=1|handed|the job; add --no-kill|
@@ -539,7 +539,7 @@ END
 within --ddp --no-kill -N2 -- --ddp-restarts=1 --ddp-spares=1 true
 cp err why
 test "$status" = 0 && ! test -s why
-result $? 'of --no-kill: so has salloc'
+result $? '--no-kill: salloc has it'
 
 # What a job says of its steps is not for those that their tasks start.
 cat >outer <<'END'

@@ -48,7 +48,7 @@ END
 call login srun --ddp -N2 --gres=gpu:8 $python -u letters.py 1023
 equal '16 ranks print lines of 1023 letters' '320 1023' \
 	"$(awk '{ n[length]++ } END { for (l in n) print n[l], l }' out)"
-check 'and each of them stays whole' whole out
+check 'the lines of 16 ranks stay whole' whole out
 call login srun --ddp -o letters.%t -N2 --gres=gpu:8 $python letters.py 5000
 check 'a line of any length does in a file of its rank' whole letters.*[0-9]
 equal 'of which there are 16, each with all lines' 16 \
@@ -91,7 +91,7 @@ equal 'the MNIST script: every rank trains, rank 0 alone saves' \
 	grep -c '^epoch [012] rank [0-3] ' out) trained, $(
 	grep -cx 'rank [0-3] has what was saved after epoch 2' out) the same"
 check 'set_epoch: every sample once an epoch, in another order' dealt
-check 'and the loss falls' awk '$1 == "epoch" { loss[$2] += $6 }
+check 'the loss of the MNIST script falls' awk '$1 == "epoch" { loss[$2] += $6 }
 	END { exit !(0 < loss[2] && loss[2] < loss[0]) }' out
 
 # spawns NODES GPUS ARGUMENT...: one task a node, which starts its own ranks
@@ -111,7 +111,7 @@ rank 3 of 4, GPU 1 of node 1 on n2
 END
 equal 'mp.spawn: nodes x gpus ranks make one world' "0 $(cat wanted)" \
 	"$status $(sed 's/: mean loss .*//' out | sort)"
-check 'and train together' awk '{ loss[$NF]++ }
+check 'the ranks of mp.spawn train together' awk '{ loss[$NF]++ }
 	END { for (l in loss) exit !(loss[l] == 4 && l < 0.01); exit 1 }' out
 spawns 2 1 --fail 1
 case $status in

@@ -99,7 +99,7 @@ grep -q 'slurm-ddp: --signal=USR1@90 goes to every process.*--ddp-signal=USR1@90
 result $? "sbatch --signal is told what it does to a rank's children"
 call login sbatch -W --ddp --signal=B:USR1@90 -n1 -o /dev/null --wrap 'srun true'
 ! grep slurm-ddp err >why
-result $? 'but not --signal=B:'
+result $? 'sbatch --signal=B: is told nothing'
 
 # Slurm ends the script of a batch job that is cancelled, and its srun, at once.
 cat >late <<'END'

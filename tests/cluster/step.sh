@@ -65,7 +65,7 @@ call login env dir=nested.ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$inner"
 equal 'a plain srun in a task is as it is without --ddp outside' \
 	'' "$(differ nested.plain nested.ddp)"
 equal 'with the same tasks' "$(ls nested.plain)" "$(ls nested.ddp)"
-check 'and the same messages' cmp plain.err err
+check 'a plain srun in a task prints the same messages' cmp plain.err err
 rm -f nested.ddp/*
 second=$(printf '%s' "$inner" | sed 's/|| /&{ srun --overlap true; /
 	s/srun --overlap sh/srun --overlap --ddp=off sh/; s/$/; }/')
@@ -157,7 +157,7 @@ call login srun -v --ddp --gres=gpu:2 true
 check '-v shows the options once' test "$(grep -c 'end of defined' err)" = 1
 call login sh -c 'srun --ddp --gres=gpu:2 "$0" 2>&-' "$show"
 test "$status" -eq 0 && right 'n1 n1'
-result $? 'without a standard error'
+result $? 'a step without a standard error is right'
 
 # Signals, arguments, input and programs
 # What slurmstepd leaves open has another number beside the plugin's pipe.
@@ -174,7 +174,7 @@ check 'arguments arrive as they were typed' test "$(cat out)" = \
 seq 20000 >many
 # shellcheck disable=SC2046 # 20,000 words
 call login srun --ddp -n1 sh -c 'echo $#' $(cat many)
-check 'and 19,999 of them too' test "$(cat out)" = 19999
+check 'a command gets all of 19,999 arguments' test "$(cat out)" = 19999
 call login sh -c 'seq 200000 | srun --ddp -N2 --gres=gpu:1 cksum'
 check 'piped input arrives at all ranks' \
 	test "$(uniq out)" = "$(seq 200000 | cksum)"
@@ -243,4 +243,4 @@ cp out.sorted plain.out
 before=$status
 interrupt srun --ddp -N2 --gres=gpu:2
 equal 'interrupts end it as they do without' "$before" "$status"
-check 'with the same messages' diff plain.out out.sorted
+check 'interrupts print the same messages as without' diff plain.out out.sorted

@@ -97,7 +97,7 @@ while IFS='|' read -r fault wanted says; do
 	ends 4000 "a step whose rank does: $fault"
 	grep '^[a-z-]*: ' err | sed -n 1p >why
 	grep -q '^slurm-ddp: rank 2 failed' why
-	result $? 'that comes before what Slurm says'
+	result $? "the verdict comes before what Slurm says: $fault"
 done <<'END'
 exit 3|3|exit code 3
 kill -9 $$|137|killed by signal 9 (SIGKILL)
@@ -124,14 +124,14 @@ equal 'a command that is not found is the cause' \
 	"$status $(ours | sed -n '1s/.* after T: //p')"
 ours | grep '|' >why
 test $? = 1
-result $? 'and that is said once'
+result $? 'a command that is not found is told once'
 watched srun --ddp -N2 --gres=gpu:2 true
 test "$status" = 0 && ! test -s err
-result $? 'of a step that goes well nothing is said'
+result $? 'a step that goes well prints nothing'
 watched srun --ddp --ddp-supervise=off -N2 --gres=gpu:2 \
 	sh -c 'test $RANK != 2 || exit 3; sleep 1000'
 test "$status" -ne 3 && ! ours | grep -q failed
-result $? 'nor with --ddp-supervise=off of one that does not'
+result $? 'a step that fails with --ddp-supervise=off has no verdict'
 # What srun prints of a step that a rank has started has no step's number.
 fresh
 watched salloc -Q -N2 --ntasks-per-node=2 --gres=gpu:2 \
@@ -307,7 +307,7 @@ later end_supervisor
 watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin trap '' TERM; sleep 1000"
 equal 'SIGTERM to srun ends the step as without a supervisor' 137 "$status"
 ! ours | grep failed >why
-result $? 'and names nobody'
+result $? 'SIGTERM to srun names nobody'
 
 # A node's slurmstepd, and a node
 kill_slurmstepd()
@@ -352,7 +352,7 @@ watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin"'
 	echo lives'
 grep -q 'is not watched any more, as its ddp-agent has ended' err &&
 	test "$status $(grep -c lives out)" = '0 4'
-result $? 'where an agent is killed the step goes on'
+result $? 'a step goes on if an agent is killed'
 
 # A report
 fresh
@@ -376,7 +376,7 @@ mkdir -m 1777 sticky
 touch sticky/theirs
 call login srun --ddp --ddp-report="$scratch/sticky/theirs" -n1 echo runs
 ! test -s out && test "$status" = 1 && grep -q 'cannot write it' err
-result $? 'so is one in the place of another user'\''s file'
+result $? 'a report in the place of another user'\''s file is refused'
 
 # SIGINT by kill(1): srun asks for a second one, and gets just what was sent.
 cat >interrupt <<'END'

@@ -132,7 +132,8 @@ own_words >ddp.err
 cp job.sh again.sh
 batch -N2 --gres=gpu:2 --ntasks-per-node=2 -c2 <again.sh
 own_words >plain.err
-check 'and says no more than without --ddp' cmp ddp.err plain.err
+check 'an srun in sbatch --ddp says no more than without --ddp' \
+	cmp ddp.err plain.err
 
 # Heterogeneous steps, in and out of a job
 while read -r step; do
@@ -189,5 +190,5 @@ call login srun --ddp -N2 --gpus=big:2,small:2 sh -c \
 check '--gpus=big:2,small:2 on 2 nodes is one of each on each' \
 	test "$(sort -u out | tr '\n' ' ')" = 'n1 2 0,2 n2 2 0,2 '
 call login srun --ddp -N2 --gpus=4 env
-check 'and of that nothing is seen in the tasks' \
+check 'the tasks do not see the GPUs a node that were filled in' \
 	sh -c '! grep SLURM_GPUS_PER_NODE out'

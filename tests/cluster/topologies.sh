@@ -27,7 +27,7 @@ refuses_topology()
 	# Where srun ends the others first, their status is its own.
 	equal "$file: $words" "fails 1 0" "$(test "$status" -eq 0 ||
 		echo fails) $(grep -c slurm-ddp err) $(grep -c "on $node" out)"
-	check 'in one sentence' grep -q \
+	check "$file: one sentence says $words" grep -q \
 		"^slurm-ddp: rank [0-9] on $node: .*$words" err
 }
 

@@ -166,7 +166,7 @@ for template in ddp-train.sbatch pytorch.sbatch steps.sbatch; do
 	equal "sbatch $template succeeds, and quietly" "0 " \
 		"$status $(cat err)"
 	! grep slurm-ddp: output >why
-	result $? 'and so do its steps'
+	result $? "the steps of $template print nothing of slurm-ddp"
 	cp output out
 	case $template in
 	pytorch*)
@@ -174,7 +174,7 @@ for template in ddp-train.sbatch pytorch.sbatch steps.sbatch; do
 			'rank 0 rank 1 rank 2 rank 3' \
 			"$(grep -o '^rank [0-9] of 4 done' out | sort |
 				cut -d' ' -f1,2 | paste -sd' ')"
-		check 'and a falling loss' awk '$1 == "step" {
+		check "the loss of $template falls by step" awk '$1 == "step" {
 			last = $4; if (!n++) first = last }
 			END { exit !(n > 1 && last < first) }' out ;;
 	steps*)
@@ -182,11 +182,11 @@ for template in ddp-train.sbatch pytorch.sbatch steps.sbatch; do
 			cp "$file" out
 			equal "with two ranks in $file" 2 \
 				"$(table | wc -w)"
-			check "and a falling loss" falling
+			check "the loss in $file falls" falling
 		done ;;
 	*)
 		equal 'with every rank' 'n1 n1 n2 n2' "$(table)"
-		check 'and a falling loss' falling ;;
+		check "the loss of $template falls" falling ;;
 	esac
 done
 mkdir -m 777 alone

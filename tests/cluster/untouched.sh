@@ -82,22 +82,22 @@ for file in without/*; do
 	noise "$file" "again/${file#*/}"
 done | grep SLURM_ | sort -u >noise
 same again
-result $? 'without the plugin they are the same each time'
+result $? 'tasks without the plugin are the same each time'
 for word in optional required; do
 	cluster --nodes 2 --gpus 2
 	plugstack $word 'interface=eth0 port-range=30000-31000'
 	steps loaded
 	same loaded
-	result $? "with the plugin ($word) they are the same"
+	result $? "tasks with the plugin ($word) are the same"
 	cluster --nodes 2 --gpus 2
 	plugstack $word bogus=1
 	steps loaded
 	same loaded
-	result $? "and with an unknown key in plugstack.conf ($word)"
+	result $? "tasks with an unknown key ($word) are the same"
 done
 cp "$dir/cluster/etc/plugstack.conf" twice
 cluster --nodes 2 --gpus 2
 cat twice twice >"$dir/cluster/etc/plugstack.conf"
 steps loaded
 same loaded
-result $? 'and where it is loaded twice'
+result $? 'tasks with the plugin loaded twice are the same'

@@ -225,4 +225,4 @@ if test "$status" -eq 0; then
 else
 	grep -q '^slurm-ddp: .*install sattach beside srun$' err
 fi
-result $? 'without sattach a step is right, or refused'
+result $? 'a step without sattach is right, or refused'

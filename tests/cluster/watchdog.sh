@@ -191,7 +191,7 @@ wait "$b"
 equal 'of two steps the one that hangs is ended' '124 0' "$first $?"
 sort -u a.out b.out | grep -c '^localhost:[0-9]*$' >why
 test "$(cat why)" = 2 && test "$(sort -u b.out | grep -c localhost)" = 1
-result $? 'and NCCL has a port of its own in each'
+result $? 'NCCL has a port of its own in each of two steps'
 call login srun --ddp -n1 sh -c 'echo ${NCCL_RAS_ADDR-none}' \
 	'${DDP_HEARTBEAT_FILE-none}'
 equal 'without a watchdog there is none' none "$(cat out)"

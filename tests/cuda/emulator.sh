@@ -70,7 +70,7 @@ test_emulator()
 {
 	built cuda/bugs cuda/right
 	for order in eager lazy 1 2 3; do
-		check "nothing is told of what is right, $order" \
+		check "a program that is right has no finding, $order" \
 			silent "$order" "$build/obj/tests/cuda/right"
 	done
 	mistakes >list

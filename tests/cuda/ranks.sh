@@ -326,14 +326,15 @@ ranks_resume()
 	call login srun --ddp $one "$train" --device cpu --data $text \
 		--steps 18 --checkpoint saved --resume --log emu.log
 	grep -q '^resumed from saved/step-12$' out
-	result $? 'and a CPU goes on where they were'
+	result $? 'a CPU goes on where four GPUs were'
 	as_cpu 'CPUs, GPUs and a CPU in turn lose as one CPU' 18 \
 		"$ranks_tolerance"
 	for log in cpu emu; do
 		sed 's/.*"norm":[^,]*,\(.*\),"samples".*/\1/' $log.log \
 			>$log.skips
 	done
-	check 'and leave out the same steps' diff cpu.skips emu.skips
+	check 'CPUs, GPUs and a CPU in turn leave out the same steps' \
+		diff cpu.skips emu.skips
 }
 
 # A rank that stops is named: also where NCCL is old, and an abort has no bound.
@@ -353,7 +354,7 @@ ranks_trouble()
 	test "$status" -ne 0 && grep -q "^ddp-train: .* waited [0-9]* s for $(
 		)NCCL, and then over PMIx: waited [0-9.]* s for rank 2 on n2" err
 	result $? 'a rank that stops is named'
-	check 'and who names it has aborted its communicators' \
+	check 'a rank that names another one has aborted its communicators' \
 		grep ' abort [013]/4$' meet/log
 	ranks_meet
 	rm -f log

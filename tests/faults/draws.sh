@@ -20,4 +20,4 @@ while read -r program point way rank <&3; do
 done 3<cases
 : >why
 test "$drawn" -gt 0 && test $((wrong * 100)) -le "$drawn"
-result $? "of $drawn faults drawn at random, $wrong are told wrong"
+result $? "$drawn faults are drawn at random, $wrong are told wrong"

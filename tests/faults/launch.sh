@@ -136,7 +136,7 @@ heal
 result $? 'a spare takes its place, also while all prologs run'
 soon 'a node is lost while all prologs run: it is named'
 grep -q '^slurm-ddp: node n2 is lost, as its slurmd does not answer; ' err
-result $? 'of which the user is told'
+result $? 'the user is told that the node is lost'
 
 fresh
 launch 2 --ddp-restarts=1 --ntasks-per-node=1

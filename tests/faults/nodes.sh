@@ -76,10 +76,10 @@ sed 's/^/# stays: /' stays.out
 { ! has_pmix || grep -q "/stepd\.slurm\.pmix\.$id\$" stays.out; } && ! grep -vE \
 	"/(n2_$id|(stepd\.slurm\.)?pmix\.$id|hwloc_topo_$id\.xml|spmix_appdir_61000_$id|job_${id%.*}/step_${id#*.})\$" \
 	stays.out >why
-result $? 'what stays there of it is what spank_ddp(8) lists'
+result $? 'the node keeps only what spank_ddp(8) lists'
 # shellcheck disable=SC2046 # paths without blanks
 admin n2 sh -c "$remove" sh $(cat stays.out) 2>why && test -z "$(stays)"
-result $? 'and root can remove it'
+result $? 'root can remove what the node keeps'
 
 begin_step sh none none 0
 begin_fault

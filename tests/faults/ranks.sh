@@ -119,4 +119,4 @@ result $? 'a process, files and a socket that are left are seen'
 tidy
 left >why
 ! test -s left.out
-result $? 'and ended before the next step'
+result $? 'a process that is left is ended before the next step'

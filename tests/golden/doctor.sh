@@ -154,10 +154,10 @@ login allow=main,@root deny=--ddp-port partition=main:env=A=1 interface=ddp9 \
 equal 'it knows what is right, and not what a compute node has' '0 ' \
 	"$status $(wrong)"
 grep -q '^ok *srun --ddp: login: knows its keys and values in plugstack.conf$' login.out
-result $? 'it says that the keys and values are known'
+result $? 'the doctor says that the keys and values are known'
 login
 ! grep 'knows its keys' login.out >why
-result $? 'it says nothing of keys if plugstack.conf has none'
+result $? 'the doctor says nothing of keys if plugstack.conf has none'
 
 # facts [NAME=VALUE...]: what a task on n1 tells of this machine
 facts()

@@ -52,7 +52,7 @@ ln -s x.xml link
 call "$info" --topology "$xml" --nodes n1 --draw link
 cp ../out wanted
 call "$info" --topology x.xml --nodes n1
-check 'it follows a link, and draws the same machine' cmp ../out wanted
+check '--draw follows a link, and draws the same machine' cmp ../out wanted
 equal 'which stays a link' 'link wanted x.xml' \
 	"$(test -h link && ls -A | xargs)"
 cd .. || exit 1
@@ -65,7 +65,7 @@ for option in --help --version --nodes=n1 '--nodes=n1 --format=json'; do
 done
 fails 'so is an output that is closed' 'cannot write the standard output' \
 	sh -c '"$0" "$@" >&-' "$info" --topology "$xml" --draw x.xml
-check 'which the drawn file does not stand in for' \
+check 'the drawn file does not stand in for a closed output' \
 	"$info" --topology x.xml --nodes n1
 
 # An escape and a newline in all that a step's environment says.
@@ -102,10 +102,10 @@ set -- "$info" --topology "$xml" --nodes n1
 "$@" >plain
 sed '1s/.*/ESC[1m&ESC[0m/' plain >wanted
 tty "$@" >got
-check 'on a terminal the header is bold' diff wanted got
+check 'the header is bold on a terminal' diff wanted got
 for variable in NO_COLOR=1 TERM=dumb; do
 	tty "$variable" "$@" >got
-	check "but with $variable it is not" diff plain got
+	check "the header is not bold with $variable" diff plain got
 done
 planned=$(printf '0\t0\t0\t0\tn1\t\t99999\t0\teth0\t0\t0\t')
 set -- SLURM_PROCID=0 "DDP_PLACEMENT=$planned" "$info"
@@ -115,7 +115,8 @@ equal 'on a terminal a line that differs is red' \
 	"$(grep -c 'ESC\[31m  CPUs  .*DIFFERSESC\[0m$' got) $(
 		grep -c 'ESC\[31m' got) $(sed -n 's/\(CPUs\) .*/\1/p' got)"
 tty NO_COLOR=1 "$@" >got
-check 'but not with NO_COLOR' sh -c '! grep ESC got && grep -q DIFFERS got'
+check 'a line that differs is not red with NO_COLOR' \
+	sh -c '! grep ESC got && grep -q DIFFERS got'
 
 sed "s/A100 SXM4 40GB/A\&quot;\\\\$(printf '\303\244')/" "$xml" >odd.xml
 call "$info" --topology odd.xml --nodes 'n"\1' --format json

@@ -258,22 +258,22 @@ rank_type()
 	# shellcheck disable=SC2086
 	train gpu $tiny --dtype "$1" --device cuda
 	trained 20 '^backend self, device cuda ('
-	result $? "one rank in $1"
+	result $? "a rank trains in $1"
 	close cpu gpu 20 "$most"
-	result $? "and its losses are the CPU's: apart by $worst"
+	result $? "a rank in $1 has the CPU's losses: apart by $worst"
 	# shellcheck disable=SC2086
 	train again $tiny --dtype "$1"
 	same gpu again
-	result $? "and again, by --device auto: the same bits in $1"
+	result $? "a rank in $1 by --device auto has the same bits"
 	# shellcheck disable=SC2086
 	train recompute $tiny --dtype "$1" --recompute on
 	case $1 in
 	fp32)	same gpu recompute
-		result $? "and with --recompute on: the same bits in $1"
+		result $? "a rank in $1 with --recompute on has the same bits"
 		;;
 	*)	# cuBLASLt's GELU, where it is used, is not computed again
 		close gpu recompute 20 "$most"
-		result $? "and with --recompute on: apart by $worst in $1"
+		result $? "a rank in $1 with --recompute on: apart by $worst"
 		;;
 	esac
 }
@@ -295,11 +295,11 @@ rank_cudnn()
 	trained 20 'attention by cuDNN '
 	result $? "attention by $(sed -n 's/.*attention by //p' out) in $1"
 	close gpu cudnn 20 "$most"
-	result $? "and its losses are those of our own: apart by $worst"
+	result $? "attention by cuDNN in $1 has our own losses: apart by $worst"
 	# shellcheck disable=SC2086
 	train again $tiny --dtype "$1" --attention cudnn
 	same cudnn again
-	result $? "and again: the same bits in $1"
+	result $? "attention by cuDNN in $1 has the same bits again"
 }
 
 # A checkpoint of the GPU goes on on the CPU, and that on the GPU again. On the
@@ -349,7 +349,7 @@ rank_larger()
 				exit !(first > 5.3 && first < 5.8 &&
 					last > 0 && last < 4) }' \
 			larger.losses >why
-		result $? "and its loss falls: $(cat why)"
+		result $? "the loss of 10M in $type falls: $(cat why)"
 	done
 }
 
@@ -362,20 +362,20 @@ rank_rounding()
 	# shellcheck disable=SC2086
 	train tf32 $tiny --device cuda --tf32 on
 	trained 20 '^computing on .*, fp32 products by TF32$'
-	result $? 'one rank by TF32'
+	result $? 'a rank trains by TF32'
 	close gpu tf32 20 $apart_fp16
-	result $? "and its losses are near: apart by $worst"
+	result $? "a rank by TF32 has near losses: apart by $worst"
 	# shellcheck disable=SC2086
 	set -- $tiny --dtype bf16 --rounding stochastic
 	train cpu "$@" --device cpu
 	train gpu "$@" --device cuda
 	trained 20 '^backend self, device cuda ('
-	result $? 'one rank with stochastic rounding'
+	result $? 'a rank trains with stochastic rounding'
 	close cpu gpu 20 $apart_bf16
-	result $? "and its losses are the CPU's: apart by $worst"
+	result $? "stochastic rounding has the CPU's losses: apart by $worst"
 	train again "$@" --device cuda
 	same gpu again
-	result $? 'and again: the same bits'
+	result $? 'stochastic rounding has the same bits again'
 }
 
 # pairs: a token file of our sources: pairs of bytes are tokens below 32768
@@ -407,7 +407,7 @@ rank_wide()
 		trained 3 '^backend self, device cuda ('
 		result $? "a vocabulary of 50257 and a context of 1024 in $type"
 		close cpu gpu 3 "$most"
-		result $? "and its losses are the CPU's: apart by $worst"
+		result $? "50257 words lose as the CPU: $type, apart by $worst"
 	done
 }
 

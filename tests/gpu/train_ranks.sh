@@ -27,7 +27,7 @@ lose_as_one()
 	trained 20 '^backend nccl, device cuda ('
 	result $? "$lose_ranks ranks of $launcher in $lose_type: $*"
 	close "one.$lose_type" many 20 "$most"
-	result $? "and their losses are one rank's: apart by $worst"
+	result $? "$lose_ranks ranks lose as one in $lose_type: apart by $worst"
 }
 
 # The same command again: the same bits, as nothing is summed in another order.
@@ -55,7 +55,7 @@ ranks_deterministic()
 		done
 		several 4 many --deterministic --dtype $type --zero 1
 		same one many
-		result $? "and 4 with --zero 1 in $type"
+		result $? "4 with --zero 1 have the bits of one rank in $type"
 	done
 }
 

@@ -150,8 +150,9 @@ test_resume_options()
 	call timeout 60 "$train" --data "$text" --checkpoint saved --resume \
 		--log log
 	test "$status" -eq 0 && grep -q 'step-20, whose steps are all done; to train .* --steps$' out
-	result $? 'nothing is left to do, and that is no failure'
-	check 'nor does it change the log' cmp log before.log
+	result $? 'a run with nothing left to do says so, and does not fail'
+	check 'a run with nothing left to do does not change the log' \
+		cmp log before.log
 	call timeout 60 "$train" --data "$text" --checkpoint saved --resume \
 		--steps 30 --lr 0.01 --log log --keep 9
 	grep '^--' out >had
@@ -162,7 +163,7 @@ test_resume_options()
 	END
 	diff wanted had >why && grep -q 'so the cosine .* is another' out &&
 		test "$status.$(newest saved)" = 0.30
-	result $? 'what has changed is printed'
+	result $? 'options that have changed are printed'
 	# Step 25 of 30, 2 of them to warm up: 22 of 27 parts of a half turn,
 	# from 0.01 to the checkpoint's 0.0001:
 	# 0.0001 + 0.0099 (1 + cos(180 22 / 27)) / 2

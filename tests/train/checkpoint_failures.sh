@@ -108,7 +108,7 @@ test_random_kills()
 	call timeout 500 "$train" $endless --steps $steps --log log
 	bits log | tail -n "$(wc -l <had)" >wanted
 	test -s had && diff wanted had >why
-	result $? "and after $last steps the bits are the same"
+	result $? "a run killed $kills times has its bits after $last steps"
 }
 
 # The order in which calls were made, of two ranks: the file of the lock has its
@@ -153,7 +153,7 @@ test_order()
 	assert find("fsync", folder, renamed[2]) < removed, calls
 	assert find("fsync", sys.argv[2], renamed[2]) < removed, calls
 	END
-	result $? 'each file is synced before it is renamed, its folder after'
+	result $? 'a file is synced before it is renamed, its folder after'
 }
 
 # broken NAME WORDS COMMAND: the newest checkpoint is broken by COMMAND, in
@@ -248,7 +248,7 @@ test_broken()
 	refuses 'all are broken' 2 '--resume: no checkpoint in saved is whole' \
 		"$train" --checkpoint saved --resume
 	test -e saved/step-5/manifest && test -e saved/step-10/manifest
-	result $? 'and they stay'
+	result $? 'checkpoints stay if all are broken'
 	test_foreign
 }
 
@@ -299,7 +299,7 @@ test_check_together()
 	ranks 4 "$train" --data "$text" --checkpoint saved --resume --steps 6
 	test "$status" -eq 2 && test "$(grep -c '^ddp-train: ' err)" -eq 1 &&
 		grep -q '^ddp-train: --resume: no checkpoint in saved is ' err
-	result $? 'and where all are broken no rank trains'
+	result $? 'no rank trains if all checkpoints are broken'
 }
 
 # What a run did not write itself stays, however much it looks like that.
@@ -322,7 +322,7 @@ test_foreign()
 	rm -f saved/.ddp-train-owner saved/step-3/manifest saved/step-3/shard-0-of-1.????????????????
 	find saved -type f | sort >had
 	test "$status" -eq 0 && diff wanted had >why
-	result $? 'what is not of a checkpoint stays in its folder'
+	result $? 'files that are not of a checkpoint stay in its folder'
 }
 
 # forge SED: change a manifest, and give it the right checksum
@@ -363,7 +363,7 @@ other_model()
 	)those of this one; name the --checkpoint of this model
 	END
 	test ! -s why && test "$status" -eq 2 && ! grep -q '^step' out
-	result $? "of another model: $1"
+	result $? "a checkpoint of another model is refused: $1"
 }
 
 # The toy with momentum has 208 values of each of two states.
@@ -402,7 +402,7 @@ unwritten()
 		test "$(grep -c '^ddp-train: ' err)" -eq 1 &&
 		grep '^ddp-train: ' err | grep -q -- "$unwritten_words" &&
 		diff -r first/step-10 saved/step-10 >why
-	result $? "not written: $unwritten_name"
+	result $? "a checkpoint is not written: $unwritten_name"
 }
 
 test_unwritten()
@@ -415,7 +415,7 @@ test_unwritten()
 			)SAVE_DIR=$scratch/saved/step-20 SAVE_FAIL=$name:$number"
 		test ! -e saved/step-20/manifest &&
 			! find saved -name '*.part' | grep . >why
-		result $? 'and leaves nothing half done'
+		result $? "a save whose $name fails leaves nothing half done"
 	done <<-END
 	mkdir|13|shard-0-of-1.*: Permission denied; make it
 	open|30|shard-0-of-1.*: Read-only file system; make it
@@ -509,7 +509,7 @@ test_folders()
 		--checkpoint-every 1
 	find place -name manifest >why
 	test ! -s why
-	result $? 'in which nothing is committed'
+	result $? 'a folder that takes the place gets no checkpoint'
 	ends_in 'a folder that vanishes' \
 		'No such file or directory; bring the folder back, or name ' \
 		sh -c 'mkdir gone; "$@" & run=$!
@@ -524,7 +524,7 @@ test_folders()
 	test "$status" -eq 0 && test "$kept" -gt 0 &&
 		grep -q "^resumed from away/step-$kept$" out &&
 		! grep '^ddp-train: ' err | grep -v 'not come to its end$'
-	result $? 'and where it is now, the last save is whole'
+	result $? 'the last save is whole where the folder is now'
 	needs_worlds 'folders that ranks do not share' || return 0
 	refuses 'a folder that is another one for rank 1' 2 \
 		"rank 1 on $(uname -n): --checkpoint saved is not the folder" \

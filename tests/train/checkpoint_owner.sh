@@ -63,7 +63,7 @@ test_owner()
 	cat first.err >why
 	test "$owner_status" -eq 75 && ! test -s first.err &&
 		timeout 60 "$train" --checkpoint saved --resume --plan >>why
-	result $? 'and the first one saves as ever'
+	result $? 'a first run saves as ever beside a second one'
 	begin_owner first "$train" --checkpoint-every 20000 --resume
 	"$train" --checkpoint saved --resume --steps 999999999 >out 2>err &
 	second=$!
@@ -72,7 +72,7 @@ test_owner()
 	reap "$second"
 	equal 'it saves once more, while another one looks for its checkpoint' \
 		1 "$status"
-	check 'and that one starts again' grep -q \
+	check 'a run that finds a newer save says to start again' grep -q \
 		'another run has just saved .*step-[0-9]*; start again' err
 	begin_owner first "$train" --checkpoint-every 20000 --resume
 	end_owner KILL
@@ -110,7 +110,7 @@ test_attempts()
 	cp err why
 	test "$status" -eq 75 &&
 		grep -q 'attempt before is still held; going on' err
-	result $? 'and the later one saves'
+	result $? 'the later attempt of a job saves'
 }
 
 # Without locks the later run has the folder, and the earlier one learns it.
@@ -135,7 +135,7 @@ test_no_locks()
 	grep -q '^1 75$' why && grep -q "is noticed late, as locks do $(
 		)not work: No locks available" err &&
 		grep -q 'was taken by another run' first.err
-	result $? 'without locks the earlier run ends at its next save'
+	result $? 'an earlier run without locks ends at its next save'
 }
 
 # Who can read the file of the lock can keep runs out.
@@ -177,7 +177,7 @@ test_links()
 		'--checkpoint saved: cannot be written: Too many levels of ' \
 		"$train" --model toy --steps 20 --checkpoint saved
 	test ! -e away/owner
-	result $? 'nor is it made elsewhere'
+	result $? 'the file of the lock is not made where a link leads'
 }
 
 # What other nodes have made may come into sight late, and must.

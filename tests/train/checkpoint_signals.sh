@@ -83,7 +83,8 @@ test_signals_of_ranks()
 		reap "$run"
 		equal "of a signal to rank $rank all end with 75" '75 75 75' \
 			"$(cat code.0 code.1 code.2 | paste -sd' ')"
-		check 'and what they saved is whole' timeout 60 "$train" \
+		check "a signal to rank $rank leaves a save that is whole" \
+			timeout 60 "$train" \
 			--checkpoint saved --resume --plan
 	done
 }

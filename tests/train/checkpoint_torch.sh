@@ -35,7 +35,7 @@ test_torch_shards()
 	in_torch read four "$text"
 	cp out many.losses
 	close one.losses many.losses 1 1e-6
-	result $? 'and it has their loss'
+	result $? "PyTorch has one rank's loss from the save of four ranks"
 }
 
 # PyTorch does not save where ddp-train does.
@@ -155,7 +155,7 @@ test_checkpoint_torch()
 	bits saved.log >wanted
 	bits copy.log >had
 	test "$(wc -l <had)" -ge 10 && diff wanted had >why
-	result $? 'what PyTorch read and wrote trains on to the same bits'
+	result $? 'a checkpoint by PyTorch trains on to the same bits'
 	in_torch order saved ordered
 	cat >wanted <<-END
 	sync ordered/step-20/shard-0-of-1.part

@@ -27,7 +27,7 @@ test_resume_scale()
 			"$(recorded updates) $(recorded loss-scale)"
 		test "$skipped" -gt 0 &&
 			tail -n 10 reference.log | grep -q '"skipped":true'
-		result $? 'and there are skips before and after it'
+		result $? "steps are skipped before and after the save: $how"
 	done
 	test_resume_good
 	test_resume_bad
@@ -62,7 +62,7 @@ test_resume_bad()
 		--steps 20
 	test "$status" -eq 65 && grep -q '^resumed from saved/step-2$' out &&
 		grep -q '^ddp-train: .* no longer a number at step 3' err
-	result $? 'and the next one, after a break, is the second in a row'
+	result $? 'a bad step after a break is the second in a row'
 }
 
 # retyped FROM TO OPTIONS...: ten steps in type FROM, and ten more in TO. What
@@ -81,7 +81,7 @@ retyped()
 	grep '^--.*dtype\|^--rounding\|^so ' out >had
 	test "$status" -eq 0 && grep -q '^resumed from saved/step-10$' out &&
 		diff wanted had >why
-	result $? "from $retyped_from to $retyped_to: it is said what changes"
+	result $? "a change from $retyped_from to $retyped_to is said"
 	for file in reference.log log; do
 		member loss 11 $file
 		member norm 11 $file
@@ -89,7 +89,8 @@ retyped()
 	awk '{ loss = $3 / $1 - 1; norm = $4 / $2 - 1 }
 		END { exit NF != 4 || loss > 2^-9 || loss < -2^-9 ||
 			norm > 0.01 || norm < -0.01 }' why
-	result $? 'and the next step is that of a run without a change'
+	result $? \
+		"the step after $retyped_from is that of a run without a change"
 }
 
 # The type is for one run to choose, as a checkpoint has fp32 alone.
@@ -145,7 +146,7 @@ test_resume_rounding()
 	bits log >had
 	grep -qx -- '--rounding is nearest, was stochastic' out &&
 		! cmp -s wanted had
-	result $? 'it shows if the rounding is changed'
+	result $? 'a change of the rounding is shown'
 	again="--data $text --rounding stochastic"
 	full_run 1 "$@" --optimizer sgd --momentum 0.9 --seed 3
 	same_half 1 1 "$@" --optimizer sgd --momentum 0.9 --seed 3

@@ -95,7 +95,7 @@ test_device()
 		call timeout 60 env FAKE_GPUS=0 DDP_MODULE_DIR=/none "$fakes/with" \
 			"$fakes/driver" "$train" --steps 2 $arguments
 		test "$status" -eq 0 && ! grep -q 'device cuda' out
-		result $? "without a GPU the CPU trains: $arguments"
+		result $? "the CPU trains without a GPU: $arguments"
 	done
 	call timeout 60 env DDP_MODULE_DIR=/none "$fakes/with" "$fakes/driver" \
 		"$train" --steps 2 --device cpu
@@ -104,7 +104,7 @@ test_device()
 		"$train" --steps 2
 	test "$status" -eq 0 &&
 		grep -q '^backend self, device cuda (Fake), model toy ' out
-	result $? 'one rank on a GPU names it, and needs no NCCL'
+	result $? 'a rank on a GPU names it, and needs no NCCL'
 }
 
 # gpus N COMMAND...: ranks with a fake GPU each, and the fake NCCL
@@ -159,7 +159,7 @@ test_nccl()
 	result $? 'two ranks on GPUs meet by NCCL'
 	gpus 2 env FAKE_CUDA_GPU=same "$train" --share-gpu --steps 3
 	test "$status" -eq 0 && grep -q '^backend nccl, device cuda ' out
-	result $? 'with --share-gpu on one and the same GPU'
+	result $? 'two ranks with --share-gpu meet on one and the same GPU'
 	equal 'all communicators end in order' '4 destroy' \
 		"$(grep -c ' destroy ' meet/log) $(
 			sed -n 's/^[^ ]* \(destroy\|abort\) .*/\1/p' \
@@ -247,7 +247,7 @@ test_nccl_trouble()
 		result $? "$name"
 		case $variables in
 		FAKE_NCCL_ASYNC=* | FAKE_NCCL_BUSY=* | FAKE_DEVICE=*)
-			check 'and communicators are aborted' \
+			check "communicators are aborted: $name" \
 				grep ' abort [01]/2$' meet/log ;;
 		esac
 	done <<-END

@@ -58,7 +58,7 @@ test_recompute()
 		END { print on, off, auto
 			exit !(off - on > 1.9 && off - on < 2.1 &&
 			       auto == on) }' had >why
-	result $? 'what is kept is in --plan'
+	result $? '--plan counts what is kept'
 }
 
 # Preset 10M by hand: a layer has 12 width^2 + 13 width parameters; the tables
@@ -105,7 +105,7 @@ test_bad_steps()
 		--max-bad-steps 3 --steps 20
 	test "$status" -eq 65 &&
 		test "$(grep -c '"loss":null' log)" -eq 2
-	result $? 'or after as many in a row as are allowed'
+	result $? 'ends after as many bad steps in a row as are allowed'
 }
 
 # against_torch LR: 50 steps of the toy
@@ -116,7 +116,7 @@ test_losses()
 	call timeout 60 "$train" --model toy --lr 0.001 --seed 1 --steps 50 \
 		--log log
 	losses log | cmp -s implied -
-	result $? 'without options: toy, lr 0.001, seed 1'
+	result $? 'trains without options: toy, lr 0.001, seed 1'
 	for lr in 0.001 0.5; do
 		name="50 losses of toy at $lr are PyTorch's"
 		if ! has_torch; then

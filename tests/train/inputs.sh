@@ -117,7 +117,7 @@ test_files()
 		"$train" --data "$(printf 'a\033[2J\nsrun: x')"
 	refuses 'refuses a log that would replace the data' 2 '--log ./least' \
 		"$train" --data least --log ./least
-	check 'and leaves the data as it was' cmp least copy
+	check 'a log that is refused leaves the data as it was' cmp least copy
 	call timeout 60 "$train" --data least --steps 2 --log log
 	equal 'trains on the shortest file' '0 2' "$status $(wc -l <log)"
 	call timeout 60 "$train" --tokens least_tokens --steps 2 --log log \
@@ -200,7 +200,7 @@ test_large_files()
 	equal 'trains on the bytes of a file above 2 GiB' 0 "$status"
 	call timeout 60 "$train" --data large --plan "$@"
 	grep -qF "data: $size tokens, $(((size - 1) / 8)) samples" out
-	result $? 'and counts them'
+	result $? '--plan counts the tokens of a file above 2 GiB'
 	printf '\001\002' |
 		dd of=large bs=1 seek=$((size - 2)) conv=notrunc 2>/dev/null
 	refuses 'finds a wrong token at their end' 2 \

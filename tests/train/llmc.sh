@@ -166,7 +166,7 @@ for i in range(161):
 		--context 20
 	begins "begins with llm.c's parameters in fp32" 3 32 1 5
 	losses log | awk 'NR > 1 && $1 >= last { exit 1 } { last = $1 }'
-	result $? 'and trains them'
+	result $? "trains llm.c's parameters in fp32"
 	grep -q '^backend self, model gpt of --init of ' out
 	result $? 'says that it begins with a file'
 	call timeout 60 "$train" --init model --context 20 --layers 3 --plan
@@ -180,7 +180,7 @@ for i in range(161):
 	refuses 'a log that would replace the model' 2 \
 		'--log ./model is the file of --init, which it would replace' \
 		"$train" --init model --tokens numbers --log ./model
-	check 'and leaves the model as it was' cmp model copy
+	check 'a log that is refused leaves the model as it was' cmp model copy
 	stops 'refuses infinity' \
 		'value 46 of wte.weight, counted from 0, is not a number' \
 		"$train" --tokens numbers --init inf

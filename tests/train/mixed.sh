@@ -85,7 +85,8 @@ test_rounding()
 	rounded 1 again
 	equal 'a second run has the same bits' 0 "$(cmp wanted again; echo $?)"
 	rounded 1 nearest --rounding nearest
-	check 'they are not those of nearest' differ wanted nearest
+	check 'the bits of stochastic rounding are not those of nearest' \
+		differ wanted nearest
 	if needs_worlds 'rounding on several ranks'; then
 		while read -r n arguments; do
 			# shellcheck disable=SC2086

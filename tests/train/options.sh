@@ -127,11 +127,11 @@ test_help()
 	lines=$(wc -l <out)
 	check "--help has at most 40 lines, not $lines" test "$lines" -le 40
 	for word in --data --preset --steps --lr --help 'Data and model'; do
-		check "it has $word" grep -qx -e "$word" shown
+		check "--help has $word" grep -qx -e "$word" shown
 	done
 	for word in --overlap --eps --timeout 'For study only' 'The ranks'; do
 		! grep -qx -e "$word" shown
-		result $? "it has no $word"
+		result $? "--help has no $word"
 	done
 	mv shown usual
 	help all

@@ -105,8 +105,8 @@ test_noise()
 	END
 	check 'the losses of 200 steps in fp32 are those of PyTorch' \
 		"$python" noise.py fp32 0.01
-	check "those in bf16 are within bf16's noise of fp32's" \
+	check "the losses in bf16 are within bf16's noise of fp32's" \
 		"$python" noise.py bf16 3
-	check "and of those by PyTorch's autocast" \
+	check "the losses in bf16 are within the noise of PyTorch's autocast" \
 		"$python" noise.py autocast 3
 }

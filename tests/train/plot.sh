@@ -148,7 +148,7 @@ test_plot_png()
 	export MPLCONFIGDIR="$scratch"
 	plots log --png a.png
 	equal 'a log as a picture' '0 ' "$status $(cat out err)"
-	check 'it has three curves' "$python" blue.py
+	check 'the picture of a log has three curves' "$python" blue.py
 	plot_says 1 'cannot write --png none/a.png: No such file' \
 		log --png none/a.png
 }

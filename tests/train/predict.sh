@@ -127,7 +127,7 @@ test_predicted_plan()
 		--batch 64 --plan --gpu RTX4090
 	check 'a plan for a GPU with too little memory says so' \
 		grep '^that is too little: choose a smaller --batch' out
-	check 'such a plan does not say "enough" as well' sh -c "! grep 'that is enough' out"
+	check 'a plan with too little memory does not say "enough" as well' sh -c "! grep 'that is enough' out"
 	refuses_each 2 <<-END
 	--gpu says for what GPU --plan predicts a step; add --plan|--data $text --gpu H100
 	what --gpu 'H9' can do is not known; choose one of A100, A100-40GB|--data $text --plan --gpu H9

@@ -215,7 +215,8 @@ test_progress_terminal()
 		"$(cat wanted; echo screen 40/40)" \
 		"$(sed -n '1,4p; s/^\(screen 40.40\) .*/\1/p' out)"
 	# 40 steps at once, or in a few tenths of a second on a busy machine
-	check 'it is seldom rewritten' test "$(grep -c ^drawn out)" -lt 20
+	check 'the row of a terminal is seldom rewritten' \
+		test "$(grep -c ^drawn out)" -lt 20
 	# Each comes after a tenth of a second; the last line is shorter.
 	{
 		write_steps 3 | sed 's/$/\nsleep 120/'

@@ -36,7 +36,8 @@ test_tokens()
 	equal 'makes a token file of bytes' \
 		"0 $size tokens; ddp-train --tokens made/tokens --vocab 256" \
 		"$status $(cat out)"
-	check 'which has a header and 16 bits a byte' cmp wanted made/tokens
+	check 'the token file has a header and 16 bits a byte' \
+		cmp wanted made/tokens
 	call timeout 60 "$train" --tokens made/tokens --vocab 256 --steps 1
 	equal 'and ddp-train learns it' 0 "$status"
 	declines 'tokens of no file' 'cannot read none: No such file' \
@@ -112,7 +113,7 @@ test_bpe()
 	equal 'or without one' '259 220 258 260 78 81 75 67 198 127 102' \
 		"$(numbers made/bpe)"
 	grep -q 'endless.json has no <|endoftext|>' err
-	result $? 'and says so'
+	result $? 'a vocabulary without an end of a text is told'
 	declines 'text that is not UTF-8' 'latin: byte 1, counted from 0' \
 		"$@" made/x words latin
 	declines 'no vocabulary' 'cannot read none' --bpe none merges.txt \

@@ -330,13 +330,13 @@ window_address_space()
 	echo "said: $said" >why
 	awk -v said="$said" '/^  in all, on a node/ { need = $(NF - 1) }
 		END { exit need == 0 || said < need || said > need + 2 }' out
-	result $? 'and says what --plan says of the node'
+	result $? 'the refusal says what --plan says of the node'
 	call sh -c 'ulimit -v 600000; exec timeout 60 "$@"' - \
 		"$train" --preset 774M --steps 1 --data "$text"
 	test "$status" -eq 1 && grep -q "^ddp-train: [0-9]* MiB of memory for $(
 		)the model cannot be had: Cannot allocate memory; choose a $(
 		)smaller --batch or model$" err
-	result $? 'nor is there memory for a model of its own'
+	result $? 'a model of its own is refused for want of memory'
 }
 
 # A rank whose memory another process shrinks would die of a signal. Only root can
@@ -353,9 +353,9 @@ test_seals()
 			continue
 		fi
 		! truncate -s 4096 "$seals/map_files/$span" 2>why
-		result $? "nobody can shrink the memory that rank $rank shares"
+		result $? "the memory that rank $rank shares cannot be shrunk"
 		! truncate -s 1G "$seals/map_files/$span" 2>why
-		result $? "nobody can let the memory of rank $rank grow"
+		result $? "the memory of rank $rank cannot grow"
 	done
 	kill "$run"
 	reap "$run"

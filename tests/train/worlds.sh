@@ -255,5 +255,5 @@ test_trouble()
 		grep '^ddp-train: ' err | grep -qx "ddp-train: the$(
 			) gradient is no longer a number at step [0-9]*;$(
 			) choose a smaller --lr"
-	result $? 'so does a gradient, which is no one rank'\''s'
+	result $? 'a gradient that diverges ends all, and is no one rank'\''s'
 }

@@ -192,7 +192,7 @@ test_zero_resume()
 	again="--data $text --zero 0"
 	same_half 4 2 $small --zero 1
 	grep -q '^--zero is 0, was 1$' out
-	result $? 'it is said that --zero has changed'
+	result $? 'a change of --zero is said'
 	again="--data $text --zero 1"
 	same_half 2 4 $small
 	again="--data $text --bucket-mib 25"
