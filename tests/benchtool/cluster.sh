@@ -152,7 +152,7 @@ test_pairs()
 		'n1 n2 0, n1 n3 0, n1 n4 0, n2 n3 0, n2 n4 0, n3 n4 0' \
 		"$(awk '!/^#/ { printf "%s%s %s %s", n++ ? ", " : "", $1, $2,
 			$6 }' out)"
-	equal 'those of the slow node are marked' 3 \
+	equal 'the pairs of the slow node are marked' 3 \
 		"$(awk '!/^#/ && / n2 / && / slow$/' out | wc -l)"
 	call timeout 60 ./step -N3 -n6 -w 'n[1-3]' "$bench" --backend mpi \
 		--pairs -b 32K -n 5 --json

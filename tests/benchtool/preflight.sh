@@ -191,14 +191,14 @@ preflight_gpus()
 		"$bench" --preflight --limit 3
 	check 'the finding of a driver that hangs has the cause' \
 		grep -q 'CUDA or NCCL has not answered' out
-	names 'one that is slow, and fails' 'n2 gpu' "$@" env FAKE_SLOW=1 \
+	names 'a driver that is slow, and fails' 'n2 gpu' "$@" env FAKE_SLOW=1 \
 		./on n2 LD_LIBRARY_PATH="$scratch/hang:$scratch" \
 		"$bench" --preflight
 	! grep -q 'has not answered' out
 	result $? 'a driver that is slow, and fails, is waited for'
 	names 'a rank that does not begin, for which nobody waits as long' \
 		'n2 rank' "$@" -K ./stopped 3 "$bench" --preflight
-	names 'one that hangs on every node' 'n1 gpu, n2 gpu, n3 gpu' \
+	names 'a driver that hangs on every node' 'n1 gpu, n2 gpu, n3 gpu' \
 		"$@" env LD_LIBRARY_PATH="$scratch/hang:$scratch" \
 		"$bench" --preflight --limit 3
 	names 'another NCCL' 'n2 nccl' \

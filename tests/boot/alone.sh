@@ -100,7 +100,7 @@ nm -D --defined-only "$lib/libddp.so.0" | sed -n 's/.* T \([a-z_]*\).*/\1/p' |
 	sort >exported
 check 'the library shows the functions of its headers, and no others' \
 	diff declared exported
-equal 'it is libddp.so.0, and links PMIx and libc alone' \
+equal 'the library is libddp.so.0, and links PMIx and libc alone' \
 	'[libc.so [libpmix.so libddp.so.0' \
 	"$(readelf -d "$lib/libddp.so.0" | sed -n \
 		's/.*(NEEDED).*\(\[lib[a-z]*.so\).*/\1/p' | sort |

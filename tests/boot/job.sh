@@ -51,7 +51,8 @@ shows()
 	shift 2
 	call login "$@" ./job create show gather destroy
 	world "$shows_name"
-	equal '  and so many' "$shows_ranks" "$(grep -c / out)"
+	equal "$shows_name: the number of ranks" \
+		"$shows_ranks" "$(grep -c / out)"
 }
 
 # lines WANTED NAME: what the last step's ranks said, when, and how long they had
@@ -96,7 +97,7 @@ shows 'arbitrary, where rank 0 is on n2' 3 env SLURM_HOSTFILE="$scratch/hosts" \
 	srun --mpi=pmix -n3 -m arbitrary
 shows 'a step of the second node alone' 2 salloc -Q -N2 --ntasks-per-node=2 \
 	srun --mpi=pmix -w n2 -N1 -n2
-shows 'one task' 1 srun --mpi=pmix -n1
+shows 'a step of one task' 1 srun --mpi=pmix -n1
 shows 'srun --ddp' 4 srun --ddp -N2 --gres=gpu:2
 # Slurm 22.05 cannot connect its servers where n2 comes first: no collective.
 set -- salloc -Q -N2 --ntasks-per-node=2 srun --mpi=pmix

@@ -127,8 +127,8 @@ equal 'three groups cost one fence' '5 fences 1' \
 	"$(grep -c 'fences 1$' out) $(grep fences out | sort -u)"
 sed -i /fences/d out
 shows 'world, node and cross on 3 and 2 ranks' "$uneven"
-equal 'with one id a communicator' 6 "$(ids)"
-equal 'and all are finalised and destroyed' '15 15 0' \
+equal 'three groups make one id a communicator' 6 "$(ids)"
+equal 'all communicators are finalised and destroyed' '15 15 0' \
 	"$(logged finalize) $(logged destroy) $(logged abort)"
 ranks '-N2 -n5 -m cyclic' create=7 destroy=9000
 shows 'the same, ranks dealt to the nodes in turn' \
@@ -145,10 +145,11 @@ preload=
 equal 'a split costs two fences' '5 fences 2' \
 	"$(grep -c 'fences 2$' out) $(grep fences out | sort -u)"
 sed -i /fences/d out
-shows 'and orders ranks by key' '0 2/3;1 1/2;2 1/3;3 0/2;4 0/3'
+shows 'a split orders ranks by key' '0 2/3;1 1/2;2 1/3;3 0/2;4 0/3'
 ranks '-N2 --ntasks-per-node=2' !0,1,2:set=FAKE_GPUS=0 \
 	!0,1,2:set=DDP_NCCL_LIBRARY=/nowhere join=3
-shows 'who joins none needs neither NCCL nor a GPU' '0 2/3;1 1/3;2 0/3;3 -'
+shows 'a rank that joins none needs neither NCCL nor a GPU' \
+	'0 2/3;1 1/3;2 0/3;3 -'
 ranks '-N2 --ntasks-per-node=2' set=FAKE_CUDA_GPU=one split=4
 shows 'ranks of different colors may be on one GPU' '0 0/1;1 0/1;2 0/1;3 0/1'
 
@@ -180,7 +181,7 @@ for version in 22203 22501 22602 22809; do
 done
 ranks '-N2 --ntasks-per-node=2' @0:set=FAKE_NCCL_ID=fail create=7 @0:set=FAKE_NCCL_ID= create=7
 says 'a root that fails to make its id' 4 'NCCL PEER' 'rank 0 on n1: NCCL 2.28.9, in ncclGetUniqueId: unhandled system error (fake: no interface)'
-shows 'and then does not' \
+shows 'the call after a root that failed makes communicators' \
 	'0 0/4 0/2 0/2;1 1/4 1/2 0/2;2 2/4 0/2 1/2;3 3/4 1/2 1/2'
 equal 'ids that nobody used serve the next call' 5 "$(ids)"
 ranks '-N2 --ntasks-per-node=2' timeout=1500 @3:set=FAKE_NCCL_INIT=error create=7 \
@@ -188,7 +189,7 @@ ranks '-N2 --ntasks-per-node=2' timeout=1500 @3:set=FAKE_NCCL_INIT=error create=
 equal 'a rank that NCCL fails on: what each says' \
 	'TIMEOUT TIMEOUT TIMEOUT NCCL' \
 	"$(sed -n 's/.*: \([A-Z]*\) .* after.*/\1/p' out | paste -sd' ')"
-shows 'and then does not' \
+shows 'the call after an NCCL that failed makes communicators' \
 	'0 0/4 0/2 0/2;1 1/4 1/2 0/2;2 2/4 0/2 1/2;3 3/4 1/2 1/2'
 equal 'what had begun was aborted' 3 "$(logged abort)"
 ranks '-N2 --ntasks-per-node=2' set=FAKE_NCCL_INIT=second create=3
@@ -224,11 +225,12 @@ ranks '-N2 --ntasks-per-node=2' set=FAKE_CUDA_UUID=no @0,2:set=FAKE_CUDA_GPU=000
 	@1,3:set=FAKE_CUDA_GPU=0000:02:00.0 create=1 \
 	@3:set=FAKE_CUDA_GPU=0000:01:00.0 create=1
 says 'two ranks of a node on one GPU, by its bus id' 4 ARGUMENT "rank 2 on n2 and rank 3 on n2 use the same GPU, 0000:01:00.0: $advice"
-shows 'but not on two' '0 0/4 - -;1 1/4 - -;2 2/4 - -;3 3/4 - -'
+shows 'ranks of two nodes may have the same bus id' \
+	'0 0/4 - -;1 1/4 - -;2 2/4 - -;3 3/4 - -'
 ranks '-N2 --ntasks-per-node=2' set=FAKE_CUDA_GPU=one create=1 share create=7
 shows 'unless they are to share it' \
 	'0 0/4 0/2 0/2;1 1/4 1/2 0/2;2 2/4 0/2 1/2;3 3/4 1/2 1/2'
-equal 'for which each is a host of its own' '3 3 3 3' \
+equal 'ranks that share a GPU are each a host of its own for NCCL' '3 3 3 3' \
 	"$(for i in 0 1 2 3; do logged "hostid 'ddp-rank-$i'"; done | paste -sd' ')"
 ranks '-N2 --ntasks-per-node=2' create=1 share create=1
 says 'share_gpu comes too late' 4 ARGUMENT 'all 4 ranks: share_gpu came after the first communicator, which read NCCL_HOSTID: set it for the first one'
@@ -270,7 +272,8 @@ says 'an initialisation that fails inside a group' 2 NCCL 'NCCL 2.28.9, in the i
 shows 'does not leave it open' '0 5;1 5'
 ranks '-N2 --ntasks-per-node=1' create=1 set=FAKE_NCCL_ASYNC=0 wait=9000 abort
 says 'an error of a peer' 2 NCCL 'NCCL 2.28.9, in a collective: remote process exited (fake: a peer is gone)'
-equal 'and abort' '2 0' "$(logged abort) $(logged destroy)"
+equal 'an error of a peer ends in abort' \
+	'2 0' "$(logged abort) $(logged destroy)"
 ranks '-N2 --ntasks-per-node=1' create=1 set=FAKE_CUDA_STREAM=400 wait=9000 destroy=9000
 equal 'a stream that is done in time' '2 2' \
 	"$(wc -l <out) $(logged destroy)"
@@ -332,13 +335,16 @@ ranks '-N1 -n1' library
 says 'a second NCCL in another library' 1 NCCL "two copies of NCCL are in one process, $both: use only one of them"
 preload=$scratch/inside.so
 ranks '-N1 -n1' library
-equal 'which serves where it is alone' "0 22809 $scratch/inside.so" "$(cat out)"
+equal 'an NCCL inside another library serves if it is alone' \
+	"0 22809 $scratch/inside.so" "$(cat out)"
 preload=
 cp "$old/libnccl.so.2" "$scratch/other.so"
 ranks '-N1 -n1' set=DDP_NCCL_LIBRARY="$scratch/other.so" library
-equal 'then DDP_NCCL_LIBRARY' "0 22809 $scratch/other.so" "$(cat out)"
+equal 'DDP_NCCL_LIBRARY serves if no NCCL is loaded' \
+	"0 22809 $scratch/other.so" "$(cat out)"
 ranks '-N1 -n1' library
-equal 'then libnccl.so.2' "0 22809 $fakes/libnccl.so.2" "$(cat out)"
+equal 'libnccl.so.2 serves if nothing else does' \
+	"0 22809 $fakes/libnccl.so.2" "$(cat out)"
 
 # ---- the real one, without a GPU
 

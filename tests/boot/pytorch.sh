@@ -121,7 +121,8 @@ equal 'heartbeats are counted' '0  4096 3' "$status $(cat err) $(wc -c <beats) $
 rm -f beats
 call "$python" meet.py meet=2
 # Each meeting exchanges two records.
-equal 'so are meetings' 4 "$(od -An -tu8 -N8 beats | tr -d ' ')"
+equal 'meetings are counted as heartbeats' \
+	4 "$(od -An -tu8 -N8 beats | tr -d ' ')"
 unset DDP_HEARTBEAT_FILE
 
 if test -n "$why"; then

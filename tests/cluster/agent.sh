@@ -165,7 +165,8 @@ fake
 fails 0.6
 test "$took" -ge 500
 result $? 'srun says nothing of a rank before its agent has told of it'
-equal 'which it has' 'n1|1|768|||' "$(logged END | grep '|1|')"
+equal 'the agent has told of the rank' \
+	'n1|1|768|||' "$(logged END | grep '|1|')"
 order QUIT
 for _ in 1 2 3; do
 	fake
@@ -206,7 +207,7 @@ order SIGNAL 10
 wait $!
 equal 'each rank gets a signal' 'got got got got' \
 	"$(cat got.[0-3] 2>/dev/null | paste -sd' ')"
-equal 'and no other process does' '' "$(cat got.child)"
+equal 'no process but the ranks gets the signal' '' "$(cat got.child)"
 finish 'a step that was signalled'
 
 fake
@@ -248,7 +249,7 @@ started DONE 1
 grep -q ORPHANED "$fake/log"
 result $? 'when slurmstepd is gone, the agent says so'
 # The kernel hangs up one that is stopped, as its session has no parent now.
-equal 'and kills its ranks' '9 9' \
+equal 'an agent without slurmstepd kills its ranks' '9 9' \
 	"$(logged END | cut -d'|' -f3 | sed 's/^1$/9/' | paste -sd' ')"
 took=$(took ORPHANED DONE)
 order KILL
@@ -270,7 +271,8 @@ result $((! $?)) 'a step that is suspended for 12 s stays connected'
 admin n1 scontrol resume "$(jobs | tail -n 1)"
 touch go
 wait $!
-equal 'and ends well' 'n1 n2' "$(logged DONE | paste -sd' ')"
+equal 'a step that was suspended ends well' \
+	'n1 n2' "$(logged DONE | paste -sd' ')"
 finish 'a step that was suspended'
 
 fake
@@ -366,7 +368,8 @@ else
 	equal 'once' 1 "$(logged STAYS | wc -l)"
 	admin n1 sh -c "echo THAWED >$(cat held)/freezer.state"
 	wait $!
-	equal 'and its end, when it ends' 'n1|0|9||| n1|1|9|||' \
+	equal 'the end of a process that could not be killed is told' \
+		'n1|0|9||| n1|1|9|||' \
 		"$(logged END | paste -sd' ')"
 	finish 'a process that stayed'
 fi

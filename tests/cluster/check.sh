@@ -126,7 +126,7 @@ equal "options that are the command's leave the check alone" '0 1 2 1' \
 	"$status $(grep -c 'preflight passed: 4 ranks on 2 nodes' err) \
 $(grep -c begun out) $(ls logs | wc -l)"
 checked -- -n3 --ddp-supervise=off
-passes 'it needs no supervisor' 3
+passes 'a check needs no supervisor' 3
 checked -- --ddp-restarts=1 --ddp-spares=1
 passes 'nodes are kept back from the command' 4
 check 'nodes are not kept back from the check' \
@@ -147,12 +147,12 @@ $(grep -c 'use it in salloc or sbatch' err)"
 echo '* echo begun' >./echo
 for option in --pty --multi-prog; do
 	checked -- $option
-	equal "and so is $option" '1 0 1' "$status $(wc -l <out) \
+	equal "$option is refused" '1 0 1' "$status $(wc -l <out) \
 $(grep -c -- "and $option does not fit it" err)"
 done
 call login salloc -Q -N1 : -N1 srun --ddp --ddp-check -n1 echo begun : -n1 \
 	echo begun
-equal 'and so is a heterogeneous step' '1 0 1' "$status $(wc -l <out) \
+equal 'a heterogeneous step is refused' '1 0 1' "$status $(wc -l <out) \
 $(grep -c 'cannot check a heterogeneous step' err)"
 call login env PATH=/usr/bin:/bin salloc -Q -N1 srun --ddp --ddp-check \
 	echo begun
@@ -164,7 +164,7 @@ printf '#!/bin/sh\necho "ddp-bench: preflight passed"\nexit 3\n' \
 chmod 755 check_bin/ddp-bench
 call login env PATH="$scratch/check_bin:$PATH" salloc -Q -N1 \
 	srun --ddp --ddp-check echo begun
-equal 'and a check that only says that it passed' '1 0 1' "$status \
+equal 'a check that only says that it passed is refused' '1 0 1' "$status \
 $(grep -c begun out) $(grep -c -- '--ddp-check: its step failed' err)"
 printf '#!/bin/sh\necho "ddp-bench: has $*"\nexit 1\n' >check_bin/ddp-bench
 call login env PATH="$scratch/check_bin:$PATH" salloc -Q -N1 \
@@ -202,7 +202,7 @@ check "a node that cannot resolve the master's name is to be left out" \
 	grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
 checked -- --ddp-restarts=1 --ddp-spares=1
 admin n2 umount /etc/hosts
-passes 'and a spare takes its place' 4
+passes 'a spare takes the place of a node that is left out' 4
 check 'the user is told that a spare takes its place' \
 	grep -qx 'slurm-ddp: --ddp-check: n3 in '\
 'place of n2, which is not fit; no spare is left' err
@@ -284,15 +284,16 @@ sed 's/^.* n1$/10.77.0.99 n1/' "$dir/cluster/etc/hosts" >hosts
 admin n3 mount --bind "$scratch/hosts" /etc/hosts
 checked --
 admin n3 umount /etc/hosts
-stops 'one that does not reach the master is named' \
+stops 'a node that does not reach the master is named' \
 	'ddp-bench: n3: cannot reach the master at n1:'
 if admin n2 tc qdisc add dev eth0 root tbf rate 50mbit burst 16k \
 	latency 200ms 2>why; then
 	checked -- -n3
 	admin n2 tc qdisc del dev eth0 root
-	stops 'one with a slow link is named' \
+	stops 'a node with a slow link is named' \
 		'ddp-bench: n2: an exchange of rank '
-	equal 'and no other' 1 "$(grep -c 'ddp-bench: n' err)"
+	equal 'no node but that with the slow link is named' \
+		1 "$(grep -c 'ddp-bench: n' err)"
 	check 'a node with a slow link is to be left out' \
 		grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
 else
@@ -318,7 +319,7 @@ test "$status" -eq 1 && ! grep -q begun out && ! grep -q 'no spare' err &&
 	grep -q "names n9, which is none of the step's nodes, and so the" err
 result $? 'a node that the step has not is not one without a spare'
 checked "$preload" ON_NODE=n2 ON_CLOCK=30 --
-stops 'one with a wrong clock is named' \
+stops 'a node with a wrong clock is named' \
 	"ddp-bench: n2: its clock is 30.0 s ahead of the others'"
 checked "$preload" ON_SLOW=9 -- -n3
 passes 'nodes that are all slow are no reason to refuse' 3
@@ -339,7 +340,8 @@ call login env "$preload" ON_NODE=n3 ON_CLOCK=30 salloc -Q -N3 --exclusive \
 equal 'a spare that is not fit is left out' '3 1' "$status \
 $(grep -cx "slurm-ddp: --ddp-check: spare n3 left out, which is not fit; \
 no spare is left" err)"
-equal 'of a restart, too' 'n1 n1 n2 n2' "$(sort out | paste -sd' ')"
+equal 'a spare that is not fit is left out of a restart, too' \
+	'n1 n1 n2 n2' "$(sort out | paste -sd' ')"
 for name in cuda:libcuda.so.1 nccl:libnccl.so.2; do
 	"${CC:-cc}" -shared -fPIC -pthread -Wl,-soname,"${name#*:}" \
 		-o "${name#*:}" "$top/tests/fakes/fake_${name%:*}"*.c
@@ -363,7 +365,7 @@ DDP_NCCL_LIBRARY=$scratch/libnccl.so.2 FAKE_GPUS=2"
 	stops 'a node that lacks a GPU is named' \
 		'ddp-bench: n3: the step has 2 GPUs here and CUDA finds 1'
 	checked $preload ON_NODE=n2 ON_SET=FAKE_NCCL_VERSION=21805 --
-	stops 'one with another NCCL is named' \
+	stops 'a node with another NCCL is named' \
 		'ddp-bench: n2: NCCL is 2.18.5, but 2.28.9 on 4 of 6 ranks'
 	for node in n1:550.54.15 n2:535.104.5 n3:550.54.15; do
 		admin "${node%:*}" sh -c 'mount -t tmpfs tmpfs /sys/module &&
@@ -374,11 +376,13 @@ DDP_NCCL_LIBRARY=$scratch/libnccl.so.2 FAKE_GPUS=2"
 	for node in n1 n2 n3; do
 		admin $node umount /sys/module
 	done
-	stops 'one with another driver is named' 'ddp-bench: n2: the NVIDIA '\
+	stops 'a node with another driver is named' \
+		'ddp-bench: n2: the NVIDIA '\
 'driver is 535.104.5, but 550.54.15 on 4 of 6 ranks: have the same'
-	equal 'and no other' 1 "$(grep -c '^ddp-bench: n[0-9]: ' err)"
+	equal 'no node but that with the other driver is named' \
+		1 "$(grep -c '^ddp-bench: n[0-9]: ' err)"
 	checked $preload ON_NODE=n3 ON_SET=FAKE_DDP_VERSION=9.9.9 --
-	stops 'one with another libddp is named' 'ddp-bench: n3: libddp is '
+	stops 'a node with another libddp is named' 'ddp-bench: n3: libddp is '
 	check 'the finding of another libddp has both versions' grep -q \
 		'(libddp.so.0 9.9.9), but .*(libddp.so.0 0.1.0) on 4 of 6' err
 	checked $preload ON_NODE=n2,n3 ON_SET=FAKE_GPUS=1 -- $spares

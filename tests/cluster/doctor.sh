@@ -64,7 +64,7 @@ for line in "Slurm: $release, on 2 nodes too" 'KillOnBadExit: 1' \
 	check "the doctor says of a sound cluster: $line" \
 		grep -q "^ok      $line" sound
 done
-equal 'its last line counts the others' \
+equal 'the last line of the doctor counts the others' \
 	"0 wrong, $(grep -c ^advice sound) advice, \
 $(grep -c ^unknown sound) unknown, $(grep -c ^ok sound) ok" \
 	"$(tail -n 1 sound)"
@@ -227,7 +227,8 @@ doctor
 finds 'WRONG   PMIx: n1, n2: ranks did not meet: ' "look into slurmd's log"
 off_n2 "$mpi/mpi_pmix.so"
 doctor
-equal 'with all of it undone nothing is wrong' "$(cat sound)" "$(cat out)"
+equal 'a cluster with all of it undone has nothing wrong' \
+	"$(cat sound)" "$(cat out)"
 
 # ---- slurm.conf
 cluster --nodes 2 --cpus 2 --slurm KillOnBadExit=0 --slurm TmpFS=/tmp \

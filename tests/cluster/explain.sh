@@ -87,7 +87,7 @@ explains()
 	result $? "${name:-$*}: the job, before anything else"
 	rows tables
 	result $? 'a table for each node, as its tasks find it'
-	equal "and rank 0's node says where it is" \
+	equal "the node of rank 0 says where the master is" \
 		"slurm-ddp: master $address port $number: $port" \
 		"$(grep '^slurm-ddp: master .* port ' both)"
 	name=
@@ -105,10 +105,10 @@ derived="from the job's and the step's number"
 set -- srun --ddp=explain
 explains "rank 0's node, the first of n[1-2]" "$derived" \
 	'4 on 2 nodes: one a GPU, filled in' "$@" -N2 --gres=gpu:2
-equal 'which are the nodes of the step' 'n[1-2]' "$(word NodeList)"
+equal 'the nodes of a step of 4 are n1 and n2' 'n[1-2]' "$(word NodeList)"
 explains "rank 0's node, the first of n[2-3]" "$derived" \
 	'3 on 2 nodes: as asked for' "$@" -w n2,n3 -n3 -m cyclic
-equal 'which are the nodes of the step' 'n[2-3]' "$(word NodeList)"
+equal 'the nodes of a step of 3 are n2 and n3' 'n[2-3]' "$(word NodeList)"
 explains "rank 0's node, the first of n[1-2]" "$derived" \
 	'4 on 2 nodes: as asked for' "$@" -n4 --gres=gpu:2
 explains "rank 0's node, the first of n3" '--ddp-port' \
@@ -123,12 +123,12 @@ printf '%s\n' n3 n1 n2 n1 n3 n2 >hosts
 name='-m arbitrary' explains "rank 0's node, of n[1-3]" "$derived" \
 	'6 on 3 nodes: as asked for' \
 	env SLURM_HOSTFILE="$scratch/hosts" "$@" -n6 --gres=gpu:2
-equal "whose rank 0 is not on the first of the list" 'n3 n[1-3]' \
+equal "rank 0 of -m arbitrary is not on the first of the list" 'n3 n[1-3]' \
 	"$(cut -d' ' -f1 meeting.out) $(word NodeList)"
 name='srun a : b' explains '' "$derived" \
 	"of several components: the nodes' tables show them" \
 	"$@" -w n2 --gres=gpu:2 ./witness : -w n1,n3 -N2 --gres=gpu:1
-equal 'and rank 0 is where the first begins' n2 \
+equal 'rank 0 of several components is where the first begins' n2 \
 	"$(cut -d' ' -f1 meeting.out)"
 printf '%s\n' "0-2 $scratch/witness" '3 true' >programs
 call login "$@" -N2 --gres=gpu:2 --multi-prog programs
@@ -190,7 +190,7 @@ printf '%s\n' "0 touch ran.not" '1-3 sh -c "echo 1 >>ran"' >programs
 name=--multi-prog dry 'n1 n1 n2 n2' "$@" -N2 --gres=gpu:2 --multi-prog programs
 name='--export' dry 'n1 n2' "$@" -N2 --export=PATH
 call login srun --ddp=dry-run,explain -N2 --gres=gpu:2 true
-equal 'with explain the nodes speak too' '0 2 4' \
+equal 'the nodes speak, too, with --ddp=dry-run,explain' '0 2 4' \
 	"$status $(grep -c ^RANK err) $(grep -c eth0 err)"
 call login env GLOO_SOCKET_IFNAME=eth9 NCCL_SOCKET_IFNAME=eth \
 	srun --ddp=dry-run,explain -N2 --gres=gpu:2 true
@@ -247,13 +247,13 @@ equal 'before a task prolog has run, rank 0 says what is missing' '0 1 3' \
 call login srun --mpi=pmix -N1 --container="$scratch" true
 if test "$status" = 0; then
 	call login "$@" -N2 --container="$scratch" no_such
-	equal 'of a container nothing is known' '0 0 3' \
+	equal 'a dry run knows nothing of a container' '0 0 3' \
 		"$status $(grep -c 'no_such' err) $(grep -vc '^WHY\|^MODEL' out)"
 fi
 check 'a dry run has not run the command' test ! -e ran.not
 mkdir -m 755 full
 call login "$@" -n1 --ddp-logs=full true
-equal 'and those in a folder of another user' '1 1' \
+equal 'logs in a folder of another user are refused' '1 1' \
 	"$status $(grep -c 'cannot write full: Permission denied' err)"
 if test -x /usr/local/bin/ddp-info; then
 	skip 'without ddp-info' '/usr/local/bin has one'
@@ -308,7 +308,7 @@ for tasks in 16 1; do
 		"$see"
 	rows err
 	result $? "$tasks ranks of 16 GPUs on 2 nodes: all rows are whole"
-	equal 'and there is a line for each other GPU of a rank' \
+	equal "$tasks ranks: there is a line for each other GPU of a rank" \
 		"$(((16 / tasks - 1) * tasks * 2))" \
 		"$(grep -cx ' * [0-9]*  *0000:[1-9][0-9]:00.0' err)"
 done

@@ -178,7 +178,7 @@ done
 rm -f again ran waits.*
 call login salloc -Q -N2 --ntasks-per-node=2 --gres=gpu:2 srun --ddp \
 	--ddp-restarts=1 --task-prolog="$scratch/prolog" "$scratch/late"
-equal 'then it starts again' '0 0 1 2 2 3 3' \
+equal 'a step whose tasks begin late starts again' '0 0 1 2 2 3 3' \
 	"$status $(sort ran | paste -sd' ')"
 
 # PyTorch's own @record, and peers that fail because of rank 2

@@ -167,7 +167,7 @@ printf '%s\n' n2 n1 >n2n1
 	#!/bin/sh
 	srun sh -c './\$0 a' torchrun
 	END
-	equal 'and in sbatch --ddp=torchrun, hidden in a script' \
+	equal "a script's torchrun in sbatch --ddp=torchrun: one task a node" \
 		'n1 0 of 2 0,1 4 a,n2 1 of 2 0,1 4 a' \
 		"$(sort out | paste -sd,)"
 	call login $ddp echo torchrun
@@ -259,7 +259,8 @@ printf '%s\n' n2 n1 >n2n1
 		srun --ddp -N1 -n1 -w n$((i + 1)) --gres=gpu:2 sh -c \
 			"./torchrun --nnodes=2 --node_rank=$i; env | grep ^PET_" &
 	done; wait'
-	equal 'one srun a node' 'n1 0 of 1 0,1 2 --nnodes=2 --node_rank=0,'\
+	equal 'a torchrun in a step of its own on each node' \
+		'n1 0 of 1 0,1 2 --nnodes=2 --node_rank=0,'\
 'n2 0 of 1 0,1 2 --nnodes=2 --node_rank=1' "$(sort out | paste -sd,)"
 
 	several='torchrun starts the ranks of a node itself, and the step has'

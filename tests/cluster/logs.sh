@@ -173,11 +173,11 @@ denies()
 
 call login srun --ddp --ddp-gpus=off --ddp-cpus=off --ddp-supervise=off -N1 \
 	-n1 --ddp-show=0 echo a
-equal 'it needs no placement, and no supervisor' '[0 n1] a' "$(cat out)"
+equal '--ddp-show needs no placement, and no supervisor' '[0 n1] a' "$(cat out)"
 call login sh -c 'echo "($(srun --ddp -N1 -n1 --ddp-show=0 echo a))"'
 equal 'what one task prints to a pipe has no label' '(a)' "$(cat out)"
 call login sh -c 'srun --ddp -N1 -n2 --ddp-show=1 echo a | cat'
-equal 'that of one among others has' '[1 n1] a' "$(cat out)"
+equal 'the output of one task among others has a label' '[1 n1] a' "$(cat out)"
 
 # What cannot be
 refuses "--ddp-show 'a', byte 1" "$@" --ddp-show=a true
@@ -206,7 +206,7 @@ for dir_logs in "$scratch/none/a" none/a/ hidden/none/a; do
 either refuses the step" "$status $(sed -n 1p err)"
 done
 call login srun --ddp -N1 -n1 --ddp-logs=hidden/a true
-equal 'and not where there is one' 0 "$status$(cat err)"
+equal 'a folder that is there is not told of' 0 "$status$(cat err)"
 mkdir -m 777 theirs
 ln -s theirs others
 chown -h 1:1 others

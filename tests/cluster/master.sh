@@ -81,7 +81,8 @@ distinct()
 {
 	equal "$total steps at once, $1: each has met its own master" \
 		"$total $total" "$(grep -c n1 listening) $(grep -c met out)"
-	equal "on ports of their own" "$total" \
+	equal "$total steps at once, $1: each is on a port of its own" \
+		"$total" \
 		"$(cut -d' ' -f1,2 listening | sort -u | wc -l)"
 	check "$total steps at once, $1: nothing is said" test ! -s err
 }
@@ -105,9 +106,10 @@ call login env MASTER_ADDR=n2 srun --ddp -N2 -n4 true
 equal 'a MASTER_ADDR of another node is told, once' '0 1' \
 	"$status $(grep -c "^$astray" err)"
 call login env MASTER_ADDR=n1 srun --ddp -N2 -n4 true
-equal "one of rank 0's node is not" '0 0' "$status $(wc -l <err)"
+equal "a MASTER_ADDR of rank 0's node is not told" '0 0' "$status $(wc -l <err)"
 call login env MASTER_ADDR=n2 srun --ddp --ddp-watchdog=5 -N2 -n2 sleep 1000
-equal 'and it is told again when the step hangs' '124 2' \
+equal 'a MASTER_ADDR of another node is told again when the step hangs' \
+	'124 2' \
 	"$status $(grep -c "^$astray" err)"
 call login env MASTER_ADDR=n2 salloc -Q -N2 -n2 \
 	srun --ddp --ddp-check=3 ./meet
@@ -149,7 +151,7 @@ equal 'interface= sets it for Gloo and NCCL' 'n1 eth0 =eth0,n2 eth0 =eth0' \
 	"$(interfaces)"
 call login env GLOO_SOCKET_IFNAME=lo NCCL_SOCKET_IFNAME=ib srun --ddp -n1 \
 	sh -c 'echo $GLOO_SOCKET_IFNAME $NCCL_SOCKET_IFNAME'
-equal "but not over the user's" 'lo ib' "$(cat out)"
+equal "interface= does not replace what the user set" 'lo ib' "$(cat out)"
 
 # With ports from Slurm: 50 steps with one task on a node need only 2 each.
 cluster --nodes 2 --gpus 2 --cpus 128 --slurm MpiParams=ports=13000-13099

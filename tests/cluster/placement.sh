@@ -92,16 +92,17 @@ warns()
 		sed 's/0000:\(..\):00.0/\1/' | paste -sd,)
 }
 warns ddp-gpus=own 1 --gres=gpu:2 --ddp-gpus=own
-equal 'each sees its own alone' '0 1 0 81,1 0 0 01' "$had"
+equal 'a task with --ddp-gpus=own sees its own GPU alone' \
+	'0 1 0 81,1 0 0 01' "$had"
 warns ddp-gpus=own 0 -n1 -c2 --gres=gpu:2 --ddp-gpus=own
-equal 'which is all for one rank' '0-1 0,1 0 01' "$had"
+equal 'a lone task with --ddp-gpus=own sees all GPUs' '0-1 0,1 0 01' "$had"
 warns gpus-per-task 1 -n2 --gpus-per-task=1
 equal "what Slurm has cut stays cut" '0 0 0 01,1 1 0 81' "$had"
 hold -N1 --exclusive --gres=gpu:2
 warns gpus-per-task 1 --jobid="$job" -n2 -O -c2 --gres=gpu:2 \
 	--gpu-bind=map_gpu:1,0
 release
-equal 'and CPUs are near that' '0 1 0 81,1 0 0 01' "$had"
+equal 'the CPUs are near the GPU that Slurm has cut' '0 1 0 81,1 0 0 01' "$had"
 
 # one_unnamed: two tasks on one GPU of two under --gpu-bind=none. Versions of
 # Slurm that do not name it leave open which it is; here no device file tells.

@@ -53,7 +53,7 @@ call login srun --ddp -p slow -n1 sh -c 'echo ${PMIX_RANK-none}'
 equal 'mpi=keep in slow' 'none 0' "$(cat out) $status"
 if ! lacks_pmix 'mpi=pmix in main'; then
 	call login srun --ddp -p main -n1 sh -c 'echo ${PMIX_RANK-none}'
-	equal 'and not in main' '0 0' "$(cat out) $status"
+	equal 'mpi=keep is not in main' '0 0' "$(cat out) $status"
 fi
 batch -p slow -n2 --gres=gpu:2 --ddp <<END
 #!/bin/sh

@@ -206,5 +206,5 @@ result $? 'a job whose command line is wrong is not queued again'
 
 submit -- --steps 20 --init ../none
 comes 60 is_gone
-equal 'nor one that lacks a file: nothing is started' 'cannot read --init '\
+equal 'a job that lacks a file is not started' 'cannot read --init '\
 '../none: name a file that every node can read' "$(cat job/output)"

@@ -20,7 +20,7 @@ call login env PATH="$PWD/fakes:$PATH" salloc -Q --ddp -N2 --gres=gpu:2 \
 equal 'a report ends well, and asks to be read' \
 	'0 ddp-report: read what it has written before you send it' \
 	"$status $(cat err)"
-equal 'it has each part' "versions;Slurm;Slurm's settings;$(
+equal 'a report has each part' "versions;Slurm;Slurm's settings;$(
 	)the nodes as Slurm has them;the nodes themselves;placement, and why;$(
 	)what the ranks got;the check before a step;the doctor;$(
 	)an all-reduce over NCCL;end" "$(sed -n 's/^== //p' out | paste -sd';')"
@@ -86,4 +86,4 @@ equal 'outside of a job it says how to begin' \
 	)\"salloc --ddp -N1 --gres=gpu:2 --cpus-per-gpu=4 $(
 	)ddp-report >report.txt\"" "$status $(cat err)"
 call login "$PWD/ddp-report" --to file
-equal 'it takes no options' 2 "$status"
+equal 'a report takes no options' 2 "$status"

@@ -441,7 +441,7 @@ ours | diff - wanted >why && test "$status" = 0 && attempts 2 4 &&
 	test "$(grep -c '^attempt 1.* on n[13], GPUs 0,1' out)" = 4
 result $? "the place of a lost node is taken by a spare"
 in_goal "$took" 15000 -N3 --ntasks-per-node=2 >why
-in_time $? 'it runs there within 15 s'
+in_time $? 'a step with a spare runs within 15 s'
 echo "# a lost node: $took ms"
 
 loses -N2 --no-kill --ntasks-per-node=2 -- --ddp-restarts=1 ./waits

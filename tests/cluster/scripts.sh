@@ -51,7 +51,7 @@ equal '16 ranks print lines of 1023 letters' '320 1023' \
 check 'the lines of 16 ranks stay whole' whole out
 call login srun --ddp -o letters.%t -N2 --gres=gpu:8 $python letters.py 5000
 check 'a line of any length does in a file of its rank' whole letters.*[0-9]
-equal 'of which there are 16, each with all lines' 16 \
+equal 'there are 16 files of ranks, each with all lines' 16 \
 	"$(wc -l letters.*[0-9] | grep -c '^ *20 letters')"
 
 if ! $python -c 'import torch.distributed' 2>/dev/null; then

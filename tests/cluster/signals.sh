@@ -57,7 +57,7 @@ equal 'without the option, too, ranks that all have saved have not failed' \
 	"75 $saved
 slurm-ddp: the step is not started again: its ranks have saved, so that the job can be requeued" \
 	"$status $(grep '^slurm-ddp' err)"
-equal 'and the report says so' 'saved' \
+equal 'the report says that ranks have saved' 'saved' \
 	"$(sed -n 's/^  "verdict": {"kind": "\([a-z]*\)"},$/\1/p' saved.json |
 		head -n 1)"
 

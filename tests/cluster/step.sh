@@ -50,11 +50,12 @@ environments hand | noise - again.env >noise.new
 mv noise.new noise
 equal 'nothing is seen in tasks but the variables, and no MPI type' \
 	"$lost$expected" "$(differ hand ddp)"
-equal 'of four tasks each' '0 1 2 3 0 1 2 3 ' \
+equal 'the variables are of four tasks each' '0 1 2 3 0 1 2 3 ' \
 	"$( (ls hand; ls ddp) | tr '\n' ' ')"
 # Most of torchrun's are for one task a node.
 # shellcheck disable=SC2086
-equal 'and they are those of ddp-info --variables' "$(printf '%s\n' $ours | sort)" \
+equal 'the variables are those of ddp-info --variables' \
+	"$(printf '%s\n' $ours | sort)" \
 	"$(login ddp-info --variables | sed '1d; /^ /d; s/ .*//' |
 		grep -v -e NCCL_ -e VISIBLE -e JAX_LOCAL -e HEARTBEAT \
 		-e TF_CONFIG -e RESTART -e '^PET_.*[^S]$' | sort)"
@@ -64,15 +65,17 @@ cp err plain.err
 call login env dir=nested.ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$inner"
 equal 'a plain srun in a task is as it is without --ddp outside' \
 	'' "$(differ nested.plain nested.ddp)"
-equal 'with the same tasks' "$(ls nested.plain)" "$(ls nested.ddp)"
+equal 'a plain srun in a task has the same tasks' \
+	"$(ls nested.plain)" "$(ls nested.ddp)"
 check 'a plain srun in a task prints the same messages' cmp plain.err err
 rm -f nested.ddp/*
 second=$(printf '%s' "$inner" | sed 's/|| /&{ srun --overlap true; /
 	s/srun --overlap sh/srun --overlap --ddp=off sh/; s/$/; }/')
 call login env dir=nested.ddp srun --ddp -N2 -c4 --gres=gpu:2 sh -c "$second"
-equal 'so is a second one, with --ddp=off' \
+equal 'a second srun in a task, with --ddp=off, is as without' \
 	'' "$(differ nested.plain nested.ddp)"
-equal 'with the same tasks' "$(ls nested.plain)" "$(ls nested.ddp)"
+equal 'a second srun in a task has the same tasks' \
+	"$(ls nested.plain)" "$(ls nested.ddp)"
 
 # left: how many variables of a --ddp step a program sees
 # shellcheck disable=SC2086 # a list of words
@@ -206,14 +209,14 @@ call login srun --ddp -N2 --gres=gpu:1 perl -e '
 equal 'after its last words' 'last words' \
 	"$(grep -xE 'last|words' err | paste -sd' ')"
 call login srun --ddp -n1 sh -c 'kill -9 $$'
-equal "and so is a signal's" 137 "$status"
+equal "a task that a signal kills has the signal's code" 137 "$status"
 # The others end when srun has printed that one of them has failed.
 outlive='test $RANK = 2 && exit 7
 	until grep -q "task 2: Exited" err; do sleep 0.05; done; echo alive'
 for how in 'srun --kill-on-bad-exit=0' 'env SLURM_KILL_BAD_EXIT=0 srun'; do
 	# shellcheck disable=SC2086 # several words
 	call login $how --ddp -N2 --gres=gpu:2 sh -c "$outlive"
-	equal "but not with ${how% srun}" '7 3' \
+	equal "a failed rank does not end the others with ${how% srun}" '7 3' \
 		"$status $(grep -c alive out)"
 done
 

@@ -117,7 +117,8 @@ for _ in 1 2 3; do
 done
 equal 'of ranks that fail at once by the same error none is the first' \
 	"1 $together T: exit code 1" "$status $(ours | sed -n 1p)"
-equal 'and their error is said once' 1 "$(ours | grep -c ': | E: bad')"
+equal 'the error of ranks that fail together is said once' \
+	1 "$(ours | grep -c ': | E: bad')"
 watched srun --ddp -N2 --gres=gpu:2 no-such-command
 equal 'a command that is not found is the cause' \
 	'2 cannot execute no-such-command: No such file or directory, exit code 2' \
@@ -162,7 +163,7 @@ if ! lacks_pmix 'a step of two components whose rank fails'; then
 	watched srun --ddp -N2 --gres=gpu:1 sh -c \
 		'test $RANK = 1 && exit 4; sleep 1000' : \
 		-N1 --gres=gpu:1 sh -c 'sleep 1000'
-	equal 'so does a step of two components' \
+	equal 'a failed rank ends a step of two components' \
 		'4 slurm-ddp: rank 1 failed first' \
 		"$status $(ours | sed -n '1s/ on .*//p')"
 fi
@@ -175,7 +176,7 @@ for save in "$saves" 'trap "echo saved" TERM; '; do
 	watched srun --ddp --ddp-grace=3 --mpi=none -N2 --gres=gpu:2 sh -c "$save$begin
 		test \$RANK != 2 || { $all $fails exit 3; }
 		while :; do sleep 0.1; done"
-	equal "with --ddp-grace=3 ranks are told that do: $save" '3 3' \
+	equal "ranks are told with --ddp-grace=3 that do: $save" '3 3' \
 		"$status $(grep -c saved out)"
 	echo "$took ms" >why
 	if test "$save" = "$saves"; then
@@ -185,7 +186,7 @@ for save in "$saves" 'trap "echo saved" TERM; '; do
 		test "$took" -ge 3000
 		result $? 'ranks that have not ended get all of 3 s'
 		in_goal "$took" 7000 -N2 --gres=gpu:2 >why
-		in_time $? 'they are killed within 4 s after that'
+		in_time $? 'ranks that have not ended are killed within 7 s'
 	fi
 	ours | tail -n 1 >>graced
 done
@@ -405,7 +406,7 @@ equal 'one SIGINT to the process group leaves a step alone' '0 1' \
 	"$status $(grep -c 'one more' interrupted)"
 call login "$scratch/interrupt" - 0 -- srun --ddp -Q -N2 -n2 \
 	sh -c 'echo begun; sleep 3; echo goes on'
-equal 'also where srun says nothing of it' '0 2' \
+equal 'a SIGINT leaves a step alone, also if srun says nothing of it' '0 2' \
 	"$status $(grep -c 'goes on' interrupted)"
 watched "$scratch/interrupt" '' 1.3 0 -- srun --ddp -N2 -n2 --ddp-grace=2 \
 	sh -c 'echo begun; test $RANK = 1 || { sleep 3; exit 3; }; sleep 60'
@@ -508,4 +509,4 @@ END
 settle
 call bounded 300 python3 -u terminal.py
 equal 'on a terminal: ^Z, fg, bg, ^C and --pty are as usual' 0 "$status"
-equal 'and nothing is left' '' "$(left)"
+equal 'a supervisor on a terminal leaves nothing' '' "$(left)"

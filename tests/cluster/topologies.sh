@@ -81,7 +81,8 @@ hostile()
 	END
 }
 hostile
-equal 'and all nodes stay up' '' "$(login sinfo -hN -t drain,down,fail)"
+equal 'all nodes stay up after hostile topologies' \
+	'' "$(login sinfo -hN -t drain,down,fail)"
 plugstack optional "topology=$scratch/bare.xml"
 call login srun --ddp=explain -w n1 --gres=gpu:2 "$see"
 equal 'a node that shows no GPUs: devices, and the reason' '0,1 0 0,1 1 1' \
@@ -89,7 +90,7 @@ equal 'a node that shows no GPUs: devices, and the reason' '0,1 0 0,1 1 1' \
 	grep -c 'no PCI device here: locality unknown' err)"
 plugstack optional
 call login srun --ddp -N2 --gres=gpu:2 "$see"
-equal 'and this machine, as hwloc finds it' '0 4' \
+equal 'this machine, as hwloc finds it, runs a step' '0 4' \
 	"$status $(grep -c ' 0$' out)"
 
 # Many steps at once: no task waits for ever

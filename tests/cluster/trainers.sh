@@ -98,7 +98,7 @@ if test -n "$train"; then
 	cp /usr/share/common-licenses/GPL-3 text
 	call login srun --ddp -N2 --gres=gpu:2 ddp-train --data text
 	equal 'srun --ddp -N2 --gres=gpu:2 ddp-train succeeds' 0 "$status"
-	equal "its table is the step's" 'n1 n1 n2 n2' "$(table)"
+	equal "the table of ddp-train is the step's" 'n1 n1 n2 n2' "$(table)"
 	check 'the loss falls' falling
 	call login srun --ddp -N2 --gres=gpu:2 ddp-train --model toy \
 		--backend mpi -m cyclic
@@ -170,7 +170,7 @@ for template in ddp-train.sbatch pytorch.sbatch steps.sbatch; do
 	cp output out
 	case $template in
 	pytorch*)
-		equal 'with every rank' \
+		equal "$template trains with each rank" \
 			'rank 0 rank 1 rank 2 rank 3' \
 			"$(grep -o '^rank [0-9] of 4 done' out | sort |
 				cut -d' ' -f1,2 | paste -sd' ')"
@@ -180,12 +180,12 @@ for template in ddp-train.sbatch pytorch.sbatch steps.sbatch; do
 	steps*)
 		for file in *.out; do
 			cp "$file" out
-			equal "with two ranks in $file" 2 \
+			equal "two ranks train in $file" 2 \
 				"$(table | wc -w)"
 			check "the loss in $file falls" falling
 		done ;;
 	*)
-		equal 'with every rank' 'n1 n1 n2 n2' "$(table)"
+		equal "$template trains with all ranks" 'n1 n1 n2 n2' "$(table)"
 		check "the loss of $template falls" falling ;;
 	esac
 done

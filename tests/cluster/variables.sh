@@ -80,7 +80,7 @@ part n2 n2 n3 n3
 one n3 n3
 three n1 n2 n3
 END
-equal 'each with a port of its own' 4 \
+equal 'steps at once have a port of their own each' 4 \
 	"$(cat all part one three | cut -d' ' -f16 | sort -u | wc -l)"
 
 # sees NAME VALUES CMD...: what the variables of that name are in the tasks
@@ -215,7 +215,7 @@ where_plain <<END
 END
 hosts=$(places_of -N3 --ntasks-per-node=2)
 call login srun --ddp=explain -N3 --ntasks-per-node=2 true
-equal 'and srun names the node of rank 0' "${hosts%% *}" \
+equal 'srun names the node of rank 0' "${hosts%% *}" \
 	"$(sed -n "s/^slurm-ddp: master \(.*\): rank 0's node.* of n\[1-3\]$/\1/p" err)"
 "$sandbox" exec --dir "$dir/cluster" --root \
 	mount --bind /dev/null "$(command -v sattach)"

@@ -127,7 +127,7 @@ END
 		python3 stacks.py
 	grep -E '^slurm-ddp: (rank 1: \| |ranks 2-3: )' err |
 		sed 's/ sleeping in [^,]*,//' >why
-	equal 'and standard error has them' \
+	equal 'the stacks are on standard error' \
 		"slurm-ddp: rank 1: | read_batch (waits.py:4)
 slurm-ddp: rank 1: | <module> (waits.py:5)
 slurm-ddp: ranks 2-3: sum_gradients" "$(cat why)"
@@ -209,7 +209,7 @@ name='ranks that launch nothing, one less than the others' hangs 2 \
 	exec /usr/bin/python3 "$0" "$@"' "$fake_ras" ras.stands
 grep -c '^slurm-ddp: rank 2 on .* heartbeats; NCCL: 1 operation behind$' \
 	err >why
-equal 'and the report says how far it is behind' 1 "$(cat why)"
+equal 'the report says how far a rank is behind' 1 "$(cat why)"
 
 # ddp-train over MPI, whose ranks wait by looking again and again
 if lacks_pmix 'ddp-train, stopped'; then

@@ -190,7 +190,7 @@ test_vocabulary()
 			d > most { print $1, $2; bad = 1 }
 			END { exit bad || n != 4 }' losses
 		vocabulary_run cpu 6 --resume --checkpoint saved.cuda.$type
-		equal "and a CPU goes on where a GPU was: $type" '0 2' \
+		equal "a CPU goes on where a GPU was: $type" '0 2' \
 			"$status $(wc -l <cpu.losses)"
 	done
 	# Three levels of gradients, of which the last ends the memory
@@ -287,7 +287,8 @@ test_waits()
 		# shellcheck disable=SC2086
 		equal "a step waits for nothing, takes no memory: $arguments" \
 			"${few:-nothing counted}" "$(waits 9 $arguments)"
-		equal 'and nothing in the default stream' 0 "${few##*: }"
+		equal "a step has nothing in the default stream: $arguments" \
+			0 "${few##*: }"
 	done <<-END
 	--dtype fp32
 	--dtype bf16

@@ -188,7 +188,7 @@ gpu_libraries()
 		)CUDA's libraries" "$status, $(sed -n 's/^# why: //p' out)"
 	echo "CUDA_LIBS = -L$PWD/toolkit -lcudart" >>other/config.mak
 	gpu_run operators
-	equal "and takes that of the toolkit" \
+	equal "the module takes the cuBLASLt of the toolkit" \
 		"ok 1 - ddp-train's module: prebuilt" "$(grep '^ok 1 ' out)"
 }
 

@@ -425,7 +425,7 @@ ranks_gpus()
 	ranks_mib=$(sed -n 's/^  on the GPU, beside .* \([0-9.]*\) MiB$/\1/p' out)
 	with_rank 1 EMU_BYTES="$(awk "BEGIN { print int($ranks_mib * 2^19) }"
 		)" "$@" --steps 9
-	equal 'so does one with too little memory, and says what is planned' \
+	equal 'a rank with too little memory says what is planned' \
 		"1 $(awk "BEGIN { printf \"%.0f\", $ranks_mib + 0.45 }")" \
 		"$status $(sed -n "s/^ddp-train: .*MiB of memory free, and $(
 		)this rank needs \([0-9]*\) MiB.*/\1/p" err)"
@@ -435,7 +435,8 @@ ranks_gpus()
 		'0 rank 1 on n2' "$status $(sed -n "s/^what the GPU of $(
 			)\(.*\) can do is not known, so .* no MFU$/\1/p" out)"
 	with_rank 1 FAKE_CUDA_NAME=Other "$@" --deterministic
-	equal 'but not with --deterministic' "1 rank 1 on n2 has $(
+	equal 'two models of GPU are refused with --deterministic' \
+		"1 rank 1 on n2 has $(
 		)--deterministic on a GPU Other, but rank 0 has $(
 		)--deterministic on a GPU Fake" "$status $(
 		sed -n 's/^ddp-train: \(.*\); start every rank .*/\1/p' err)"

@@ -41,7 +41,7 @@ memory_as_planned()
 	for memory_less in "$memory_mib - 1" "$memory_mib / 2"; do
 		memory_bytes=$(awk "BEGIN { print int(($memory_less) * 2^20) }")
 		memory_run
-		equal "with $memory_less MiB a run needs as much as the plan" \
+		equal "a run with $memory_less MiB needs as much as the plan" \
 			"1, $memory_wanted" "$status, $(sed -n "s/^ddp-train: $(
 			).*this rank needs \([0-9]*\) MiB.*/\1/p" err)"
 	done

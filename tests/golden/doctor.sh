@@ -151,7 +151,7 @@ login_wrong deny=@root,@ddp-none \
 	'plugstack.conf: login: deny=@ddp-none: there is no such group'
 login allow=main,@root deny=--ddp-port partition=main:env=A=1 interface=ddp9 \
 	topology=/none
-equal 'it knows what is right, and not what a compute node has' '0 ' \
+equal 'the doctor leaves to compute nodes what only they have' '0 ' \
 	"$status $(wrong)"
 grep -q '^ok *srun --ddp: login: knows its keys and values in plugstack.conf$' login.out
 result $? 'the doctor says that the keys and values are known'
@@ -188,7 +188,7 @@ equal "a file's includes are those beside it" '1 yes' \
 	"$(told plugin_lines) $(told plugin_required)"
 (cd / && SLURM_STEP_ID=0 SLURMD_NODENAME=n1 DDP_DOCTOR="Doctor = facts
 $settings" "$info" --doctor) | grep -c 'plugin_lines 1$' >out
-equal 'also for a task that runs in another folder' 1 "$(cat out)"
+equal 'includes are read for a task in another folder, too' 1 "$(cat out)"
 echo 'optional spank_ddp.so' >>plugstack.conf
 facts
 equal 'the plugin is counted in all files, and the first line is told' \
@@ -219,7 +219,7 @@ equal 'groups that the machine lacks are told' allow=@ddp-none \
 equal 'what a task needs is told' '30000-30099 ddp9' \
 	"$(told port_range) $(told interface_lacking)"
 facts SLURM_JOB_PARTITION=a
-equal "by the job's partition" '31000-31099 ' \
+equal "the facts of a task are told by the job's partition" '31000-31099 ' \
 	"$(told port_range) $(told interface_lacking)"
 echo 'optional spank_ddp.so mpi=keep mpi=pmi' >plugstack.conf
 facts

@@ -24,7 +24,7 @@ mkfifo folder/pipe
 cd folder || exit 1
 fails '--draw refuses a pipe that nobody reads' 'not a regular file' \
 	"$info" --topology "$xml" --draw pipe
-fails 'and a device' 'not a regular file' \
+fails '--draw refuses a device' 'not a regular file' \
 	"$info" --topology "$xml" --draw /dev/null
 fails '--topology refuses a pipe that nobody writes' 'not a regular file' \
 	"$info" --topology pipe
@@ -53,7 +53,7 @@ call "$info" --topology "$xml" --nodes n1 --draw link
 cp ../out wanted
 call "$info" --topology x.xml --nodes n1
 check '--draw follows a link, and draws the same machine' cmp ../out wanted
-equal 'which stays a link' 'link wanted x.xml' \
+equal 'a link that --draw follows stays a link' 'link wanted x.xml' \
 	"$(test -h link && ls -A | xargs)"
 cd .. || exit 1
 
@@ -63,7 +63,7 @@ for option in --help --version --nodes=n1 '--nodes=n1 --format=json'; do
 		'cannot write the standard output: No space' \
 		sh -c '"$0" "$@" >/dev/full' "$info" $option
 done
-fails 'so is an output that is closed' 'cannot write the standard output' \
+fails 'a closed output is an error' 'cannot write the standard output' \
 	sh -c '"$0" "$@" >&-' "$info" --topology "$xml" --draw x.xml
 check 'the drawn file does not stand in for a closed output' \
 	"$info" --topology x.xml --nodes n1
@@ -77,7 +77,7 @@ call env "SLURM_PROCID=$bad" "SLURMD_NODENAME=$bad" "RANK=$bad" \
 		printf '1\t0\t%s\t%s\t0\t' "$bad" "$bad")" "$info"
 equal 'in a step nothing is printed raw' '1 0' \
 	"$status $(tr -d '\n' <out | tr -d ' -~' | wc -c)"
-equal 'and nobody else begins a line' \
+equal 'no text from outside begins a line' \
 	'task a?[2J?b on a?[2J?b' "$(grep -v '^  ' out)"
 fails 'an option of others is quoted' "--$(printf 'a?[2J?b') is not" \
 	"$info" "--$bad"

@@ -211,11 +211,11 @@ test_data_sum()
 	cp large moved
 	call timeout 60 "$train" --data moved --steps 2 --checkpoint saved \
 		--resume
-	equal 'but it may lie elsewhere' 0 "$status"
+	equal 'the data may lie elsewhere' 0 "$status"
 	(cd saved/step-2 && forge /^data-sum/d)
 	call timeout 60 "$train" --data changed --steps 3 --checkpoint saved \
 		--resume
-	equal 'and a checkpoint need not have the checksum' '0 3' \
+	equal 'a checkpoint need not have the checksum of the data' '0 3' \
 		"$status $(newest saved)"
 	needs_worlds 'data that several ranks read' || return 0
 	ranks 3 "$train" --data large --steps 1 --checkpoint other
@@ -236,7 +236,7 @@ test_warmup()
 		"$train" --checkpoint saved --resume --steps 25
 	call timeout 60 "$train" --checkpoint saved --resume --steps 25 \
 		--warmup 5
-	equal 'and with that it goes on' 0 "$status"
+	equal 'a smaller --warmup goes on' 0 "$status"
 }
 
 test_resume_refusals()
@@ -270,7 +270,7 @@ test_resume_refusals()
 	echo 'no log' >other
 	refuses 'a log that is none' 2 '--log other has a line that is not' \
 		"$train" $data --log other --steps 31
-	equal 'and leaves it alone' 'no log' "$(cat other)"
+	equal 'a log that is none is left alone' 'no log' "$(cat other)"
 	call timeout 60 "$train" $data --steps 31 --plan
 	test "$status" -eq 0 && grep -q 'copy for a checkpoint' out
 	result $? '--plan has the memory of the copy'
@@ -279,7 +279,7 @@ test_resume_refusals()
 	result $? 'held-out data may be looked at more often, or less'
 	rm -rf saved
 	call timeout 60 "$train" --data "$text" --checkpoint saved --steps 2
-	refuses 'but what was trained on cannot be held out' 2 \
+	refuses 'data that was trained on cannot be held out' 2 \
 		'--eval-every is 0 in saved/step-2, not 1; leave it out, or' \
 		"$train" $data --eval-every 1 --steps 3
 	refuses 'a batch that does not divide the global one' 2 "--resume: $(
@@ -317,7 +317,7 @@ test_saves()
 	done
 	equal 'as many as --keep stay' '3 1000' \
 		"$(find saved -name manifest | wc -l) $(newest saved)"
-	equal 'and nothing else, but for whose folder it is' 7 \
+	equal '--keep leaves nothing else, but for whose folder it is' 7 \
 		"$(find saved -type f | wc -l)"
 	test_manifest
 	test_long_manifest

@@ -186,7 +186,8 @@ test_broken()
 	broken 'a parameter that is no number' \
 		'has a value in 2.weight of param that is not a finite number' \
 		"put_value 100 '\\0\\0\\300\\177'"
-	broken 'one that is infinite' 'has a value in 2.bias of param that is' \
+	broken 'a parameter that is infinite' \
+		'has a value in 2.bias of param that is' \
 		"put_value 12 '\\0\\0\\200\\377'"
 	broken 'a shard that is cut' 'has 700 bytes in place of 832' \
 		"truncate -s 700 $shard"
@@ -202,7 +203,7 @@ test_broken()
 		'rm manifest; mkfifo manifest'
 	broken 'a link for a shard' 'shard-.*: Too many levels' \
 		"cp $shard copy; ln -sf copy $shard"
-	broken 'that of another step' 'its manifest is of step 5' \
+	broken 'a manifest of another step' 'its manifest is of step 5' \
 		'cp ../step-5/* .'
 	broken 'a shard that the manifest does not name' 'lacks shards' \
 		"forge '/^range/s/ 0 208/ 0 96/'"
@@ -222,7 +223,8 @@ test_broken()
 		"forge '/^range/s/$/ 77 junk/'"
 	broken 'a number with a sign' 'a line that ddp-train does not write' \
 		"forge '/^updates/s/ / +/'"
-	broken 'one that is below 0' 'a line that ddp-train does not write' \
+	broken 'a number that is below 0' \
+		'a line that ddp-train does not write' \
 		"forge '/^bad-steps/s/ .*/ -1/'"
 	broken 'more values than fit' 'a line that ddp-train does not write' \
 		"forge '/^values/s/ .*/ 18446744073709551615/'"
@@ -277,7 +279,7 @@ test_check_together()
 		--checkpoint-every 2 --zero 1
 	equal 'to go on, ranks read all once, and each the part that it updates' \
 		2.00 "$(reads 1)"
-	equal 'and without --zero each reads all' 5.00 "$(reads 0)"
+	equal 'ranks without --zero read all, each of them' 5.00 "$(reads 0)"
 	for shard in 0 3; do
 		rm -rf saved
 		cp -r first saved
@@ -435,7 +437,7 @@ test_unwritten()
 	cp -r first saved
 	call timeout 60 ./preloaded SAVE_FAIL=sync_file_range:22 "$train" \
 		--checkpoint "$scratch/saved" --resume --steps 20
-	equal 'but a file system that cannot begin to sync will do' 0 "$status"
+	equal 'a file system that cannot begin to sync will do' 0 "$status"
 	test_short_writes
 	needs_worlds 'saves that fail on a rank' || return 0
 	unwritten 'the disk of rank 1 is full' \

@@ -70,7 +70,7 @@ test_owner()
 	reaches "$second" has_lock "$second"
 	end_owner USR1
 	reap "$second"
-	equal 'it saves once more, while another one looks for its checkpoint' \
+	equal 'a run saves once more while another looks for its checkpoint' \
 		1 "$status"
 	check 'a run that finds a newer save says to start again' grep -q \
 		'another run has just saved .*step-[0-9]*; start again' err
@@ -153,7 +153,7 @@ test_lock_mode()
 	chmod 775 saved
 	test "$(id -u)" != 0 || chgrp 61001 saved
 	call timeout 60 "$train" --model toy --steps 1 --checkpoint saved
-	equal 'but those of the group whose folder it is' \
+	equal 'the group whose folder it is can open the file of the lock' \
 		"0 660 $(stat -c %g saved)" \
 		"$status $(stat -c '%a %g' saved/.ddp-train-owner)"
 }
@@ -168,7 +168,7 @@ test_links()
 	ends_in 'a link for the folder of a step' \
 		'cannot write step-20/.*: Not a directory; remove what is' \
 		"$train" --model toy --steps 20 --checkpoint saved
-	equal 'and nothing is written where it points to' '' \
+	equal 'a link for the folder of a step is not written through' '' \
 		"$(find away -type f)"
 	rm -rf saved
 	mkdir saved
@@ -237,7 +237,7 @@ test_keep_broken()
 	truncate -s 700 saved/step-10/shard-*
 	call timeout 60 "$train" --steps 20 --checkpoint saved --resume \
 		--keep 3
-	equal 'nor does an older one whose shard is cut' \
+	equal 'an older checkpoint that is broken does not count as kept' \
 		'0 step-15 step-20 step-5' \
 		"$status $(cd saved && echo step-*)"
 }

@@ -31,7 +31,8 @@ test_torch_shards()
 		"$(grep -c '^shard ' four/step-10/manifest) $(
 		grep -c '^range ' four/step-10/manifest)"
 	in_torch same one four
-	equal 'which PyTorch reads as one rank saves them' 0 "$status"
+	equal 'PyTorch reads the parts of four ranks as those of one' \
+		0 "$status"
 	in_torch read four "$text"
 	cp out many.losses
 	close one.losses many.losses 1 1e-6
@@ -54,7 +55,8 @@ test_torch_lock()
 		! test -e used/step-0
 	result $? 'PyTorch does not save where ddp-train does'
 	in_torch write used "$text"
-	equal 'but when that has ended, and no other user can lock it' '0 600' \
+	equal 'PyTorch saves when ddp-train has ended, locked to other users' \
+		'0 600' \
 		"$status $(stat -c %a used/.ddp-train-owner)"
 }
 
@@ -179,7 +181,7 @@ test_checkpoint_torch()
 	shard=$(cd "$list" && echo shard-*)
 	truncate -s 100 "$list/$shard"
 	call "$python" "$top/contrib/pytorch/ddp_checkpoint.py" short
-	equal 'and a shard that is cut is broken' "0 $list: broken: $(
+	equal 'a shard that is cut is listed as broken' "0 $list: broken: $(
 		)$list/$shard has 100 bytes in place of 1446912" \
 		"$status $(grep broken out)"
 	in_torch refuse unfit -

@@ -102,14 +102,16 @@ test_resume_types()
 	--grad-dtype is fp16, was fp32
 	END
 	retyped fp32 fp16
-	equal 'and it does' 65536 "$(member loss_scale 11 log)"
+	equal 'the loss scale begins at 65536 with fp16' \
+		65536 "$(member loss_scale 11 log)"
 	for type in bf16 fp16; do
 		cat >wanted <<-END
 		--dtype is fp32, was $type
 		--grad-dtype is fp32, was $type
 		END
 		retyped $type fp32
-		equal 'which has no loss scale' '' "$(member loss_scale 11 log)"
+		equal "a change from $type to fp32 leaves no loss scale" \
+			'' "$(member loss_scale 11 log)"
 	done
 	cat >wanted <<-END
 	--dtype is fp32, was bf16

@@ -60,7 +60,8 @@ test_no_driver()
 	refuses 'says that there is no driver' 1 \
 		'--device cuda: there is no CUDA driver (libcuda.so.1:' \
 		"$train" --device cuda
-	refuses 'and for NCCL alone, too' 1 '--backend nccl needs a GPU: ' \
+	refuses 'says for NCCL alone, too, that there is no GPU' \
+		1 '--backend nccl needs a GPU: ' \
 		"$train" --backend nccl
 }
 
@@ -99,7 +100,7 @@ test_device()
 	done
 	call timeout 60 env DDP_MODULE_DIR=/none "$fakes/with" "$fakes/driver" \
 		"$train" --steps 2 --device cpu
-	equal 'with one it does so where that is asked' 0 "$status"
+	equal 'the CPU trains beside a GPU if that is asked' 0 "$status"
 	call timeout 60 env DDP_MODULE_DIR="$host" "$fakes/with" "$fakes/driver" \
 		"$train" --steps 2
 	test "$status" -eq 0 &&

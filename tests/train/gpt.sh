@@ -93,7 +93,8 @@ test_shared_plan()
 			node > 2 * rank + 0.2 }' out
 	result $? '--plan has the memory of a node with two ranks'
 	ranks 1 "$train" --data "$text" --plan
-	equal 'which is not said of a rank alone' 1 "$(grep -c 'in all' out)"
+	equal '--plan says nothing of a node with a rank alone' \
+		1 "$(grep -c 'in all' out)"
 }
 
 test_bad_steps()

@@ -321,7 +321,8 @@ test_environment()
 	sed -n 2p out | grep -q " 0  $(uname -n) .* 6 .* 5 .* 2,3 .*[0-9]$"
 	result $? 'prints the ranks and their variables'
 	call timeout 60 env NODE_RANK="$(printf 'a\033[2J\nb')" "$train" --steps 1
-	equal 'and nothing in them that is not printable' '0 0' "$status $(
+	equal 'prints nothing in the variables that is not printable' \
+		'0 0' "$status $(
 		tr -d '\n' <out | tr -d ' -~' | wc -c)"
 }
 

@@ -223,7 +223,7 @@ test_faults()
 	norm 0 9|\$
 	END
 	ranks 1 "$program" loss 0 2 --data "$text" --steps 2 --eval-every 2
-	equal 'and no evaluation is printed then' '0 0 a FAKE failure' \
+	equal 'an evaluation that fails is not printed' '0 0 a FAKE failure' \
 		"$status $(grep -c eval out) $(sed -n 's/^rank 0: //p' out)"
 	ranks 2 "$program" logits 0 5 --data "$text" --steps 5 --sample 4
 	test "$status" -eq 1 && grep -q '^ddp-train: a FAKE failure$' err

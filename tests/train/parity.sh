@@ -33,7 +33,7 @@ test_parity()
 		grep -q "^tiny,$mutation differs: $comparison by " out
 		result $? "parity sees a mutation: $mutation"
 	done <mutations
-	equal 'and fails then' 3 "$status"
+	equal 'parity with mutations fails' 3 "$status"
 	for type in bf16 fp16; do
 		call timeout 200 "$python" "$here/parity.py" --type $type \
 			"$program" tiny

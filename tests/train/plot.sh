@@ -72,7 +72,7 @@ test_plot_text()
 	sed 9q out >had
 	check 'two on one scale: a short one, without tokens, and a gap' \
 		diff wanted had
-	equal 'which is explained' "ddp-plot: toy: the loss is not a number in \
+	equal 'a gap is explained' "ddp-plot: toy: the loss is not a number in \
 1 of 2 steps, which are left out; choose a smaller --lr" "$(cat err)"
 	call env COLUMNS=27 PYTHONIOENCODING=ascii "$python" "$plot" log
 	equal 'where there are no blocks, other characters do' '1 ######..' \
@@ -165,6 +165,6 @@ test_plot()
 	call timeout 60 "$train" --data "$text" --steps 9 --eval-every 5 --log log
 	said=$(sed -n 's/.*; after/after/; s/, parallel.*//p' out)
 	plots log
-	equal 'it agrees with what ddp-train says at the end' "$said" \
+	equal 'a plot agrees with what ddp-train says at the end' "$said" \
 		"$(sed -n 's/.*; after/after/p' out)"
 }

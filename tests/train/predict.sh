@@ -70,7 +70,7 @@ test_predict()
 		"$("$program" step H100 0 | sed -n 's/^product up: .* //p')"
 	# Half of 989.4e12; and 32768 x 1024 / 2 pairs of 4 x 768 FLOP, which
 	# stay at 0.05 x 66.9e12
-	equal 'but TF32 has' '1.442542e-03 1.540795e-02' \
+	equal 'TF32 has tensor cores' '1.442542e-03 1.540795e-02' \
 		"$("$program" step H100 tf32 |
 		sed -n 's/^product up: .* //p; s/^attention: .* //p' |
 		sort | tr '\n' ' ' | sed 's/ $//')"
@@ -113,11 +113,11 @@ test_predicted_plan()
 	result $? '--plan predicts a step on a GPU that is not there'
 	# 124,439,808 parameters: two 16-bit and three fp32 values of each, and
 	# 48 MiB of the device's own; the rest are activations.
-	equal 'and says of its memory, without the module, that it is enough' \
+	equal '--plan counts the memory without the module' \
 		'237.4 237.4 474.7 949.4 48.0' "$(awk '
 		/^  (gradients|parameters|fp32 master|optimizer|workspace).*MiB/ {
 			printf "%s%s", sep, $(NF - 1); sep = " " }' out)"
-	equal 'with what is left to CUDA and NCCL' '81559.0' "$(awk '
+	equal '--plan leaves the rest to CUDA and NCCL' '81559.0' "$(awk '
 		/^  on the GPU, beside CUDA and NCCL/ { needed = $(NF - 1) }
 		/^that is enough, if CUDA and NCCL take at most / {
 			printf "%.1f", needed + $(NF - 1) }' out)"

@@ -75,7 +75,7 @@ test_progress_lines()
 		'32 tokens/s, exposed 20.0%, parallel efficiency 90.0%, MFU 40.0%, 1.25 of the predicted time' \
 		"$(sed -n 's/.*first step //p' out)"
 	# 40 of 50 x 3, and of 50 x 2; 3 and 2 of 1.6
-	equal 'and in the log' \
+	equal 'the log has what known GPUs could have done' \
 		'0.266666667,1.875 0.4,1.25 0.4,1.25 0.4,1.25' \
 		"$(sed 's/.*"mfu"://; s/"over_predicted"://; s/}$//' log | xargs)"
 	for wanted in 0.4:0s 59.4:59s 59.6:1m00s 3599.4:59m59s 3600:1h00m \
@@ -225,7 +225,7 @@ test_progress_terminal()
 		echo 'step 40 5 .1 1 0 900 0 0 1 1 0 n1'
 	} >steps
 	on_terminal "$program" - 40 16 4096 2
-	equal 'it shows each slow step, and an evaluation stays' \
+	equal 'a terminal shows each slow step, and an evaluation stays' \
 		'1 2 3 4 40' "$(sed -n 's,^drawn *\([0-9]*\)/.*,\1,p' out |
 			xargs)"
 	cat >wanted <<-END

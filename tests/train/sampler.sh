@@ -19,6 +19,7 @@ test_sampler()
 	check "the sampler's are the same" cmp wanted had
 	# 11 sizes, 8 numbers of replicas, 3 epochs, with and without the last
 	# samples, except where they are too few for a step.
-	equal 'in as many cases as there should be' 438 \
+	equal 'the sampler is compared in as many cases as there should be' \
+		438 \
 		"$(grep -c '' cases)"
 }

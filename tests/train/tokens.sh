@@ -39,7 +39,7 @@ test_tokens()
 	check 'the token file has a header and 16 bits a byte' \
 		cmp wanted made/tokens
 	call timeout 60 "$train" --tokens made/tokens --vocab 256 --steps 1
-	equal 'and ddp-train learns it' 0 "$status"
+	equal 'ddp-train learns the token file' 0 "$status"
 	declines 'tokens of no file' 'cannot read none: No such file' \
 		made/none none
 	declines 'tokens of a folder' 'cannot read made: Is a dir' made/x made
@@ -110,7 +110,8 @@ test_bpe()
 		)261 27 91 68 77 67 78 69 83 68 87 83 91 29" \
 		"$(numbers made/bpe)"
 	call "$python" "$tokens" --bpe endless.json merges.txt made/bpe words
-	equal 'or without one' '259 220 258 260 78 81 75 67 198 127 102' \
+	equal 'a file without an end of a text begins with its words' \
+		'259 220 258 260 78 81 75 67 198 127 102' \
 		"$(numbers made/bpe)"
 	grep -q 'endless.json has no <|endoftext|>' err
 	result $? 'a vocabulary without an end of a text is told'

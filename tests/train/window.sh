@@ -167,7 +167,7 @@ window_privacy()
 		echo files
 		set -- 'shared 1' 'descriptors 0' refused refused
 		printf '%s\n' "$@" "$@")" "$(cat out)"
-	equal 'and once they were killed' '' "$(cat left)"
+	equal 'ranks that were killed leave nothing' '' "$(cat left)"
 }
 
 # The folder for Open MPI's files: with a /dev/shm that is read-only, and with a
@@ -309,7 +309,7 @@ window_limit()
 			)more (srun --mem), " sentences && test "$(wc -l <sentences)" -eq 1
 	result $? 'a cgroup that is too small is one sentence on each rank'
 	limited mpirun -n 2 ./allreduce room 4194304
-	equal 'one that suffices is taken' '0 ' "$status $(cat out)"
+	equal 'a cgroup that suffices is taken' '0 ' "$status $(cat out)"
 	rmdir "$cgroup"
 }
 
@@ -321,7 +321,7 @@ window_address_space()
 	test "$status" -eq 1 && test "$(grep -c '^ddp-train: ' err)" -eq 1 &&
 		grep -q '^ddp-train: cannot map memory, .*ulimit -v' err
 	result $? 'too little address space is one sentence'
-	equal 'and leaves nothing' '' "$(cat left)"
+	equal 'too little address space leaves nothing' '' "$(cat left)"
 	# 2 ranks' gradients and parameters are 8 bytes of each of 10844160.
 	said=$(sed -n "s/^ddp-train: cannot map memory, 166 MiB of the $(
 		)\([0-9]*\) MiB of 2 ranks on .*/\1/p" err)

@@ -128,7 +128,7 @@ test_zero_empty()
 		zero_same "ranks with nothing to update, $more" 3 --model toy \
 			--steps 20 $more
 	done
-	equal 'who has nothing saves nothing' 1 \
+	equal 'a rank that has nothing saves nothing' 1 \
 		"$(find zero.saved -name 'shard-*' | wc -l)"
 }
 
@@ -152,15 +152,15 @@ test_zero_memory()
 		"$(mebibytes out optimizer) $(mebibytes out 'fp32 master .*')"
 	ranks 8 "$train" --data "$text" --preset 10M --zero 1 --plan \
 		--bucket-mib 0.001
-	equal 'of small buckets' 10.3 "$(mebibytes out optimizer)"
+	equal 'memory of small buckets' 10.3 "$(mebibytes out optimizer)"
 	ranks 2 "$train" --data "$text" --preset 10M --zero 1 --plan
-	equal 'of two in fp32' '41.4 ' \
+	equal 'memory of two ranks in fp32' '41.4 ' \
 		"$(mebibytes out optimizer) $(mebibytes out 'fp32 master .*')"
 	ranks 2 "$train" --data "$text" --preset 10M --zero 1 --plan \
 		--optimizer sgd --momentum 0.9
-	equal 'and of SGD' 20.7 "$(mebibytes out optimizer)"
+	equal 'memory of two ranks by SGD' 20.7 "$(mebibytes out optimizer)"
 	ranks 2 "$train" --data "$text" --preset 10M --plan
-	equal 'without --zero' 82.7 "$(mebibytes out optimizer)"
+	equal 'memory without --zero' 82.7 "$(mebibytes out optimizer)"
 }
 
 test_zero_pieces()
