@@ -49,8 +49,8 @@ struct ddp_slot {
 };
 
 /*
- * The memory that they share. It has what the names of GPUs are resolved by,
- * and nothing else of the machine.
+ * The memory that the tasks share. It has what the names of GPUs are resolved
+ * by, and nothing else of the machine.
  */
 struct ddp_node {
 	uint32_t gpu_count, part_count;

@@ -36,8 +36,8 @@ char *ddp_squeue_show(const char *job_id, const char *option,
 char *ddp_scontrol_show_step(uint32_t job_id, uint32_t step_id);
 
 /*
- * Returns what follows "KEY   = " in what scontrol says of the "config" (NULL:
- * that is nothing), up to the end of that; NULL: there is no such line.
+ * Returns what follows "KEY   = " in a text that scontrol has of the "config",
+ * up to the end of the text. NULL: there is no such line, or text is NULL.
  */
 const char *ddp_scontrol_find_setting(const char *text, const char *key);
 

@@ -157,8 +157,8 @@ static int export_var(struct ddp_task *task, size_t row, char *record,
 		return 0;
 	value = ddp_vars_value(row, &task->vars, buffer);
 	/*
-	 * If there is no value, what another has set stays. But an empty
-	 * variable of the user's counts as none, and is taken out.
+	 * If there is no value, what Slurm or another has set stays. The rest
+	 * is taken out, as an empty variable of the user's counts as none.
 	 */
 	if (!value && (var->rule == DDP_VAR_OURS ||
 		       var->rule == DDP_VAR_SLURMS))
