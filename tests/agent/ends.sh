@@ -49,7 +49,7 @@ fake
 run 1 sh -c 'umask 022; file=$TORCHELASTIC_ERROR_FILE
 	test -e "$file" && echo "there already"
 	echo "$0" >"$file"; stat -c "%u %a" "${file%/*}"; exit 1' "$error"
-equal 'nobody else can open the folder in which a launcher makes its error file' \
+equal "no other user can open the folder of a launcher's error file" \
 	"$(id -u) 700" "$(cat out)"
 equal 'the error file of a launcher is read' 'n1|0|256|E: bad||' "$(logged END)"
 finish 'a step whose launcher writes its error file'
@@ -120,7 +120,7 @@ END
 fake
 run 1 --ddp-show=0 python3 bar.py
 bar=$(printf '%99s' '' | tr ' ' '#')
-equal 'of a progress bar the last state is told before the error of a rank' \
+equal 'the last state of a progress bar is told before the error of a rank' \
 	"99% $bar""Traceback (most recent call last): ValueError: bad" \
 	"$(logged END | cut -d'|' -f6 | sed 's/\\n/\n/g' | grep -v '^\( \|$\)' |
 		paste -sd' ')"
@@ -231,7 +231,7 @@ equal 'what ranks have left in memory is removed, and nothing of other ranks' \
 	'.3.1.link .3.10.x .3.2.x .30.1.x' \
 	"$(find /dev/shm -name "slurm-ddp.$job.*" | sed "s/.*$job//" | sort |
 		paste -sd' ')"
-equal 'nor what a link of such a name leads to' file "$(ls kept)"
+equal 'the file that a link of such a name leads to stays' file "$(ls kept)"
 rm -r /dev/shm/slurm-ddp."$job".*
 order QUIT
 
@@ -240,7 +240,7 @@ old_as=$as as="${as:+$as }prlimit --nofile=24"
 why='30 tasks of this node cannot be watched: Too many open files; raise the limit of open files (ulimit -n 274)'
 fake
 run 30 sh -c 'exit 3'
-equal 'where no agent can run it is said why' "slurm-ddp: on n1: $why" \
+equal 'a node says why no agent can run there' "slurm-ddp: on n1: $why" \
 	"$(cat err)"
 equal 'the tasks run there all the same' '30 768' \
 	"$(cut -d' ' -f2 told.log | uniq -c | xargs)"

@@ -60,7 +60,7 @@ equal 'Slurm is asked for the job before' \
 finish 'a step whose supervisor was gone'
 forsaken '1  COMPLETING   0 '
 wait "$step"
-equal 'also where the job ends that salloc had made' '9 9' \
+equal 'ranks are killed if the job ends that salloc had made' '9 9' \
 	"$(cut -d' ' -f2 told.log | paste -sd' ')"
 order QUIT
 forsaken '1  COMPLETING   1 '

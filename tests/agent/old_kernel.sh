@@ -60,7 +60,7 @@ if test "$(uname -m)" = x86_64; then
 	fake
 	as='./old_kernel 318'
 	run 2 true
-	equal 'before Linux 3.17, too, the agent proves that it is the right one' \
+	equal 'an agent before Linux 3.17 proves that it is the right one' \
 		'n1' "$(logged DONE)"
 	finish 'a step before Linux 3.17'
 else

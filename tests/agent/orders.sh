@@ -58,7 +58,7 @@ go
 wait "$step"
 equal 'no order of a supervisor without the secret is obeyed' 0 \
 	"$(cut -d' ' -f2 told.log)"
-equal 'such a supervisor is told nothing of the ranks' 0 \
+equal 'a supervisor without the secret is told nothing of the ranks' 0 \
 	"$(grep -c -e ' RANK ' -e ' END ' -e ' DONE ' "$fake/log")"
 order QUIT
 
