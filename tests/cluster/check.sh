@@ -156,7 +156,7 @@ equal 'a heterogeneous step is refused' '1 0 1' "$status $(wc -l <out) \
 $(grep -c 'cannot check a heterogeneous step' err)"
 call login env PATH=/usr/bin:/bin salloc -Q -N1 srun --ddp --ddp-check \
 	echo begun
-equal 'without ddp-bench, too' '1 0 1' "$status $(wc -l <out) \
+equal 'a check without ddp-bench is refused' '1 0 1' "$status $(wc -l <out) \
 $(grep -c 'finds no ddp-bench on PATH' err)"
 mkdir -p -m 755 check_bin
 printf '#!/bin/sh\necho "ddp-bench: preflight passed"\nexit 3\n' \
@@ -178,7 +178,7 @@ call login env PATH="$scratch/check_bin:$PATH" salloc -Q -N1 sh -c '
 	kill $!
 	wait $!
 	echo $?'
-equal 'after a signal to it, too, nothing is started' '1 0 1' \
+equal 'a signal to the check starts no command' '1 0 1' \
 	"$(tail -n 1 out) $(grep -c begun out) \
 $(grep -c -- '--ddp-check: signal 15 (Terminated) came' err)"
 batch -N3 --ddp --ddp-check <<'END'
@@ -347,7 +347,7 @@ for name in cuda:libcuda.so.1 nccl:libnccl.so.2; do
 		-o "${name#*:}" "$top/tests/fakes/fake_${name%:*}"*.c
 done
 checked "$preload" ON_NODE=n1 ON_FLOOD=1 -- -n3
-passes 'after megabytes of other output it is still read' 3
+passes 'the verdict is read after megabytes of other output' 3
 printf '%s\n' '/* A fake. */' '#include <stdlib.h>' \
 	'const char *ddp_version(void);' 'const char *ddp_version(void)' '{' \
 	'	const char *fake = getenv("FAKE_DDP_VERSION");' \

@@ -247,7 +247,7 @@ printf '%s\n' n2 n1 >n2n1
 			grep -q 'slurm-ddp: .*usual.sh line 3 calls torchrun' err
 	done
 	call login $ddp --ddp=srun ./usual.sh
-	equal 'by --ddp=srun one task a GPU' 4 "$(wc -l <out)"
+	equal 'a script by --ddp=srun has one task a GPU' 4 "$(wc -l <out)"
 	mkdir away && mv usual.sh away
 	call login $ddp -D away bash usual.sh
 	equal 'a script is where --chdir says' 0 "$(wc -l <out)"

@@ -206,7 +206,7 @@ call login srun --ddp -N2 --gres=gpu:1 perl -e '
 	select(undef, undef, undef, 0.002);
 	syswrite(STDERR, "words\n");
 	exit 7'
-equal 'after its last words' 'last words' \
+equal 'the last words of a rank that fails are printed' 'last words' \
 	"$(grep -xE 'last|words' err | paste -sd' ')"
 call login srun --ddp -n1 sh -c 'kill -9 $$'
 equal "a task that a signal kills has the signal's code" 137 "$status"

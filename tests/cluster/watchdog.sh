@@ -194,7 +194,7 @@ test "$(cat why)" = 2 && test "$(sort -u b.out | grep -c localhost)" = 1
 result $? 'NCCL has a port of its own in each of two steps'
 call login srun --ddp -n1 sh -c 'echo ${NCCL_RAS_ADDR-none}' \
 	'${DDP_HEARTBEAT_FILE-none}'
-equal 'without a watchdog there is none' none "$(cat out)"
+equal 'a step without a watchdog has no port for NCCL' none "$(cat out)"
 refuses '--ddp-watchdog=0: not a time' srun --ddp --ddp-watchdog=0 -n1 true
 
 # Ranks that use a CPU, which proves nothing where a GPU's driver is loaded: what

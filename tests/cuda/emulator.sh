@@ -100,7 +100,7 @@ test_products()
 			test "$(grep -vc 'cublasLtMatmul is refused' err)" -eq 0
 		result $? "products by the fake cuBLASLt, $order"
 	done
-	equal 'what it refuses is told of' 5 "$(wc -l <err)"
+	equal 'the fake cuBLASLt tells what it refuses' 5 "$(wc -l <err)"
 }
 
 # exchange MODE: by the fake NCCL

@@ -182,7 +182,7 @@ gpu_libraries()
 	ranks_library other/obj/bin/ddp_cuda.so -Wl,--no-as-needed \
 		toolkit/libcublasLt.so.99 "$top/tests/fakes/fake_cuda.c"
 	gpu_run operators
-	equal 'where its cuBLASLt is not found, it says what to set' \
+	equal 'a module without its cuBLASLt says what to set' \
 		"1, ddp_cuda.so needs libcublasLt.so.99, in no folder where $(
 		)the loader looks: export LD_LIBRARY_PATH=FOLDER, that with $(
 		)CUDA's libraries" "$status, $(sed -n 's/^# why: //p' out)"

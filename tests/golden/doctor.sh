@@ -114,10 +114,11 @@ cp out whole
 doctor n1,n10 FAKE_PAUSE=.3
 check 'a line that comes in two pieces is read whole' diff whole out
 doctor n1,n10 FAKE_REFUSAL='--ddp-port: not a port'
-equal 'what the plugin refuses is wrong' '1 srun --ddp: n1, n10' \
+equal 'the doctor calls wrong what the plugin refuses' '1 srun --ddp: n1, n10' \
 	"$status $(wrong)"
 doctor n1,n10 FAKE_REFUSAL='--ddp: this site does not allow it (deny=main)'
-equal 'what the site denies is not' '0 ' "$status $(wrong)"
+equal 'the doctor does not call wrong what the site denies' '0 ' \
+	"$status $(wrong)"
 tell n1 65536 >facts
 doctor n1,n10
 equal 'a node that tells nothing is named' '1 answer: n10' "$status $(wrong)"

@@ -54,7 +54,7 @@ test_plot_text()
 	log: 4 steps, loss 4.0000 to 1.0000; after the first step 120 tokens/s, exposed 22.0%
 	END
 	check 'a log as text' diff wanted out
-	equal 'without a word on stderr' '' "$(cat err)"
+	equal 'a log as text says nothing on stderr' '' "$(cat err)"
 	sed 's/"tokens":[0-9]*/"tokens":0/; 2q' log |
 		sed '2s/"loss":3/"loss":null/' >toy
 	COLUMNS=37 plots log toy

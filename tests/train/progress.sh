@@ -42,7 +42,8 @@ test_progress_lines()
 	40/40  5.5083 1.43e-04     2048   20.0%     0s 1 n1 +15%
 	163840 tokens in 81.00 s; after the first step 2048 tokens/s, exposed 20.0%, parallel efficiency 90.0%
 	END
-	equal 'what they say' "$(cat wanted)" "$(sed -n '1,2p;4p;12,13p' out)"
+	equal 'the rows of a log say who is slow' "$(cat wanted)" \
+		"$(sed -n '1,2p;4p;12,13p' out)"
 	# Of 16 ranks on two nodes, whose names are as long as is usual
 	for i in 1 60000 600000; do
 		echo "step $i 10.9 6e-4 1 0 5 2 1 3 3.3 15 ip-10-100-12-34"

@@ -176,7 +176,7 @@ window_folder()
 {
 	call unshare --mount sh -c 'mount -t tmpfs -o ro none /dev/shm &&
 		"$@"' - timeout 60 mpirun -n 2 "$train" --steps 1
-	equal 'without a /dev/shm' '0 ' "$status $(cat err)"
+	equal 'two ranks train without a /dev/shm' '0 ' "$status $(cat err)"
 	OMPI_MCA_btl_vader_backing_directory=/nonexistent
 	export OMPI_MCA_btl_vader_backing_directory
 	alone timeout 60 mpirun -n 2 "$train" --steps 1
