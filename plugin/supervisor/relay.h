@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The way of srun's stderr through the supervisor. Bytes pass unchanged, at
- * once, but for lines of Slurm's own while they are held; see watch/sieve.h.
+ * once, but for lines of Slurm's own while they are held; see supervisor/sieve.h.
  * Nothing here ever waits.
  */
 #ifndef DDP_SUPERVISOR_RELAY_H
