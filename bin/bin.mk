@@ -14,7 +14,7 @@ endif
 ifeq ($(HAVE_PMIX),yes)
 TRAIN_LIB := obj/lib/libddp.a $(TOOL_LIB)
 else
-TRAIN_SRC := $(filter-out $(TRAIN_DIR)/meet.c $(TRAIN_DIR)/nccl/%, \
+TRAIN_SRC := $(filter-out $(TRAIN_DIR)/run/meet.c $(TRAIN_DIR)/nccl/%, \
 	$(TRAIN_SRC))
 TRAIN_LIB := obj/lib/job/heartbeat.o $(TOOL_LIB)
 endif
@@ -34,7 +34,7 @@ obj/bin/train/%.o: PART_CFLAGS = $(TRAIN_CFLAGS)
 obj/bin/train/cpu/matmul.o obj/bin/train/cpu/primitives.o: \
 	PART_CFLAGS = $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
 obj/bin/train/checkpoint/crc.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(GCRYPT_CFLAGS)
-obj/bin/train/module.o: PART_CFLAGS = $(TRAIN_CFLAGS) \
+obj/bin/train/run/module.o: PART_CFLAGS = $(TRAIN_CFLAGS) \
 	-DDDP_TRAIN_MODULE_DIR='"$(libdir)/slurm-ddp"'
 obj/bin/train/mpi/%.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS)
 obj/bin/train/mpi/mpi.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS) \

@@ -150,8 +150,8 @@ obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
 
 # A fake ddp_cuda.so, of the CPU's operators; what is in it is compiled anew, for
 # a shared library.
-HOST_MODULE := $(srcdir)/tests/train/host_module.c $(TRAIN_DIR)/fold.c \
-	$(TRAIN_DIR)/half.c $(TRAIN_DIR)/order.c \
+HOST_MODULE := $(srcdir)/tests/train/host_module.c $(TRAIN_DIR)/step/fold.c \
+	$(TRAIN_DIR)/step/half.c $(TRAIN_DIR)/step/order.c \
 	$(sort $(wildcard $(TRAIN_DIR)/cpu/*.c))
 HOST_MODULE := $(HOST_MODULE:$(srcdir)/%.c=obj/host_module/%.o)
 obj/host_module/%.o: PART_CFLAGS = -fPIC $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
@@ -294,7 +294,7 @@ obj/fuzz/tests/fuzz/topology.o: PART_CFLAGS = $(HWLOC_CFLAGS)
 obj/tests/fuzz/topology: FUZZ_LIBS = $(HWLOC_LIBS)
 obj/tests/fuzz/topology: $(TOPO_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 
-FUZZ_TRAIN := train_options settle rates model/gpt rng
+FUZZ_TRAIN := run/train_options run/settle run/rates model/gpt data/rng
 FUZZ_OPTION := obj/fuzz/lib/tool/option.o obj/fuzz/lib/tool/option_value.o
 obj/fuzz/bin/ddp-train/%.o obj/fuzz/tests/fuzz/tokens.o \
 	obj/fuzz/tests/fuzz/llmc.o obj/fuzz/tests/fuzz/manifest.o \
@@ -303,8 +303,8 @@ obj/fuzz/bin/ddp-train/%.o obj/fuzz/tests/fuzz/tokens.o \
 obj/tests/fuzz/manifest: FUZZ_LIBS = $(GCRYPT_LIBS)
 obj/tests/fuzz/manifest: obj/fuzz/bin/ddp-train/checkpoint/manifest.o \
 	obj/fuzz/bin/ddp-train/checkpoint/crc.o
-obj/tests/fuzz/tokens: obj/fuzz/bin/ddp-train/data.o
-obj/tests/fuzz/llmc: obj/fuzz/bin/ddp-train/llmc.o
+obj/tests/fuzz/tokens: obj/fuzz/bin/ddp-train/data/data.o
+obj/tests/fuzz/llmc: obj/fuzz/bin/ddp-train/data/llmc.o
 obj/tests/fuzz/options_train: FUZZ_LIBS = -lm
 obj/tests/fuzz/options_train: $(FUZZ_TRAIN:%=obj/fuzz/bin/ddp-train/%.o) \
 	$(FUZZ_OPTION)

@@ -9,7 +9,7 @@
  * `timeout` says.
  *
  * To read ddp-train: this file, device.h and model.h are its interfaces; main.c
- * is the run; gradient.c and optimizer.c are a step.
+ * and run/ are the run; step/ is a step.
  */
 #ifndef DDP_TRAIN_COLLECTIVE_H
 #define DDP_TRAIN_COLLECTIVE_H

@@ -24,7 +24,7 @@
 #include "checkpoint/writer.h"
 #include "collective.h"
 #include "model.h"
-#include "trainer.h"
+#include "step/trainer.h"
 #include "util/clock.h"
 
 #define ID "0123456789abcdef"

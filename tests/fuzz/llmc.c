@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "data/llmc.h"
 #include "ddp.h"
 #include "fuzz.h"
-#include "llmc.h"
 #include "model/gpt.h"
 
 enum { HEADER = 1024, FIELDS = 6, FILE_MAX = 1 << 20 };

@@ -11,8 +11,8 @@
 #include "fuzz.h"
 #include "fuzz_arguments.h"
 #include "model/gpt.h"
-#include "module.h"
-#include "train_options.h"
+#include "run/module.h"
+#include "run/train_options.h"
 
 enum { TEXT_SIZE = 4096 };
 

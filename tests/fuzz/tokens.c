@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "data.h"
+#include "data/data.h"
 
 enum { HEADER = 1024, WORDS = 12, FILE_MAX = 4096, PARTS = 3 };
 

@@ -97,7 +97,8 @@ operators_build()
 
 train_build()
 {
-	made obj/bin/ddp-train && cat "$top"/bin/ddp-train/*.[ch] >text
+	made obj/bin/ddp-train && cat "$top"/bin/ddp-train/*.[ch] \
+		"$top"/bin/ddp-train/*/*.[ch] >text
 }
 
 # operators_refused: what the module says of a GPU that is too old for it

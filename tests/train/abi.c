@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "collective.h"
-#include "data.h"
+#include "data/data.h"
 #include "device.h"
-#include "train_options.h"
-#include "trainer.h"
+#include "run/train_options.h"
+#include "run/world.h"
+#include "step/trainer.h"
 #include "util/error.h"
-#include "world.h"
 
 enum { BUILT = 77 };
 

@@ -14,12 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bucket.h"
 #include "collective.h"
 #include "device.h"
 #include "model.h"
-#include "train_options.h"
-#include "trainer.h"
+#include "run/train_options.h"
+#include "step/bucket.h"
+#include "step/trainer.h"
 #include "util/error.h"
 
 enum { MIB = 262144 };			/* floats */

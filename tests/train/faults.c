@@ -21,13 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
+#include "data/data.h"
 #include "ddp_error.h"
-#include "progress.h"
-#include "run.h"
+#include "log/progress.h"
+#include "run/run.h"
+#include "step/trainer.h"
 #include "tool/agree.h"
 #include "tool/tool.h"
-#include "trainer.h"
 
 static struct run run;
 static struct device_table fake;

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "device.h"
-#include "fold.h"
 #include "nccl/ranks.h"
+#include "step/fold.h"
 #include "util/error.h"
 
 enum { MOST_PARTS = 64, LOOKS = 10 };

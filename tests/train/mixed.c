@@ -18,10 +18,10 @@
 
 #include "collective.h"
 #include "ddp_error.h"
-#include "half.h"
 #include "model.h"
-#include "trainer.h"
-#include "world.h"
+#include "run/world.h"
+#include "step/half.h"
+#include "step/trainer.h"
 
 enum { MOST = 1024, STEPS = 6, SKIPPED = 3 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums in the order of fold.h, to the bit. */
-#include "fold.h"
 #include "operators.h"
+#include "step/fold.h"
 
 enum { FOLD_MOST = 300, FOLD_COUNT = 3001 };
 

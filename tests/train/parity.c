@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "order.h"
 #include "parity_test.h"
-#include "train_options.h"
-#include "trainer.h"
+#include "run/train_options.h"
+#include "step/order.h"
+#include "step/trainer.h"
 
 enum { SEED = 7 };
 

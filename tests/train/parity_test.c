@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "ddp_error.h"
-#include "half.h"
 #include "load_table.h"
 #include "parity_test.h"
+#include "step/half.h"
 
 void die(const char *text, const char *what)
 {

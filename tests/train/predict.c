@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cuda/sizes.h"
-#include "predict.h"
+#include "run/predict.h"
 
 static int print_step(const char *name, int type, bool tf32)
 {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "ddp_error.h"
-#include "progress.h"
+#include "log/progress.h"
 
 static int step(struct progress *progress, const char *line,
 		struct ddp_error *error)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler.h"
+#include "data/sampler.h"
 
 static void *zeroed(size_t count, size_t size)
 {

@@ -12,12 +12,12 @@
 #include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
 #include "collective.h"
-#include "data.h"
+#include "data/data.h"
 #include "ddp.h"
-#include "trainer.h"
+#include "run/world.h"
+#include "step/trainer.h"
 #include "util/clock.h"
 #include "util/error.h"
-#include "world.h"
 
 enum { DATA_PIECE = 16 << 20 };	/* bytes of the data between two pauses */
 

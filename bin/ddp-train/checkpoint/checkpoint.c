@@ -14,7 +14,7 @@
 #include "checkpoint/owner.h"
 #include "checkpoint/signals.h"
 #include "collective.h"
-#include "path_code.h"
+#include "data/path_code.h"
 #include "util/error.h"
 #include "util/random.h"
 #include "util/text.h"

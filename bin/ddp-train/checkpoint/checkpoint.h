@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "train_options.h"
+#include "run/train_options.h"
 
 struct collective;
 struct data;

@@ -13,7 +13,7 @@
 
 #include "checkpoint/folder.h"
 #include "checkpoint/load.h"
-#include "path_code.h"
+#include "data/path_code.h"
 #include "util/error.h"
 #include "util/scan.h"
 #include "util/text.h"

@@ -18,7 +18,7 @@
 #include "checkpoint/signals.h"
 #include "checkpoint/state.h"
 #include "ddp.h"
-#include "trainer.h"
+#include "step/trainer.h"
 #include "util/error.h"
 #include "util/text.h"
 

@@ -14,7 +14,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/late.h"
 #include "checkpoint/owner.h"
-#include "path_code.h"
+#include "data/path_code.h"
 #include "util/error.h"
 #include "util/text.h"
 

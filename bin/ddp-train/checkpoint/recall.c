@@ -10,7 +10,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
-#include "option_rows.h"
+#include "run/option_rows.h"
 #include "util/error.h"
 #include "util/text.h"
 

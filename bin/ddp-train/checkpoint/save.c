@@ -16,11 +16,11 @@
 #include "checkpoint/writer.h"
 #include "collective.h"
 #include "ddp.h"
-#include "progress.h"
-#include "trainer.h"
+#include "log/progress.h"
+#include "run/world.h"
+#include "step/trainer.h"
 #include "util/error.h"
 #include "util/text.h"
-#include "world.h"
 
 /* The phase of the save under way, the same on all ranks. */
 enum phase {

@@ -5,7 +5,7 @@
 #include "collective.h"
 #include "ddp.h"
 #include "model.h"
-#include "trainer.h"
+#include "step/trainer.h"
 #include "util/text.h"
 
 enum { LINE = 16 };		/* values */

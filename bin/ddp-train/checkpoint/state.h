@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "bucket.h"
+#include "step/bucket.h"
 
 struct ddp_error;
 struct trainer;

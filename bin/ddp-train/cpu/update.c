@@ -7,8 +7,8 @@
 
 #include "cpu/cpu.h"
 #include "cpu/value.h"
-#include "fold.h"
-#include "rounding.h"
+#include "step/fold.h"
+#include "step/rounding.h"
 
 enum { PART = 1024 };
 

@@ -7,7 +7,7 @@
 #ifndef DDP_TRAIN_VALUE_H
 #define DDP_TRAIN_VALUE_H
 
-#include "half.h"
+#include "step/half.h"
 
 #define INLINE HALF_INLINE
 

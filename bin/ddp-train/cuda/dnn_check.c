@@ -9,7 +9,7 @@
 
 #include "cuda/dnn.h"
 #include "cuda/state.h"
-#include "mix.h"
+#include "data/mix.h"
 #include "util/error.h"
 
 /*

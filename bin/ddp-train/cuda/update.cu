@@ -6,7 +6,7 @@
 #include "cuda/cuda.h"
 #include "cuda/gpu.h"
 #include "cuda/part.h"
-#include "rounding.h"
+#include "step/rounding.h"
 
 /* The numbers that all values share; the host computes them as the CPU does. */
 struct adamw {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "model/gpt.h"
-#include "rng.h"
+#include "data/rng.h"
 #include "util/error.h"
 
 static const struct {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "half.h"
+#include "data/rng.h"
 #include "model.h"
-#include "rng.h"
+#include "step/half.h"
 #include "util/error.h"
 
 enum { IN = 10, HIDDEN = 10, OUT = 5 };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fold.h"
 #include "mpi/exchange.h"
+#include "step/fold.h"
 #include "util/error.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include "ddp.h"
 #include "nccl/await.h"
 #include "nccl/ranks.h"
+#include "run/world.h"
 #include "util/error.h"
-#include "world.h"
 
 /* A bad argument of a call of libddp, or a peer's, is not a bad option. */
 static int refuse(struct ddp_error *error)

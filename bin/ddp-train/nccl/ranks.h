@@ -14,9 +14,9 @@
 
 #include <stdbool.h>
 
-#include "bucket.h"
 #include "collective.h"
 #include "nccl/calls.h"
+#include "step/bucket.h"
 
 /* The collective's events: agree()'s, and two of each ticket under way. */
 enum ticket_event { TICKET_READY, TICKET_DONE, TICKET_SET };
