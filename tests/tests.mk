@@ -274,7 +274,7 @@ obj/fuzz/watch.a: $(patsubst $(srcdir)/%.c,obj/fuzz/%.o,$(WIRE_SRC) $(PURE_SRC))
 obj/fuzz/lib/wire/proof.o: PART_CFLAGS = $(GCRYPT_CFLAGS)
 obj/tests/fuzz/proof: FUZZ_LIBS = $(GCRYPT_LIBS)
 obj/fuzz/tests/fuzz/scontrol.o obj/fuzz/plugin/slurm/scontrol.o: PART_CFLAGS = \
-	-I$(srcdir)/plugin
+	-I$(srcdir)/plugin -Dddp_program_read=fuzz_program_read
 obj/tests/fuzz/scontrol: obj/fuzz/plugin/slurm/scontrol.o
 FUZZ_WATCH := kernel late notice output proof ras sieve step wire
 $(FUZZ_WATCH:%=obj/tests/fuzz/%): obj/fuzz/watch.a

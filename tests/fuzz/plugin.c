@@ -6,8 +6,8 @@
  * because they keep what they read, and this must forget it before the next
  * input. Slurm is a stub here.
  */
-#include "options.c"
-#include "site.c"
+#include "options/options.c"
+#include "options/site.c"
 
 #include "fuzz.h"
 
