@@ -76,8 +76,9 @@ static void check_request(const struct ddp_request *request)
 	CHECK(fits || !request->ntasks);
 	CHECK(fill.ntasks_per_node <= DDP_GRES_MAX);
 	if (request->ntasks_per_node || request->ntasks_per_gpu)
-		CHECK(fits && !fill.nodes && !fill.ntasks &&
-		      !fill.ntasks_per_node);
+		CHECK(fits && !fill.nodes && !fill.ntasks_per_node);
+	/* With tasks per GPU it counts the GPUs of all nodes, as srun does not. */
+	CHECK(!fill.ntasks || !request->ntasks_per_node);
 	fits = check_answer(ddp_request_check_cpus(request, &cpus, &error),
 			    &error);
 	CHECK(fits || !request->cpus_open);
