@@ -25,7 +25,7 @@
 #include "node/siblings.h"
 #include "util/error.h"
 
-/* What the agent is told of the step, by the task that starts it. Borrowed. */
+/* The task that starts the agent tells it this, and keeps the texts. */
 struct ddp_agent_step {
 	uint32_t job_id, step_id, world_size;
 	uint32_t rank;			/* of that task */

@@ -70,7 +70,7 @@ static int call_group_end(void)
 	return function();
 }
 
-/* Of a few floats of the host, which the fake driver's memory is. */
+/* Sums a few floats of the host, as the fake driver has no other memory. */
 static int call_all_reduce(ncclComm_t comm)
 {
 	static float values[4];

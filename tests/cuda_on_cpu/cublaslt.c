@@ -150,7 +150,7 @@ static uint64_t identify(const struct lt_product *p)
 		&p->layout_a), &p->layout_b), &p->layout_c), &p->layout_d);
 }
 
-/* Whether this product is the one that makes the GPU fail. */
+/* Returns true for the one product that makes the GPU fail. */
 static bool is_fault(void)
 {
 	static long product;

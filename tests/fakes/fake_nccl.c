@@ -170,13 +170,12 @@ void fake_list(struct ncclComm *comm)
 		listed = comm;
 }
 
-/* What is asked for here is told, and its latest call is over. */
+/* Forgets the call that comm waits for: NCCL has now told how it ended. */
 static void unlist(const struct ncclComm *comm)
 {
 	if (listed == comm)
 		listed = NULL;
 }
-
 
 int ncclGetUniqueId(ncclUniqueId *id)
 {
@@ -367,8 +366,8 @@ static int init(struct ncclComm **made, int size, int rank, int id_count,
 }
 
 /*
- * Of all ranks, in their order, and blocking: what a test needs. The folder of
- * the id is the parent's with a number.
+ * This fake can only copy a communicator: all ranks, in their order, and
+ * blocking. The copy's folder has the name of its parent's, and a number.
  */
 int ncclCommSplit(struct ncclComm *parent, int color, int key,
 		  struct ncclComm **made, ncclConfig_t *config)

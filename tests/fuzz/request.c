@@ -77,7 +77,8 @@ static void check_request(const struct ddp_request *request)
 	CHECK(fill.ntasks_per_node <= DDP_GRES_MAX);
 	if (request->ntasks_per_node || request->ntasks_per_gpu)
 		CHECK(fits && !fill.nodes && !fill.ntasks_per_node);
-	/* With tasks per GPU it counts the GPUs of all nodes, as srun does not. */
+	/* Slurm counts the GPUs of one node only, so -n is filled in beside
+	 * --ntasks-per-gpu, but never beside a number of tasks per node. */
 	CHECK(!fill.ntasks || !request->ntasks_per_node);
 	fits = check_answer(ddp_request_check_cpus(request, &cpus, &error),
 			    &error);
