@@ -4,6 +4,4 @@
 # A rank breaks: all combinations of ranks.sh's columns.
 
 combinations >cases
-while read -r program point way rank <&3; do
-	ends "$program" "$point" "$way" "$rank"
-done 3<cases
+each_ends
