@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one loader of function tables: NCCL's, the CUDA driver's, ddp-bench's. */
+/* The one loader of function tables: of NCCL, and of the CUDA driver. */
 #include "nccl/symbols.h"
 
 #include <dlfcn.h>

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The CUDA driver, libcuda.so.1, which is loaded at run time: a node can be
+ * without. Any thread may call these.
+ */
+#ifndef DDP_NCCL_DRIVER_H
+#define DDP_NCCL_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+/* CUresult, of which only these are told apart. */
+enum {
+	DDP_DRIVER_SUCCESS = 0,
+	DDP_DRIVER_NO_DEVICE = 100,	/* cuInit: a driver, and no GPU */
+	DDP_DRIVER_NOT_READY = 600
+};
+
+/*
+ * Its functions (CUDA Driver API). A CUcontext and a CUstream are a void *, a
+ * CUdevice is an int, a CUdeviceptr an integer of a pointer's size, and a
+ * CUresult an int. The first two may be NULL.
+ */
+struct ddp_driver {
+	int (*get_uuid)(unsigned char *uuid, int device);
+	int (*get_version)(int *version);
+	int (*init)(unsigned int flags);
+	int (*count_devices)(int *count);
+	int (*get_device)(int *device, int ordinal);
+	int (*get_name)(char *name, int size, int device);
+	int (*get_bus_id)(char *text, int size, int device);
+	int (*get_context)(void **context);
+	int (*get_current)(int *device);
+	int (*retain)(void **context, int device);
+	int (*release)(int device);
+	int (*set_current)(void *context);
+	int (*alloc)(uintptr_t *memory, size_t size);
+	int (*free)(uintptr_t memory);
+	int (*put)(uintptr_t to, const void *from, size_t size);
+	int (*get)(void *to, uintptr_t from, size_t size);
+	int (*create_stream)(void **stream, unsigned int flags);
+	int (*destroy_stream)(void *stream);
+	int (*query_stream)(void *stream);
+	int (*get_error)(int result, const char **text);
+};
+
+/* Set by the first ddp_driver_load; the library stays loaded. */
+extern struct ddp_driver ddp_driver;
+
+/*
+ * Returns 0 if it can be called. If there is no such library, returns 1 with the
+ * loader's words between before and after in error; if it is another one, -1 with
+ * error set.
+ */
+int ddp_driver_load(const char *before, const char *after,
+		    struct ddp_error *error);
+
+/* The driver's words for a CUresult. */
+const char *ddp_driver_words(int result);
+
+/* Report what failed as "CALL: the driver's words". Returns -1. */
+int ddp_driver_fail(const char *call, int result, struct ddp_error *error);
+
+#endif
