@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "preflight.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "tool/promise.h"
 #include "tool/tool.h"
 #include "util/clock.h"
+#include "util/scan.h"
 #include "util/text.h"
 
 enum {
@@ -30,13 +32,15 @@ static void say(const struct preflight *preflight, const char *why)
 	tool_print_error("ddp-bench", &error);
 }
 
-static int read_number(const char *name, const char *other)
+/* The number in the first of two variables that is set; -1: there is none. */
+static int read_either(const char *name, const char *other)
 {
-	const char *value = getenv(name);
+	uint64_t number;
+	int rc = ddp_scan_variable(name, 0, INT_MAX, &number);
 
-	if (!value)
-		value = getenv(other);
-	return value ? atoi(value) : -1;
+	if (rc > 0)
+		rc = ddp_scan_variable(other, 0, INT_MAX, &number);
+	return rc == 0 ? (int)number : -1;
 }
 
 /* Slurm says who the ranks are, if RANK and WORLD_SIZE do not. */
@@ -54,10 +58,10 @@ static int begin(struct preflight *preflight, const struct options *options,
 		.options = options, .rank = promise.rank,
 		.size = promise.size, .master = getenv("MASTER_ADDR"),
 		.port = getenv("MASTER_PORT"),
-		.local_rank = read_number("LOCAL_RANK", "SLURM_LOCALID")
+		.local_rank = read_either("LOCAL_RANK", "SLURM_LOCALID")
 	};
 	if (preflight->rank < 0 || preflight->size < 0) {
-		preflight->rank = read_number("SLURM_PROCID", "RANK");
+		preflight->rank = read_either("SLURM_PROCID", "RANK");
 		preflight->size = promise.tasks;
 	}
 	if (preflight->rank < 0 || preflight->size <= preflight->rank ||

@@ -12,6 +12,7 @@
 #include "nccl/library.h"
 #include "place/report.h"
 #include "preflight.h"
+#include "util/file.h"
 #include "util/interface.h"
 #include "util/text.h"
 
@@ -55,18 +56,6 @@ uint32_t facts_count_given(void)
 	return count > 0 ? count : count_list(getenv("CUDA_VISIBLE_DEVICES"));
 }
 
-static void read_driver(char *version, size_t size)
-{
-	FILE *file = fopen(DRIVER_FILE, "re");
-	char line[FACT_VERSION] = "";
-
-	if (file && fgets(line, sizeof(line), file))
-		line[strcspn(line, "\n")] = '\0';
-	if (file)
-		fclose(file);
-	snprintf(version, size, "%s", line);
-}
-
 /* ddp-bench's own, and that of the library which other programs load. */
 static void read_libddp(char *version, size_t size)
 {
@@ -90,7 +79,7 @@ static void count_gpus(struct facts *facts)
 	struct ddp_error error = { 0 };
 	int cuda = 0, nccl = 0;
 
-	read_driver(facts->versions[DRIVER], FACT_VERSION);
+	ddp_file_read_line(DRIVER_FILE, facts->versions[DRIVER], FACT_VERSION);
 	if (device_count(&facts->gpus_seen, &cuda, &error) == 0)
 		snprintf(facts->versions[CUDA], FACT_VERSION, "%d.%d",
 			 cuda / 1000, cuda % 1000 / 10);

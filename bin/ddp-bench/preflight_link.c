@@ -3,25 +3,22 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "preflight.h"
+#include "util/file.h"
 
 /* A number at the beginning of a file; 0: there is none. */
 static double read_number(const char *bus_id, const char *name)
 {
-	char path[128];
-	double number = 0;
-	FILE *file;
+	char path[128], line[64];
+	double number;
 
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", bus_id,
 		 name);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%lf", &number) != 1 || !(number > 0 && number < 1e4))
-		number = 0;
-	fclose(file);
-	return number;
+	ddp_file_read_line(path, line, sizeof(line));
+	number = strtod(line, NULL);
+	return number > 0 && number < 1e4 ? number : 0;
 }
 
 void link_read(struct facts *facts)

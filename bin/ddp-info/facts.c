@@ -20,6 +20,7 @@
 #include "doctor.h"
 #include "layout/hostlist.h"
 #include "util/clock.h"
+#include "util/file.h"
 #include "util/interface.h"
 
 enum { NAMES_MS = 20000 };
@@ -82,18 +83,6 @@ static void add_nccl(struct ddp_text *text)
 			     version / 100 % 100, version % 100);
 }
 
-/* The first line of a file; "" where there is none. */
-static void read_line(const char *path, char *line, int size)
-{
-	FILE *file = fopen(path, "re");
-
-	if (!file || !fgets(line, size, file))
-		*line = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	if (file)
-		fclose(file);
-}
-
 static void add_versions(struct ddp_text *text)
 {
 	char line[256];
@@ -101,7 +90,7 @@ static void add_versions(struct ddp_text *text)
 	add_fact(text, "ddp", DDP_VERSION);
 	add_pmix(text);
 	add_nccl(text);
-	read_line("/proc/driver/nvidia/version", line, sizeof(line));
+	ddp_file_read_line("/proc/driver/nvidia/version", line, sizeof(line));
 	add_number(text, "driver", line);
 	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
 		add_fact(text, "cgroup", "v2");
@@ -142,8 +131,8 @@ static void add_limits(struct ddp_text *text)
 	else
 		ddp_text_add(text, "shm %llu\n",
 			     (unsigned long long)shm.f_blocks * shm.f_frsize);
-	read_line("/proc/sys/net/ipv4/ip_local_port_range", line,
-		  sizeof(line));
+	ddp_file_read_line("/proc/sys/net/ipv4/ip_local_port_range", line,
+			   sizeof(line));
 	if (sscanf(line, "%u %u", &first, &last) == 2)
 		ddp_text_add(text, "ports %u-%u\n", first, last);
 }
@@ -280,7 +269,7 @@ static void add_folder(struct ddp_text *text, const char *config,
 		ddp_text_add(text, "\n");
 		return;
 	}
-	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	ddp_file_read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	if (is_remote(path))
 		ddp_text_add(text, "%s remote-%llx\n", fact,
 			     (unsigned long long)file.st_ino);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "doctor.h"
 #include "util/clock.h"
+#include "util/program.h"
 
 enum { KILL_MS = 3000 };
 
@@ -32,24 +32,6 @@ double doctor_now(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static pid_t start(const char *const argv[], int out, int err)
-{
-	posix_spawn_file_actions_t actions;
-	pid_t pid;
-	int rc;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
-					 O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-	rc = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv,
-			  environ);
-	posix_spawn_file_actions_destroy(&actions);
-	errno = rc;
-	return rc ? -1 : pid;
 }
 
 /* Give the reader the lines that have come whole. */
@@ -128,21 +110,15 @@ void doctor_program_run(struct doctor_program *program,
 			doctor_reader *reader, void *context)
 {
 	struct reading reading = { .reader = reader, .context = context };
-	int out[2], err[2], i;
+	int out = -1, err[2], i;
 	pid_t pid;
 
 	*program = (struct doctor_program){ .failed = true };
-	if (pipe2(out, O_CLOEXEC))
+	if (pipe2(err, O_CLOEXEC))
 		return;
-	if (pipe2(err, O_CLOEXEC)) {
-		close(out[0]);
-		close(out[1]);
-		return;
-	}
-	pid = start(argv, out[1], err[1]);
-	close(out[1]);
+	pid = ddp_program_start(argv[0], argv, NULL, err[1], &out);
 	close(err[1]);
-	reading.pipes[0] = (struct pollfd){ .fd = out[0], .events = POLLIN };
+	reading.pipes[0] = (struct pollfd){ .fd = out, .events = POLLIN };
 	reading.pipes[1] = (struct pollfd){ .fd = err[0], .events = POLLIN };
 	if (pid >= 0)
 		wait_for(program, &reading, pid, timeout_ms);

@@ -18,7 +18,7 @@ enum {
 
 static const char magic[4] = { 'D', 'D', 'P', 'R' };
 
-static void write_number(unsigned char *at, uint32_t number)
+static void encode_number(unsigned char *at, uint32_t number)
 {
 	int i;
 
@@ -26,7 +26,7 @@ static void write_number(unsigned char *at, uint32_t number)
 		at[i] = (unsigned char)(number >> 8 * i);
 }
 
-static uint32_t read_number(const unsigned char *at)
+static uint32_t decode_number(const unsigned char *at)
 {
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
 	       (uint32_t)at[3] << 24;
@@ -71,12 +71,12 @@ static void write_head(unsigned char *head, const struct ddp_record_id *id,
 		       const void *bytes, size_t size)
 {
 	memcpy(head, magic, sizeof(magic));
-	write_number(head + AT_VERSION, DDP_RECORD_VERSION);
-	write_number(head + AT_SESSION, id->session);
-	write_number(head + AT_ROUND, id->round);
-	write_number(head + AT_RANK, id->rank);
-	write_number(head + AT_SIZE, (uint32_t)size);
-	write_number(head + AT_SUM, sum_record(head, bytes, size));
+	encode_number(head + AT_VERSION, DDP_RECORD_VERSION);
+	encode_number(head + AT_SESSION, id->session);
+	encode_number(head + AT_ROUND, id->round);
+	encode_number(head + AT_RANK, id->rank);
+	encode_number(head + AT_SIZE, (uint32_t)size);
+	encode_number(head + AT_SUM, sum_record(head, bytes, size));
 }
 
 void ddp_record_write(void *out, const struct ddp_record_id *id,
@@ -106,9 +106,9 @@ static int set_damage_error(uint32_t rank, struct ddp_error *error)
 static int check_id(const unsigned char *head, const struct ddp_record_id *id,
 		    struct ddp_error *error)
 {
-	uint32_t rank = read_number(head + AT_RANK);
-	uint32_t session = read_number(head + AT_SESSION);
-	uint32_t round = read_number(head + AT_ROUND);
+	uint32_t rank = decode_number(head + AT_RANK);
+	uint32_t session = decode_number(head + AT_SESSION);
+	uint32_t round = decode_number(head + AT_ROUND);
 
 	if (rank != id->rank)
 		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx returned "
@@ -137,7 +137,7 @@ int ddp_record_open(const void *bytes, size_t length,
 		return ddp_error_set(error, DDP_ERROR_PMIX, "PMIx returned "
 				     "%zu bytes that are no record as rank "
 				     "%u's", length, id->rank);
-	version = read_number(head + AT_VERSION);
+	version = decode_number(head + AT_VERSION);
 	if (version != DDP_RECORD_VERSION)
 		return ddp_error_set(error, DDP_ERROR_PEER, "rank %u writes "
 				     "records of version %u, this rank of %u: "
@@ -147,7 +147,7 @@ int ddp_record_open(const void *bytes, size_t length,
 		return set_damage_error(id->rank, error);
 	if (check_id(head, id, error))
 		return -1;
-	held = read_number(head + AT_SIZE);
+	held = decode_number(head + AT_SIZE);
 	if (held > DDP_RECORD_MAX || (length != DDP_RECORD_SLOT &&
 				      length != ddp_record_get_copy_size(held)))
 		return set_damage_error(id->rank, error);
@@ -159,12 +159,12 @@ int ddp_record_read(const void *bytes, size_t length, void *buffer,
 		    struct ddp_error *error)
 {
 	const unsigned char *head = bytes;
-	uint32_t size = read_number(head + AT_SIZE);
+	uint32_t size = decode_number(head + AT_SIZE);
 
 	if (length < DDP_RECORD_HEAD + size ||
-	    read_number(head + AT_SUM) !=
+	    decode_number(head + AT_SUM) !=
 		    sum_record(head, head + DDP_RECORD_HEAD, size))
-		return set_damage_error(read_number(head + AT_RANK), error);
+		return set_damage_error(decode_number(head + AT_RANK), error);
 	if (size > 0)
 		memcpy(buffer, head + DDP_RECORD_HEAD, size);
 	return 0;

@@ -46,26 +46,16 @@ static struct folder {
 	int ranks;
 } folder;
 
-static bool read_number(const char *variable, uint32_t *number)
-{
-	const char *at = getenv(variable);
-	uint64_t value;
-
-	if (!at || ddp_scan_number(&at, 0, UINT32_MAX, &value) < 0 || *at)
-		return false;
-	*number = (uint32_t)value;
-	return true;
-}
-
 /* Nobody would look for the full name if there is no Slurm. */
 static void begin_name(char name[DDP_PRIVATE_SIZE])
 {
-	uint32_t job, step, rank;
+	uint64_t job, step, rank;
 
-	if (read_number("SLURM_JOB_ID", &job) &&
-	    read_number("SLURM_STEP_ID", &step) &&
-	    read_number("SLURM_PROCID", &rank))
-		ddp_private_format(job, step, rank, name);
+	if (ddp_scan_variable("SLURM_JOB_ID", 0, UINT32_MAX, &job) == 0 &&
+	    ddp_scan_variable("SLURM_STEP_ID", 0, UINT32_MAX, &step) == 0 &&
+	    ddp_scan_variable("SLURM_PROCID", 0, UINT32_MAX, &rank) == 0)
+		ddp_private_format((uint32_t)job, (uint32_t)step,
+				   (uint32_t)rank, name);
 	else
 		strcpy(name, "slurm-ddp.");
 }

@@ -6,32 +6,29 @@
 #include "tool/promise.h"
 #include "util/scan.h"
 
-static int read_number(const char *name, uint64_t min, int *number,
-		       struct ddp_error *error)
+static int read_variable(const char *name, uint64_t min, int *number,
+			 struct ddp_error *error)
 {
-	const char *text = getenv(name), *at = text;
 	uint64_t value;
+	int rc = ddp_scan_variable(name, min, INT_MAX, &value);
 
-	*number = -1;
-	if (!text)
-		return 0;
-	if (ddp_scan_number(&at, min, INT_MAX, &value) || *at)
+	*number = rc == 0 ? (int)value : -1;
+	if (rc < 0)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "the variable "
 				     "%s is '%s', not a whole number from %d; "
 				     "start every rank by one srun --ddp",
-				     name, text, (int)min);
-	*number = (int)value;
+				     name, getenv(name), (int)min);
 	return 0;
 }
 
 int tool_promise_read(struct tool_promise *promise, struct ddp_error *error)
 {
-	int bad = read_number("RANK", 0, &promise->rank, error);
+	int bad = read_variable("RANK", 0, &promise->rank, error);
 
 	/* The first error is the one to report. */
-	bad |= read_number("WORLD_SIZE", 1, &promise->size,
-			   bad ? NULL : error);
-	read_number("SLURM_STEP_NUM_TASKS", 1, &promise->tasks, NULL);
+	bad |= read_variable("WORLD_SIZE", 1, &promise->size,
+			     bad ? NULL : error);
+	read_variable("SLURM_STEP_NUM_TASKS", 1, &promise->tasks, NULL);
 	promise->mpi = getenv("PMIX_NAMESPACE") || getenv("PMI_RANK") ||
 		       getenv("OMPI_COMM_WORLD_SIZE");
 	return bad;
@@ -45,7 +42,7 @@ bool tool_promise_is_first(void)
 	int task = -1;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && task < 0; i++)
-		read_number(names[i], 0, &task, NULL);
+		read_variable(names[i], 0, &task, NULL);
 	return task <= 0;
 }
 

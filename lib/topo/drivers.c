@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "topo/hwloc_topo.h"
+#include "util/file.h"
 
 /* Copy the value of a line "name: value", unless it is another or too long. */
 static bool read_value(const char *line, const char *name, char *value,
@@ -88,20 +89,13 @@ void ddp_topo_reach(struct ddp_machine *machine, const char *root)
 }
 
 /* The number in a file of a PCI device; 0: none. */
-static unsigned int read_number(const char *device, const char *name)
+static unsigned int read_hex(const char *device, const char *name)
 {
-	char path[PATH_MAX];
-	unsigned int number = 0;
-	FILE *file;
+	char path[PATH_MAX], line[32];
 
 	snprintf(path, sizeof(path), "%s/%s", device, name);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%x", &number) != 1)
-		number = 0;
-	fclose(file);
-	return number;
+	ddp_file_read_line(path, line, sizeof(line));
+	return (unsigned int)strtoul(line, NULL, 16);
 }
 
 bool ddp_topo_has_gpu(const char *root)
@@ -115,8 +109,8 @@ bool ddp_topo_has_gpu(const char *root)
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
 		return false;
 	for (i = 0; i < found.gl_pathc && !any; i++)
-		any = ddp_topo_is_gpu(read_number(found.gl_pathv[i], "vendor"),
-				      read_number(found.gl_pathv[i], "class") >>
+		any = ddp_topo_is_gpu(read_hex(found.gl_pathv[i], "vendor"),
+				      read_hex(found.gl_pathv[i], "class") >>
 				      8);
 	globfree(&found);
 	return any;

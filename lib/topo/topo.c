@@ -14,32 +14,13 @@
 #include <unistd.h>
 
 #include "topo/hwloc_topo.h"
+#include "util/file.h"
 
 enum {
 	DEPTH_MAX = 128,	/* of elements: hwloc calls itself as deep */
 	TRIAL_SECONDS = 5,
 	TRIAL_BYTES_MAX = 1 << 30
 };
-
-static int read_all(int fd, const char *file, char *buffer, size_t size,
-		    struct ddp_error *error)
-{
-	size_t used = 0;
-	ssize_t got;
-
-	while (used < size) {
-		got = read(fd, buffer + used, size - used);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return ddp_error_set(error, DDP_ERROR_SYSTEM,
-				"cannot read the topology file %s: %s", file,
-				got < 0 ? strerror(errno) : "it got shorter");
-		used += (size_t)got;
-	}
-	buffer[size] = '\0';
-	return 0;
-}
 
 /* The file's text, for the caller to free; opening it does not wait. */
 static char *read_file(const char *file, size_t *size, struct ddp_error *error)
@@ -60,15 +41,11 @@ static char *read_file(const char *file, size_t *size, struct ddp_error *error)
 		ddp_error_set(error, DDP_ERROR_ARGUMENT,
 			      "the topology file %s is longer than %d bytes",
 			      file, DDP_TOPO_FILE_MAX);
-	else
-		buffer = malloc((size_t)info.st_size + 1);
-	if (buffer && read_all(fd, file, buffer, (size_t)info.st_size,
-				       error)) {
-		free(buffer);
-		buffer = NULL;
-	}
-	if (buffer)
-		*size = (size_t)info.st_size + 1;
+	else if (!(buffer = ddp_file_read_fd(fd, size)))
+		ddp_error_set(error, DDP_ERROR_SYSTEM,
+			      "cannot read the topology file %s: %s", file,
+			      strerror(errno));
+	*size += 1;
 	if (fd >= 0)
 		close(fd);
 	return buffer;
@@ -218,7 +195,7 @@ static int try_file(const char *file, const char *text, size_t size,
 static int load_file(struct ddp_topo *topo, const char *file,
 		     struct ddp_error *error)
 {
-	size_t size;
+	size_t size = 0;
 	char *text = read_file(file, &size, error);
 	int rc = -1;
 

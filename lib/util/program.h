@@ -2,21 +2,29 @@
 #ifndef DDP_UTIL_PROGRAM_H
 #define DDP_UTIL_PROGRAM_H
 
+#include <limits.h>
 #include <sys/types.h>
 
 /*
- * Run one of Slurm's programs, argv[0]: the one that was installed with this
- * srun, else the one on PATH; without SQUEUE_ variables, by which a user's squeue
- * shows some jobs only, in a form of theirs. Returns all that it prints on
- * stdout, the caller's to free; NULL if it fails or prints nothing.
+ * The one of Slurm's programs that was installed with this srun: a text in path,
+ * or name itself, which is then sought on PATH.
+ */
+const char *ddp_program_find(const char *name, char path[PATH_MAX]);
+
+/*
+ * Run it, argv[0], without SQUEUE_ variables, by which a user's squeue shows some
+ * jobs only, in a form of theirs. Returns all that it prints on stdout, the
+ * caller's to free; NULL if it fails or prints nothing.
  */
 char *ddp_program_read(const char *const argv[]);
 
 /*
- * Start one in the same way, with one more entry in its environment, and return
- * its process; *out is then the read end of its stdout. What it prints on stderr
- * is dropped. -1: it cannot start.
+ * Start a program, found as execvp(3) does, with one more entry in its environment
+ * (NULL: none), and also without SQUEUE_ variables. err becomes its stderr; -1: what
+ * it prints there is dropped. Returns its process, and in *out the read end of its
+ * stdout; -1 if it cannot start, and errno says why.
  */
-pid_t ddp_program_start(const char *const argv[], const char *entry, int *out);
+pid_t ddp_program_start(const char *program, const char *const argv[],
+			const char *entry, int err, int *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -34,6 +35,20 @@ int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 		return -1;
 	*at = end;
 	*value = sum;
+	return 0;
+}
+
+int ddp_scan_variable(const char *name, uint64_t min, uint64_t max,
+		      uint64_t *value)
+{
+	const char *at = getenv(name);
+	uint64_t number;
+
+	if (!at)
+		return 1;
+	if (ddp_scan_number(&at, min, max, &number) < 0 || *at)
+		return -1;
+	*value = number;
 	return 0;
 }
 

@@ -20,6 +20,13 @@ int ddp_scan_number(const char **at, uint64_t min, uint64_t max,
 		    uint64_t *value);
 
 /*
+ * The same for the whole of an environment variable. Returns 1 with *value
+ * unchanged if it is not set.
+ */
+int ddp_scan_variable(const char *name, uint64_t min, uint64_t max,
+		      uint64_t *value);
+
+/*
  * The known name that is nearest to a text, by the letters to change, add,
  * leave out or swap with the next: begin with { 0 }, and show it every name.
  * name stays NULL where none is like the text.

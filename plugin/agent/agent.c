@@ -9,6 +9,7 @@
 
 #include "agent/state.h"
 #include "node/pidfd.h"
+#include "util/file.h"
 
 enum {
 	NOTES, LINK, TEE, TASKS,	/* in the list that is polled */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "util/file.h"
 
 enum { RECORD_SIZE = 8192 };	/* as the kernel has it, for /dev/kmsg */
 

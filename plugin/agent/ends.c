@@ -15,6 +15,7 @@
 #include "agent/state.h"
 #include "node/pidfd.h"
 #include "options/plugin.h"
+#include "util/file.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -20,6 +20,7 @@
 #include "agent/state.h"
 #include "proc/stack.h"
 #include "util/close_range.h"
+#include "util/file.h"
 #include "util/path.h"
 
 enum {

@@ -16,6 +16,7 @@
 #include "agent/state.h"
 #include "layout/heartbeat.h"
 #include "options/plugin.h"
+#include "util/file.h"
 
 enum {
 	SAMPLE_MS = 1000,

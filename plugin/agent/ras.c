@@ -17,6 +17,7 @@
 
 #include "agent/state.h"
 #include "options/plugin.h"
+#include "util/file.h"
 
 enum {
 	ANSWER_MAX = 8 << 20,	/* some 10,000 ranks of communicators */

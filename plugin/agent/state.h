@@ -63,13 +63,6 @@ bool ddp_errors_find_first(const struct ddp_node *node, uint32_t count,
 /* Print it, with the time, by which the first of several nodes is known. */
 void ddp_errors_tell(const struct ddp_error_file *error, const char *host);
 
-/*
- * file.c: the text of a whole file, to be freed; NULL if it cannot be read. It ends
- * with two NULs, so that a list of words, such as cmdline, ends too.
- */
-char *ddp_file_read(const char *path);
-char *ddp_file_read_of(pid_t pid, const char *name);	/* in /proc */
-
 /* A process of the step. */
 struct ddp_process {
 	pid_t pid, parent, session;

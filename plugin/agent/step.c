@@ -13,6 +13,7 @@
 
 #include "agent/state.h"
 #include "node/pidfd.h"
+#include "util/file.h"
 
 enum { DEPTH = 4 };	/* of folders below the step's */
 

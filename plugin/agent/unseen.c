@@ -15,6 +15,7 @@
 #include "agent/state.h"
 #include "options/plugin.h"
 #include "request/launcher.h"
+#include "util/file.h"
 
 /* It looks after 1, 5, 21 and 85 s, as scripts may prepare something first. */
 enum { FIRST_MS = 1000, TIMES = 4, GROWTH = 4, WORDS_MAX = 256 };

@@ -10,40 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* All of a file of /proc, followed by two NUL bytes; the caller's. */
-static char *read_proc(const char *path, size_t *length)
-{
-	size_t size = 65536, have = 0;
-	char *text = malloc(size), *more;
-	ssize_t got = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	while (fd >= 0 && text && got > 0) {
-		if (size - have < 4096) {
-			more = realloc(text, size *= 2);
-			if (!more)
-				break;
-			text = more;
-		}
-		got = read(fd, text + have, size - have - 2);
-		have += got > 0 ? (size_t)got : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (fd < 0 || !text || got != 0) {
-		free(text);
-		return NULL;
-	}
-	text[have] = text[have + 1] = '\0';
-	*length = have;
-	return text;
-}
+#include "util/file.h"
 
 char **ddp_arguments_read(void)
 {
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	size_t length, count = 0, i;
-	char *text = read_proc("/proc/self/cmdline", &length), **argv, *p;
+	char *text, **argv, *p;
 
+	if (fd < 0)
+		return NULL;
+	text = ddp_file_read_fd(fd, &length);
+	close(fd);
 	if (!text)
 		return NULL;
 	for (i = 0; i < length; i++)

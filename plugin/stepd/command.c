@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/file.h"
 #include "util/path.h"
 
 /*
@@ -85,13 +86,9 @@ static int try(const char *path, char **argv, char **environment)
 /* The interpreter that the first line of a script names; "": it is no script. */
 static void read_interpreter(const char *path, char name[256])
 {
-	FILE *file = fopen(path, "re");
-	char line[256] = "";
+	char line[256];
 
-	if (file && !fgets(line, sizeof(line), file))
-		line[0] = '\0';
-	if (file)
-		fclose(file);
+	ddp_file_read_line(path, line, sizeof(line));
 	name[0] = '\0';
 	if (strncmp(line, "#!", 2) == 0)
 		sscanf(line + 2, " %254s", name);

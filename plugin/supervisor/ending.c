@@ -17,6 +17,7 @@
 #include "proc/kernel.h"
 #include "supervisor/cancel.h"
 #include "supervisor/now.h"
+#include "util/file.h"
 #include "util/program.h"
 
 enum {
@@ -151,19 +152,11 @@ bool ddp_ending_is_writing(const struct ddp_attempt *attempt)
 /* srun may still have much to write, though whoever reads it is fast. */
 static bool has_written(struct ddp_attempt *attempt)
 {
+	char *text = ddp_file_read_of(attempt->child.pid, "io");
 	uint64_t before = attempt->written;
-	char path[64], text[512];
-	size_t length = 0;
-	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/io", (int)attempt->child.pid);
-	file = fopen(path, "re");
-	if (file) {
-		length = fread(text, 1, sizeof(text) - 1, file);
-		fclose(file);
-	}
-	text[length] = '\0';
 	attempt->written = ddp_kernel_read_io(text, "wchar");
+	free(text);
 	return attempt->written != before;
 }
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/file.h"
 
 enum {
 	ANSWER_MS = 5000,	/* a busy machine runs each thread in it */
@@ -151,14 +152,11 @@ static pid_t block_in_all(DIR *tasks)
 static void read_name(pid_t tid, char name[17])
 {
 	char path[64];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)tid);
-	file = fopen(path, "re");
-	if (!file || fscanf(file, "%16[^\n]", name) != 1)
+	ddp_file_read_line(path, name, 17);
+	if (*name == '\0')
 		strcpy(name, "?");
-	if (file)
-		fclose(file);
 }
 
 int ddp_threads_block(const sigset_t *set, struct ddp_error *error)

@@ -45,10 +45,12 @@ static void ask(struct ddp_timer *timer)
 {
 	const char *argv[] = { "squeue", "-ah", "-tall", "-j", timer->job,
 			       "-o", "%T %e", NULL };
+	char path[PATH_MAX];
 
 	timer->length = 0;
 	timer->plan.ask = time(NULL) + DDP_NOTICE_AGAIN_S;
-	if (ddp_program_start(argv, "SLURM_TIME_FORMAT=%s", &timer->out) < 0)
+	if (ddp_program_start(ddp_program_find(argv[0], path), argv,
+			      "SLURM_TIME_FORMAT=%s", -1, &timer->out) < 0)
 		timer->out = -1;
 	else
 		fcntl(timer->out, F_SETFL, O_NONBLOCK);

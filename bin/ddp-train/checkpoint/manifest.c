@@ -17,6 +17,7 @@
 #include "checkpoint/manifest.h"
 #include "config.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "util/text.h"
 
 #define TITLE "ddp-train checkpoint, version "
@@ -125,9 +126,7 @@ int manifest_open_file(const char *path, const char *name, size_t *size,
 
 static char *read_file(const char *path, struct ddp_error *error)
 {
-	struct ddp_text text = { 0 };
-	char piece[4096], *whole;
-	ssize_t count = -1;
+	char *whole;
 	size_t size;
 	int fd = manifest_open_file(path, "manifest", &size, error);
 
@@ -138,15 +137,10 @@ static char *read_file(const char *path, struct ddp_error *error)
 		refuse(error, "its manifest has more than 16 MiB");
 		return NULL;
 	}
-	while ((count = read(fd, piece, sizeof(piece))) > 0)
-		ddp_text_add_bytes(&text, piece, (size_t)count);
-	errno = count < 0 ? errno : ENOMEM;
-	whole = count < 0 ? NULL : ddp_text_finish(&text);
+	whole = ddp_file_read_fd(fd, NULL);
 	if (!whole)
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "manifest: %s",
 			      strerror(errno));
-	if (count < 0)
-		free(text.data);
 	close(fd);
 	return whole;
 }

@@ -39,7 +39,7 @@ static FILE *open_file(const char *directory, const char *name)
 }
 
 /* The number after the words at the start of a line of a file. */
-static uint64_t read_number(const char *directory, const char *name,
+static uint64_t find_number(const char *directory, const char *name,
 			    const char *words)
 {
 	FILE *file = open_file(directory, name);
@@ -60,7 +60,7 @@ static uint64_t read_number(const char *directory, const char *name,
 
 static uint64_t read_pages(const char *directory, const char *words)
 {
-	uint64_t bytes = read_number(directory, "memory.stat", words);
+	uint64_t bytes = find_number(directory, "memory.stat", words);
 
 	return bytes == ROOM_NONE ? 0 : bytes;
 }
@@ -69,8 +69,8 @@ static uint64_t read_pages(const char *directory, const char *words)
 static bool measure(const struct version *version, const char *directory,
 		    struct room *room)
 {
-	uint64_t limit = read_number(directory, version->limit, "");
-	uint64_t usage = read_number(directory, version->usage, "");
+	uint64_t limit = find_number(directory, version->limit, "");
+	uint64_t usage = find_number(directory, version->usage, "");
 	uint64_t files;
 	struct stat stat_buffer;
 
@@ -177,7 +177,7 @@ static bool find_directory(const char *proc, const struct version *version,
 
 int room_find(const char *proc, struct room rooms[ROOMS])
 {
-	uint64_t kilobytes = read_number(proc, "meminfo", "MemAvailable:");
+	uint64_t kilobytes = find_number(proc, "meminfo", "MemAvailable:");
 	int count = 0;
 
 	if (kilobytes != ROOM_NONE)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads files of /proc and /sys, which do not tell their size. */
 #define _GNU_SOURCE
+#include "util/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "agent/state.h"
-
-static char *read_all(int fd)
+char *ddp_file_read_fd(int fd, size_t *length)
 {
-	size_t length = 0, size = 4096;
+	size_t have = 0, size = 4096;
 	char *text = malloc(size), *more;
 	ssize_t got = text ? 1 : -1;
 
 	while (got > 0) {
 		do
-			got = read(fd, text + length, size - length - 2);
+			got = read(fd, text + have, size - have - 2);
 		while (got < 0 && errno == EINTR);
-		length += got > 0 ? (size_t)got : 0;
-		if (got <= 0 || length + 2 < size)
+		have += got > 0 ? (size_t)got : 0;
+		if (got <= 0 || have + 2 < size)
 			continue;
 		more = realloc(text, size *= 2);
 		if (!more)
@@ -32,7 +32,9 @@ static char *read_all(int fd)
 		free(text);
 		return NULL;
 	}
-	text[length] = text[length + 1] = '\0';
+	text[have] = text[have + 1] = '\0';
+	if (length)
+		*length = have;
 	return text;
 }
 
@@ -43,7 +45,7 @@ char *ddp_file_read(const char *path)
 
 	if (fd < 0)
 		return NULL;
-	text = read_all(fd);
+	text = ddp_file_read_fd(fd, NULL);
 	close(fd);
 	return text;
 }
@@ -54,4 +56,15 @@ char *ddp_file_read_of(pid_t pid, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	return ddp_file_read(path);
+}
+
+void ddp_file_read_line(const char *path, char *line, size_t size)
+{
+	FILE *file = fopen(path, "re");
+
+	if (!file || !fgets(line, (int)size, file))
+		*line = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (file)
+		fclose(file);
 }
