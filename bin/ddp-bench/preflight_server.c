@@ -4,7 +4,6 @@
 #include "preflight_server.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,49 +12,14 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/listen.h"
 #include "util/text.h"
 
-enum {
-	BACKLOG = 4096,
-	STRANGERS = 64		/* connections that need not be ranks' */
-};
-
-/* Listen on all addresses of the node, of both families where it has both. */
-static int open_port(uint16_t port)
-{
-	struct sockaddr_in6 six = {
-		.sin6_family = AF_INET6, .sin6_port = htons(port)
-	};
-	struct sockaddr_in four = {
-		.sin_family = AF_INET, .sin_port = htons(port)
-	};
-	const int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-	int on = 1, off = 0, fd = socket(AF_INET6, type, 0), result = -1;
-
-	if (fd >= 0)
-		result = setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off,
-				    sizeof(off));
-	if (result < 0) {
-		if (fd >= 0)
-			close(fd);
-		fd = socket(AF_INET, type, 0);
-	}
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if ((result == 0 ? bind(fd, (struct sockaddr *)&six, sizeof(six)) :
-	     bind(fd, (struct sockaddr *)&four, sizeof(four))) == 0 &&
-	    listen(fd, BACKLOG) == 0)
-		return fd;
-	result = errno;
-	close(fd);
-	errno = result;
-	return -1;
-}
+enum { STRANGERS = 64 };	/* connections that need not be ranks' */
 
 int preflight_listen(const struct preflight *preflight, char why[WHY_TEXT])
 {
-	int fd = open_port((uint16_t)atoi(preflight->port));
+	int fd = ddp_listen_at((uint16_t)atoi(preflight->port), true);
 
 	if (fd < 0)
 		snprintf(why, WHY_TEXT, "cannot listen at MASTER_PORT %.16s: "

@@ -9,54 +9,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "util/listen.h"
 #include "util/random.h"
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-/* One for IPv6 takes IPv4 too, but a kernel may not have it. */
-static int open_socket(union address *address)
-{
-	const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-	int fd = socket(AF_INET6, type, 0), no = 0;
-
-	memset(address, 0, sizeof(*address));
-	address->any.sa_family = AF_INET6;
-	if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no,
-				  sizeof(no)) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	address->any.sa_family = AF_INET;
-	return socket(AF_INET, type, 0);
-}
-
-static int listen_at(uint16_t port)
-{
-	union address address;
-	int fd = open_socket(&address), error;
-
-	if (fd < 0)
-		return -1;
-	if (address.any.sa_family == AF_INET6)
-		address.v6.sin6_port = htons(port);
-	else
-		address.v4.sin_port = htons(port);
-	if (bind(fd, &address.any, sizeof(address)) == 0 &&
-	    listen(fd, SOMAXCONN) == 0)
-		return fd;
-	error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
 
 static uint16_t get_port(int fd)
 {
-	union address address;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address;
 	socklen_t size = sizeof(address);
 
 	if (getsockname(fd, &address.any, &size) < 0)
@@ -74,7 +36,8 @@ static int listen_in(uint16_t first, uint16_t last)
 	if (ddp_random_fill(&start, sizeof(start)) < 0)
 		start = (uint32_t)getpid();
 	for (i = 0; i < count && fd < 0; i++) {
-		fd = listen_at((uint16_t)(first + (start % count + i) % count));
+		fd = ddp_listen_at((uint16_t)(first + (start % count + i) %
+					      count), false);
 		if (fd < 0 && errno != EADDRINUSE && errno != EACCES)
 			break;
 	}
@@ -84,7 +47,7 @@ static int listen_in(uint16_t first, uint16_t last)
 int ddp_listen(uint16_t first, uint16_t last, uint16_t *port,
 	       struct ddp_error *error)
 {
-	int fd = first ? listen_in(first, last) : listen_at(0);
+	int fd = first ? listen_in(first, last) : ddp_listen_at(0, false);
 
 	if (fd < 0 && first)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
