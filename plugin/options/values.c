@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses the values of the --ddp options. */
+/* The table of the --ddp options, and how their values are read. */
 #define _GNU_SOURCE
 #include "options/values.h"
 
@@ -11,27 +11,9 @@
 
 enum { CHECK_MIN_S = 2, CHECK_MAX_S = 3600 };	/* ddp-bench's --limit */
 
-const char *const ddp_option_names[DDP_OPTION_COUNT + 1] = {
-	[DDP_OPTION_DDP] = "--ddp",
-	[DDP_OPTION_PORT] = "--ddp-port",
-	[DDP_OPTION_GPUS] = "--ddp-gpus",
-	[DDP_OPTION_CPUS] = "--ddp-cpus",
-	[DDP_OPTION_ENV] = "--ddp-env",
-	[DDP_OPTION_SUPERVISE] = "--ddp-supervise",
-	[DDP_OPTION_REPORT] = "--ddp-report",
-	[DDP_OPTION_GRACE] = "--ddp-grace",
-	[DDP_OPTION_LOGS] = "--ddp-logs",
-	[DDP_OPTION_SHOW] = "--ddp-show",
-	[DDP_OPTION_SIGNAL] = "--ddp-signal",
-	[DDP_OPTION_RESTARTS] = "--ddp-restarts",
-	[DDP_OPTION_SPARES] = "--ddp-spares",
-	[DDP_OPTION_WATCHDOG] = "--ddp-watchdog",
-	[DDP_OPTION_CHECK] = "--ddp-check",
-};
-
-/* Parse words with commas in between; off must be the only one. */
-static int parse_words(const char *text, struct ddp_plugin *plugin,
-		       struct ddp_error *error)
+/* Words with commas in between; off must be the only one. */
+static int parse_words(const struct ddp_option *option, const char *text,
+		       struct ddp_plugin *plugin, struct ddp_error *error)
 {
 	static const char *const words[] = {
 		"explain", "dry-run", "torchrun", "srun", "on", "off", "help",
@@ -48,7 +30,7 @@ static int parse_words(const char *text, struct ddp_plugin *plugin,
 	for (; *text; text += length + (text[length] == ',')) {
 		length = strcspn(text, ",");
 		snprintf(word, sizeof(word), "%.*s", (int)length, text);
-		index = ddp_scan_word("--ddp", word, words, error);
+		index = ddp_scan_word(option->name, word, words, error);
 		if (index < 0)
 			return -1;
 		given[index] = true;
@@ -71,63 +53,60 @@ static int parse_words(const char *text, struct ddp_plugin *plugin,
 	return 0;
 }
 
-static int parse_port(const char *text, struct ddp_plugin *plugin,
-		      struct ddp_error *error)
+static int parse_number(const struct ddp_option *option, const char *text,
+			struct ddp_plugin *plugin, struct ddp_error *error)
 {
-	uint64_t port;
+	void *to = (char *)plugin + option->at;
 	const char *at = text;
+	uint64_t number;
 
-	if (ddp_scan_number(&at, 1024, 65535, &port) < 0 || *at)
+	if (ddp_scan_number(&at, option->min, option->max, &number) < 0 || *at)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "--ddp-port=%.64s: not a port; give one "
-				     "from 1024 to 65535", text);
-	plugin->port = (uint16_t)port;
+				     "%s=%.64s: %s from %u to %u", option->name,
+				     text, option->not_number, option->min,
+				     option->max);
+	if (option->size == sizeof(uint16_t))
+		*(uint16_t *)to = (uint16_t)number;
+	else
+		*(uint32_t *)to = (uint32_t)number;
 	return 0;
 }
 
-static int parse_gpus(const char *text, struct ddp_plugin *plugin,
-		      struct ddp_error *error)
+static int parse_choice(const struct ddp_option *option, const char *text,
+			struct ddp_plugin *plugin, struct ddp_error *error)
 {
-	int index = ddp_scan_word("--ddp-gpus", text, ddp_gpus_words, error);
+	int index = ddp_scan_word(option->name, text, option->words, error);
 
 	if (index >= 0)
-		plugin->gpus = (enum ddp_gpus_policy)index;
+		*(unsigned int *)((char *)plugin + option->at) =
+			(unsigned int)index;
 	return index < 0 ? -1 : 0;
 }
 
-static int parse_cpus(const char *text, struct ddp_plugin *plugin,
-		      struct ddp_error *error)
-{
-	int index = ddp_scan_word("--ddp-cpus", text, ddp_cpus_words, error);
-
-	if (index >= 0)
-		plugin->cpus = (enum ddp_cpus_policy)index;
-	return index < 0 ? -1 : 0;
-}
-
-static int parse_env(const char *text, struct ddp_plugin *plugin,
-		     struct ddp_error *error)
+static int parse_env(const struct ddp_option *option, const char *text,
+		     struct ddp_plugin *plugin, struct ddp_error *error)
 {
 	static const char *const words[] = { "tf", NULL };
 
-	plugin->tf = ddp_scan_word("--ddp-env", text, words, error) == 0;
+	plugin->tf = ddp_scan_word(option->name, text, words, error) == 0;
 	return plugin->tf ? 0 : -1;
 }
 
-static int parse_supervise(const char *text, struct ddp_plugin *plugin,
-			   struct ddp_error *error)
+static int parse_supervise(const struct ddp_option *option, const char *text,
+			   struct ddp_plugin *plugin, struct ddp_error *error)
 {
 	static const char *const words[] = { "on", "off", NULL };
-	int index = ddp_scan_word("--ddp-supervise", text, words, error);
+	int index = ddp_scan_word(option->name, text, words, error);
 
 	plugin->unsupervised = index == 1;
 	return index < 0 ? -1 : 0;
 }
 
 /* A path; where it is opened is a matter of who opens it. */
-static int parse_report(const char *text, struct ddp_plugin *plugin,
-			struct ddp_error *error)
+static int parse_report(const struct ddp_option *option, const char *text,
+			struct ddp_plugin *plugin, struct ddp_error *error)
 {
+	(void)option;
 	if (!*text || *text == '-')
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--ddp-report"
 				     "%s%.64s: names no file; give "
@@ -137,39 +116,11 @@ static int parse_report(const char *text, struct ddp_plugin *plugin,
 	return 0;
 }
 
-static int parse_seconds(const char *name, const char *text, uint32_t from,
-			 uint32_t *seconds, struct ddp_error *error)
-{
-	const char *at = text;
-	uint64_t number;
-
-	if (ddp_scan_number(&at, from, DDP_SECONDS_MAX, &number) < 0 || *at)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "%s=%.64s: not a time; give seconds from "
-				     "%u to %d", name, text, from,
-				     DDP_SECONDS_MAX);
-	*seconds = (uint32_t)number;
-	return 0;
-}
-
-static int parse_grace(const char *text, struct ddp_plugin *plugin,
-		       struct ddp_error *error)
-{
-	return parse_seconds("--ddp-grace", text, 1, &plugin->grace_s, error);
-}
-
-/* Samples are a second apart: fewer than five prove nothing. */
-static int parse_watchdog(const char *text, struct ddp_plugin *plugin,
-			  struct ddp_error *error)
-{
-	return parse_seconds("--ddp-watchdog", text, 5, &plugin->watchdog_s,
-			     error);
-}
-
 /* A path; each task opens what is in it. */
-static int parse_logs(const char *text, struct ddp_plugin *plugin,
-		      struct ddp_error *error)
+static int parse_logs(const struct ddp_option *option, const char *text,
+		      struct ddp_plugin *plugin, struct ddp_error *error)
 {
+	(void)option;
 	if (!*text || *text == '-' || strlen(text) > DDP_LOGS_MAX)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--ddp-logs=%.64s: not a folder's path; "
@@ -179,53 +130,29 @@ static int parse_logs(const char *text, struct ddp_plugin *plugin,
 	return 0;
 }
 
-static int parse_show(const char *text, struct ddp_plugin *plugin,
-		      struct ddp_error *error)
+static int parse_show(const struct ddp_option *option, const char *text,
+		      struct ddp_plugin *plugin, struct ddp_error *error)
 {
-	if (ddp_ranks_check("--ddp-show", text, 0, error) < 0)
+	if (ddp_ranks_check(option->name, text, 0, error) < 0)
 		return -1;
 	plugin->show = text;
 	return 0;
 }
 
-static int parse_signal(const char *text, struct ddp_plugin *plugin,
-			struct ddp_error *error)
+static int parse_signal(const struct ddp_option *option, const char *text,
+			struct ddp_plugin *plugin, struct ddp_error *error)
 {
+	(void)option;
 	return ddp_notice_parse(text, &plugin->notice, error);
 }
 
-static int parse_count(const char *name, const char *text, uint32_t *count,
-		       struct ddp_error *error)
-{
-	const char *at = text;
-	uint64_t number;
-
-	if (ddp_scan_number(&at, 0, DDP_RESTART_MAX, &number) < 0 || *at)
-		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "%s=%.64s: not a number from 0 to %d", name,
-				     text, DDP_RESTART_MAX);
-	*count = (uint32_t)number;
-	return 0;
-}
-
-static int parse_restarts(const char *text, struct ddp_plugin *plugin,
-			  struct ddp_error *error)
-{
-	return parse_count("--ddp-restarts", text, &plugin->restarts, error);
-}
-
-static int parse_spares(const char *text, struct ddp_plugin *plugin,
-			struct ddp_error *error)
-{
-	return parse_count("--ddp-spares", text, &plugin->spares, error);
-}
-
-static int parse_check(const char *text, struct ddp_plugin *plugin,
-		       struct ddp_error *error)
+static int parse_check(const struct ddp_option *option, const char *text,
+		       struct ddp_plugin *plugin, struct ddp_error *error)
 {
 	const char *at = text;
 	uint64_t seconds = 0;
 
+	(void)option;
 	if (*text && strcmp(text, "on") != 0 && strcmp(text, "off") != 0 &&
 	    (ddp_scan_number(&at, CHECK_MIN_S, CHECK_MAX_S, &seconds) < 0 ||
 	     *at))
@@ -238,37 +165,140 @@ static int parse_check(const char *text, struct ddp_plugin *plugin,
 	return 0;
 }
 
-static int (*const parsers[DDP_OPTION_COUNT])(const char *, struct ddp_plugin *,
-					  struct ddp_error *) = {
-	[DDP_OPTION_DDP] = parse_words,
-	[DDP_OPTION_PORT] = parse_port,
-	[DDP_OPTION_GPUS] = parse_gpus,
-	[DDP_OPTION_CPUS] = parse_cpus,
-	[DDP_OPTION_ENV] = parse_env,
-	[DDP_OPTION_SUPERVISE] = parse_supervise,
-	[DDP_OPTION_REPORT] = parse_report,
-	[DDP_OPTION_GRACE] = parse_grace,
-	[DDP_OPTION_LOGS] = parse_logs,
-	[DDP_OPTION_SHOW] = parse_show,
-	[DDP_OPTION_SIGNAL] = parse_signal,
-	[DDP_OPTION_RESTARTS] = parse_restarts,
-	[DDP_OPTION_SPARES] = parse_spares,
-	[DDP_OPTION_WATCHDOG] = parse_watchdog,
-	[DDP_OPTION_CHECK] = parse_check,
+#define AT(member) \
+	.at = offsetof(struct ddp_plugin, member), \
+	.size = sizeof(((struct ddp_plugin *)0)->member)
+#define SECONDS(least) \
+	.min = least, .max = DDP_SECONDS_MAX, \
+	.not_number = "not a time; give seconds"
+#define COUNT .max = DDP_RESTART_MAX, .not_number = "not a number"
+
+const struct ddp_option ddp_option_table[DDP_OPTION_COUNT] = {
+	{
+		"--ddp", "[explain|dry-run|torchrun|srun|on|off|help]", 2, false,
+		"run the tasks as one data-parallel job: one task a "
+		"GPU, each near its own, with RANK, WORLD_SIZE, "
+		"MASTER_ADDR and the like set; explain says what was "
+		"chosen and why, dry-run does nothing else; torchrun "
+		"starts one task a node, whose command starts its "
+		"ranks, and srun one a GPU, whatever the command is; "
+		"on does none of these; off undoes an inherited --ddp; "
+		"help prints all options; manual: man slurm-ddp",
+		.parse = parse_words,
+	},
+	{
+		"--ddp-port", "PORT", 1, false,
+		"with --ddp: MASTER_PORT, instead of one chosen for "
+		"the step",
+		.parse = parse_number,
+		AT(port), .min = 1024, .max = 65535,
+		.not_number = "not a port; give one",
+	},
+	{
+		"--ddp-gpus", "all|own|share|off", 1, false,
+		"with --ddp: whether a task sees all GPUs of the step "
+		"on its node, with its own at LOCAL_RANK, or its own "
+		"alone; share: more tasks than GPUs are allowed; off: "
+		"leave GPUs as Slurm gave them",
+		.parse = parse_choice, AT(gpus), .words = ddp_gpus_words,
+	},
+	{
+		"--ddp-cpus", "near|spread|off", 1, false,
+		"with --ddp: a task's CPUs are those near its GPU, "
+		"spread over the node, or as Slurm gave them",
+		.parse = parse_choice, AT(cpus), .words = ddp_cpus_words,
+	},
+	{
+		"--ddp-env", "tf", 1, false,
+		"with --ddp: more variables; tf: TF_CONFIG, by which "
+		"TensorFlow finds the ranks",
+		.parse = parse_env,
+	},
+	{
+		"--ddp-supervise", "on|off", 1, false,
+		"with --ddp: off: no process of srun's watches over "
+		"the step; a failure is then Slurm's matter alone",
+		.parse = parse_supervise,
+	},
+	{
+		"--ddp-report", "FILE", 1, true,
+		"with --ddp: when the step has ended, write how to FILE "
+		"as JSON, and which rank failed first, and why",
+		.parse = parse_report,
+	},
+	{
+		"--ddp-grace", "SECONDS", 1, true,
+		"with --ddp: when a rank has failed, the others get "
+		"SIGTERM and this much time before they are killed",
+		.parse = parse_number, AT(grace_s), SECONDS(1),
+	},
+	{
+		"--ddp-logs", "DIR", 1, true,
+		"with --ddp: a file for each rank's output and one "
+		"for its errors, in DIR/JOB.STEP; srun prints whole "
+		"lines, with [RANK NODE] in front",
+		.parse = parse_logs,
+	},
+	{
+		"--ddp-show", "RANKS", 1, true,
+		"with --ddp: srun prints what these ranks (0,3-5) "
+		"print and no others, as whole lines with [RANK NODE] "
+		"in front",
+		.parse = parse_show,
+	},
+	{
+		"--ddp-signal", "SIGNAL@SECONDS", 1, true,
+		"with --ddp: send a signal, such as USR1@90, to the "
+		"ranks, and to no process of theirs, this long before "
+		"the job's end",
+		.parse = parse_signal,
+	},
+	{
+		"--ddp-restarts", "N", 1, true,
+		"with --ddp, in sbatch or salloc: start a step that "
+		"has failed again, up to N times",
+		.parse = parse_number, AT(restarts), COUNT,
+	},
+	{
+		"--ddp-spares", "K", 1, true,
+		"with --ddp-restarts: keep K nodes of the job back, to "
+		"take the place of those that are lost",
+		.parse = parse_number, AT(spares), COUNT,
+	},
+	{
+		"--ddp-watchdog", "SECONDS", 1, true,
+		"with --ddp: a step in which no rank makes progress "
+		"for this long is ended; who holds it up is named",
+		.parse = parse_number, AT(watchdog_s), SECONDS(5),
+	},
+	{
+		"--ddp-check", "[on|off|SECONDS]", 2, true,
+		"with --ddp, in a job: before the command, check its "
+		"nodes by ddp-bench --preflight; if one is not fit, "
+		"say which and why, and take a spare instead, or do "
+		"not start the command; SECONDS: wait so long for "
+		"news of a rank",
+		.parse = parse_check,
+	},
 };
 
-int ddp_value_parse(enum ddp_option option, const char *text,
+int ddp_value_parse(const struct ddp_option *option, const char *text,
 		    struct ddp_plugin *plugin, struct ddp_error *error)
 {
-	return parsers[option](text, plugin, error);
+	return option->parse(option, text, plugin, error);
 }
 
 int ddp_value_set(const char *name, const char *value,
 		  struct ddp_plugin *plugin, struct ddp_error *error)
 {
-	int i = ddp_scan_word("option", name, ddp_option_names, error);
+	const char *names[DDP_OPTION_COUNT + 1] = { NULL };
+	int i;
 
+	for (i = 0; i < DDP_OPTION_COUNT; i++)
+		names[i] = ddp_option_table[i].name;
+	i = ddp_scan_word("option", name, names, error);
 	if (i < 0)
 		return -1;
-	return value ? ddp_value_parse(i, value, plugin, error) : 0;
+	return value ? ddp_value_parse(&ddp_option_table[i], value, plugin,
+				       error) : 0;
 }

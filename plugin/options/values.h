@@ -1,30 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of the --ddp options, and what their values say. Parsed as root in
- * slurmstepd: words and numbers only.
+ * The --ddp options: one table of their names, what srun --help says of them, and
+ * how their values are read. Parsed as root in slurmstepd: words and numbers only.
  */
 #ifndef DDP_OPTIONS_VALUES_H
 #define DDP_OPTIONS_VALUES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "options/plugin.h"
 #include "util/error.h"
 
-enum ddp_option {
-	DDP_OPTION_DDP, DDP_OPTION_PORT, DDP_OPTION_GPUS, DDP_OPTION_CPUS,
-	DDP_OPTION_ENV, DDP_OPTION_SUPERVISE, DDP_OPTION_REPORT,
-	DDP_OPTION_GRACE, DDP_OPTION_LOGS, DDP_OPTION_SHOW, DDP_OPTION_SIGNAL,
-	DDP_OPTION_RESTARTS, DDP_OPTION_SPARES, DDP_OPTION_WATCHDOG,
-	DDP_OPTION_CHECK, DDP_OPTION_COUNT
+struct ddp_option {
+	const char *name;	/* with its "--" */
+	const char *values;	/* as srun --help shows them */
+	int has_arg;		/* as getopt_long(3) has it; 2: optional */
+	bool watches;		/* it is about the watch over one step alone */
+	const char *usage;
+	int (*parse)(const struct ddp_option *option, const char *text,
+		     struct ddp_plugin *plugin, struct ddp_error *error);
+
+	/* For parse: the member of struct ddp_plugin that it sets; the numbers
+	 * that it takes, and what others are not; or the words that it takes. */
+	size_t at, size;
+	uint32_t min, max;
+	const char *not_number;
+	const char *const *words;
 };
 
-/* The names of the options, with "--"; NULL after the last. */
-extern const char *const ddp_option_names[DDP_OPTION_COUNT + 1];
+enum { DDP_OPTION_COUNT = 15 };
+
+/* The first is --ddp itself. */
+extern const struct ddp_option ddp_option_table[DDP_OPTION_COUNT];
 
 /*
  * Set what a value says, or return -1 with the reason. A text that the plugin
  * holds then is the caller's, not a copy.
  */
-int ddp_value_parse(enum ddp_option option, const char *text,
+int ddp_value_parse(const struct ddp_option *option, const char *text,
 		    struct ddp_plugin *plugin, struct ddp_error *error);
 
 /* The same by the option's name ("--ddp-gpus"); value NULL sets nothing. */

@@ -18,13 +18,6 @@
 #include "place/report.h"
 #include "srun/rerun.h"
 
-/* Options about the watch over one step. */
-static const enum ddp_option watching[] = {
-	DDP_OPTION_REPORT, DDP_OPTION_GRACE, DDP_OPTION_LOGS, DDP_OPTION_SHOW,
-	DDP_OPTION_SIGNAL, DDP_OPTION_RESTARTS, DDP_OPTION_SPARES,
-	DDP_OPTION_WATCHDOG, DDP_OPTION_CHECK,
-};
-
 /* A value that has been changed since is the user's, and stays. */
 static void remove_recorded(const char *record, const char *name)
 {
@@ -71,9 +64,11 @@ void ddp_outer_hide(void)
 	char name[64], *at;
 	size_t i;
 
-	for (i = 0; i < sizeof(watching) / sizeof(watching[0]); i++) {
+	for (i = 0; i < DDP_OPTION_COUNT; i++) {
+		if (!ddp_option_table[i].watches)
+			continue;
 		snprintf(name, sizeof(name), DDP_INHERITED "%s",
-			 ddp_option_names[watching[i]] + strlen("--"));
+			 ddp_option_table[i].name + strlen("--"));
 		for (at = name; *at; at++)
 			if (*at == '-')
 				*at = '_';
