@@ -21,6 +21,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 
@@ -54,6 +55,7 @@ NEEDS = {
     "arm64": ["trainer", "python", "arm64"],
 }
 ALONE = ["unit", "spank", "agent", "supervisor", "arm64"]
+ON_DISK = ["packages", "frameworks", "arm64"]   # need GBs in /tmp
 OPEN = ["golden", "spank", "fuzz"]      # their programs know their own themes
 PROGRAMS = ALONE + ["boot", "train", "cuda"]
 
@@ -255,10 +257,23 @@ def wait_alone(seconds):
         signal.sigtimedwait([signal.SIGCHLD], 0.1)
 
 
+def hide_tmp(log):
+    """Gives root's unit a /tmp of its own, in memory, which goes with it."""
+    libc = ctypes.CDLL(None)
+    if os.geteuid() == 0 and tempfile.gettempdir() == "/tmp" and not any(
+            path.startswith("/tmp/") for path in (
+                TOP, log, os.environ.get("DDP_BUILD", ""))):
+        libc.unshare(0x20000)                           # CLONE_NEWNS
+        libc.mount(None, b"/", None, 0x44000, None)     # MS_REC | MS_PRIVATE
+        libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, b"mode=1777")
+
+
 def keep(unit, log, limit):
     """In a process of its own: runs the unit, and writes down how it ended."""
     os.setsid()
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)         # PR_SET_CHILD_SUBREAPER
+    if unit.level not in ON_DISK:
+        hide_tmp(log)
     watched = [signal.SIGCHLD, signal.SIGTERM]
     signal.pthread_sigmask(signal.SIG_SETMASK, watched +
                            [signal.SIGINT, signal.SIGHUP])
