@@ -111,7 +111,7 @@ fill()
 {
 	touch full/begin
 	within 'all tasks have printed' printed
-	within 'all tasks have ended' gone 'fills full'
+	gone 'fills full'
 }
 
 printed()
@@ -119,10 +119,16 @@ printed()
 	test "$(find full -name '*.ended' | wc -l)" = "$count"
 }
 
-# gone WORDS: no process on the cluster has WORDS in its command line
+# gone WORDS: wait until no process on the cluster has WORDS in its command line
 gone()
 {
-	! root pgrep -f "[${1%"${1#?}"}]${1#?}" >why
+	# shellcheck disable=SC2016 # for the inner shell
+	root sh -c 'for _ in $(seq 600); do
+			pgrep -f "$0" >/dev/null || exit 0
+			sleep 0.1
+		done
+		echo "# still there after a minute: $0"
+		exit 1' "[${1%"${1#?}"}]${1#?}"
 }
 
 # srun, and its supervisor, which would end a step whose srun does not.
@@ -229,7 +235,7 @@ begin 2 -N1
 stop_srun
 fill
 login scancel --user=ddp
-within 'slurmstepd has ended' gone slurmstepd
+gone slurmstepd
 in_time $? 'a step whose srun never reads again ends by scancel'
 logged_all out
 result $? 'logs are whole, though srun never reads again'
