@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lines that ddp-info --doctor prints, and how Slurm's text is read. */
+/*
+ * The lines that ddp-info --doctor prints, how Slurm's text and plugstack.conf
+ * are read, and how the nodes are judged: one line for all that are alike.
+ */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -136,4 +139,118 @@ const char *check_group_names(struct check_group *group)
 		snprintf(group->names + used, sizeof(group->names) - used,
 			 " and %zu more", group->count - NAMES_SHOWN);
 	return group->names;
+}
+
+/* ---- plugstack.conf, as Slurm's plugstack.c reads it */
+
+bool check_stack_argument(const char **line, char *word, size_t size)
+{
+	size_t length;
+
+	*line += strspn(*line, " \t\n");
+	length = strcspn(*line, " \t\n#");
+	if (length == 0 || length >= size)
+		return false;
+	memcpy(word, *line, length);
+	word[length] = '\0';
+	*line += length;
+	return true;
+}
+
+enum check_stack check_stack_line(const char **line, char *path, bool *required)
+{
+	char word[16];
+	const char *base;
+
+	if (!check_stack_argument(line, word, sizeof(word)) ||
+	    !check_stack_argument(line, path, CHECK_VALUE_SIZE))
+		return CHECK_STACK_OTHER;
+	if (strcmp(word, "include") == 0)
+		return CHECK_STACK_INCLUDE;
+	*required = strcmp(word, "required") == 0;
+	if (!*required && strcmp(word, "optional") != 0)
+		return CHECK_STACK_OTHER;
+	base = strrchr(path, '/');
+	return strcmp(base ? base + 1 : path, "spank_ddp.so") == 0 ?
+		CHECK_STACK_PLUGIN : CHECK_STACK_OTHER;
+}
+
+/* ---- nodes */
+
+bool check_fact(const struct check_node *node, const char *name, char *value,
+		size_t size)
+{
+	size_t length = strlen(name);
+	const char *line = node->facts;
+
+	for (; line && *line; line += strspn(line, "\n")) {
+		if (strncmp(line, name, length) == 0 && line[length] == ' ') {
+			line += length + 1;
+			snprintf(value, size, "%.*s",
+				 (int)strcspn(line, "\n"), line);
+			return *value != '\0';
+		}
+		line += strcspn(line, "\n");
+	}
+	*value = '\0';
+	return false;
+}
+
+void check_say(struct check_verdict *verdict, enum check_level level,
+	       const char *format, ...)
+{
+	va_list arguments;
+
+	verdict->level = level;
+	va_start(arguments, format);
+	vsnprintf(verdict->text, sizeof(verdict->text), format, arguments);
+	va_end(arguments);
+}
+
+static bool is_alike(const struct check_verdict *a,
+		     const struct check_verdict *b)
+{
+	return a->level == b->level && strcmp(a->text, b->text) == 0;
+}
+
+static void add_verdicts(struct check *out, const struct check_world *world,
+			 const char *what, struct check_verdict *verdicts)
+{
+	struct check_verdict one;
+	struct check_group group;
+	size_t i, k;
+
+	for (i = 0; i < world->count; i++) {
+		if (!*verdicts[i].text)
+			continue;
+		one = verdicts[i];
+		memset(&group, 0, sizeof(group));
+		for (k = i; k < world->count; k++)
+			if (is_alike(&verdicts[k], &one)) {
+				check_group_add(&group, world->nodes[k].name);
+				*verdicts[k].text = '\0';
+			}
+		check_add(out, one.level, what, "%s: %s",
+			  check_group_names(&group), one.text);
+	}
+}
+
+void check_each(struct check *out, const struct check_world *world,
+		const char *what, check_judge *judge)
+{
+	struct check_verdict *verdicts = calloc(world->count + 1,
+						sizeof(*verdicts));
+	size_t i;
+
+	if (!verdicts) {
+		out->text.failed = true;
+		return;
+	}
+	for (i = 0; i < world->count; i++) {
+		verdicts[i].world = world;
+		if (world->nodes[i].facts)
+			judge(&world->nodes[i], &verdicts[i]);
+	}
+	add_verdicts(out, world, what, verdicts);
+	free(verdicts);
 }

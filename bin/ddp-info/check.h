@@ -100,33 +100,20 @@ struct check_world {
 	size_t count;
 };
 
-/* All that follows. */
+/* Judge the nodes, and the plugin on them. */
 void check_nodes(struct check *out, const struct check_world *world);
-
-/* The plugin, and whether ranks that it placed met over PMIx. */
 void check_plugin(struct check *out, const struct check_world *world);
-void check_meeting(struct check *out, const struct check_world *world);
-
-/* Judges what plugstack.conf tells the plugin. */
-void check_site(struct check *out, const struct check_world *world);
-
-/* Judges what must be the same on all nodes. */
-void check_equal(struct check *out, const struct check_world *world);
-
-/* Limits, sizes, clocks, names and folders. */
-void check_limits(struct check *out, const struct check_world *world);
-void check_places(struct check *out, const struct check_world *world);
 
 /*
  * The verdict on one node. A judge leaves text empty if there is nothing to
  * say.
  */
 struct check_verdict {
+	const struct check_world *world;
 	enum check_level level;
 	char text[1024];
 };
-typedef void check_judge(const struct check_world *world,
-			 const struct check_node *node,
+typedef void check_judge(const struct check_node *node,
 			 struct check_verdict *verdict);
 
 /* Add a line for each verdict, with the names of all nodes that have it. */

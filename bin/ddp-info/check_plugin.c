@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Judges whether the plugin is there on all nodes, and whether its ranks meet.
+ * Judges the plugin: whether all nodes have it, what plugstack.conf tells it, and
+ * whether its ranks meet.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -31,8 +32,7 @@ static bool judge_line(const struct check_node *node, const char *stack,
 	return count > 0;
 }
 
-static void judge_plugin(const struct check_world *world,
-			 const struct check_node *node,
+static void judge_plugin(const struct check_node *node,
 			 struct check_verdict *verdict)
 {
 	char stack[CHECK_VALUE_SIZE], path[CHECK_VALUE_SIZE];
@@ -53,11 +53,11 @@ static void judge_plugin(const struct check_world *world,
 		check_say(verdict, CHECK_WRONG, "%.500s does not tell its "
 			  "version, and this ddp-info is of slurm-ddp %s: "
 			  "install one version on all nodes", path,
-			  world->version);
-	else if (strcmp(value, world->version) != 0)
+			  verdict->world->version);
+	else if (strcmp(value, verdict->world->version) != 0)
 		check_say(verdict, CHECK_WRONG, "%.500s is of slurm-ddp %.60s, "
 			  "and this ddp-info of %s: install one version on "
-			  "all nodes", path, value, world->version);
+			  "all nodes", path, value, verdict->world->version);
 	else if (check_fact(node, "plugin_required", path, sizeof(path)))
 		check_say(verdict, CHECK_ADVICE, "%.500s says \"required\": "
 			  "where the plugin does not load, no step starts, "
@@ -66,19 +66,90 @@ static void judge_plugin(const struct check_world *world,
 		check_say(verdict, CHECK_OK, "%s, in %.500s", value, stack);
 }
 
-void check_plugin(struct check *out, const struct check_world *world)
+/* ---- the plugin's arguments in plugstack.conf */
+
+static void judge_arguments(const struct check_node *node,
+			    struct check_verdict *verdict)
 {
-	check_each(out, world, "spank_ddp.so", judge_plugin);
+	char value[CHECK_VALUE_SIZE];
+
+	if (check_fact(node, "argument_flaw", value, sizeof(value)))
+		check_say(verdict, CHECK_WRONG, "refuses every step: %.900s",
+			  value);
+	else if (check_fact(node, "arguments", value, sizeof(value)))
+		check_say(verdict, CHECK_OK, "knows its keys and values in "
+			  "plugstack.conf");
 }
 
+static bool has_partition(const char *partitions, const char *name)
+{
+	char value[CHECK_VALUE_SIZE];
+
+	for (; partitions; partitions = check_next_line(partitions))
+		if (check_word(partitions, "PartitionName", value,
+			       sizeof(value)) && strcmp(value, name) == 0)
+			return true;
+	return false;
+}
+
+static void judge_partitions(const struct check_node *node,
+			     struct check_verdict *verdict)
+{
+	const char *partitions = verdict->world->partitions;
+	char words[CHECK_VALUE_SIZE], *word, *name, *save;
+	struct check_group unknown = { .count = 0 };
+
+	if (!check_fact(node, "partitions", words, sizeof(words)))
+		return;
+	if (!partitions || !strstr(partitions, "PartitionName=")) {
+		check_say(verdict, CHECK_UNKNOWN, "scontrol tells of no "
+			  "partition that its %.600s could be compared with",
+			  words);
+		return;
+	}
+	for (word = strtok_r(words, " ", &save); word;
+	     word = strtok_r(NULL, " ", &save)) {
+		name = strchr(word, '=');
+		if (name && !has_partition(partitions, name + 1))
+			check_group_add(&unknown, word);
+	}
+	if (unknown.count > 0)
+		check_say(verdict, CHECK_WRONG, "%.600s: Slurm has no such "
+			  "partition; correct the name, or leave it out",
+			  check_group_names(&unknown));
+}
+
+static void judge_groups(const struct check_node *node,
+			 struct check_verdict *verdict)
+{
+	char words[CHECK_VALUE_SIZE];
+
+	if (check_fact(node, "groups_lacking", words, sizeof(words)))
+		check_say(verdict, CHECK_WRONG, "%.600s: there is no such "
+			  "group on this machine (getent group); correct the "
+			  "name, or leave it out", words);
+}
+
+static void judge_interface(const struct check_node *node,
+			    struct check_verdict *verdict)
+{
+	char name[64];
+
+	if (check_fact(node, "interface_lacking", name, sizeof(name)))
+		check_say(verdict, CHECK_WRONG, "interface=%s: there is no "
+			  "such network interface with an address, and tasks "
+			  "are refused; give one that the node has (partition="
+			  "NAME:interface=... where nodes differ)", name);
+}
+
+/* ---- a step */
+
 /* srun --ddp has set RANK to a word that only the plugin replaces. */
-static void judge_rank(const struct check_world *world,
-		       const struct check_node *node,
+static void judge_rank(const struct check_node *node,
 		       struct check_verdict *verdict)
 {
 	char value[CHECK_VALUE_SIZE], yes[16];
 
-	(void)world;
 	if (check_fact(node, "refused", value, sizeof(value))) {
 		check_say(verdict, CHECK_WRONG, "refuses a step: %.900s",
 			  value);
@@ -99,13 +170,11 @@ static void judge_rank(const struct check_world *world,
 			  "there and name it in plugstack.conf");
 }
 
-static void judge_meeting(const struct check_world *world,
-			  const struct check_node *node,
+static void judge_meeting(const struct check_node *node,
 			  struct check_verdict *verdict)
 {
 	char value[CHECK_VALUE_SIZE];
 
-	(void)world;
 	if (node->here)
 		return;
 	if (check_fact(node, "met", value, sizeof(value)))
@@ -118,13 +187,11 @@ static void judge_meeting(const struct check_world *world,
 			  "; look into slurmd's log there for mpi/pmix");
 }
 
-static void judge_security(const struct check_world *world,
-			   const struct check_node *node,
+static void judge_security(const struct check_node *node,
 			   struct check_verdict *verdict)
 {
 	char value[CHECK_VALUE_SIZE];
 
-	(void)world;
 	if (check_fact(node, "pmix_security", value, sizeof(value)) &&
 	    strstr(value, "munge"))
 		check_say(verdict, CHECK_ADVICE, "its PMIx wants munge, which "
@@ -133,13 +200,11 @@ static void judge_security(const struct check_world *world,
 }
 
 /* A client's PMIx may not be newer than the server's by much. */
-static void judge_server(const struct check_world *world,
-			 const struct check_node *node,
+static void judge_server(const struct check_node *node,
 			 struct check_verdict *verdict)
 {
 	char server[64], client[64];
 
-	(void)world;
 	if (check_fact(node, "pmix_server", server, sizeof(server)) &&
 	    check_fact(node, "pmix", client, sizeof(client)) &&
 	    strtoul(server, NULL, 10) != strtoul(client, NULL, 10))
@@ -149,8 +214,7 @@ static void judge_server(const struct check_world *world,
 }
 
 /* Faults that versions are known for, and that a small step does not show. */
-static void judge_hang(const struct check_world *world,
-		       const struct check_node *node,
+static void judge_hang(const struct check_node *node,
 		       struct check_verdict *verdict)
 {
 	char pmix[64], slurm[64];
@@ -158,21 +222,22 @@ static void judge_hang(const struct check_world *world,
 	if (check_fact(node, "pmix", pmix, sizeof(pmix)) &&
 	    (check_compare_versions(pmix, "5.0.8") == 0 ||
 	     check_compare_versions(pmix, "5.0.9") == 0) &&
-	    check_get(world->config, "SLURM_VERSION", slurm, sizeof(slurm)) &&
+	    check_get(verdict->world->config, "SLURM_VERSION", slurm,
+		      sizeof(slurm)) &&
 	    check_compare_versions(slurm, "25.11.2") < 0)
 		check_say(verdict, CHECK_WRONG, "programs with PMIx %s hang "
 			  "when they connect to Slurm %s: install another "
 			  "PMIx, or Slurm 25.11.2 or later", pmix, slurm);
 }
 
-static void judge_tasks(const struct check_world *world,
-			const struct check_node *node,
+static void judge_tasks(const struct check_node *node,
 			struct check_verdict *verdict)
 {
 	char pmix[64], slurm[64];
 
 	if (!check_fact(node, "pmix", pmix, sizeof(pmix)) ||
-	    !check_get(world->config, "SLURM_VERSION", slurm, sizeof(slurm)) ||
+	    !check_get(verdict->world->config, "SLURM_VERSION", slurm,
+		       sizeof(slurm)) ||
 	    check_compare_versions(pmix, "3.2") < 0 ||
 	    check_compare_versions(slurm,
 				   check_compare_versions(slurm, "26.05") < 0 ?
@@ -183,8 +248,13 @@ static void judge_tasks(const struct check_world *world,
 		  "Slurm 25.11.7, 26.05.2 or later", pmix, slurm);
 }
 
-void check_meeting(struct check *out, const struct check_world *world)
+void check_plugin(struct check *out, const struct check_world *world)
 {
+	check_each(out, world, "spank_ddp.so", judge_plugin);
+	check_each(out, world, "srun --ddp", judge_arguments);
+	check_each(out, world, "plugstack.conf", judge_partitions);
+	check_each(out, world, "plugstack.conf", judge_groups);
+	check_each(out, world, "plugstack.conf", judge_interface);
 	check_each(out, world, "srun --ddp", judge_rank);
 	check_each(out, world, "PMIx", judge_meeting);
 	check_each(out, world, "PMIx", judge_security);
