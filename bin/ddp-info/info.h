@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The parts of ddp-info; start with main.c. nodes.c places ranks on nodes that
- * the options describe (described.c reads them). compare.c compares what a task
+ * the options describe. compare.c compares what a task
  * of a step got with what was planned for it. gather.c prints one table of a
  * whole step, and variables.c one of all variables. doctor.h begins the part
  * that examines an installation. The answers come from lib/place, and the text

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Places ranks on the nodes that the options describe, and prints the rows. */
+#define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "described.h"
+#include "info.h"
+#include "layout/hostlist.h"
+#include "layout/layout.h"
+#include "layout/tasks.h"
+#include "place/gpus.h"
 #include "place/table.h"
+#include "place/views.h"
 #include "tool/tool.h"
+#include "topo/topo.h"
+
+/* ---- the nodes, read from the options */
 
 /*
  * A node with this many tasks. All such nodes are alike: the rows lack only
@@ -19,39 +30,174 @@ struct node {
 };
 
 struct nodes {
-	struct described in;
+	const struct options *options;
+	struct ddp_topo *topo;
+	struct ddp_machine *machine;
+	struct ddp_hostlist *hosts;
+	uint32_t *tasks;		/* of each host */
+	struct ddp_layout *layout;
+	struct ddp_cpuset *masks;	/* by local rank; one: for all */
+	struct ddp_view *views;		/* likewise */
+	uint32_t (*indexes)[DDP_GPU_MAX];	/* of the views' GPUs in all */
+	uint32_t mask_count, view_count;
+	struct ddp_view all;
 	struct node *list;		/* one for each number of tasks */
 	uint32_t count;
 };
 
-static int fill_ranks(const struct described *in, struct node *node,
+static int read_topology(struct nodes *nodes, struct ddp_error *error)
+{
+	const char *file = nodes->options->topology;
+
+	nodes->topo = ddp_topo_create(file, error);
+	if (!nodes->topo)
+		return -1;
+	nodes->machine = ddp_topo_machine(nodes->topo, error);
+	if (!nodes->machine)
+		return -1;
+	if (!file) {
+		ddp_topo_drivers(nodes->machine, "");
+		ddp_topo_reach(nodes->machine, "");
+	}
+	return 0;
+}
+
+static int read_masks(struct nodes *nodes, struct ddp_error *error)
+{
+	const struct tool_list *given = &nodes->options->masks;
+	uint32_t i;
+
+	nodes->mask_count = given->count > 0 ? given->count : 1;
+	nodes->masks = calloc(nodes->mask_count, sizeof(*nodes->masks));
+	if (!nodes->masks)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	ddp_machine_cpus(nodes->machine, &nodes->masks[0]);
+	for (i = 0; i < given->count; i++)
+		if (ddp_cpuset_parse(given->texts[i], &nodes->masks[i], error))
+			return -1;
+	return 0;
+}
+
+/* "0,1,...": the first GPUs of a node. */
+static void write_numbers(char *out, size_t size, uint32_t count)
+{
+	size_t used = 0;
+	uint32_t i;
+
+	out[0] = '\0';
+	for (i = 0; i < count; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%u",
+					 i > 0 ? "," : "", i);
+}
+
+/* The GPUs that the variable counts: NVIDIA's, or else AMD's. */
+static uint32_t count_gpus(const struct ddp_machine *machine)
+{
+	uint32_t counts[2] = { 0, 0 }, i;
+
+	for (i = 0; i < machine->gpu_count; i++)
+		counts[machine->gpus[i].vendor]++;
+	return counts[DDP_VENDOR_NVIDIA] > 0 ? counts[DDP_VENDOR_NVIDIA] :
+		counts[DDP_VENDOR_AMD];
+}
+
+static int read_views(struct nodes *nodes, struct ddp_error *error)
+{
+	const struct tool_list *given = &nodes->options->visible;
+	uint64_t gpus = nodes->options->gpus;
+	char numbers[DDP_GPU_MAX * 4];
+	struct ddp_gpus_env env = { 0 };
+	uint32_t i;
+
+	nodes->view_count = given->count > 0 ? given->count : 1;
+	nodes->views = calloc(nodes->view_count, sizeof(*nodes->views));
+	nodes->indexes = calloc(nodes->view_count, sizeof(*nodes->indexes));
+	if (!nodes->views || !nodes->indexes)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	write_numbers(numbers, sizeof(numbers),
+		      gpus != DDP_GPU_NONE ? (uint32_t)gpus :
+		      count_gpus(nodes->machine));
+	for (i = 0; i < nodes->view_count; i++) {
+		env.cuda = env.rocr = given->count > 0 ? given->texts[i] :
+			numbers;
+		if (ddp_gpus_resolve(&env, nodes->machine, &nodes->views[i],
+				     error))
+			return -1;
+	}
+	return ddp_views_join(nodes->views, nodes->view_count, &nodes->all,
+			      nodes->indexes, error);
+}
+
+static int read_tasks(struct nodes *nodes, struct ddp_error *error)
+{
+	const char *text = nodes->options->tasks;
+	size_t count = ddp_hostlist_count(nodes->hosts);
+	char every[64];
+
+	nodes->tasks = calloc(count, sizeof(*nodes->tasks));
+	if (!nodes->tasks)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	if (!text)
+		snprintf(every, sizeof(every), "%u(x%zu)",
+			 nodes->all.count > 0 ? nodes->all.count : 1, count);
+	else if (text[strspn(text, "0123456789")] == '\0' &&
+		 strlen(text) < 20)
+		snprintf(every, sizeof(every), "%s(x%zu)", text, count);
+	else
+		return ddp_tasks_parse(text, count, nodes->tasks, error);
+	return ddp_tasks_parse(every, count, nodes->tasks, error);
+}
+
+static int read_layout(struct nodes *nodes, struct ddp_error *error)
+{
+	struct ddp_layout_params params = {
+		.distribution = DDP_DISTRIBUTION_BLOCK };
+	char self[DDP_HOSTNAME_MAX + 1] = "";
+	const char *list = nodes->options->nodes;
+
+	if (!list) {
+		gethostname(self, sizeof(self) - 1);
+		list = self;
+	}
+	nodes->hosts = ddp_hostlist_create(list, error);
+	if (!nodes->hosts || read_tasks(nodes, error))
+		return -1;
+	params.hosts = nodes->hosts;
+	params.tasks = nodes->tasks;
+	nodes->layout = ddp_layout_create(&params, error);
+	return nodes->layout ? 0 : -1;
+}
+
+/* ---- ranks on them */
+
+static int fill_ranks(const struct nodes *nodes, struct node *node,
 		      struct ddp_error *error)
 {
 	uint32_t i, view;
 
-	if ((in->mask_count > 1 && in->mask_count < node->tasks) ||
-	    (in->view_count > 1 && in->view_count < node->tasks))
+	if ((nodes->mask_count > 1 && nodes->mask_count < node->tasks) ||
+	    (nodes->view_count > 1 && nodes->view_count < node->tasks))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--mask and --visible are given neither "
 				     "once nor for each of the %u tasks of a "
 				     "node: give them once, or set "
 				     "--tasks-per-node", node->tasks);
 	for (i = 0; i < node->tasks; i++) {
-		view = in->view_count > 1 ? i : 0;
+		view = nodes->view_count > 1 ? i : 0;
 		node->ranks[i].mask =
-			in->masks[in->mask_count > 1 ? i : 0];
-		node->ranks[i].gpu_count = in->views[view].count;
-		node->ranks[i].gpus = in->indexes[view];
+			nodes->masks[nodes->mask_count > 1 ? i : 0];
+		node->ranks[i].gpu_count = nodes->views[view].count;
+		node->ranks[i].gpus = nodes->indexes[view];
 	}
 	return 0;
 }
 
-static int place_node(const struct described *in, struct node *node,
+static int place_node(const struct nodes *nodes, struct node *node,
 		      struct ddp_error *error)
 {
-	const struct options *options = in->options;
+	const struct options *options = nodes->options;
 	struct ddp_placement_params params = {
-		.machine = in->machine, .gpus = &in->all,
+		.machine = nodes->machine, .gpus = &nodes->all,
 		.rank_count = node->tasks,
 		.gpus_policy = options->gpus_policy,
 		.cpus_policy = options->cpus_policy,
@@ -64,7 +210,7 @@ static int place_node(const struct described *in, struct node *node,
 	node->rows = calloc(node->tasks, sizeof(*node->rows));
 	if (!node->ranks || !node->rows)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
-	if (fill_ranks(in, node, error))
+	if (fill_ranks(nodes, node, error))
 		return -1;
 	params.ranks = node->ranks;
 	node->placements = ddp_placement_create(&params, error);
@@ -72,9 +218,9 @@ static int place_node(const struct described *in, struct node *node,
 		return -1;
 	for (i = 0; i < node->tasks; i++) {
 		rank.local_rank = i;
-		if (ddp_row_make(&node->rows[i], &rank, in->machine,
-				 &in->all,
-				 &in->views[in->view_count > 1 ? i : 0],
+		if (ddp_row_make(&node->rows[i], &rank, nodes->machine,
+				 &nodes->all,
+				 &nodes->views[nodes->view_count > 1 ? i : 0],
 				 ddp_placement_get(node->placements, i), NULL,
 				 error))
 			return -1;
@@ -82,13 +228,19 @@ static int place_node(const struct described *in, struct node *node,
 	return 0;
 }
 
-/* The node with this many tasks, whose ranks are placed the first time. */
-static struct node *find_node(struct nodes *nodes, uint32_t tasks,
-			      struct ddp_error *error)
+/*
+ * Get a rank and its node, whose ranks are placed the first time. NULL: error is
+ * set.
+ */
+static struct node *find_node(struct nodes *nodes, uint32_t number,
+			      struct ddp_rank *rank, struct ddp_error *error)
 {
 	struct node *list;
-	uint32_t i;
+	uint32_t tasks, i;
 
+	if (ddp_layout_get(nodes->layout, number, rank, error))
+		return NULL;
+	tasks = rank->local_world_size;
 	for (i = 0; i < nodes->count; i++)
 		if (nodes->list[i].tasks == tasks)
 			return &nodes->list[i];
@@ -100,11 +252,8 @@ static struct node *find_node(struct nodes *nodes, uint32_t tasks,
 	nodes->list = list;
 	list[i] = (struct node){ .tasks = tasks };
 	nodes->count++;
-	return place_node(&nodes->in, &list[i], error) == 0 ? &list[i] : NULL;
+	return place_node(nodes, &list[i], error) == 0 ? &list[i] : NULL;
 }
-
-/* The number of rows that are in memory at once. */
-enum { BLOCK = 1024 };
 
 /* Fill in the rows of the ranks from first on. */
 static int fill_rows(struct nodes *nodes, uint32_t first, uint32_t count,
@@ -115,9 +264,7 @@ static int fill_rows(struct nodes *nodes, uint32_t first, uint32_t count,
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
-		if (ddp_layout_get(nodes->in.layout, first + i, &rank, error))
-			return -1;
-		node = find_node(nodes, rank.local_world_size, error);
+		node = find_node(nodes, first + i, &rank, error);
 		if (!node)
 			return -1;
 		rows[i] = node->rows[rank.local_rank];
@@ -135,7 +282,7 @@ static int print_rows(const struct nodes *nodes, const struct ddp_row *rows,
 {
 	bool first = rows[0].rank == 0;
 
-	if (nodes->in.options->format == FORMAT_JSON)
+	if (nodes->options->format == FORMAT_JSON)
 		return tool_print_text(ddp_report_json(rows, count, first),
 				       error);
 	if (!fit)
@@ -148,7 +295,8 @@ static int print_rows(const struct nodes *nodes, const struct ddp_row *rows,
 static int walk_rows(struct nodes *nodes, struct ddp_table *table, bool fit,
 		     struct ddp_error *error)
 {
-	uint32_t total = ddp_layout_world_size(nodes->in.layout), first, count;
+	uint32_t total = ddp_layout_world_size(nodes->layout), first, count;
+	enum { BLOCK = 1024 };		/* rows that are in memory at once */
 	static struct ddp_row rows[BLOCK];
 
 	for (first = 0; first < total; first += count) {
@@ -163,9 +311,9 @@ static int walk_rows(struct nodes *nodes, struct ddp_table *table, bool fit,
 static int print_env(struct nodes *nodes, struct ddp_error *error)
 {
 	struct ddp_vars vars = {
-		.world_size = ddp_layout_world_size(nodes->in.layout),
-		.node_count = ddp_layout_node_count(nodes->in.layout),
-		.master_addr = ddp_layout_master(nodes->in.layout),
+		.world_size = ddp_layout_world_size(nodes->layout),
+		.node_count = ddp_layout_node_count(nodes->layout),
+		.master_addr = ddp_layout_master(nodes->layout),
 	};
 	char positions[DDP_POSITIONS_SIZE];
 	const struct ddp_placement *placement;
@@ -174,9 +322,7 @@ static int print_env(struct nodes *nodes, struct ddp_error *error)
 
 	vars.positions = positions;
 	for (i = 0; i < vars.world_size; i++) {
-		if (ddp_layout_get(nodes->in.layout, i, &vars.rank, error))
-			return -1;
-		node = find_node(nodes, vars.rank.local_world_size, error);
+		node = find_node(nodes, i, &vars.rank, error);
 		if (!node)
 			return -1;
 		local = vars.rank.local_rank;
@@ -205,14 +351,14 @@ static int print_table(struct nodes *nodes, struct ddp_error *error)
 
 static int print_ranks(struct nodes *nodes, struct ddp_error *error)
 {
-	switch (nodes->in.options->format) {
+	switch (nodes->options->format) {
 	case FORMAT_ENV:
 		return print_env(nodes, error);
 	case FORMAT_JSON:
 		if (walk_rows(nodes, NULL, false, error))
 			return -1;
 		return tool_print_text(ddp_report_json_end(
-				ddp_layout_master(nodes->in.layout), 0), error);
+				ddp_layout_master(nodes->layout), 0), error);
 	case FORMAT_TABLE:
 		break;
 	}
@@ -227,9 +373,7 @@ static int draw_first_node(struct nodes *nodes, struct ddp_error *error)
 	char *xml;
 	int rc;
 
-	if (ddp_layout_get(nodes->in.layout, 0, &first, error))
-		return -1;
-	node = find_node(nodes, first.local_world_size, error);
+	node = find_node(nodes, 0, &first, error);
 	if (!node)
 		return -1;
 	ranks = calloc(node->tasks, sizeof(*ranks));
@@ -237,12 +381,12 @@ static int draw_first_node(struct nodes *nodes, struct ddp_error *error)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	for (i = 0; i < node->tasks; i++)
 		ranks[i] = i;
-	xml = ddp_topo_draw(nodes->in.topo, nodes->in.machine, &nodes->in.all,
+	xml = ddp_topo_draw(nodes->topo, nodes->machine, &nodes->all,
 			    node->placements, ranks, error);
 	free(ranks);
 	if (!xml)
 		return -1;
-	rc = tool_replace_file("--draw", nodes->in.options->draw, xml,
+	rc = tool_replace_file("--draw", nodes->options->draw, xml,
 			       strlen(xml), error);
 	free(xml);
 	return rc;
@@ -262,15 +406,24 @@ static void clear_nodes(struct nodes *nodes)
 		ddp_placement_destroy(node->placements);
 	}
 	free(nodes->list);
-	described_clear(&nodes->in);
+	free(nodes->masks);
+	free(nodes->views);
+	free(nodes->indexes);
+	free(nodes->tasks);
+	ddp_layout_destroy(nodes->layout);
+	ddp_hostlist_destroy(nodes->hosts);
+	ddp_machine_destroy(nodes->machine);
+	ddp_topo_destroy(nodes->topo);
 }
 
 int nodes_print(const struct options *options, struct ddp_error *error)
 {
-	struct nodes nodes = { .list = NULL };
-	int rc = described_read(&nodes.in, options, error);
+	struct nodes nodes = { .options = options };
+	int rc = -1;
 
-	if (rc == 0)
+	if (read_topology(&nodes, error) == 0 &&
+	    read_masks(&nodes, error) == 0 && read_views(&nodes, error) == 0 &&
+	    read_layout(&nodes, error) == 0)
 		rc = print_ranks(&nodes, error);
 	if (rc == 0 && options->draw)
 		rc = draw_first_node(&nodes, error);
