@@ -72,10 +72,10 @@ obj/bin/ddp_cuda.so: $(CUDA_OBJ) obj/lib/libddp_core.a
 
 INFO_SRC := $(sort $(wildcard $(srcdir)/bin/ddp-info/*.c))
 ifeq ($(HAVE_PMIX),yes)
-INFO_SRC := $(filter-out %/no_gather.c %/no_meet.c,$(INFO_SRC))
+INFO_SRC := $(filter-out %/no_gather.c,$(INFO_SRC))
 INFO_LIB := obj/lib/libddp.a
 else
-INFO_SRC := $(filter-out %/gather.c %/meet.c,$(INFO_SRC))
+INFO_SRC := $(filter-out %/gather.c,$(INFO_SRC))
 endif
 INFO_OBJ := $(sort $(INFO_SRC:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o))
 # The plugin's own parser of plugstack.conf, for --doctor, compiled anew: where no

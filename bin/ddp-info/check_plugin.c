@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Judges the plugin: whether all nodes have it, what plugstack.conf tells it, and
- * whether its ranks meet.
+ * Judges the plugin: whether all nodes have it, what plugstack.conf tells it,
+ * and whether its ranks meet.
  */
 #define _GNU_SOURCE
 #include "check.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Facts of the machine that this runs on, for check*.c to judge. */
+/*
+ * Finds the facts of the machine that this runs on, for check*.c to judge, and
+ * prints them in a task that --doctor starts on a node.
+ */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -7,6 +10,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <netdb.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +21,9 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "doctor.h"
+#include "info.h"
 #include "layout/hostlist.h"
+#include "tool/tool.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/interface.h"
@@ -269,7 +274,8 @@ static void add_folder(struct ddp_text *text, const char *config,
 		ddp_text_add(text, "\n");
 		return;
 	}
-	ddp_file_read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	ddp_file_read_line("/proc/sys/kernel/random/boot_id", boot,
+			   sizeof(boot));
 	if (is_remote(path))
 		ddp_text_add(text, "%s remote-%llx\n", fact,
 			     (unsigned long long)file.st_ino);
@@ -298,4 +304,66 @@ void doctor_facts(struct ddp_text *text, const char *config, bool is_node)
 		add_fact(text, "interface_flaw", flaw);
 	add_folder(text, config, "SlurmdSpoolDir", "spool");
 	add_folder(text, config, "TmpFS", "tmp");
+}
+
+/* ---- a task */
+
+void doctor_print_fact(const char *format, ...)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	struct ddp_text text = { 0 };
+	va_list arguments;
+	char *line = NULL;
+
+	va_start(arguments, format);
+	if (vasprintf(&line, format, arguments) < 0)
+		line = NULL;
+	va_end(arguments);
+	ddp_text_add_quoted(&text, "%s%s %s", DOCTOR_PREFIX,
+			    node ? node : "-", line ? line : "");
+	ddp_text_add(&text, "\n");
+	free(line);
+	tool_print_text(ddp_text_finish(&text), NULL);
+	fflush(stdout);
+}
+
+static int print_facts(const char *config, struct ddp_error *error)
+{
+	struct ddp_text text = { 0 };
+	char *facts, *line, *save;
+
+	doctor_facts(&text, config, true);
+	facts = ddp_text_finish(&text);
+	if (!facts)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	for (line = strtok_r(facts, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		doctor_print_fact("%s", line);
+	free(facts);
+	return 0;
+}
+
+static void print_variable(const char *fact, const char *variable)
+{
+	const char *value = getenv(variable);
+
+	if (value)
+		doctor_print_fact("%s %s", fact, value);
+}
+
+int doctor_task(const char *config, struct ddp_error *error)
+{
+	char what[16];
+
+	check_get(config, "Doctor", what, sizeof(what));
+	if (strcmp(what, "meet") != 0)
+		return print_facts(config, error);
+	print_variable("rank", "RANK");
+	/* The plugin sets this one only where an agent runs. */
+	if (getenv(DDP_PLACEMENT) && !getenv("TORCHELASTIC_ERROR_FILE"))
+		doctor_print_fact("unwatched yes");
+	print_variable("pmix_server", "PMIX_VERSION");
+	print_variable("pmix_security", "PMIX_SECURITY_MODE");
+	doctor_meet();
+	return 0;
 }

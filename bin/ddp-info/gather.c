@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One table of all ranks' rows: each gives its own, rank 0 prints them. */
+/*
+ * Works with all ranks of a step, over PMIx: prints one table of their rows,
+ * each rank's own, and tells whether they meet, for --doctor.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "ddp.h"
 #include "info.h"
 #include "job/exchange.h"
 #include "job/job.h"
 #include "place/table.h"
 #include "tool/tool.h"
 
-enum { DEADLINE_MS = 60000 };
+enum { GATHER_MS = 60000, MEET_MS = 30000 };
 
 static int put_row(struct ddp_job *job, const struct ddp_row *row,
 		   int64_t deadline, struct ddp_error *error)
@@ -84,7 +88,7 @@ int gather_print(const struct ddp_row *row, struct ddp_error *error)
 	const struct ddp_job_options options = {
 		.size = sizeof(options),
 		.launch = DDP_LAUNCH_PMIX,
-		.timeout_ms = DEADLINE_MS,
+		.timeout_ms = GATHER_MS,
 	};
 	struct ddp_job *job = ddp_job_create(&options, error);
 	int rc;
@@ -94,4 +98,21 @@ int gather_print(const struct ddp_row *row, struct ddp_error *error)
 	rc = gather_rows(job, row, error);
 	ddp_job_destroy(job);
 	return rc;
+}
+
+void doctor_meet(void)
+{
+	const struct ddp_job_options options = {
+		.size = sizeof(options),
+		.launch = DDP_LAUNCH_PMIX,
+		.timeout_ms = MEET_MS,
+	};
+	struct ddp_error error;
+	struct ddp_job *job = ddp_job_create(&options, &error);
+
+	if (job && ddp_job_barrier(job, &error) == 0)
+		doctor_print_fact("met yes");
+	else
+		doctor_print_fact("meet_flaw %s", error.text);
+	ddp_job_destroy(job);
 }

@@ -8,3 +8,9 @@ int gather_print(const struct ddp_row *row, struct ddp_error *error)
 	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "this ddp-info was "
 			     "built without PMIx and cannot gather");
 }
+
+void doctor_meet(void)
+{
+	doctor_print_fact("meet_unknown this ddp-info was built without PMIx, "
+			  "so ranks could not be told to meet");
+}

@@ -229,8 +229,8 @@ static int place_node(const struct nodes *nodes, struct node *node,
 }
 
 /*
- * Get a rank and its node, whose ranks are placed the first time. NULL: error is
- * set.
+ * Get a rank and its node, whose ranks are placed the first time. NULL: error
+ * is set.
  */
 static struct node *find_node(struct nodes *nodes, uint32_t number,
 			      struct ddp_rank *rank, struct ddp_error *error)
