@@ -315,7 +315,7 @@ obj/tests/fuzz/options_info: obj/fuzz/bin/ddp-info/info_options.o \
 	$(FUZZ_OPTION)
 obj/fuzz/tests/fuzz/options_bench.o: PART_CFLAGS = -I$(srcdir)/bin/ddp-bench
 obj/tests/fuzz/options_bench: obj/fuzz/bin/ddp-bench/bench_options.o \
-	obj/fuzz/bin/ddp-bench/shape.o $(FUZZ_OPTION)
+	obj/fuzz/bin/ddp-bench/pattern.o $(FUZZ_OPTION)
 
 ifeq ($(HAVE_CRITERION),yes)
 CHECKS += obj/tests/unit/unit

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "shape.h"
+#include "pattern.h"
 #include "util/error.h"
 
 /*

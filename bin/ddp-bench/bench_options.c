@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of ddp-bench, a row each, and what they say together. */
-#include "bench_options.h"
+#include "bench.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ranks that have met: who they are, and what they agree on. */
 #define _GNU_SOURCE
-#include "bench_world.h"
+#include "bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ void world_close(struct world *world)
 	*world = (struct world){ .size = 1 };
 }
 
-int world_node_size(const struct world *world, int node)
+static int node_size(const struct world *world, int node)
 {
 	int size = 0;
 
@@ -87,7 +87,7 @@ int world_node_size(const struct world *world, int node)
 
 int world_pair_width(const struct world *world, int a, int b)
 {
-	int x = world_node_size(world, a), y = world_node_size(world, b);
+	int x = node_size(world, a), y = node_size(world, b);
 
 	return x < y ? x : y;
 }
@@ -127,7 +127,7 @@ int world_prepare(struct world *world, bool share, size_t size, void **buffer,
 	double begin;
 
 	*buffer = NULL;
-	if (backend->prepare(own.local_rank, world_node_size(world, own.node),
+	if (backend->prepare(own.local_rank, node_size(world, own.node),
 			     share, own.device, sizeof(own.device),
 			     &mine) == 0 && size > 0)
 		*buffer = backend->reserve(size, &mine);

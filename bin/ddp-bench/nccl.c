@@ -3,9 +3,9 @@
  * NCCL as a backend: libddp's job and world communicator, and NCCL's
  * collectives, looked up in the library that libddp has chosen.
  *
- * libddp's communicator does not block. From NCCL 2.23 on each call of such a
- * communicator starts a thread, which takes longer than a small message. So what
- * is measured goes through a copy that blocks, as in NVIDIA's nccl-tests.
+ * * libddp's communicator does not block. From NCCL 2.23 on each call of such a
+ * communicator starts a thread, which takes longer than a small message. So
+ * what is measured goes through a copy that blocks, as in NVIDIA's nccl-tests.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,7 +22,7 @@
 #include "nccl/await.h"
 #include "nccl/calls.h"
 #include "nccl/init.h"
-#include "bench_world.h"
+#include "bench.h"
 
 enum { TIMEOUT_S = 300 };
 
@@ -142,8 +142,8 @@ static _Noreturn void fail(const char *call, int result)
 }
 
 /*
- * Ends all ranks if NCCL keeps the other thread for long: a call that blocks does
- * not return where a peer is gone or cannot be reached.
+ * Ends all ranks if NCCL keeps the other thread for long: a call that blocks
+ * does not return where a peer is gone or cannot be reached.
  */
 static void *watch_steps(void *nothing)
 {

@@ -2,16 +2,16 @@
 /*
  * ddp-bench --preflight: is every node fit for a job, and which is not?
  *
- * Whatever can hang is done by a worker, a child of each rank's process: it
+ * * Whatever can hang is done by a worker, a child of each rank's process: it
  * gathers facts (preflight_facts.c) and moves data (preflight_move.c). The
  * rank's process itself (preflight.c) connects to the master's address
  * (preflight_meet.c) and passes on what the worker says (preflight_worker.c).
  * There a child of rank 0's listens (preflight_server.c): that collects what
  * has come until nothing more comes (preflight_judge.c), judges it (verdict.h)
- * and prints (preflight_print.c). Neither MPI nor PMIx nor NCCL have to work for
- * it. Both ends know preflight_wire.c.
+ * and prints (preflight_print.c). Neither MPI nor PMIx nor NCCL have to work
+ * for it. Both ends know preflight_wire.c.
  *
- * A rank that is behind the others is at fault once there is no news for the
+ * * A rank that is behind the others is at fault once there is no news for the
  * limit. Where most are behind, none is: they get longer, the patience.
  */
 #ifndef DDP_BENCH_PREFLIGHT_H
@@ -21,9 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bench_options.h"
-#include "bench_world.h"
-#include "facts.h"
+#include "bench.h"
 #include "verdict.h"
 
 /* Run it on this rank, and print the verdict. Returns the exit status. */

@@ -14,7 +14,6 @@
 #include "bench.h"
 #include "outliers.h"
 #include "preflight.h"
-#include "util/clock.h"
 
 enum {
 	BYTES_NCCL = 16 << 20,	/* of an exchange: 13 ms at 10 Gbit/s, 1.3
@@ -59,17 +58,6 @@ static void tell_stage(struct mover *mover, enum stage stage)
 
 /* ---- matches */
 
-static double exchange(struct mover *mover, size_t size)
-{
-	const struct bench *bench = &mover->bench;
-	double begin = ddp_clock_seconds();
-
-	mover->world.backend->exchange(mover->peer, bench->send,
-				       bench->receive, size);
-	mover->world.backend->wait();
-	return ddp_clock_seconds() - begin;
-}
-
 /*
  * The larger of both ranks' times. A rank that sends slowly may be through
  * early, as the kernel takes what it sends, and the other one then waits.
@@ -80,7 +68,7 @@ static double find_longer(struct mover *mover, double seconds)
 	double other;
 
 	backend->put(mover->bench.send, &seconds, sizeof(seconds));
-	exchange(mover, sizeof(seconds));
+	bench_exchange(&mover->bench, mover->peer, sizeof(seconds));
 	backend->get(&other, mover->bench.receive, sizeof(other));
 	return other > seconds ? other : seconds;
 }
@@ -88,8 +76,8 @@ static double find_longer(struct mover *mover, double seconds)
 static double time_fastest(struct mover *mover, size_t count, double fastest)
 {
 	for (size_t i = 0; i < count; i++) {
-		double took = exchange(mover,
-				       (size_t)mover->options.min_bytes);
+		double took = bench_exchange(&mover->bench, mover->peer,
+					     mover->options.min_bytes);
 
 		fastest = took < fastest ? took : fastest;
 	}
@@ -108,21 +96,6 @@ static double time_exchanges(struct mover *mover)
 	return find_longer(mover, time_fastest(mover, count, fastest));
 }
 
-static uint64_t check_exchange(struct mover *mover)
-{
-	struct bench *bench = &mover->bench;
-	size_t count = (size_t)mover->options.min_bytes;
-	int rank = mover->world.rank, size = mover->world.size;
-
-	pattern_make(&bench->pattern, UINT8, MAX, rank, rank, size, 1);
-	bench_fill(bench, bench->send, count);
-	bench_clear(bench, bench->receive, count);
-	exchange(mover, count);
-	pattern_make(&bench->pattern, UINT8, MAX, mover->peer, mover->peer,
-		     size, 1);
-	return bench_wrong(bench, bench->receive, 0, count);
-}
-
 static void play(struct mover *mover, int partner)
 {
 	struct moved *moved = &mover->moved;
@@ -131,7 +104,8 @@ static void play(struct mover *mover, int partner)
 	mover->peer = world_find_peer(&mover->world, partner);
 	if (mover->peer >= 0) {
 		/* The first call may have to connect. */
-		moved->wrong += check_exchange(mover);
+		moved->wrong += bench_check_exchange(&mover->bench, mover->peer,
+						     mover->options.min_bytes);
 		took = time_exchanges(mover);
 		if (moved->seconds == 0 || took < moved->seconds)
 			moved->seconds = took;

@@ -8,20 +8,12 @@
 #include "tool/tool.h"
 #include "util/text.h"
 
-static const char *host_of(const struct world *world, int node)
-{
-	for (int rank = 0; rank < world->size; rank++)
-		if (world->members[rank].node == node)
-			return world->members[rank].host;
-	return NULL;
-}
-
 static void print_node_json(const struct world *world, int node)
 {
 	if (node < 0)
 		printf("null");
 	else
-		tool_print_json(stdout, host_of(world, node));
+		tool_print_json(stdout, world_host(world, node));
 }
 
 static void print_findings_json(const struct preflight_summary *summary,
@@ -77,7 +69,7 @@ static void print_unfit(const struct preflight_summary *summary,
 	for (int node = 0; node < world->node_count; node++)
 		if (verdict_has(verdict, node))
 			ddp_text_add(&list, "%s%s", count++ > 0 ? "," : "",
-				     host_of(world, node));
+				     world_host(world, node));
 	if (count > 0 && count < world->node_count && summary->named &&
 	    !list.failed && !verdict->failed && !verdict_has(verdict, -1))
 		fprintf(stderr, "ddp-bench: preflight failed: leave out %d of "
@@ -167,7 +159,7 @@ void preflight_print(const struct preflight_summary *summary,
 	}
 	for (size_t i = 0; i < verdict->count; i++) {
 		const struct finding *finding = &verdict->list[i];
-		const char *host = host_of(summary->world, finding->node);
+		const char *host = world_host(summary->world, finding->node);
 
 		fprintf(stderr, "ddp-bench: %s%s%s\n", host ? host : "",
 			host ? ": " : "", finding->text);

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 #include "fuzz_arguments.h"
-#include "bench_options.h"
+#include "bench.h"
 
 const struct backend backend_mpi = { .name = "mpi" };
 const struct backend backend_nccl = { .name = "nccl" };
