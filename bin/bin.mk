@@ -107,7 +107,7 @@ ifeq ($(HAVE_PMIX),yes)
 BENCH_SRC := $(filter-out %/no_nccl.c,$(BENCH_SRC))
 BENCH_LIB := obj/lib/libddp.a
 else
-BENCH_SRC := $(filter-out %/nccl.c %/device.c \
+BENCH_SRC := $(filter-out %/nccl.c \
 	$(srcdir)/bin/ddp-bench/preflight% \
 	$(srcdir)/bin/ddp-bench/verdict%,$(BENCH_SRC)) \
 	$(srcdir)/bin/ddp-bench/no_nccl.c

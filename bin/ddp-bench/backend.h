@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "pattern.h"
 #include "util/error.h"
@@ -79,5 +80,35 @@ struct backend {
 
 /* If the build lacks the library, open fails and the rest is NULL. */
 extern const struct backend backend_mpi, backend_nccl;
+
+/*
+ * ---- the GPU of this process (nccl.c)
+ *
+ * It is used through libcuda.so.1, which is found at run time. Functions that
+ * return int return 0, or -1 with error set. All are about the GPU that
+ * device_open chose.
+ */
+
+/* Get how many GPUs this process sees, and the driver's CUDA, as 12040 for
+ * 12.4. */
+int device_count(uint32_t *count, int *version, struct ddp_error *error);
+
+/*
+ * Choose the GPU: the only visible one, or else the local rank's; with share,
+ * local ranks beyond the number of GPUs begin again at the first. Its context
+ * becomes the thread's, and name is set, as "0000:1b:00.0 NVIDIA H200".
+ */
+int device_open(int local_rank, bool share, char *name, size_t size,
+		struct ddp_error *error);
+void device_close(void);
+
+void *device_reserve(size_t size, struct ddp_error *error);
+void device_release(void *memory);
+
+/* Copy, and wait until that is done. */
+int device_put(void *memory, const void *from, size_t size,
+	       struct ddp_error *error);
+int device_get(void *to, const void *memory, size_t size,
+	       struct ddp_error *error);
 
 #endif

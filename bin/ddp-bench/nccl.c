@@ -11,21 +11,23 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "backend.h"
-#include "device.h"
 #include "job/job.h"
 #include "nccl/await.h"
 #include "nccl/calls.h"
+#include "nccl/driver.h"
 #include "nccl/init.h"
-#include "bench.h"
 
-enum { TIMEOUT_S = 300 };
+enum { STREAM_NON_BLOCKING = 1, TIMEOUT_S = 300 };
 
+static int gpu = -1;
+static void *stream;		/* of the GPU */
 static struct ddp_nccl_calls nccl;
 static struct ddp_job *job;
 static const struct ddp_nccl *library;
@@ -34,6 +36,123 @@ static ncclComm_t copy;		/* of it, that blocks */
 static atomic_uint steps;	/* odd: in NCCL, or waiting for it */
 static bool shares_gpu;
 static void *token;		/* 4 bytes of the GPU, for barriers */
+
+/* ---- the GPU of this process, through the CUDA driver's library */
+
+static int ended(const char *what, int result, struct ddp_error *error)
+{
+	return result == DDP_DRIVER_SUCCESS ? 0 :
+	       ddp_driver_fail(what, result, error);
+}
+
+static int choose(int local_rank, bool share, int *ordinal,
+		  struct ddp_error *error)
+{
+	int count = 0, result;
+
+	if (ddp_driver_load("there is no GPU for --backend nccl (",
+			    "); without one, choose --backend mpi", error) != 0)
+		return -1;
+	result = ddp_driver.init(0);
+	if (result == 0)
+		result = ddp_driver.count_devices(&count);
+	if (ended("there is no GPU for --backend nccl", result, error) < 0)
+		return -1;
+	if (count == 0)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "there is no GPU "
+				     "for --backend nccl; without one, choose "
+				     "--backend mpi");
+	if (count > 1 && local_rank >= count && !share)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "local rank %d "
+				     "finds only %d GPUs; start one rank a "
+				     "GPU, or test with --share-gpu",
+				     local_rank, count);
+	*ordinal = local_rank % count;
+	return 0;
+}
+
+int device_count(uint32_t *count, int *version, struct ddp_error *error)
+{
+	int devices = 0;
+
+	if (ddp_driver_load("there is no NVIDIA driver (", ")", error) != 0 ||
+	    ended("cuInit", ddp_driver.init(0), error) < 0 ||
+	    ended("cuDeviceGetCount", ddp_driver.count_devices(&devices),
+		  error) < 0)
+		return -1;
+	if (!ddp_driver.get_version || ddp_driver.get_version(version) != 0)
+		*version = 0;
+	*count = (uint32_t)devices;
+	return 0;
+}
+
+int device_open(int local_rank, bool share, char *name, size_t size,
+		struct ddp_error *error)
+{
+	char bus_id[32] = "", model[64] = "";
+	void *context;
+	int ordinal = 0, chosen;
+
+	if (choose(local_rank, share, &ordinal, error) < 0 ||
+	    ended("cuDeviceGet", ddp_driver.get_device(&chosen, ordinal),
+		  error) ||
+	    ended("cuDevicePrimaryCtxRetain",
+		  ddp_driver.retain(&context, chosen), error))
+		return -1;
+	gpu = chosen;
+	if (ended("cuCtxSetCurrent", ddp_driver.set_current(context), error) ||
+	    ended("cuStreamCreate",
+		  ddp_driver.create_stream(&stream, STREAM_NON_BLOCKING),
+		  error))
+		return -1;
+	ddp_driver.get_bus_id(bus_id, sizeof(bus_id), chosen);
+	ddp_driver.get_name(model, sizeof(model), chosen);
+	snprintf(name, size, "%s %s", bus_id, model);
+	return 0;
+}
+
+void device_close(void)
+{
+	if (stream)
+		ddp_driver.destroy_stream(stream);
+	if (gpu >= 0)
+		ddp_driver.release(gpu);
+	stream = NULL;
+	gpu = -1;
+}
+
+void *device_reserve(size_t size, struct ddp_error *error)
+{
+	uintptr_t memory = 0;
+	char what[96];
+
+	snprintf(what, sizeof(what), "the buffers take %zu bytes of the GPU; "
+		 "choose a smaller --maxbytes", size);
+	if (ended(what, ddp_driver.alloc(&memory, size), error) < 0)
+		return NULL;
+	return (void *)memory;
+}
+
+void device_release(void *memory)
+{
+	ddp_driver.free((uintptr_t)memory);
+}
+
+int device_put(void *memory, const void *from, size_t size,
+	       struct ddp_error *error)
+{
+	return ended("cuMemcpyHtoD",
+		     ddp_driver.put((uintptr_t)memory, from, size), error);
+}
+
+int device_get(void *to, const void *memory, size_t size,
+	       struct ddp_error *error)
+{
+	return ended("cuMemcpyDtoH",
+		     ddp_driver.get(to, (uintptr_t)memory, size), error);
+}
+
+/* ---- the backend */
 
 static _Noreturn void nccl_abort(const char *sentence)
 {
@@ -110,11 +229,6 @@ static void nccl_gather(const void *mine, void *all, size_t size)
 			       n);
 	}
 	free(part);
-}
-
-static void *nccl_reserve(size_t size, struct ddp_error *error)
-{
-	return device_reserve(size, error);
 }
 
 static void nccl_put(void *buffer, const void *from, size_t size)
@@ -202,6 +316,19 @@ static void finish_call(const char *call, int result)
 	steps++;
 }
 
+/*
+ * Returns 1 if all that was enqueued in the stream is done; 0: not yet; -1 with
+ * error set.
+ */
+static int query_stream(struct ddp_error *error)
+{
+	int result = ddp_driver.query_stream(stream);
+
+	if (result == DDP_DRIVER_NOT_READY)
+		return 0;
+	return ended("a collective failed", result, error) == 0 ? 1 : -1;
+}
+
 /* Spins, because the naps of ddp_nccl_wait would be part of the times. */
 static void nccl_wait(void)
 {
@@ -209,7 +336,7 @@ static void nccl_wait(void)
 	int done, state;
 
 	steps++;
-	for (unsigned int i = 1; (done = device_query(&error)) == 0; i++) {
+	for (unsigned int i = 1; (done = query_stream(&error)) == 0; i++) {
 		if (i % 256 != 0)
 			continue;
 		state = ddp_await_look(library, copy);
@@ -229,7 +356,7 @@ static void nccl_barrier(void)
 	if (copy) {
 		finish_call("ncclAllReduce",
 			    nccl.all_reduce(token, token, 1, FLOAT, SUM,
-					    begin_call(), device_stream()));
+					    begin_call(), stream));
 		nccl_wait();
 	} else if (ddp_job_barrier(job, &error) < 0) {
 		nccl_abort(error.text);
@@ -241,7 +368,6 @@ static void nccl_run(const struct call *call)
 	char *send = call->send, *receive = call->receive;
 	size_t own = ddp_job_rank(job) * call->count * type_width(call->type);
 	bool in_place = send == receive;
-	void *stream = device_stream();
 	ncclComm_t comm = begin_call();
 
 	switch (call->collective) {
@@ -272,7 +398,6 @@ static void nccl_run(const struct call *call)
 static void nccl_exchange(int peer, const void *send, void *receive,
 			  size_t size)
 {
-	void *stream = device_stream();
 	ncclComm_t comm = begin_call();
 	int result = nccl.group_start();
 
@@ -315,7 +440,7 @@ const struct backend backend_nccl = {
 	.ready = nccl_ready,
 	.gather = nccl_gather,
 	.barrier = nccl_barrier,
-	.reserve = nccl_reserve,
+	.reserve = device_reserve,
 	.release = device_release,
 	.put = nccl_put,
 	.get = nccl_get,

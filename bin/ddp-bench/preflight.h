@@ -3,13 +3,12 @@
  * ddp-bench --preflight: is every node fit for a job, and which is not?
  *
  * * Whatever can hang is done by a worker, a child of each rank's process: it
- * gathers facts (preflight_facts.c) and moves data (preflight_move.c). The
- * rank's process itself (preflight.c) connects to the master's address
- * (preflight_meet.c) and passes on what the worker says (preflight_worker.c).
- * There a child of rank 0's listens (preflight_server.c): that collects what
- * has come until nothing more comes (preflight_judge.c), judges it (verdict.h)
- * and prints (preflight_print.c). Neither MPI nor PMIx nor NCCL have to work
- * for it. Both ends know preflight_wire.c.
+ * gathers facts (preflight_worker.c) and moves data (preflight_move.c). The
+ * rank's process itself (preflight.c) connects to the master's address and
+ * passes on what the worker says (preflight_worker.c). There a child of rank
+ * 0's listens (preflight_judge.c): that collects what has come until nothing
+ * more comes, judges it (verdict.h) and prints (preflight_print.c). Neither MPI
+ * nor PMIx nor NCCL have to work for it.
  *
  * * A rank that is behind the others is at fault once there is no news for the
  * limit. Where most are behind, none is: they get longer, the patience.
@@ -17,8 +16,6 @@
 #ifndef DDP_BENCH_PREFLIGHT_H
 #define DDP_BENCH_PREFLIGHT_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "bench.h"
@@ -102,44 +99,35 @@ struct message preflight_message(const struct preflight *preflight,
 int preflight_send(int fd, const void *data, size_t size);
 int preflight_receive(int fd, void *data, size_t size);
 
-/*
- * Resolve and reach the master by a deadline of ddp_clock_ms, say hello, and
- * measure its clock. Returns the connection, or -1 with why.
- */
-int preflight_meet(const struct preflight *preflight, int64_t deadline,
-		   struct facts *clock, char why[WHY_TEXT]);
+/* A child that does not outlive this process. Returns as fork(2) does. */
+pid_t preflight_fork(void);
 
+/* The worker, and the process between it and the judge. */
 struct worker {
+	const struct preflight *preflight;
+	const struct facts *clock;	/* how far it is off */
+	int server;			/* the connection to the judge */
 	pid_t pid;
 	int fd;				/* -1: it has ended */
 	bool told;			/* it has sent its facts */
 	struct moved last;
 };
 
-/* A child that does not outlive this process. Returns as fork(2) does. */
-pid_t preflight_fork(void);
-
 /* Start the worker. Returns 0, or -1. */
-int worker_start(const struct preflight *preflight, struct worker *worker);
+int worker_start(struct worker *worker, const struct preflight *preflight);
 
 /*
- * Pass on what the worker and the judge say, over server, until the judge ends
- * it. Returns the exit status; -1: the judge is gone.
+ * Pass on what the worker and the judge say, once clock and server are set,
+ * until the judge ends it. Returns the exit status; -1: the judge is gone.
  */
-int worker_mediate(const struct preflight *preflight, struct worker *worker,
-		   int server, const struct facts *clock);
+int worker_mediate(struct worker *worker);
 
-/* The worker calls these. It sends what it finds as messages, and it reads
- * words. */
-void facts_gather(const struct preflight *preflight, struct facts *facts);
 /* The GPUs of the step here; asks no driver. */
-uint32_t facts_count_given(void);
+uint32_t preflight_count_gpus(void);
+
+/* The worker calls it. It tells fd what it finds, as messages. */
 void preflight_move(const struct preflight *preflight,
 		    const struct backend *backend, int fd);
-
-/* The speed and the width of the PCI device facts->bus_id; they stay 0 where
- * the kernel does not tell them. */
-void link_read(struct facts *facts);
 
 /*
  * The process that judges; returns the exit status. fd listens. Where it
