@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "ddp.h"
 #include "nccl/library.h"
 #include "place/report.h"
 #include "preflight.h"

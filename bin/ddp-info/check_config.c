@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
 	SRUN_PORTS = 5,		/* that one srun --pty listens on */

@@ -7,7 +7,6 @@
 #include "check.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

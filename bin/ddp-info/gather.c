@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ddp.h"
 #include "info.h"
 #include "job/exchange.h"
 #include "job/job.h"
