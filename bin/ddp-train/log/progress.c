@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints the progress of a run. */
+/* Prints the progress of a run, and writes its log. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/json_log.h"
 #include "log/progress.h"
 #include "tool/tool.h"
 #include "util/clock.h"
@@ -31,9 +33,17 @@ struct straggler {
 	char host[64];
 };
 
+/* The log: a JSON object a line. */
+struct json_log {
+	FILE *file;			/* NULL: none */
+	const char *path;
+	bool begun;			/* it has a line of this run */
+	off_t kept;			/* bytes of the steps before this run */
+};
+
 struct progress {
 	struct progress_plan plan;
-	struct json_log *log;		/* NULL: none */
+	struct json_log log;
 	bool terminal;
 	int shown;			/* columns of the line that is to be
 					   rewritten; 0: none is */
@@ -47,6 +57,151 @@ struct progress {
 	struct straggler *stragglers;	/* [ranks] */
 	double peak, predicted;		/* see progress_set_rates() */
 };
+
+/* ---- the log */
+
+/*
+ * The bytes of the lines up to step `done`: a last line that was not finished
+ * does not count, and a later step ends them.
+ */
+static int measure_lines(FILE *file, const char *path, uint64_t done,
+			 off_t *kept, struct ddp_error *error)
+{
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t length;
+	uint64_t step;
+	int result = 0;
+
+	while ((length = getline(&line, &size, file)) > 0 &&
+	       line[length - 1] == '\n') {
+		if (sscanf(line, "{\"step\":%" SCNu64 ",", &step) != 1) {
+			result = ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					       "--log %s has a line that is "
+					       "not of a log, at byte %jd; "
+					       "name the log that --resume "
+					       "is to go on with, or a new "
+					       "file", path, (intmax_t)*kept);
+			break;
+		}
+		if (step > done)
+			break;
+		*kept += length;
+	}
+	free(line);
+	return result;
+}
+
+/* Finds how much of a regular file stays; a pipe keeps nothing. */
+static int find_kept(struct json_log *log, uint64_t done,
+		     struct ddp_error *error)
+{
+	struct stat status;
+	FILE *file;
+	int result;
+
+	if (done == 0 || fstat(fileno(log->file), &status) < 0 ||
+	    !S_ISREG(status.st_mode))
+		return 0;
+	file = fopen(log->path, "re");
+	if (!file)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot read "
+				     "--log %s, which --resume is to go on "
+				     "with: %s; name a new file", log->path,
+				     strerror(errno));
+	result = measure_lines(file, log->path, done, &log->kept, error);
+	fclose(file);
+	return result;
+}
+
+/*
+ * Creates or opens the file, to go on after the lines of the first `done` steps.
+ * A file that is not such a log is an error where done is above 0.
+ */
+static int open_log(struct json_log *log, const char *path, uint64_t done,
+		    struct ddp_error *error)
+{
+	log->path = path;
+	log->file = tool_open_log("--log", path, error);
+	if (!log->file)
+		return -1;
+	if (find_kept(log, done, error) == 0)
+		return 0;
+	fclose(log->file);
+	return -1;
+}
+
+static void begin_line(struct json_log *log, uint64_t step)
+{
+	/* This fails for a pipe, as only a regular file can be cut. */
+	if (!log->begun && ftruncate(fileno(log->file), log->kept) < 0)
+		errno = 0;
+	log->begun = true;
+	fprintf(log->file, "{\"step\":%" PRIu64, step);
+}
+
+/* Any double reads back exactly from 17 digits. */
+static void write_number(struct json_log *log, const char *name, double value,
+			 int digits)
+{
+	if (isfinite(value))
+		fprintf(log->file, ",\"%s\":%.*g", name, digits, value);
+	else
+		fprintf(log->file, ",\"%s\":null", name);
+}
+
+static int end_line(struct json_log *log, struct ddp_error *error)
+{
+	fputs("}\n", log->file);
+	if (fflush(log->file) == 0 && !ferror(log->file))
+		return 0;
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot write --log %s: "
+			     "%s; make room there or name another file",
+			     log->path, strerror(errno));
+}
+
+static double divide(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+static double find_mfu(const struct progress *progress, double seconds)
+{
+	return divide(progress->plan.flops, progress->peak * seconds);
+}
+
+static int log_step(struct progress *progress,
+		    const struct progress_step *step, struct ddp_error *error)
+{
+	const struct progress_plan *plan = &progress->plan;
+	struct json_log *log = &progress->log;
+	double mfu = find_mfu(progress, step->seconds);
+	double over = divide(step->seconds, progress->predicted);
+
+	begin_line(log, step->step);
+	write_number(log, "loss", step->loss, 17);
+	write_number(log, "lr", step->lr, 17);
+	write_number(log, "norm", step->norm, 17);
+	if (step->loss_scale > 0)
+		write_number(log, "loss_scale", step->loss_scale, 17);
+	fprintf(log->file, ",\"skipped\":%s,\"samples\":%" PRIu64
+		",\"tokens\":%" PRIu64, step->skipped ? "true" : "false",
+		step->step * plan->samples, step->step * plan->tokens);
+	write_number(log, "seconds", progress->seconds, 9);
+	write_number(log, "exposed", step->exposed, 9);
+	write_number(log, "waited", step->waited, 9);
+	write_number(log, "busy", step->busy, 9);
+	write_number(log, "slowest_busy", step->slowest_busy, 9);
+	fprintf(log->file, ",\"slowest\":%d,\"host\":", step->slowest);
+	tool_print_json(log->file, step->host);
+	if (mfu > 0)
+		write_number(log, "mfu", mfu, 9);
+	if (over > 0)
+		write_number(log, "over_predicted", over, 9);
+	return end_line(log, error);
+}
+
+/* ---- the table */
 
 /*
  * Returns 0 if there is no terminal. The one that mpirun puts before its own
@@ -75,7 +230,7 @@ int progress_open(struct progress **progress, const struct progress_plan *plan,
 	new->done = plan->done;
 	new->seconds = plan->seconds;
 	if (plan->log &&
-	    json_log_open(&new->log, plan->log, plan->done, error) < 0)
+	    open_log(&new->log, plan->log, plan->done, error) < 0)
 		goto fail;
 	new->terminal = find_width() > 0;
 	new->stragglers = stragglers;
@@ -102,7 +257,8 @@ void progress_close(struct progress *progress)
 		putchar('\n');
 		fflush(stdout);
 	}
-	json_log_close(progress->log);
+	if (progress->log.file)
+		fclose(progress->log.file);
 	free(progress->stragglers);
 	free(progress);
 }
@@ -140,11 +296,6 @@ static void append_duration(char *line, double seconds)
 static double drop_nan_sign(double number)
 {
 	return isnan(number) ? (double)NAN : number;
-}
-
-static double divide(double part, double whole)
-{
-	return whole > 0 ? part / whole : 0;
 }
 
 /* Tokens a second, or samples for a model without tokens. */
@@ -267,26 +418,6 @@ static void count_step(struct progress *progress,
 	snprintf(slowest->host, sizeof(slowest->host), "%s", step->host);
 }
 
-static double find_mfu(const struct progress *progress, double seconds)
-{
-	return divide(progress->plan.flops, progress->peak * seconds);
-}
-
-static int log_step(struct progress *progress,
-		    const struct progress_step *step, struct ddp_error *error)
-{
-	const struct progress_plan *plan = &progress->plan;
-	struct json_sums sums = {
-		.seconds = progress->seconds,
-		.samples = step->step * plan->samples,
-		.tokens = step->step * plan->tokens,
-		.mfu = find_mfu(progress, step->seconds),
-		.over_predicted = divide(step->seconds, progress->predicted)
-	};
-
-	return json_log_write_step(progress->log, step, &sums, error);
-}
-
 /* Ends the row that is rewritten, which stays as it is. */
 static void end_row(struct progress *progress)
 {
@@ -335,7 +466,7 @@ int progress_print_step(struct progress *progress,
 	char line[LINE_MAX_BYTES] = "";
 
 	count_step(progress, step);
-	if (progress->log && log_step(progress, step, error) < 0)
+	if (progress->log.file && log_step(progress, step, error) < 0)
 		return -1;
 	if (step->skipped && print_skip(progress, step, error) < 0)
 		return -1;
@@ -359,9 +490,12 @@ int progress_print_eval(struct progress *progress, uint64_t step, double loss,
 
 	append(line, "step %" PRIu64 "  eval loss %.4f", step,
 	       drop_nan_sign(loss));
-	if (progress->log &&
-	    json_log_write_eval(progress->log, step, loss, error) < 0)
-		return -1;
+	if (progress->log.file) {
+		begin_line(&progress->log, step);
+		write_number(&progress->log, "eval_loss", loss, 17);
+		if (end_line(&progress->log, error) < 0)
+			return -1;
+	}
 	return progress_print_line(progress, line, error);
 }
 

@@ -4,7 +4,7 @@
  * them. On a terminal one row is rewritten. Elsewhere there are rows now and
  * then: the first step, every tenth of the steps, the last one, and one if a
  * minute has passed. A step that is skipped has a line of its own. Rank 0 alone
- * does this, and writes the log (json_log.h).
+ * does this, and writes the log.
  *
  * The last line leaves the first step out of its rates, as it warms up, if
  * there are more than two. Exposed is the sum of "exposed" over that of the
@@ -13,6 +13,16 @@
  * is how close they are to one rank's speed, if they do not slow each other
  * down while they compute. The model FLOPs utilisation (MFU) is the FLOP of the
  * steps over what the GPUs could have done in their seconds.
+ *
+ * The log is a JSON object a line. A line of a step has "step", "loss", "lr",
+ * "norm", in fp16 "loss_scale" (of the next step), "skipped", "samples" and
+ * "tokens" (of all ranks and steps so far; 0 tokens for a model without them),
+ * "seconds" (of all steps so far, without evaluation and the comparison of
+ * parameters); and of this step, in seconds, "exposed", "waited", "busy" and
+ * "slowest_busy", then "slowest" (a rank) and "host"; where the GPUs are known
+ * "mfu", and "over_predicted", the step's time in units of the predicted one. A
+ * line of an evaluation has "step" and "eval_loss". A number that is not finite
+ * is null; losses, lr and norm read back exactly.
  */
 #ifndef DDP_TRAIN_PROGRESS_H
 #define DDP_TRAIN_PROGRESS_H
@@ -60,7 +70,8 @@ struct progress_step {
 };
 
 /*
- * The log is created here; the next step cuts off what follows the ones done.
+ * The log is created here; the next step cuts off what follows the ones done,
+ * so that a start that is refused loses nothing.
  * Returns 0, or -1 with error set.
  */
 int progress_open(struct progress **progress, const struct progress_plan *plan,
