@@ -136,7 +136,7 @@ obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
 # The operators need little of the trainer, and for a module no CPU's.
 OPERATORS := $(patsubst $(srcdir)/%.c,obj/%.o, \
 	$(sort $(wildcard $(srcdir)/tests/train/operators*.c))) \
-	$(filter %/fold.o %/half.o %/order.o,$(TRAIN_PARTS))
+	$(filter %/fold.o,$(TRAIN_PARTS))
 ifneq ($(HAVE_PRODUCTS),)
 OPERATORS += $(filter obj/bin/train/cpu/%,$(TRAIN_PARTS))
 endif
@@ -151,7 +151,6 @@ obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
 # A fake ddp_cuda.so, of the CPU's operators; what is in it is compiled anew, for
 # a shared library.
 HOST_MODULE := $(srcdir)/tests/train/host_module.c $(TRAIN_DIR)/step/fold.c \
-	$(TRAIN_DIR)/step/half.c $(TRAIN_DIR)/step/order.c \
 	$(sort $(wildcard $(TRAIN_DIR)/cpu/*.c))
 HOST_MODULE := $(HOST_MODULE:$(srcdir)/%.c=obj/host_module/%.o)
 obj/host_module/%.o: PART_CFLAGS = -fPIC $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)

@@ -23,7 +23,7 @@
 
 #include "collective.h"
 #include "ddp_error.h"
-#include "step/half.h"
+#include "step/fold.h"
 
 enum { TOTAL = 1 << 23, MOST = 3000000, MOST_RANKS = 16, MOST_RANGES = 40 };
 

@@ -14,7 +14,6 @@
 
 #include "parity_test.h"
 #include "run/train_options.h"
-#include "step/order.h"
 #include "step/trainer.h"
 
 enum { SEED = 7 };

@@ -7,7 +7,7 @@
 #include "ddp_error.h"
 #include "load_table.h"
 #include "parity_test.h"
-#include "step/half.h"
+#include "step/fold.h"
 
 void die(const char *text, const char *what)
 {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/sampler.h"
+#include "data/rng.h"
 
 static void *zeroed(size_t count, size_t size)
 {

@@ -7,7 +7,7 @@
 #ifndef DDP_TRAIN_VALUE_H
 #define DDP_TRAIN_VALUE_H
 
-#include "step/half.h"
+#include "step/fold.h"
 
 #define INLINE HALF_INLINE
 

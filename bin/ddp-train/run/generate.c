@@ -8,7 +8,7 @@
 #include "data/rng.h"
 #include "ddp.h"
 #include "model.h"
-#include "step/half.h"
+#include "step/fold.h"
 #include "step/trainer.h"
 
 /* Draw from softmax(logits) by a uniform number u in [0, 1). */

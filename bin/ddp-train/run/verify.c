@@ -6,7 +6,7 @@
 #include "ddp.h"
 #include "model.h"
 #include "run/world.h"
-#include "step/half.h"
+#include "step/fold.h"
 #include "step/trainer.h"
 #include "util/error.h"
 

@@ -1,10 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums in the order of one binary tree. */
+/* Values of 16 bits, and sums in the order of one binary tree. */
 #include <string.h>
 
-#include "step/fold.h"
 #include "kernel.h"
-#include "step/half.h"
+#include "step/fold.h"
+
+KERNEL static void widen_bf16(const uint16_t *from, float *to, size_t count)
+{
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		to[i] = half_from_bf16(from[i]);
+}
+
+KERNEL static void widen_fp16(const uint16_t *from, float *to, size_t count)
+{
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		to[i] = half_from_fp16(from[i]);
+}
+
+KERNEL static void round_bf16(const float *from, uint16_t *to, size_t count)
+{
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		to[i] = half_to_bf16(from[i]);
+}
+
+KERNEL static void round_fp16(const float *from, uint16_t *to, size_t count)
+{
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		to[i] = half_to_fp16(from[i]);
+}
+
+void half_widen(enum device_type type, const void *from, float *to,
+		size_t count)
+{
+	if (type == DEVICE_FP32)
+		memcpy(to, from, count * sizeof(*to));
+	else if (type == DEVICE_BF16)
+		widen_bf16(from, to, count);
+	else
+		widen_fp16(from, to, count);
+}
+
+void half_round(enum device_type type, const float *from, void *to,
+		size_t count)
+{
+	if (type == DEVICE_FP32)
+		memcpy(to, from, count * sizeof(*from));
+	else if (type == DEVICE_BF16)
+		round_bf16(from, to, count);
+	else
+		round_fp16(from, to, count);
+}
+
+/* ---- sums */
 
 /* Floats that are folded at once, so that halves stay in the nearest cache. */
 enum { BLOCK = 1024 };

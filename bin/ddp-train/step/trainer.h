@@ -13,11 +13,11 @@
 
 #include <stdbool.h>
 
-#include "step/bucket.h"
 #include "data/data.h"
+#include "data/rng.h"
 #include "device.h"
 #include "run/train_options.h"
-#include "data/sampler.h"
+#include "step/bucket.h"
 
 struct collective;
 struct ddp_error;
@@ -199,6 +199,14 @@ int trainer_read_step(struct trainer *trainer, uint64_t step,
  */
 int trainer_fetch(struct trainer *trainer, void *to, const void *from,
 		   size_t bytes);
+
+/*
+ * The rows of a batch by their tokens: see op_embed_backward. order[rows] = the
+ * numbers 0 .. rows - 1 by token, and those of one token upwards. Tokens are
+ * 0 .. 65535; room[rows] is overwritten.
+ */
+void order_by_token(int rows, const int32_t *tokens, int32_t *order,
+		    int32_t *room);
 
 /* Record an event of the step that is taken. */
 void trainer_mark(struct trainer *trainer, enum step_event event);
