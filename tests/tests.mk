@@ -293,7 +293,7 @@ obj/fuzz/tests/fuzz/topology.o: PART_CFLAGS = $(HWLOC_CFLAGS)
 obj/tests/fuzz/topology: FUZZ_LIBS = $(HWLOC_LIBS)
 obj/tests/fuzz/topology: $(TOPO_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 
-FUZZ_TRAIN := run/train_options run/settle run/rates model/gpt data/rng
+FUZZ_TRAIN := run/train_options run/settle run/predict model/gpt data/rng
 FUZZ_OPTION := obj/fuzz/lib/tool/option.o obj/fuzz/lib/tool/option_value.o
 obj/fuzz/bin/ddp-train/%.o obj/fuzz/tests/fuzz/tokens.o \
 	obj/fuzz/tests/fuzz/llmc.o obj/fuzz/tests/fuzz/manifest.o \

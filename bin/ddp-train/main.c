@@ -20,9 +20,7 @@
 #include "data/llmc.h"
 #include "log/progress.h"
 #include "model.h"
-#include "run/driver.h"
-#include "run/expect.h"
-#include "run/rates.h"
+#include "run/module.h"
 #include "run/run.h"
 #include "step/trainer.h"
 #include "tool/agree.h"
@@ -100,7 +98,7 @@ static int open_progress(struct run *run, struct ddp_error *error)
 		.log = options->log, .steps = options->steps,
 		.samples = options->global_batch,
 		.tokens = options->global_batch * options->shape.context,
-		.ranks = run->collective.size, .flops = expect_flops(options),
+		.ranks = run->collective.size, .flops = run_count_flops(options),
 		.done = checkpoint_find_step(options),
 		.seconds = checkpoint_find_seconds(options)
 	};
@@ -149,7 +147,7 @@ static int prepare(struct run *run, struct ddp_error *error)
 	if (!run->trainer)
 		return -1;
 	if (options->device == COMPUTE_CUDA)
-		driver_name_gpu(run->gpu, sizeof(run->gpu));
+		module_name_gpu(run->gpu, sizeof(run->gpu));
 	return open_progress(run, error);
 }
 
@@ -301,16 +299,6 @@ static int begin(struct run *run, struct ddp_error *error)
 	return 0;
 }
 
-static void print_plan(const struct run *run)
-{
-	const char *gpu = run->options.gpu ? run->options.gpu : run->gpu;
-	const struct rates *rates = rates_find(gpu);
-
-	trainer_print_plan(run->trainer, rates);
-	if (rates && run->options.model == MODEL_GPT)
-		expect_print(run->trainer, rates);
-}
-
 static int stop_early(const struct run *run, struct ddp_error *error)
 {
 	if (run->collective.rank == 0)
@@ -348,14 +336,14 @@ static int work(struct run *run, struct ddp_error *mine,
 		return -1;
 	if (run->options.plan) {
 		if (first)
-			print_plan(run);
+			run_print_plan(run);
 	} else {
 		if (begin(run, error) < 0)
 			return -1;
 		if (run->stopped)
 			return stop_early(run, error);
 		print_notes(run);
-		expect_rates(run);
+		run_expect_rates(run);
 		if (first)
 			print_begin(run);
 		if (run_train(run, error) < 0)

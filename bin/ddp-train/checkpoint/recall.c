@@ -10,7 +10,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
-#include "run/option_rows.h"
+#include "run/train_options.h"
 #include "util/error.h"
 #include "util/text.h"
 

@@ -44,7 +44,7 @@ struct progress_plan {
 					   on after them; 0: a new one */
 	double seconds;			/* that they took */
 	double flops;			/* FLOP of a step, all ranks: see
-					   rates.h */
+					   predict.h */
 };
 
 struct progress_step {

@@ -7,7 +7,7 @@
 #include "ddp.h"
 #include "job/absent.h"
 #include "job/client.h"
-#include "run/meet.h"
+#include "run/world.h"
 #include "tool/tool.h"
 #include "util/drain.h"
 #include "util/error.h"

@@ -12,13 +12,49 @@
 #include "cuda/sizes.h"
 #include "data/path_code.h"
 #include "device.h"
-#include "run/driver.h"
+#include "nccl/driver.h"
 #include "run/module.h"
 #include "run/train_options.h"
 #include "run/world.h"
 #include "util/error.h"
 
 static const char file[] = "ddp_cuda.so", symbol[] = "ddp_device_table";
+
+/*
+ * How many GPUs this process sees. 0 if there is no driver or no GPU, -1 if the
+ * driver cannot be used, with why set to the reason.
+ */
+static int count_gpus(struct ddp_error *why)
+{
+	int count = 0, result = ddp_driver_load("there is no CUDA driver (",
+						")", why);
+
+	if (result != 0)
+		return result > 0 ? 0 : -1;
+	result = ddp_driver.init(0);
+	if (result == DDP_DRIVER_SUCCESS)
+		result = ddp_driver.count_devices(&count);
+	if (result == DDP_DRIVER_SUCCESS && count > 0)
+		return count;
+	if (result != DDP_DRIVER_SUCCESS && result != DDP_DRIVER_NO_DEVICE)
+		return ddp_error_set(why, DDP_ERROR_CUDA, "the CUDA driver "
+				     "cannot be used (%s)",
+				     ddp_driver_words(result));
+	ddp_error_set(why, DDP_ERROR_CUDA, "there is no GPU (%s)",
+		      result ? ddp_driver_words(result) :
+		      "the CUDA driver sees none");
+	return 0;
+}
+
+void module_name_gpu(char *name, size_t size)
+{
+	int device;
+
+	if (ddp_driver.get_current(&device) != DDP_DRIVER_SUCCESS)
+		device = 0;
+	if (ddp_driver.get_name(name, (int)size, device) != DDP_DRIVER_SUCCESS)
+		snprintf(name, size, "unknown");
+}
 
 /* The gradients of a GPU are in its memory, where MPI does not sum them. */
 static int check_backend(const struct options *options, struct ddp_error *error)
@@ -48,7 +84,7 @@ int module_choose_device(struct options *options, struct ddp_error *error)
 		return -1;
 	if (asked == COMPUTE_CPU)
 		return 0;
-	gpus = driver_count_gpus(&why);
+	gpus = count_gpus(&why);
 	if (gpus > 0) {
 		options->device = COMPUTE_CUDA;
 		return check_backend(options, error);

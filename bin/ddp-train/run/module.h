@@ -7,6 +7,8 @@
 #ifndef DDP_TRAIN_MODULE_H
 #define DDP_TRAIN_MODULE_H
 
+#include <stddef.h>
+
 struct ddp_error;
 struct device_table;
 struct options;
@@ -18,6 +20,12 @@ struct options;
  * --device cuda, or if --backend does not go with the device.
  */
 int module_choose_device(struct options *options, struct ddp_error *error);
+
+/*
+ * The model of the GPU that the thread has chosen, or else of the first one;
+ * "unknown" if the driver does not say. Call it with --device cuda alone.
+ */
+void module_name_gpu(char *name, size_t size);
 
 /*
  * The table of the chosen device. The module is ddp_cuda.so in the folder that

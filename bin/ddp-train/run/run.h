@@ -45,6 +45,18 @@ struct run {
 	bool quiet;			/* another process prints the error */
 };
 
+/* plan.c: the model's FLOP of a step, of all ranks; 0 of the toy. */
+double run_count_flops(const struct options *options);
+
+/*
+ * Tell rank 0's progress what all GPUs can do, and how long a step should take
+ * on the slowest; or print that a GPU is not known. Collective.
+ */
+void run_expect_rates(struct run *run);
+
+/* Print memory, buckets and slices; and a step on a GPU, if that is known. */
+void run_print_plan(const struct run *run);
+
 /*
  * Train all steps; collective. Returns 0, or -1 on every rank with the same
  * error set. If only this rank fails, ends all of them.

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Settles the options together: defaults that follow, and contradictions. */
+/*
+ * Reads the command line, and settles the options together: defaults that
+ * follow, and contradictions.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "run/option_rows.h"
-#include "run/rates.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/signals.h"
+#include "run/module.h"
+#include "run/predict.h"
+#include "run/train_options.h"
 #include "util/error.h"
 
 enum { FOLDER_MAX = 1000 };	/* bytes of --checkpoint */
@@ -310,8 +316,12 @@ static int check_gpu(const struct options *options, struct ddp_error *error)
 			     rates_names());
 }
 
-int options_settle(struct options *options, uint64_t given, uint64_t recalled,
-		   struct ddp_error *error)
+/*
+ * Sets each option to its default that was neither given nor recalled from a
+ * checkpoint; bit i of either stands for row i.
+ */
+static int settle(struct options *options, uint64_t given, uint64_t recalled,
+		  struct ddp_error *error)
 {
 	if (settle_model(options, given | recalled, error) < 0)
 		return -1;
@@ -328,9 +338,12 @@ int options_settle(struct options *options, uint64_t given, uint64_t recalled,
 	return refuse_large(options, recalled, error);
 }
 
-/* A plan for a GPU by name is made anywhere. */
-int options_settle_device(struct options *options, uint64_t given,
-			  struct ddp_error *error)
+/*
+ * The same of what the device decides, once that is chosen. A plan for a GPU by
+ * name is made anywhere.
+ */
+static int settle_device(struct options *options, uint64_t given,
+			 struct ddp_error *error)
 {
 	const char *option = is_given(given, OPT_TF32) && options->tf32 ?
 			     "--tf32 on" :
@@ -348,6 +361,42 @@ int options_settle_device(struct options *options, uint64_t given,
 	options->attention = ATTENTION_OWN;
 	return 0;
 }
+
+int options_parse(struct options *options, int argc, char **argv,
+		  struct ddp_error *error)
+{
+	struct options parsed = train_defaults;
+	uint64_t given = 0, recalled = 0;
+	int result = tool_options_parse(&train_options, argc, argv, &parsed,
+					&given, error);
+
+	if (result == 0 && !parsed.help && !parsed.version) {
+		if (parsed.checkpoint)
+			result = signals_catch(error);
+		if (result == 0 && parsed.resume && parsed.checkpoint)
+			result = checkpoint_recall(&parsed, given, &recalled,
+						   error);
+		/* A resumed run does not begin with its checkpoint's --init. */
+		if (parsed.from)
+			parsed.init = NULL;
+		if (result == 0)
+			result = settle(&parsed, given, recalled, error);
+	}
+	/* The first error is the one to report. */
+	if (!parsed.help && !parsed.version &&
+	    module_choose_device(&parsed, result == 0 ? error : NULL) < 0)
+		result = -1;
+	if (result == 0)
+		result = settle_device(&parsed, given, error);
+	if (result < 0)
+		checkpoint_free_manifest(parsed.from);
+	*options = result == 0 ? parsed : train_defaults;
+	options->device = parsed.device;
+	options->backend = parsed.backend;
+	return result;
+}
+
+/* ---- the batch, once the number of ranks is known */
 
 /* The power of two that is nearest to number. */
 static uint64_t nearest_power(uint64_t number)

@@ -2,16 +2,13 @@
 /* The options of ddp-train, a row each, and their defaults. */
 #include <stddef.h>
 
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/signals.h"
-#include "run/module.h"
-#include "run/option_rows.h"
+#include "run/train_options.h"
 
 #define AT(field) offsetof(struct options, field)
 
 enum { MANY = 1000000000, SIZE = 65536 };
 
-static const struct options defaults = {
+const struct options train_defaults = {
 	.steps = 100, .seed = 1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
 	.max_bad_steps = 1, .bucket_bytes = 25 << 20, .overlap = true,
 	.granule = 1, .check_every = 100, .timeout = 300,
@@ -239,38 +236,3 @@ const struct tool_options train_options = {
 	.count = OPTIONS,
 	.stray = "a file is named by --data"
 };
-
-int options_parse(struct options *options, int argc, char **argv,
-		  struct ddp_error *error)
-{
-	struct options parsed = defaults;
-	uint64_t given = 0, recalled = 0;
-	int result = tool_options_parse(&train_options, argc, argv, &parsed,
-					&given, error);
-
-	if (result == 0 && !parsed.help && !parsed.version) {
-		if (parsed.checkpoint)
-			result = signals_catch(error);
-		if (result == 0 && parsed.resume && parsed.checkpoint)
-			result = checkpoint_recall(&parsed, given, &recalled,
-						   error);
-		/* A resumed run does not begin with its checkpoint's --init. */
-		if (parsed.from)
-			parsed.init = NULL;
-		if (result == 0)
-			result = options_settle(&parsed, given, recalled,
-						error);
-	}
-	/* The first error is the one to report. */
-	if (!parsed.help && !parsed.version &&
-	    module_choose_device(&parsed, result == 0 ? error : NULL) < 0)
-		result = -1;
-	if (result == 0)
-		result = options_settle_device(&parsed, given, error);
-	if (result < 0)
-		checkpoint_free_manifest(parsed.from);
-	*options = result == 0 ? parsed : defaults;
-	options->device = parsed.device;
-	options->backend = parsed.backend;
-	return result;
-}

@@ -11,7 +11,6 @@
 #include "collective.h"
 #include "config.h"
 #include "place/cpuset.h"
-#include "run/meet.h"
 #include "run/world.h"
 #include "tool/agree.h"
 #include "tool/promise.h"

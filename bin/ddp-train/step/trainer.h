@@ -22,7 +22,6 @@
 struct collective;
 struct ddp_error;
 struct model;
-struct rates;
 
 /* A rank's numbers of its step; gathered from all. Times are the device's. */
 struct share {
@@ -288,16 +287,5 @@ int trainer_check_reduce(struct trainer *trainer, struct ddp_error *mine,
  * Collective.
  */
 double trainer_evaluate(struct trainer *trainer);
-
-/*
- * Print `count` bytes that the model would write, to stdout. Returns 0, or -1
- * with error set if the device failed.
- */
-int trainer_print_sample(struct trainer *trainer, uint64_t count,
-			 struct ddp_error *error);
-
-/* plan.c: memory, beside that of gpu (NULL: it is unknown), buckets and slices,
- * to stdout. */
-void trainer_print_plan(const struct trainer *trainer, const struct rates *gpu);
 
 #endif
