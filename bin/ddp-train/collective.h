@@ -128,13 +128,21 @@ extern const struct collective_table collective_mpi;	/* if HAVE_MPI */
 extern const struct collective_table collective_nccl;	/* if HAVE_PMIX */
 
 /*
- * The slice of a rank in a range of count values: it begins at *begin in the
- * range; returns its length. All slices have one length, a multiple of
- * DEVICE_BLOCK, but the last ones can be shorter or empty.
+ * step/bucket.c: the slice of a rank in a range of count values: it begins at
+ * *begin in the range; returns its length. All slices have one length, a
+ * multiple of DEVICE_BLOCK, but the last ones can be shorter or empty.
  */
 size_t collective_find_slice(size_t count, int rank, int size, size_t *begin);
 
 /* The timeout as libddp takes it: in milliseconds, below 0 for ever. */
-int32_t collective_find_timeout(const struct collective *collective);
+static inline int32_t
+collective_find_timeout(const struct collective *collective)
+{
+	double ms = collective->timeout * 1000;
+
+	if (ms <= 0)
+		return -1;
+	return ms < INT32_MAX ? (int32_t)ms : INT32_MAX;
+}
 
 #endif

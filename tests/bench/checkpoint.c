@@ -20,7 +20,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/owner.h"
-#include "checkpoint/state.h"
+#include "step/state.h"
 #include "checkpoint/writer.h"
 #include "collective.h"
 #include "model.h"

@@ -16,7 +16,7 @@
 #include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/signals.h"
-#include "checkpoint/state.h"
+#include "step/state.h"
 #include "ddp.h"
 #include "step/trainer.h"
 #include "util/error.h"

@@ -12,7 +12,7 @@
 #include "checkpoint/manifest.h"
 #include "checkpoint/save.h"
 #include "checkpoint/signals.h"
-#include "checkpoint/state.h"
+#include "step/state.h"
 #include "checkpoint/writer.h"
 #include "collective.h"
 #include "ddp.h"

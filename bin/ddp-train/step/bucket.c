@@ -2,8 +2,23 @@
 /* Cuts the gradient into buckets and starts what the ranks do with them. */
 #include <stdlib.h>
 
-#include "step/bucket.h"
 #include "collective.h"
+#include "step/bucket.h"
+
+size_t collective_find_slice(size_t count, int rank, int size, size_t *begin)
+{
+	size_t ranks = (size_t)size;
+	size_t length = count / ranks + (count % ranks > 0);
+
+	length += (DEVICE_BLOCK - length % DEVICE_BLOCK) % DEVICE_BLOCK;
+	/* Compare so that rank * length cannot overflow. */
+	if (length == 0 || (size_t)rank > (count - 1) / length) {
+		*begin = count;
+		return 0;
+	}
+	*begin = (size_t)rank * length;
+	return count - *begin < length ? count - *begin : length;
+}
 
 struct range buckets_find_slice(const struct buckets *buckets, int i, int rank)
 {

@@ -2,11 +2,8 @@
 /* Sets up what one rank needs to train: model, memory, buckets. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "checkpoint/state.h"
 #include "collective.h"
-#include "data/llmc.h"
 #include "model.h"
 #include "run/module.h"
 #include "run/world.h"
@@ -179,16 +176,6 @@ static void lay_out_parameters(struct trainer *trainer)
 		trainer->levels[level] = take(trainer, SPACE_DEVICE, single);
 }
 
-size_t trainer_count_snapshot(const struct trainer *trainer)
-{
-	struct state state;
-
-	if (!trainer->options->checkpoint)
-		return 0;
-	state_list(trainer, &state);
-	return state_count_bytes(&state);
-}
-
 /* Place everything in the arenas, which gives their sizes. */
 static void lay_out(struct trainer *trainer)
 {
@@ -311,145 +298,6 @@ struct trainer *trainer_create(const struct options *options,
 		return NULL;
 	}
 	return trainer;
-}
-
-/* Rank 0's parameters, the caller's to free; NULL with error set on failure. */
-static float *init_parameters(struct trainer *trainer, struct ddp_error *error)
-{
-	const struct options *options = trainer->options;
-	size_t count = trainer->model->param_count;
-	float *host = malloc(count * sizeof(*host));
-
-	if (!host) {
-		refuse_memory(error);
-		return NULL;
-	}
-	if (!options->init) {
-		trainer->model->init(trainer->model, options->seed, host);
-	} else if (llmc_read(options->init, trainer->model, host, error) < 0) {
-		free(host);
-		return NULL;
-	}
-	return host;
-}
-
-/* Bytes of gradients and parameters, up to whole lines: sums may follow. */
-static size_t count_values_bytes(const struct trainer *trainer)
-{
-	const struct options *options = trainer->options;
-
-	return round_up(trainer_count_values(trainer) *
-			(device_type_bytes(options->grad_dtype) +
-			 device_type_bytes(options->dtype)));
-}
-
-size_t trainer_count_buffer(const struct trainer *trainer)
-{
-	return count_values_bytes(trainer) +
-	       trainer_count_sums(trainer) * sizeof(*trainer->blocks);
-}
-
-/* The most bytes of one start(): of a bucket, or of the sums. */
-static size_t count_largest(const struct trainer *trainer)
-{
-	size_t bucket = buckets_find_largest(&trainer->buckets) *
-			device_type_bytes(trainer->options->grad_dtype);
-	size_t sums = trainer_count_sums(trainer) * sizeof(*trainer->blocks);
-
-	return bucket > sums ? bucket : sums;
-}
-
-static bool has_several_gpus(const struct trainer *trainer)
-{
-	return trainer->device.table != &device_cpu &&
-	       trainer->collective->size > 1;
-}
-
-size_t trainer_count_received(const struct trainer *trainer)
-{
-	size_t ranks = (size_t)trainer->collective->size, begin;
-	size_t most = count_largest(trainer) / sizeof(float);
-
-	if (!trainer->options->deterministic || !has_several_gpus(trainer))
-		return 0;
-	return collective_find_slice(most, 0, (int)ranks, &begin) * ranks *
-	       sizeof(float);
-}
-
-size_t trainer_count_exchanged(const struct trainer *trainer)
-{
-	size_t bytes = trainer_count_buffer(trainer) +
-		       trainer_count_received(trainer);
-
-	if (has_several_gpus(trainer))
-		bytes += COLLECTIVE_RECORD * (size_t)trainer->collective->size;
-	return bytes;
-}
-
-size_t trainer_count_own(const struct trainer *trainer)
-{
-	const struct device_table *table = trainer->device.table;
-	size_t bytes = table->own_bytes(trainer->options->dtype);
-
-	for (int space = 0; space < SPACES; space++)
-		bytes += trainer->bytes[space];
-	return bytes;
-}
-
-/* The buffer has the gradient, the parameters and the sums of squares. */
-static void find_buffer(struct trainer *trainer, char *buffer)
-{
-	const struct options *options = trainer->options;
-
-	trainer->grad = buffer;
-	trainer->param = buffer + trainer_count_values(trainer) *
-			 device_type_bytes(options->grad_dtype);
-	if (trainer->buckets.sharded)
-		trainer->blocks = (void *)(buffer +
-					   count_values_bytes(trainer));
-	if (options->dtype == DEVICE_FP32)
-		trainer->master = trainer->param;
-	if (options->grad_dtype == DEVICE_FP32)
-		trainer->levels[0] = trainer->grad;
-	if (options->grad_dtype == options->dtype)
-		trainer->scratch = trainer->grad;
-}
-
-/* Returns as alloc(). */
-static void *allocate_buffer(struct trainer *trainer, struct ddp_error *error)
-{
-	struct collective *collective = trainer->collective;
-	struct collective_plan plan = {
-		.bytes = trainer_count_buffer(trainer),
-		.largest = count_largest(trainer),
-		.staging = trainer->staging,
-		.own = trainer_count_own(trainer),
-		.deterministic = trainer->options->deterministic
-	};
-
-	return collective->table->alloc(collective, &trainer->device, &plan,
-					error);
-}
-
-int trainer_begin(struct trainer *trainer, struct ddp_error *error)
-{
-	struct ddp_error mine = { 0 };
-	void *buffer = allocate_buffer(trainer, error);
-	float *first = NULL;
-	int result;
-
-	if (!buffer)
-		return -1;
-	find_buffer(trainer, buffer);
-	if (trainer->collective->rank == 0)
-		first = init_parameters(trainer, &mine);
-	if (trainer->buckets.sharded && mine.code == DDP_ERROR_NONE)
-		trainer_order_sums(trainer, &mine);
-	result = trainer_check_reduce(trainer, &mine, error);
-	if (result == 0)
-		trainer_broadcast_parameters(trainer, first);
-	free(first);
-	return result;
 }
 
 void trainer_destroy(struct trainer *trainer)

@@ -247,40 +247,21 @@ void trainer_keep_values(struct trainer *trainer, float *to, bool whole,
  */
 void trainer_share_parameters(struct trainer *trainer);
 
-/*
- * Rank 0's parameters, fp32 in host memory (unused on other ranks), to the
- * masters of all ranks and to what operators read. Collective.
- */
-void trainer_broadcast_parameters(struct trainer *trainer, const float *first);
-
-/*
- * zero.c: how many sums of squares --zero 1 has room for, in all; 0 without it.
- * And where in blocks this rank writes its own.
- */
+/* How many sums of squares --zero 1 has room for, in all; 0 without it. */
 size_t trainer_count_sums(const struct trainer *trainer);
-double *trainer_find_sums(const struct trainer *trainer);
 
 /* Set trainer->order. Returns 0, or -1 with error set. */
 int trainer_order_sums(struct trainer *trainer, struct ddp_error *error);
 
 /*
- * Give all ranks this one's sums with --zero 1, and begin to give them its
- * slice of the parameters in bucket i. Collective. Call
- * trainer_wait_for_gathers() before these are read.
+ * With --zero 1, begin to give all ranks this one's slice of the parameters in
+ * bucket i. Collective. Call trainer_wait_for_gathers() before these are read.
  */
-void trainer_gather_sums(struct trainer *trainer);
 void trainer_start_gather(struct trainer *trainer, int i);
 void trainer_wait_for_gathers(struct trainer *trainer);
 
-/* verify.c: a hash of the parameters that every rank has. */
+/* A hash of the parameters that every rank has. */
 uint64_t trainer_hash_parameters(struct trainer *trainer);
-
-/*
- * Sum a pattern whose sum is exact, as gradients are, and compare it; mine is
- * what went wrong on this rank before. Returns 0, or -1 as trainer_begin().
- */
-int trainer_check_reduce(struct trainer *trainer, struct ddp_error *mine,
-			 struct ddp_error *error);
 
 /*
  * Mean loss of the held-out sequences; meaningless if a device has failed.

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The trainer's state, as a checkpoint has it. */
-#include "checkpoint/state.h"
-
+/* The trainer's state, as a checkpoint has it, and a hash to compare it by. */
 #include "collective.h"
 #include "ddp.h"
 #include "model.h"
+#include "step/state.h"
 #include "step/trainer.h"
 #include "util/text.h"
 
@@ -59,6 +58,16 @@ void state_list(const struct trainer *trainer, struct state *state)
 size_t state_count_bytes(const struct state *state)
 {
 	return state->part * (size_t)state->count * sizeof(float);
+}
+
+size_t trainer_count_snapshot(const struct trainer *trainer)
+{
+	struct state state;
+
+	if (!trainer->options->checkpoint)
+		return 0;
+	state_list(trainer, &state);
+	return state_count_bytes(&state);
 }
 
 struct range state_find_part(const struct trainer *trainer,
@@ -135,6 +144,28 @@ int state_copy(struct trainer *trainer, const struct state *state, void *to,
 	return trainer->device.table->check(&trainer->device, error);
 }
 
+void trainer_keep_values(struct trainer *trainer, float *to, bool whole,
+			 struct range values, const float *from)
+{
+	const struct buckets *buckets = &trainer->buckets;
+	struct device *device = &trainer->device;
+
+	for (int i = buckets_find(buckets, values.begin);
+	     i < buckets->count && buckets->list[i].begin < values.end; i++) {
+		const struct bucket *bucket = &buckets->list[i];
+		struct range own = buckets_intersect(values, bucket->own);
+
+		if (own.begin < own.end)
+			device->table->copy(device, QUEUE_COMPUTE, to +
+					    (whole ? own.begin :
+					     bucket_find_kept(bucket,
+							      own.begin)),
+					    from + own.begin - values.begin,
+					    (own.end - own.begin) *
+					    sizeof(*from));
+	}
+}
+
 void state_write(struct trainer *trainer, const struct state *state, int index,
 		 struct range values, const float *from)
 {
@@ -155,4 +186,48 @@ char *state_format_parameters(const struct trainer *trainer)
 			     tensor->offset, tensor->rows, tensor->columns);
 	}
 	return ddp_text_finish(&text);
+}
+
+/* FNV-1a (Fowler, Noll, Vo), over words of 64 bits in four lanes. */
+static uint64_t hash_piece(uint64_t hash, const float *piece, size_t count)
+{
+	static const uint64_t prime = UINT64_C(0x100000001b3);
+	uint64_t lanes[4] = { hash, hash + 1, hash + 2, hash + 3 };
+
+	for (size_t i = 0; i < count; i += 8)
+		for (int lane = 0; lane < 4; lane++) {
+			uint64_t word;
+
+			__builtin_memcpy(&word, piece + i + 2 * lane,
+					 sizeof(word));
+			lanes[lane] = (lanes[lane] ^ word) * prime;
+			/* A product carries upwards only: mix downwards. */
+			lanes[lane] ^= lanes[lane] >> 32;
+		}
+	for (int lane = 0; lane < 4; lane++)
+		hash = (hash ^ lanes[lane]) * prime;
+	return hash;
+}
+
+/* The master, or where each rank has a part of that, what operators read. */
+uint64_t trainer_hash_parameters(struct trainer *trainer)
+{
+	bool sharded = trainer->buckets.sharded;
+	const char *values = sharded ? trainer->param :
+				       (char *)trainer->master;
+	size_t bytes = trainer->model->param_count *
+		       device_type_bytes(sharded ? trainer->options->dtype :
+						   DEVICE_FP32);
+	const size_t most = PIECE * sizeof(float);
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t begin = 0; begin < bytes; begin += most) {
+		size_t length = bytes - begin < most ? bytes - begin : most;
+
+		trainer_fetch(trainer, trainer->piece, values + begin, length);
+		hash = hash_piece(hash, trainer->piece,
+				  length / sizeof(float));
+		ddp_heartbeat();
+	}
+	return hash;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The states of the trainer that a checkpoint has. No other file knows them. */
+/* The states of the trainer that a checkpoint has. */
 #ifndef DDP_TRAIN_STATE_H
 #define DDP_TRAIN_STATE_H
 
