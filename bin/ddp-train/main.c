@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/save.h"
 #include "config.h"
 #include "data/llmc.h"
 #include "log/progress.h"
@@ -98,7 +97,8 @@ static int open_progress(struct run *run, struct ddp_error *error)
 		.log = options->log, .steps = options->steps,
 		.samples = options->global_batch,
 		.tokens = options->global_batch * options->shape.context,
-		.ranks = run->collective.size, .flops = run_count_flops(options),
+		.ranks = run->collective.size,
+		.flops = run_count_flops(options),
 		.done = checkpoint_find_step(options),
 		.seconds = checkpoint_find_seconds(options)
 	};

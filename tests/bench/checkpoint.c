@@ -19,7 +19,7 @@
 
 #include "checkpoint/folder.h"
 #include "checkpoint/manifest.h"
-#include "checkpoint/owner.h"
+#include "checkpoint/recall.h"
 #include "step/state.h"
 #include "checkpoint/writer.h"
 #include "collective.h"
@@ -171,7 +171,8 @@ static void commit(struct bench *bench)
 		.id = ID, .bytes = bench->text,
 		.count = strlen(bench->text), .commits = &bench->manifest,
 		.prune = { .dir = bench->dir, .step = step,
-			   .before = step - 1, .keep = 1, .id = ID } });
+			   .before = step - 1, .keep = 1, .id = ID,
+			   .is_broken = recall_is_broken } });
 }
 
 /* Until the writer's job is done; its checksum. */

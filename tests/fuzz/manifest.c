@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 
-#include "checkpoint/crc.h"
 #include "checkpoint/manifest.h"
 #include "fuzz.h"
 

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/signals.h"
 #include "fuzz.h"
 #include "fuzz_arguments.h"
 #include "model/gpt.h"

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "checkpoint/folder.h"
-#include "checkpoint/load.h"
 #include "data/path_code.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/scan.h"
 #include "util/text.h"
@@ -275,7 +276,7 @@ static int prune_steps(const struct folder_prune *prune,
 			return -1;
 		if (steps[i] == prune->step ||
 		    (steps[i] <= prune->before && has && kept < prune->keep &&
-		     !load_is_broken(prune->dir, steps[i])))
+		     !prune->is_broken(prune->dir, steps[i])))
 			kept++;
 		else if (remove_step(prune->dir, steps[i]) < 0)
 			return -1;
@@ -309,4 +310,17 @@ void folder_sweep(const char *dir)
 			      has ? HALF_FILES : STEP_FILES, NULL);
 	}
 	free(steps);
+}
+
+bool late_wait(struct late *late)
+{
+	const struct timespec tenth = { .tv_nsec = 100000000 };
+	double now = ddp_clock_seconds();
+
+	if (late->begun == 0)
+		late->begun = now;
+	if (now - late->begun >= LATE_SECONDS)
+		return false;
+	nanosleep(&tenth, NULL);
+	return true;
 }

@@ -56,6 +56,7 @@ struct folder_prune {
 					   where there is none */
 	uint64_t keep;			/* 1 .. */
 	const char *id;			/* of the run */
+	bool (*is_broken)(const char *dir, uint64_t step);
 };
 
 /*
@@ -73,5 +74,31 @@ void folder_remove_file(const char *dir, uint64_t step, const char *name);
  * and tell. No other run may save there.
  */
 void folder_sweep(const char *dir);
+
+/* A wait for what comes late: a file of another node, the end of a run. */
+enum { LATE_SECONDS = 10 };
+
+struct late {
+	double begun;			/* 0: at the first call */
+};
+
+/* Wait a tenth of a second; false, at once, after LATE_SECONDS. */
+bool late_wait(struct late *late);
+
+/*
+ * owner.c: take DIR for the run `id` until this process ends, and remove what
+ * unfinished saves left there. Waits some seconds for a run that is just
+ * ending. If the file system has no locks, nothing is removed, and a line on
+ * stderr says so. The same is done if the lock is still that of an earlier
+ * attempt of this job, which Slurm has ended. Returns 0, or -1 with error set:
+ * it names the run that has DIR.
+ */
+int owner_take(const char *dir, const char *id, struct ddp_error *error);
+
+/*
+ * Checks DIR before a commit. Returns 0, or -1 with error set if another run
+ * has taken DIR, or if another folder has its place.
+ */
+int owner_check(const char *dir, const char *id, struct ddp_error *error);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a checkpoint: to see whether it is whole, and into the trainer. */
+/*
+ * The ranks read a checkpoint together: each checks some of its shards, and
+ * then loads what it updates. So they read the data that it has learned.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -11,22 +14,96 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/crc.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/load.h"
 #include "checkpoint/manifest.h"
-#include "checkpoint/signals.h"
-#include "step/state.h"
+#include "checkpoint/recall.h"
+#include "collective.h"
+#include "data/data.h"
 #include "ddp.h"
+#include "run/world.h"
+#include "step/state.h"
 #include "step/trainer.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"
+
+/* ---- the ranks meet while one reads */
+
+/* The record that each rank sends to all others. */
+struct round {
+	uint64_t step;
+	uint64_t sum;			/* of its part of the data */
+	bool resumes, done;
+};
+
+struct check {
+	struct collective *collective;
+	struct round mine, *all;
+	double met;			/* the moment of the last round */
+};
+
+static void meet(struct check *check)
+{
+	struct collective *collective = check->collective;
+
+	collective->table->agree(collective, &check->mine, check->all,
+				 sizeof(check->mine));
+	check->met = ddp_clock_seconds();
+}
+
+/*
+ * Meets the other ranks each second, so that those that have read do not miss
+ * one that reads.
+ */
+static void pause_check(struct check *check)
+{
+	if (ddp_clock_seconds() - check->met < 1)
+		return;
+	meet(check);
+	ddp_heartbeat();
+}
+
+static bool are_done(const struct check *check)
+{
+	bool done = true;
+
+	for (int rank = 0; rank < check->collective->size; rank++)
+		done = done && check->all[rank].done;
+	return done;
+}
+
+/* Meets the ranks that still read, once this one has read its part. */
+static void wait_for_others(struct check *check)
+{
+	check->mine.done = true;
+	do {
+		meet(check);
+		ddp_heartbeat();
+	} while (!are_done(check));
+}
+
+/* Ends all ranks where there is no memory, as the others wait for this one. */
+static void begin(struct check *check, struct collective *collective,
+		  const struct manifest *from)
+{
+	*check = (struct check){
+		.collective = collective,
+		.mine = { .step = from ? from->step : 0, .resumes = from },
+		.all = calloc((size_t)collective->size, sizeof(*check->all))
+	};
+	if (!check->all)
+		collective->table->abort(collective, "no memory to read a "
+					 "checkpoint");
+	meet(check);
+}
+
+/* ---- shards */
 
 /* A reader of shards; without a trainer they are only checked. */
 struct reader {
 	struct trainer *trainer;
 	struct state state;
-	const struct load_pause *pause;
+	struct check *check;
 	bool skipped;			/* values of the shard were not read */
 	bool unfit;			/* a value that nothing can go on from: */
 	int unfit_state;
@@ -115,7 +192,7 @@ static int read_range(struct reader *reader, int fd, int index,
 			find_unfit(reader, index, part);
 			ddp_heartbeat();
 		}
-		reader->pause->call(reader->pause->context);
+		pause_check(reader->check);
 	}
 	return 0;
 }
@@ -163,18 +240,6 @@ static int refuse_unfit(const struct reader *reader,
 			     ddp_text_quote(place));
 }
 
-int load_compare_size(const struct manifest *manifest,
-		      const struct manifest_shard *shard, size_t size,
-		      struct ddp_error *error)
-{
-	size_t bytes = manifest_count_bytes(manifest, shard);
-
-	if (size == bytes)
-		return 0;
-	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "%s has %zu bytes in "
-			     "place of %zu", shard->file, size, bytes);
-}
-
 static int read_open_shard(struct reader *reader, int fd, size_t size,
 			   const struct manifest *manifest,
 			   const struct manifest_shard *shard,
@@ -182,7 +247,7 @@ static int read_open_shard(struct reader *reader, int fd, size_t size,
 {
 	const struct range *ranges = &manifest->ranges[shard->first];
 
-	if (load_compare_size(manifest, shard, size, error) < 0)
+	if (manifest_compare_size(manifest, shard, size, error) < 0)
 		return -1;
 	crc_reset(reader->crc);
 	reader->skipped = false;
@@ -240,14 +305,58 @@ static int read_shards(struct reader *reader, const char *dir,
 	return result;
 }
 
-int load_check(const char *dir, const struct manifest *manifest, int first,
-	       int step, const struct load_pause *pause,
-	       struct ddp_error *error)
-{
-	struct reader reader = { .pause = pause };
+/* ---- whether they are whole */
 
-	return read_shards(&reader, dir, manifest, first, step, error);
+/* Returns true if all ranks go on from the same step. */
+static bool is_common(const struct check *check)
+{
+	const struct round *all = check->all;
+	bool common = all[0].resumes;
+
+	for (int rank = 1; rank < check->collective->size; rank++)
+		common = common && all[rank].resumes &&
+			 all[rank].step == all[0].step;
+	return common;
 }
+
+/*
+ * Checks all shards; takes the error of the first rank that found one broken.
+ */
+static int check_shards(struct check *check, const struct options *options,
+			struct ddp_error *error)
+{
+	struct collective *collective = check->collective;
+	struct reader reader = { .check = check };
+	struct ddp_error mine = { 0 }, cause = { 0 };
+	uint64_t step = options->from->step;
+
+	read_shards(&reader, options->checkpoint, options->from,
+		    collective->rank, collective->size, &mine);
+	wait_for_others(check);
+	if (world_share_errors(collective, &mine, &cause) == 0)
+		return 0;
+	if (cause.code != DDP_ERROR_ARGUMENT)
+		return recall_refuse(options->checkpoint, step, &cause, error);
+	if (recall_pass_over(step, &cause) < 0)
+		collective->table->abort(collective, "no memory to pass over "
+					 "a checkpoint");
+	return 1;
+}
+
+int checkpoint_check(struct collective *collective,
+		     const struct options *options, struct ddp_error *error)
+{
+	struct check check;
+	int result = 0;
+
+	begin(&check, collective, options ? options->from : NULL);
+	if (is_common(&check))
+		result = check_shards(&check, options, error);
+	free(check.all);
+	return result;
+}
+
+/* ---- into the trainer */
 
 static int refuse_model(const struct options *options, uint64_t step,
 			const char *what, struct ddp_error *error)
@@ -299,11 +408,11 @@ static void restore_scale(struct trainer *trainer,
 	trainer_set_state(trainer, &state);
 }
 
-int load_state(const struct options *options, struct trainer *trainer,
-	       const struct load_pause *pause, struct ddp_error *error)
+static int load_state(const struct options *options, struct trainer *trainer,
+		      struct check *check, struct ddp_error *error)
 {
 	const struct manifest *manifest = options->from;
-	struct reader reader = { .trainer = trainer, .pause = pause };
+	struct reader reader = { .trainer = trainer, .check = check };
 	struct ddp_error cause = { 0 };
 
 	state_list(trainer, &reader.state);
@@ -316,10 +425,48 @@ int load_state(const struct options *options, struct trainer *trainer,
 		return 0;
 	}
 	if (cause.code != DDP_ERROR_ARGUMENT)
-		return load_refuse(options->checkpoint, manifest->step, &cause,
-				   error);
+		return recall_refuse(options->checkpoint, manifest->step,
+				     &cause, error);
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--resume: %s/step-%"
 			     PRIu64 " has changed since it was checked: %s; "
 			     "see who writes there, and start again",
 			     options->checkpoint, manifest->step, cause.text);
+}
+
+int checkpoint_load(const struct options *options, struct trainer *trainer,
+		    struct ddp_error *error)
+{
+	struct check check;
+	int result;
+
+	begin(&check, trainer->collective, options->from);
+	result = load_state(options, trainer, &check, error);
+	wait_for_others(&check);
+	free(check.all);
+	return result;
+}
+
+/* ---- the data */
+
+enum { DATA_PIECE = 16 << 20 };	/* bytes of the data between two pauses */
+
+void checkpoint_sum_data(struct collective *collective,
+			 const struct data *data, char sum[CHECKPOINT_SUM])
+{
+	int size = collective->size, first;
+	int pieces = (int)(data->size / DATA_PIECE) / size + 1;
+	uint64_t all = 0;
+	struct check check;
+
+	begin(&check, collective, NULL);
+	first = collective->rank * pieces;
+	for (int i = first; i < first + pieces; i++) {
+		check.mine.sum += data_sum(data, i, pieces * size);
+		pause_check(&check);
+	}
+	wait_for_others(&check);
+	for (int rank = 0; rank < size; rank++)
+		all += check.all[rank].sum;
+	free(check.all);
+	snprintf(sum, CHECKPOINT_SUM, "%016" PRIx64, all);
 }

@@ -13,6 +13,7 @@
 
 #include "step/bucket.h"
 
+struct crc;
 struct ddp_error;
 
 enum {
@@ -57,9 +58,28 @@ struct manifest {
 					   lines; NULL: none */
 };
 
+/*
+ * CRC-32 as of zlib, PNG and Ethernet, by libgcrypt, which uses the processor's
+ * instructions for it. Returns NULL with error set if libgcrypt gives none.
+ */
+struct crc *crc_create(struct ddp_error *error);
+void crc_reset(struct crc *crc);
+void crc_add(struct crc *crc, const void *bytes, size_t count);
+
+/* Returns the checksum of all that was added since the last reset; resets. */
+uint32_t crc_read(struct crc *crc);
+
+/* Accepts NULL. */
+void crc_destroy(struct crc *crc);
+
 /* The size of a shard's file. */
 size_t manifest_count_bytes(const struct manifest *manifest,
 			    const struct manifest_shard *shard);
+
+/* Compares a shard's size. Returns 0, or -1 with error set: it is broken. */
+int manifest_compare_size(const struct manifest *manifest,
+			  const struct manifest_shard *shard, size_t size,
+			  struct ddp_error *error);
 
 /* Returns the text, the caller's to free; NULL if memory is short. */
 char *manifest_format(const struct manifest *manifest);

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lets one run at a time save in a folder. */
+/*
+ * Makes the folder of checkpoints, the same for all ranks, and lets one run at
+ * a time save there. Rank 0 holds a lock of the file DIR/.ddp-train-owner,
+ * which says who that is. The lock ends with the process, however that ends;
+ * where a file system has none between nodes, a run still learns before it
+ * commits that another one has taken the folder.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/late.h"
-#include "checkpoint/owner.h"
+#include "checkpoint/manifest.h"
+#include "collective.h"
 #include "data/path_code.h"
 #include "util/error.h"
+#include "util/random.h"
 #include "util/text.h"
 
 #define NAME ".ddp-train-owner"
@@ -221,8 +230,7 @@ static int refuse_write(const char *dir, struct ddp_error *error)
 }
 
 /* The descriptor stays open, or the lock would end. */
-int owner_take(const char *dir, const char id[CHECKPOINT_ID],
-	       struct ddp_error *error)
+int owner_take(const char *dir, const char *id, struct ddp_error *error)
 {
 	int fd = open_owner(dir, O_RDWR | O_CREAT), locked;
 	struct owner mine, other;
@@ -257,6 +265,26 @@ int owner_take(const char *dir, const char id[CHECKPOINT_ID],
 	return 0;
 }
 
+int owner_check(const char *dir, const char *id, struct ddp_error *error)
+{
+	struct owner owner = { 0 };
+	int fd = open_owner(dir, O_RDONLY);
+
+	if (fd < 0 && errno == ENOENT && access(dir, F_OK) == 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--checkpoint %s "
+				     "is no longer the folder of this run: it "
+				     "has no " NAME "; bring that folder back, "
+				     "or name another one", dir);
+	if (fd < 0)
+		return 0;
+	read_owner(fd, &owner);
+	close(fd);
+	if (!owner.id[0] || strcmp(owner.id, id) == 0)
+		return 0;
+	return refuse_owner(dir, &owner, "was taken by", "this run saves no "
+			    "more there", error);
+}
+
 /* Opening a folder asks an NFS server anew what is in it. */
 static void refresh(const char *dir)
 {
@@ -272,8 +300,11 @@ static void refresh(const char *dir)
 	free(copy);
 }
 
-int owner_see(const char *dir, const char id[CHECKPOINT_ID],
-	      struct ddp_error *error)
+/*
+ * Checks on another rank that DIR is the folder that rank 0 has taken for `id`.
+ * Waits some seconds for a file system that shows new files late.
+ */
+static int see_owner(const char *dir, const char *id, struct ddp_error *error)
 {
 	struct late late = { 0 };
 	struct owner owner;
@@ -302,23 +333,123 @@ int owner_see(const char *dir, const char id[CHECKPOINT_ID],
 			     "name one that all nodes share", dir);
 }
 
-int owner_check(const char *dir, const char id[CHECKPOINT_ID],
-		struct ddp_error *error)
-{
-	struct owner owner = { 0 };
-	int fd = open_owner(dir, O_RDONLY);
+/* ---- the ranks meet */
 
-	if (fd < 0 && errno == ENOENT && access(dir, F_OK) == 0)
-		return ddp_error_set(error, DDP_ERROR_SYSTEM, "--checkpoint %s "
-				     "is no longer the folder of this run: it "
-				     "has no " NAME "; bring that folder back, "
-				     "or name another one", dir);
-	if (fd < 0)
+/* The record that each rank sends to all others. */
+struct meeting {
+	char id[CHECKPOINT_ID];		/* rank 0: its run's, if it has DIR */
+	bool stop;			/* it got a signal */
+};
+
+static int draw_id(char id[CHECKPOINT_ID], struct ddp_error *error)
+{
+	uint64_t bits;
+
+	if (ddp_random_fill(&bits, sizeof(bits)) < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no random "
+				     "number: %s", strerror(errno));
+	snprintf(id, CHECKPOINT_ID, "%016" PRIx64, bits);
+	return 0;
+}
+
+/*
+ * Refuses a folder with checkpoints that this run would replace: those of an
+ * earlier run if --resume was forgotten, and those saved since --resume looked.
+ */
+static int refuse_saved(const struct options *options, struct ddp_error *error)
+{
+	const struct manifest *from = options->from;
+	uint64_t *steps, newest;
+	int count = folder_list(options->checkpoint, &steps, error);
+
+	newest = count > 0 ? steps[0] : 0;
+	free(steps);
+	if (count <= 0)
+		return count;
+	if (!options->resume)
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT, "--checkpoint "
+				     "%s has a checkpoint of step %" PRIu64
+				     " already; add --resume to go on from it, "
+				     "or name another folder",
+				     options->checkpoint, newest);
+	if (from && newest <= from->newest)
 		return 0;
-	read_owner(fd, &owner);
-	close(fd);
-	if (!owner.id[0] || strcmp(owner.id, id) == 0)
-		return 0;
-	return refuse_owner(dir, &owner, "was taken by", "this run saves no "
-			    "more there", error);
+	return ddp_error_set(error, DDP_ERROR_SYSTEM, "--resume: another run "
+			     "has just saved %s/step-%" PRIu64 "; start again "
+			     "to go on from it", options->checkpoint, newest);
+}
+
+/* Makes the folder, and syncs it as all that lies in it later. */
+static int make_folder(const char *dir)
+{
+	struct ddp_text text = { 0 };
+	char *parent;
+	int result;
+
+	if (mkdir(dir, 0777) < 0)
+		return errno == EEXIST ? 0 : -1;
+	ddp_text_add(&text, "%s/..", dir);
+	parent = ddp_text_finish(&text);
+	result = parent ? folder_sync(parent) : -1;
+	free(parent);
+	/* One may be allowed to write there, but not to read. */
+	return result < 0 && errno == EACCES ? 0 : result;
+}
+
+/* Saved steps are looked at again once no other run can save. */
+static int take_folder(const struct options *options, char id[CHECKPOINT_ID],
+		       struct ddp_error *error)
+{
+	const char *dir = options->checkpoint;
+
+	if (!options->resume && refuse_saved(options, error) < 0)
+		return -1;
+	if (draw_id(id, error) < 0)
+		return -1;
+	if (make_folder(dir) < 0)
+		return ddp_error_set(error, find_path_code(errno),
+				     "--checkpoint %s: cannot be written: %s; "
+				     "%s", dir, strerror(errno),
+				     errno == ENOENT ? "make the folder around "
+				     "it first" :
+				     "name a folder that you may write");
+	if (owner_take(dir, id, error) < 0)
+		return -1;
+	return refuse_saved(options, error);
+}
+
+bool checkpoint_must_stop(struct collective *collective)
+{
+	char id[CHECKPOINT_ID];
+	bool stop;
+
+	checkpoint_meet(collective, &(struct options){ 0 }, id, &stop, NULL);
+	return stop;
+}
+
+int checkpoint_meet(struct collective *collective,
+		    const struct options *options, char id[CHECKPOINT_ID],
+		    bool *stop, struct ddp_error *error)
+{
+	const char *dir = options->plan ? NULL : options->checkpoint;
+	struct meeting mine = { .stop = signals_have_come() };
+	struct meeting *all = calloc((size_t)collective->size, sizeof(*all));
+	int result = 0;
+
+	/* The others wait for this rank, so end them. */
+	if (!all)
+		collective->table->abort(collective, "no memory to meet");
+	if (dir && collective->rank == 0)
+		result = take_folder(options, mine.id, error);
+	if (result < 0)
+		mine.id[0] = '\0';
+	collective->table->agree(collective, &mine, all, sizeof(mine));
+	memcpy(id, all[0].id, CHECKPOINT_ID);
+	*stop = false;
+	for (int rank = 0; rank < collective->size; rank++)
+		*stop = *stop || all[rank].stop;
+	free(all);
+	if (dir && id[0] && collective->rank > 0 && !*stop)
+		result = see_owner(dir, id, error);
+	return result;
 }

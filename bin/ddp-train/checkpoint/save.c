@@ -1,26 +1,111 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Saves a run: copies the state, and agrees on when a save is whole. */
+/*
+ * Saves a run, also where a signal asks for it: copies the state, and agrees on
+ * when a save is whole.
+ *
+ * The signals are noted in a thread of its own. A handler could come while a
+ * library multiplies: oneDNN's sgemm points the stack pointer into its own
+ * memory, and the frame of a handler would overwrite what is there.
+ */
 #define _GNU_SOURCE
 #include <float.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/hang.h"
 #include "checkpoint/manifest.h"
-#include "checkpoint/save.h"
-#include "checkpoint/signals.h"
-#include "step/state.h"
+#include "checkpoint/recall.h"
 #include "checkpoint/writer.h"
 #include "collective.h"
 #include "ddp.h"
 #include "log/progress.h"
 #include "run/world.h"
+#include "step/state.h"
 #include "step/trainer.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/text.h"
+
+/* ---- signals */
+
+/* A signal that comes again within this time counts as the first. */
+enum { REPEATS_NS = 2000000000 };
+
+static atomic_bool come;
+
+static void *wait_for_signals(void *context)
+{
+	const sigset_t *set = context;
+	int64_t first = 0, now;
+	int number;
+
+	while (sigwait(set, &number) == 0) {
+		now = ddp_clock_ns();
+		if (!atomic_load(&come))
+			first = now;
+		else if (now - first >= REPEATS_NS)
+			_exit(128 + number);
+		atomic_store(&come, true);
+	}
+	return NULL;
+}
+
+int signals_catch(struct ddp_error *error)
+{
+	static bool caught;
+	static sigset_t set;
+	pthread_t thread;
+	int cause;
+
+	if (caught)
+		return 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	cause = pthread_create(&thread, NULL, wait_for_signals, &set);
+	if (cause)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM, "no thread to "
+				     "wait for signals: %s; allow more "
+				     "processes (ulimit -u)", strerror(cause));
+	pthread_detach(thread);
+	caught = true;
+	return 0;
+}
+
+/* The thread that takes a signal may run much later, on a busy machine. */
+bool signals_have_come(void)
+{
+	sigset_t pending;
+
+	return atomic_load(&come) ||
+	       (sigpending(&pending) == 0 &&
+		(sigismember(&pending, SIGUSR1) == 1 ||
+		 sigismember(&pending, SIGTERM) == 1));
+}
+
+/* ---- saves */
+
+/* Seconds that count between two looks: after more, a step or a stop. */
+static const double longest_look = 10;
+
+/* Bits of a share's news: what a rank tells all in a step. */
+enum save_news {
+	NEWS_STOP = 1,			/* it got a signal */
+	NEWS_WRITTEN = 2,		/* its shard is there, with share.crc */
+	NEWS_COMMITTED = 4,		/* rank 0: the manifest is, too */
+	NEWS_FAILED = 8,		/* it could not be written */
+	NEWS_GROWN = 16			/* more of it has been written */
+};
 
 /* The phase of the save under way, the same on all ranks. */
 enum phase {
@@ -32,7 +117,8 @@ enum phase {
 struct saver {
 	struct saver_plan plan;
 	struct writer *writer;
-	struct hang hang;
+	double looked;			/* at the writer, last; 0: never */
+	double waited;			/* seconds without progress */
 	enum phase phase;
 	bool stop;
 	bool left_out;			/* another one, meanwhile */
@@ -47,6 +133,50 @@ struct saver {
 	struct manifest_shard *shards;	/* [ranks] */
 	struct range *ranges;		/* [ranks * buckets] */
 };
+
+/*
+ * Ends all ranks, as the thread that writes cannot be ended; the sentence names
+ * this one and the file.
+ */
+static void end_ranks(const struct saver *saver)
+{
+	struct collective *collective = saver->plan.collective;
+	struct ddp_text text = { 0 };
+	char host[256] = "", *sentence;
+	char *file = writer_format_file(saver->writer);
+
+	gethostname(host, sizeof(host) - 1);
+	ddp_text_add_quoted(&text, "rank %d on %s: --checkpoint: the save of "
+			    "%s has made no progress for %.0f s; see whether "
+			    "its file system answers, or choose a longer "
+			    "--timeout", collective->rank, host,
+			    file ? file : "a file", saver->waited);
+	sentence = ddp_text_finish(&text);
+	free(file);
+	collective->table->abort(collective, sentence ? sentence :
+				 "--checkpoint: a save hangs");
+}
+
+/*
+ * Looks at the writer, often. Returns true if its job has made progress; if it
+ * has made none for as long as --timeout says, ends all ranks. Time in which
+ * this process was stopped does not count.
+ */
+static bool look(struct saver *saver)
+{
+	double timeout = saver->plan.collective->timeout;
+	double now = ddp_clock_seconds();
+	double passed = saver->looked > 0 ? now - saver->looked : 0;
+	bool grown = writer_has_grown(saver->writer);
+
+	saver->looked = now;
+	saver->waited += passed < longest_look ? passed : longest_look;
+	if (grown || writer_is_idle(saver->writer))
+		saver->waited = 0;
+	if (timeout > 0 && saver->waited >= timeout)
+		end_ranks(saver);
+	return grown;
+}
 
 static int refuse_memory(struct ddp_error *error)
 {
@@ -180,15 +310,6 @@ int saver_create(struct saver **saver, const struct saver_plan *plan,
 	return 0;
 }
 
-/* Returns true if the save has grown; if it hangs, ends all ranks. */
-static bool look(struct saver *saver)
-{
-	bool grown = writer_has_grown(saver->writer);
-
-	hang_look(&saver->hang, saver->writer, grown, saver->plan.collective);
-	return grown;
-}
-
 void saver_destroy(struct saver *saver)
 {
 	if (!saver)
@@ -275,7 +396,8 @@ static void commit(struct saver *saver, const struct share *shares)
 		.commits = manifest,
 		.prune = { .dir = options->checkpoint, .step = manifest->step,
 			   .before = saver->saved, .keep = options->keep,
-			   .id = saver->plan.id } });
+			   .id = saver->plan.id,
+			   .is_broken = recall_is_broken } });
 }
 
 static bool all_have(const struct saver *saver, const struct share *shares,

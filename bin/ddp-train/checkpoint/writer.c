@@ -13,11 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "checkpoint/crc.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/late.h"
 #include "checkpoint/manifest.h"
-#include "checkpoint/owner.h"
 #include "checkpoint/writer.h"
 #include "util/text.h"
 

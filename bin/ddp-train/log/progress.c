@@ -115,8 +115,8 @@ static int find_kept(struct json_log *log, uint64_t done,
 }
 
 /*
- * Creates or opens the file, to go on after the lines of the first `done` steps.
- * A file that is not such a log is an error where done is above 0.
+ * Creates or opens the file, to go on after the lines of the first `done`
+ * steps. A file that is not such a log is an error where done is above 0.
  */
 static int open_log(struct json_log *log, const char *path, uint64_t done,
 		    struct ddp_error *error)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checkpoint/save.h"
+#include "checkpoint/checkpoint.h"
 #include "data/rng.h"
 #include "ddp.h"
 #include "log/progress.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run needs, and how fast its GPUs should be: --plan, and MFU. */
+/* Prints what a run needs, and says how fast its GPUs should be: --plan, MFU. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

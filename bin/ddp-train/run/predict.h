@@ -14,8 +14,8 @@
 #include "model.h"
 
 /*
- * The most that a GPU can do: from its maker's data sheet, the figures for dense
- * matrices. A run's share of that is the model FLOPs utilisation (MFU).
+ * The most that a GPU can do: from its maker's data sheet, the figures for
+ * dense matrices. A run's share of that is the model FLOPs utilisation (MFU).
  */
 struct rates {
 	const char *name;		/* as users say it: "H100" */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/signals.h"
 #include "run/module.h"
 #include "run/predict.h"
 #include "run/train_options.h"

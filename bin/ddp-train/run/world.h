@@ -27,10 +27,10 @@ int world_check_abi(const char *table, uint32_t known, uint32_t built,
 /*
  * meet.c: ranks that compute on GPUs meet over NCCL, the others over MPI, where
  * each would wait for ranks that have gone the other way. So before either
- * begins, all ranks compare their ways, by libddp, over PMIx. Collective, if the
- * launcher offers PMIx; else it does nothing. Returns 0; or -1 with error set if
- * this rank cannot join the others on its way. Ends all ranks, with a sentence,
- * if their ways differ or one does not come.
+ * begins, all ranks compare their ways, by libddp, over PMIx. Collective, if
+ * the launcher offers PMIx; else it does nothing. Returns 0; or -1 with error
+ * set if this rank cannot join the others on its way. Ends all ranks, with a
+ * sentence, if their ways differ or one does not come.
  */
 int meet_compare(const struct collective *collective, enum backend way,
 		 struct ddp_error *error);

@@ -251,8 +251,8 @@ static void broadcast_piece(struct trainer *trainer, size_t offset,
 
 /*
  * Rank 0's parameters, fp32 in host memory (unused on other ranks), to the
- * masters of all ranks and to what operators read: through the gradient's memory
- * if the master is not in the buffer.
+ * masters of all ranks and to what operators read: through the gradient's
+ * memory if the master is not in the buffer.
  */
 static void broadcast_parameters(struct trainer *trainer, const float *first)
 {

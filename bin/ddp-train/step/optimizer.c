@@ -41,7 +41,7 @@ size_t trainer_count_sums(const struct trainer *trainer)
 	return count_room(trainer) * (size_t)trainer->collective->size;
 }
 
-/* Where in blocks this rank writes its own sums. */
+/* This rank writes its own sums of squares there. */
 static double *find_sums(const struct trainer *trainer)
 {
 	if (!trainer->buckets.sharded)

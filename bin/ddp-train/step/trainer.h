@@ -38,7 +38,7 @@ struct share {
 	bool skipped;			/* for it is not finite */
 	double loss_scale;		/* of the next step */
 	uint64_t hash;			/* of its parameters, or 0 */
-	uint32_t news, crc;		/* of checkpoints: see save.h */
+	uint32_t news, crc;		/* of checkpoints: see save.c */
 };
 
 enum { MAX_LEVELS = 32, PIECE = 1 << 18 };
@@ -254,8 +254,8 @@ size_t trainer_count_sums(const struct trainer *trainer);
 int trainer_order_sums(struct trainer *trainer, struct ddp_error *error);
 
 /*
- * With --zero 1, begin to give all ranks this one's slice of the parameters in
- * bucket i. Collective. Call trainer_wait_for_gathers() before these are read.
+ * Begin to give all ranks this one's slice of the parameters in bucket i, with
+ * --zero 1. Collective. Call trainer_wait_for_gathers() before these are read.
  */
 void trainer_start_gather(struct trainer *trainer, int i);
 void trainer_wait_for_gathers(struct trainer *trainer);
