@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mpi/handover.h"
 #include "mpi/room.h"
+#include "mpi/window.h"
 
 enum { CROWD = 64 };
 

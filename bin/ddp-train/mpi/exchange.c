@@ -241,17 +241,6 @@ void exchange_idle(const struct exchange *exchange)
 			   MPI_STATUS_IGNORE);
 }
 
-/* Returns true if all nodes have as many ranks as the largest. */
-static bool is_even(const struct exchange *exchange, int nodes)
-{
-	int most = 0;
-
-	for (int rank = 0; rank < exchange->size; rank++)
-		if (exchange->node->place[rank].local >= most)
-			most = exchange->node->place[rank].local + 1;
-	return most * nodes == exchange->size;
-}
-
 static void add_term(struct exchange *exchange, int rank)
 {
 	const struct place *place = exchange->node->place;
@@ -326,7 +315,7 @@ int exchange_alloc(struct exchange *exchange, const struct node *node,
 	exchange->rank = collective->rank;
 	exchange->size = collective->size;
 	exchange->nested = collective->nodes > 1 && !plan->deterministic &&
-		is_even(exchange, collective->nodes);
+		collective->most * collective->nodes == collective->size;
 	exchange->peer = allocate(ranks, sizeof(*exchange->peer));
 	exchange->term = allocate(ranks, sizeof(*exchange->term));
 	exchange->sources = allocate(ranks, sizeof(*exchange->sources));

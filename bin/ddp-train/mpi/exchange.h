@@ -9,13 +9,37 @@
 #define DDP_TRAIN_MPI_EXCHANGE_H
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "collective.h"
-#include "mpi/node.h"
+#include "mpi/window.h"
 
 struct ddp_error;
+
+enum count { READY, DONE, COUNTS };
+
+struct counter {		/* alone in its cache line */
+	_Alignas(64) _Atomic uint64_t tickets;
+};
+
+/* The node of a rank of the world, and the rank's place there. */
+struct place {
+	int leader;			/* the lowest rank of its node */
+	int local;			/* its rank within the node */
+};
+
+struct node {
+	MPI_Comm comm;
+	int rank, size;			/* within this node */
+	struct place *place;		/* [ranks of the world] */
+	struct window window;
+	struct counter **counters;	/* [size]: each rank's, [COUNTS], in
+					   the window */
+	char **copy;			/* [size]: likewise */
+};
 
 enum {
 	MESSAGE = 1 << 19,		/* bytes; more where a slice would
@@ -66,7 +90,7 @@ struct exchange {
 	int *arrived;			/* [chunks]: parts of my slice */
 };
 
-/* Allocates it after node_use_window(). Returns 0, or -1 with error set. */
+/* Allocates it once the node's copies are there. Returns 0, or -1 with error set. */
 int exchange_alloc(struct exchange *exchange, const struct node *node,
 		   const struct collective *collective,
 		   const struct collective_plan *plan,

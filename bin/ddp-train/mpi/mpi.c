@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The collective over MPI: works its tickets off, in order. Failures of MPI
- * itself end the world: MPI_ERRORS_ARE_FATAL, the default.
+ * The ranks over MPI; read this first. Those of a node have their buffers
+ * ("copies") in one shared window (window.h) from the start, so that a rank
+ * sums its slice straight from all copies into all copies. Between nodes slices
+ * travel in chunks (exchange.h). Here the tickets are worked off. What a rank
+ * waits for has a deadline (watch.h).
+ *
+ * A rank publishes two counters in the window: `ready`, the number of tickets
+ * whose event has come, and `done`, the number after which it touches neither
+ * its own copy nor another. Tickets are worked off in order, one at a time, by
+ * poll() alone: in the backward pass no rank waits for another.
+ *
+ * Failures of MPI itself end the world: MPI_ERRORS_ARE_FATAL, the default.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "config.h"
 #ifdef HAVE_PMIX
@@ -17,6 +29,109 @@
 #include "mpi/watch.h"
 #include "tool/mpi_private.h"
 #include "util/error.h"
+
+/* ---- the ranks of a node, and what they publish in the window */
+
+static void count_nodes(const struct place *place,
+			struct collective *collective)
+{
+	collective->nodes = collective->most = 0;
+	for (int rank = 0; rank < collective->size; rank++) {
+		collective->nodes += place[rank].leader == rank;
+		if (place[rank].local >= collective->most)
+			collective->most = place[rank].local + 1;
+	}
+}
+
+/* Finds the ranks of this node; sets nodes and most of collective. */
+static void node_open(struct node *node, struct watch *watch,
+		      struct collective *collective)
+{
+	struct place place = { .leader = collective->rank };
+
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED,
+			    collective->rank, MPI_INFO_NULL, &node->comm);
+	MPI_Comm_rank(node->comm, &node->rank);
+	MPI_Comm_size(node->comm, &node->size);
+	place.local = node->rank;
+	node->place = calloc((size_t)collective->size, sizeof(place));
+	node->counters = calloc((size_t)node->size, sizeof(*node->counters));
+	node->copy = calloc((size_t)node->size, sizeof(*node->copy));
+	if (window_open(&node->window, node->comm, watch) < 0 || !node->place ||
+	    !node->counters || !node->copy)
+		collective->table->abort(collective, "no memory for the list "
+					 "of ranks");
+	MPI_Bcast(&place.leader, 1, MPI_INT, 0, node->comm);
+	MPI_Allgather(&place, 2, MPI_INT, node->place, 2, MPI_INT,
+		      MPI_COMM_WORLD);
+	count_nodes(node->place, collective);
+}
+
+/* Finds each rank's counters and copy in the window, after its steps. */
+static void node_use_window(struct node *node)
+{
+	for (int rank = 0; rank < node->size; rank++) {
+		char *segment = node->window.base +
+			(size_t)rank * node->window.segment;
+
+		node->counters[rank] = (struct counter *)segment;
+		node->copy[rank] = (char *)(node->counters[rank] + COUNTS);
+	}
+}
+
+/*
+ * Unmaps bytes begin .. begin + count - 1 of the other ranks' copies until this
+ * process touches them again. They stay as they are.
+ */
+static void node_forget(const struct node *node, size_t begin, size_t count)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	for (int rank = 0; rank < node->size; rank++) {
+		uintptr_t at = (uintptr_t)(node->copy[rank] + begin);
+		uintptr_t end = (uintptr_t)(node->copy[rank] + begin + count);
+
+		at = (at + page - 1) / page * page;
+		end = end / page * page;
+		if (rank != node->rank && at < end)
+			madvise((void *)at, end - at, MADV_DONTNEED);
+	}
+}
+
+/* Publishes that this rank is ready for so many tickets, or done with them. */
+static void node_publish(const struct node *node, enum count count,
+			 uint64_t tickets)
+{
+	atomic_store_explicit(&node->counters[node->rank][count].tickets,
+			      tickets, memory_order_release);
+}
+
+/* Returns how many all ranks of this node have published. */
+static uint64_t node_find_least(const struct node *node, enum count count)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int rank = 0; rank < node->size; rank++) {
+		uint64_t tickets = atomic_load_explicit(
+			&node->counters[rank][count].tickets,
+			memory_order_acquire);
+
+		least = tickets < least ? tickets : least;
+	}
+	return least;
+}
+
+/* Collective within the node. */
+static void node_close(struct node *node)
+{
+	window_close(&node->window);
+	MPI_Comm_free(&node->comm);
+	free(node->place);
+	free(node->counters);
+	free(node->copy);
+}
+
+/* ---- the table */
 
 enum { TICKETS = 256 };		/* at once; start() waits for a free one */
 
@@ -122,7 +237,8 @@ static void *allocate_window(struct collective *collective,
 	struct mpi *mpi = collective->state;
 	struct ddp_error mine = { 0 };
 
-	node_plan_window(&mpi->node, plan->bytes, plan->own);
+	window_set_bytes(&mpi->node.window, COUNTS * sizeof(struct counter) +
+			 plan->bytes, plan->own);
 	for (int step = 0; step < WINDOW_STEPS; step++) {
 		window_steps[step](&mpi->node.window, &mine);
 		if (agree_on_error(collective, &mine, error) < 0)

@@ -10,14 +10,16 @@
 #define DDP_TRAIN_MPI_WINDOW_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "mpi/handover.h"
 #include "mpi/room.h"
 
 struct ddp_error;
 struct watch;
+
+enum { HANDOVER_NAME = 48 };
 
 /* The place of the first rank's memfd, and the numbers that identify it. */
 struct window_origin {
@@ -61,5 +63,30 @@ extern int (*const window_steps[WINDOW_STEPS])(struct window *window,
 
 /* Works also after a step has failed, or without any. */
 void window_close(struct window *window);
+
+/*
+ * A file descriptor, handed to other processes of the same user over a Unix
+ * socket. Both sides look at whose process the other one is. The name of the
+ * socket is random, in the abstract namespace: it is no file, and disappears
+ * with the process.
+ *
+ * All return a descriptor (handover_send() 0), or -1 with errno set. None
+ * waits longer than ten seconds.
+ */
+
+/* A socket that listens; fills in its name. */
+int handover_listen(char name[HANDOVER_NAME]);
+
+/*
+ * A connection to it.  Strangers can fill the queue of those that connect: this
+ * fails with EAGAIN then, or with wait waits until handover_send() makes room.
+ */
+int handover_connect(const char *name, bool wait);
+
+/* Give a descriptor to so many processes that have connected. */
+int handover_send(int listener, int descriptor, int count);
+
+/* The descriptor, from a connection. */
+int handover_receive(int connection);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * The collective of GPUs. The ranks meet as a job of libddp, over PMIx; once
  * they have memory, libddp makes two communicators of NCCL. By one, move.c
- * exchanges buckets, in the queue beside the operators; by the other, agree.c
+ * exchanges buckets, in the queue beside the operators; by the other, nccl.c
  * exchanges what the host compares, in a third queue, so that neither waits for
  * the other. Events order the queues, and the host waits for none of them,
- * except where it needs an answer. late.c ends the run where one does not come.
+ * except where it needs an answer. The run ends where one does not come.
  *
  * Here: what these share. NCCL's own header is lib/nccl/nccl.h.
  */
@@ -65,27 +65,11 @@ void nccl_move(struct nccl *nccl, enum collective_op op, char *at,
 /* Bytes of `parts` where a start() has up to `largest` bytes. */
 size_t nccl_count_parts(const struct collective *collective, size_t largest);
 
-/* agree.c: the function of the table. */
-void nccl_agree(struct collective *collective, const void *mine, void *all,
-		size_t bytes);
-
 /*
- * late.c: after a call of NCCL, wait until it has enqueued its work. Ends the
+ * nccl.c: after a call of NCCL, wait until it has enqueued its work. Ends the
  * run if it fails.
  */
 void nccl_finish(struct nccl *nccl, ncclComm_t comm, const char *call,
 		 int result);
-
-/*
- * One look in a wait for other ranks: ends the run if a communicator has
- * failed, or once the wait has lasted as long as the timeout.
- */
-void nccl_look(struct nccl *nccl, struct wait *wait);
-
-/* Ask NCCL for errors, now and then. Ends the run if there is one. */
-void nccl_look_for_errors(struct nccl *nccl);
-
-/* End the run: abort the communicators, then all ranks, with a sentence. */
-_Noreturn void nccl_fail(struct nccl *nccl, const struct ddp_error *error);
 
 #endif
