@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "cpu/cpu.h"
-#include "cpu/vexp.h"
+#include "cpu/value.h"
 
 /* Numbers of keys that differ, at most, in products of 16 bit */
 enum { EXTENTS = 16 };

@@ -9,9 +9,6 @@
 
 struct ddp_error;
 
-/* Parts of the sum over a row, for vectors of any length. */
-enum { LANES = 16 };
-
 /* The state behind a device. */
 struct cpu {
 	size_t bytes[SPACES];		/* how much of each arena to unmap */
@@ -39,11 +36,9 @@ void cpu_attention(struct device *device, const struct op_attention *op);
 void cpu_attention_backward(struct device *device,
 			    const struct op_attention_backward *op);
 
-/* classifier.c */
+/* vocabulary.c */
 size_t cpu_count_classifier_work(const struct device_shape *shape);
 void cpu_classifier(struct device *device, const struct op_classifier *op);
-
-/* embed.c */
 void cpu_embed(struct device *device, const struct op_embed *op);
 void cpu_embed_backward(struct device *device,
 			const struct op_embed_backward *op);

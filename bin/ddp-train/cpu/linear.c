@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
-#include "cpu/vexp.h"
+#include "cpu/value.h"
 
 enum { FORWARD_ROWS = 1024, COLUMNS = 256 };
 

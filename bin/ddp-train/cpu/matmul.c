@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 #include "config.h"
-#include "cpu/cpu.h"
+#include "cpu/matmul.h"
 #include "cpu/value.h"
+#include "kernel.h"
 #include "util/error.h"
 
 /* Parts of operands that are widened at once; each is PART * PART values. */
