@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
-#include "config.h"
 #include "data/llmc.h"
 #include "log/progress.h"
 #include "model.h"

@@ -8,7 +8,6 @@
 #define DDP_TRAIN_FOLDER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct ddp_error;
