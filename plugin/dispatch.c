@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Slurm's hooks, switched by context; nothing else. All return 0: under
- * "optional" Slurm ignores anything else. So srun/output.c and
+ * "optional" Slurm ignores anything else. So srun/rerun.c and
  * stepd/task_init.c refuse by ending the process, which works under "optional"
  * and "required" alike.
  */

@@ -75,7 +75,7 @@ obj/tests/hostnames/hostlist_print: obj/tests/hostnames/hostlist_print.o \
 	$(call quiet,LD) $(link) $(LIBS)
 
 obj/tests/hostnames/hosts_print: obj/tests/hostnames/hosts_print.o \
-		obj/plugin/srun/hosts.o
+		obj/plugin/srun/cli.o obj/lib/libddp_core.a
 	$(call quiet,LD) $(link) -ldl $(LIBS)
 
 obj/tests/bench/core: obj/tests/bench/core.o obj/tests/unit/machines.o \

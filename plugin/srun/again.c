@@ -16,11 +16,8 @@
 #include "slurm/scontrol.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
-#include "srun/context.h"
-#include "srun/hosts.h"
-#include "srun/output.h"
-#include "srun/preflight.h"
 #include "srun/rerun.h"
+#include "srun/preflight.h"
 #include "util/program.h"
 #include "util/text.h"
 

@@ -10,9 +10,8 @@
 
 #include "request/gres.h"
 #include "slurm/scontrol.h"
-#include "srun/arguments.h"
 #include "srun/cli.h"
-#include "srun/context.h"
+#include "srun/rerun.h"
 
 /* Slurm's own steps have the numbers from here on. */
 #define SLURMS_STEPS 0xfffffff0UL

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <slurm/spank.h>
 
@@ -13,13 +14,10 @@
 #include "options/plugin.h"
 #include "request/request.h"
 #include "slurm/scontrol.h"
-#include "srun/arguments.h"
-#include "srun/asked.h"
 #include "srun/cli.h"
-#include "srun/context.h"
-#include "srun/mpi.h"
-#include "srun/output.h"
+#include "srun/asked.h"
 #include "srun/rerun.h"
+#include "srun/mpi.h"
 
 /*
  * Returns true if a file's name has %t, %n or %N: Slurm then opens a file for
@@ -60,10 +58,10 @@ bool ddp_check_options(void)
 {
 	const char *error;
 
-	if (ddp_plugin.stray && !ddp_plugin.seen && !ddp_rerun_on())
+	if (ddp_plugin.stray && !ddp_plugin.seen && !ddp_srun.again)
 		ddp_srun_refuse("%s: given without --ddp; add --ddp",
 				ddp_plugin.stray);
-	if (!ddp_plugin.on && (ddp_plugin.seen || !ddp_rerun_on()))
+	if (!ddp_plugin.on && (ddp_plugin.seen || !ddp_srun.again))
 		return false;
 	error = ddp_options_error();
 	if (error)
@@ -86,36 +84,26 @@ void ddp_check_step(void)
 			   "it shares them");
 }
 
-void ddp_check_tasks(void)
-{
-	char **argv = ddp_arguments_read();
-	bool said = getenv("SLURM_NTASKS") || getenv("SLURM_NTASKS_PER_NODE");
-	int i;
-
-	for (i = 1; argv && argv[i] && i < ddp_arguments_parsed(); i++)
-		said |= strncmp(argv[i], "-n", 2) == 0 ||
-			strncmp(argv[i], "--ntasks", 8) == 0 ||
-			strncmp(argv[i], "--tasks-per-node", 16) == 0;
-	ddp_arguments_free(argv);
-	if (!said)
-		ddp_srun_refuse("this srun does not show its options to "
-				"plugins; give --ntasks-per-node");
-}
-
-/*
- * Returns true if an option asks for a container: one of Slurm's, or of another
- * plugin's, such as --container-image of pyxis.
- */
-static bool is_in_container(void)
+/* Returns true if an argument of srun itself begins with this. */
+static bool has_argument(const char *begin)
 {
 	char **argv = ddp_arguments_read();
 	bool found = false;
 	int i;
 
-	for (i = 1; argv && argv[i] && i < ddp_arguments_parsed(); i++)
-		found |= strncmp(argv[i], "--container", 11) == 0;
+	for (i = 1; argv && argv[i] && i < optind; i++)
+		found |= strncmp(argv[i], begin, strlen(begin)) == 0;
 	ddp_arguments_free(argv);
 	return found;
+}
+
+void ddp_check_tasks(void)
+{
+	if (!getenv("SLURM_NTASKS") && !getenv("SLURM_NTASKS_PER_NODE") &&
+	    !has_argument("-n") && !has_argument("--ntasks") &&
+	    !has_argument("--tasks-per-node"))
+		ddp_srun_refuse("this srun does not show its options to "
+				"plugins; give --ntasks-per-node");
 }
 
 /*
@@ -149,8 +137,11 @@ void ddp_check_dry_run(void)
 		if (ddp_cli_isset(programs[i]))
 			ddp_srun_refuse("--ddp=dry-run: runs nothing of yours; "
 					"leave out --%s", programs[i]);
-	/* One component says it for all. */
-	if (ddp_cli_isset("multi-prog") || is_in_container())
+	/*
+	 * A container is Slurm's, or another plugin's, as --container-image of
+	 * pyxis. One component says it for all.
+	 */
+	if (ddp_cli_isset("multi-prog") || has_argument("--container"))
 		ddp_rerun_add(DDP_TELL_COMMAND, "0");
 	else if (ddp_srun.component == 0)
 		tell_command();

@@ -18,9 +18,8 @@
 #include "options/plugin.h"
 #include "slurm/scontrol.h"
 #include "srun/cli.h"
-#include "srun/context.h"
-#include "srun/mpi.h"
 #include "srun/rerun.h"
+#include "srun/mpi.h"
 #include "util/text.h"
 
 enum { EXPORTED_MAX = 128 };	/* bytes of an exported value that are shown */

@@ -16,10 +16,8 @@
 #include "slurm/scontrol.h"
 #include "srun/asked.h"
 #include "srun/cli.h"
-#include "srun/context.h"
-#include "srun/mpi.h"
-#include "srun/output.h"
 #include "srun/rerun.h"
+#include "srun/mpi.h"
 #include "srun/supervise.h"
 
 struct fill {

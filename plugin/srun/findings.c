@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "srun/output.h"
+#include "srun/rerun.h"
 #include "util/text.h"
 
 #define PROGRAM "ddp-bench"

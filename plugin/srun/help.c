@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "srun/output.h"
+#include "srun/rerun.h"
 
 static const char text[] =
 "srun --ddp [OPTION...] COMMAND: one data-parallel job, one task a GPU\n"

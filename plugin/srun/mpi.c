@@ -8,7 +8,6 @@
 
 #include "options/plugin.h"
 #include "srun/cli.h"
-#include "srun/context.h"
 #include "srun/rerun.h"
 
 void ddp_mpi_init(void)

@@ -18,7 +18,6 @@
 #include "options/site.h"
 #include "slurm/scontrol.h"
 #include "srun/cli.h"
-#include "srun/output.h"
 #include "srun/rerun.h"
 
 /* The value of a word in what scontrol says, for ever; NULL: there is none. */

@@ -13,9 +13,8 @@
 #include <sys/wait.h>
 
 #include "srun/cli.h"
-#include "srun/context.h"
+#include "srun/rerun.h"
 #include "srun/findings.h"
-#include "srun/output.h"
 #include "srun/preflight_step.h"
 
 static void refuse_what_cannot_be(void)

@@ -15,11 +15,9 @@
 
 #include "options/plugin.h"
 #include "srun/again.h"
-#include "srun/arguments.h"
-#include "srun/context.h"
-#include "srun/mpi.h"
-#include "srun/output.h"
+#include "srun/cli.h"
 #include "srun/rerun.h"
+#include "srun/mpi.h"
 #include "supervisor/threads.h"
 #include "util/path.h"
 #include "util/text.h"
@@ -81,7 +79,7 @@ static char **make_arguments(char *program, const struct ddp_restart *restart)
 	};
 	const size_t count = sizeof(last) / sizeof(last[0]);
 	char **argv = ddp_arguments_read(), **made;
-	size_t end = (size_t)ddp_arguments_parsed(), to = 0, i;
+	size_t end = (size_t)optind, to = 0, i;
 	bool next;
 
 	made = argv ? calloc(end + count + DDP_AGAIN_WIDE + COMMAND_MAX + 2,

@@ -8,29 +8,84 @@
 #include "srun/rerun.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <slurm/spank.h>
+
 #include "options/plugin.h"
-#include "srun/arguments.h"
-#include "srun/context.h"
-#include "srun/output.h"
+#include "srun/cli.h"
+#include "util/text.h"
+
+struct ddp_srun ddp_srun = { .held = -1, .terminal = -1 };
+
+/* ---- what srun prints */
+
+/* While srun reads its command line, so that nobody sees it twice. */
+static void hold_output(void)
+{
+	ddp_srun.held = memfd_create("srun-stderr", MFD_CLOEXEC);
+	ddp_srun.terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+	if (ddp_srun.held >= 0 && ddp_srun.terminal >= 0)
+		dup2(ddp_srun.held, STDERR_FILENO);
+}
+
+void ddp_output_drop(void)
+{
+	fflush(stderr);
+	if (ddp_srun.terminal >= 0) {
+		dup2(ddp_srun.terminal, STDERR_FILENO);
+		close(ddp_srun.terminal);
+	}
+	ddp_srun.terminal = -1;
+}
+
+/* Runs at exit, too, in case srun ends before it has read its command line. */
+__attribute__((destructor)) void ddp_output_release(void)
+{
+	char buffer[4096];
+	ssize_t got;
+
+	ddp_output_drop();
+	if (ddp_srun.held < 0)
+		return;
+	lseek(ddp_srun.held, 0, SEEK_SET);
+	while ((got = read(ddp_srun.held, buffer, sizeof(buffer))) > 0)
+		if (write(STDERR_FILENO, buffer, (size_t)got) != got)
+			break;
+	close(ddp_srun.held);
+	ddp_srun.held = -1;
+}
+
+FILE *ddp_output_open(void)
+{
+	return fdopen(dup(ddp_srun.terminal >= 0 ? ddp_srun.terminal :
+			  STDERR_FILENO), "w");
+}
+
+void ddp_srun_refuse(const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	ddp_output_release();
+	slurm_error("slurm-ddp: %s", ddp_text_quote(text));
+	exit(1);
+}
+
+/* ---- the next run */
 
 #define MARK "SLURM_DDP_RERUN"
-
-uint32_t ddp_rerun_done(void)
-{
-	return ddp_srun.done;
-}
-
-bool ddp_rerun_on(void)
-{
-	return ddp_srun.again;
-}
 
 static void read_mark(void)
 {
@@ -79,13 +134,7 @@ void ddp_rerun_init(void)
 {
 	read_mark();
 	if (is_another_likely())
-		ddp_output_hold();
-}
-
-void ddp_rerun_component_read(uint32_t component)
-{
-	if (component + 1 >= ddp_srun.expected)
-		ddp_output_release();
+		hold_output();
 }
 
 bool ddp_rerun_added(const char *name)
@@ -146,7 +195,7 @@ static char **read_arguments(void)
 		return argv;
 	while (argv[length])
 		length++;
-	at = (size_t)ddp_arguments_parsed();
+	at = (size_t)optind;
 	if (at > length)
 		at = length;
 	at -= at > 1 && strcmp(argv[at - 1], "--") == 0;

@@ -1,29 +1,73 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Running srun again with the same arguments and more environment.
+ * Running srun again with the same arguments and more environment, and the
+ * plugin's state in one run of it.
  *
  * srun reads its input variables before a plugin can know what the command
  * line left open. So the plugin sets variables and runs srun once more: what
  * the user typed still wins over them. A heterogeneous step needs one more run
- * for each component, because they are read one after the other.
+ * for each component, because they are read one after the other. What srun
+ * prints while it reads its command line is held back where it is going to be
+ * run again, so that nobody sees it twice.
  */
 #ifndef DDP_SRUN_RERUN_H
 #define DDP_SRUN_RERUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* It is global because Slurm gives the plugin's hooks no room for it. */
+extern struct ddp_srun {
+	/* srun.c */
+	uint32_t component;	/* whose turn it is; counts up */
+	uint32_t words;		/* of the command line, before its words */
+	bool was_on;		/* --ddp, in the component before */
+	char *bind_before;	/* an outer step's SLURM_CPU_BIND; or NULL */
+	char *per_node_before;	/* SLURM_NTASKS_PER_NODE, before srun put its
+				 * own there; or NULL */
+
+	/* launch.c */
+	const char *launcher;	/* what the component's command calls to start
+				 * ranks; NULL: it is one */
+
+	/* fill.c */
+	char *mpi_before;	/* SLURM_MPI_TYPE; NULL: not set */
+	bool mpi_given;		/* --mpi, in the last component */
+
+	/* rerun.c */
+	bool again;		/* an earlier run of this command saw --ddp */
+	uint32_t done;		/* components that earlier runs filled in */
+	uint32_t expected;	/* components, as far as arguments show */
+	pid_t supervised;	/* by which process; 0: by none */
+	bool placed;		/* the arguments have the nodes of the step */
+	char *extra[8];		/* arguments for the next run */
+	size_t extra_count;
+	bool checks;		/* it runs ddp-bench for --ddp-check */
+	int held;		/* what stderr goes to meanwhile; -1 */
+	int terminal;		/* the real stderr meanwhile; -1 */
+} ddp_srun;
+
+/* Give srun its stderr back, and drop what was held back. */
+void ddp_output_drop(void);
+
+/* The same, but print it. Does nothing where nothing is held back. */
+void ddp_output_release(void);
+
+/* The user's stderr all the while, the caller's to close; NULL: it fails. */
+FILE *ddp_output_open(void);
+
+/*
+ * Print one sentence the way srun does, made printable, and exit with 1. Does
+ * not return. In sbatch and salloc too.
+ */
+void ddp_srun_refuse(const char *format, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
 
 /* Read what an earlier run has left; begin to hold output back. */
 void ddp_rerun_init(void);
-
-/* Components of this command that earlier runs have dealt with. */
-uint32_t ddp_rerun_done(void);
-
-/* Returns true if an earlier run of this very command has seen --ddp. */
-bool ddp_rerun_on(void);
-
-/* A component's options are read; release the output if it is the last. */
-void ddp_rerun_component_read(uint32_t component);
 
 /* Add an input variable of srun's for the next run; tasks do not see it. */
 void ddp_rerun_add(const char *name, const char *value);

@@ -14,10 +14,9 @@
 #include "options/plugin.h"
 #include "request/launcher.h"
 #include "srun/again.h"
-#include "srun/arguments.h"
-#include "srun/check.h"
 #include "srun/cli.h"
-#include "srun/context.h"
+#include "srun/check.h"
+#include "srun/rerun.h"
 #include "srun/explain.h"
 #include "srun/fill.h"
 #include "srun/folder.h"
@@ -26,10 +25,8 @@
 #include "srun/mpi.h"
 #include "srun/order.h"
 #include "srun/outer.h"
-#include "srun/output.h"
 #include "srun/policy.h"
 #include "srun/preflight.h"
-#include "srun/rerun.h"
 #include "srun/supervise.h"
 #include "supervisor/child.h"
 
@@ -120,13 +117,13 @@ static bool is_last(void)
 static void read_component(uint32_t component)
 {
 	bool checks = ddp_plugin.check && !ddp_plugin.dry_run &&
-		      !ddp_rerun_on();
+		      !ddp_srun.again;
 	bool filled = false;
 
-	if (component > ddp_rerun_done() && !ddp_srun.was_on)
+	if (component > ddp_srun.done && !ddp_srun.was_on)
 		begin_again();
 	ddp_srun.was_on = true;
-	if (component >= ddp_rerun_done())
+	if (component >= ddp_srun.done)
 		ddp_policy_check(component);
 	ddp_again_check(ddp_supervise_ends());
 	if (checks && !ddp_plugin.spares)
@@ -138,7 +135,7 @@ static void read_component(uint32_t component)
 	ddp_launch_read(component);
 	if (!ddp_cli_available())
 		ddp_check_tasks();
-	else if (component >= ddp_rerun_done())
+	else if (component >= ddp_srun.done)
 		filled = ddp_fill_component(component);
 	if ((is_last() && ddp_supervise()) || filled)
 		ddp_rerun_exec(component + 1);
@@ -162,11 +159,12 @@ void ddp_srun_post_opt(void)
 
 	if (on)
 		read_component(ddp_srun.component);
-	else if (ddp_srun.was_on || ddp_rerun_on())
+	else if (ddp_srun.was_on || ddp_srun.again)
 		ddp_srun_refuse("--ddp=off: given for one component of a "
 				"heterogeneous step only; give it for all, or "
 				"for none");
-	ddp_rerun_component_read(ddp_srun.component++);
+	if (++ddp_srun.component >= ddp_srun.expected)
+		ddp_output_release();
 }
 
 /*

@@ -17,8 +17,6 @@
 #include "options/plugin.h"
 #include "srun/again.h"
 #include "srun/cli.h"
-#include "srun/context.h"
-#include "srun/output.h"
 #include "srun/rerun.h"
 #include "supervisor/report.h"
 #include "supervisor/supervisor.h"

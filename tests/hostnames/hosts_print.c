@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugin/srun/hosts.h"
+#include "../../plugin/srun/cli.h"
 
 int main(void)
 {
