@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads what the user asks for by the options of srun, sbatch and salloc. */
 #define _GNU_SOURCE
-#include "srun/asked.h"
+#include "srun/srun.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,10 +171,4 @@ void ddp_asked_read_launcher(struct ddp_request *request, const char *launcher)
 	request->ntasks = get_typed("ntasks", "SLURM_NTASKS");
 	if (!request->per_node_typed)
 		request->ntasks_per_node = NULL;
-}
-
-bool ddp_asked_gpus(const struct ddp_request *request)
-{
-	return request->gres || request->gpus || request->gpus_per_node ||
-	       request->gpus_per_task || request->gpus_per_socket;
 }

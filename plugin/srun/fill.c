@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fills in what the user left open: one task for each GPU, or for each node of
- * a launcher, the job's CPUs, the MPI type, and that the step ends when a rank
- * fails.
+ * a launcher, the job's CPUs, the MPI type and what its fences need, and that
+ * the step ends when a rank fails.
  */
 #define _GNU_SOURCE
-#include "srun/fill.h"
+#include "srun/srun.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,59 @@
 #include "options/plugin.h"
 #include "request/request.h"
 #include "slurm/scontrol.h"
-#include "srun/asked.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"
-#include "srun/mpi.h"
-#include "srun/supervise.h"
+
+/* ---- the MPI type */
+
+void ddp_mpi_restore(void)
+{
+	if (ddp_srun.mpi_before)
+		setenv("SLURM_MPI_TYPE", ddp_srun.mpi_before, 1);
+	else
+		unsetenv("SLURM_MPI_TYPE");
+}
+
+/*
+ * srun tells its tasks the MPI type even if nobody chose it: the "none" that
+ * is in the environment of a step, such as salloc's shell, is no choice.
+ */
+static bool was_chosen(void)
+{
+	const char *mpi = ddp_cli_get("mpi"), *before = ddp_srun.mpi_before;
+
+	return mpi && !(strcmp(mpi, "none") == 0 && before &&
+			strcmp(before, "none") == 0 &&
+			getenv("SLURM_STEP_ID"));
+}
+
+bool ddp_mpi_is_pmix(void)
+{
+	const char *mpi = ddp_cli_get_default("mpi");
+
+	return mpi && strncmp(mpi, "pmix", 4) == 0;
+}
+
+/*
+ * A PMIx fence without data does not make nodes wait for each other by default.
+ * Open MPI needs that at the end of MPI_Init, and crashes now and then without
+ * it.
+ */
+static bool add_mpi(void)
+{
+	bool missing = !ddp_plugin.mpi_keep && !was_chosen() &&
+		       !ddp_mpi_is_pmix() && ddp_cli_has_mpi("pmix");
+	bool fence = (missing || ddp_mpi_is_pmix()) &&
+		     !getenv("SLURM_PMIX_FENCE");
+
+	if (missing)
+		ddp_rerun_add("SLURM_MPI_TYPE", "pmix");
+	if (fence)
+		ddp_rerun_add("SLURM_PMIX_FENCE", "ring");
+	return missing || fence;
+}
+
+/* ---- tasks and CPUs */
 
 struct fill {
 	uint32_t component;
@@ -39,6 +87,12 @@ static long get_het_group(const struct fill *fill)
 	const char *group = ddp_cli_get_default("het-group");
 
 	return group ? atol(group) : (long)fill->component;
+}
+
+static bool asks_gpus(const struct ddp_request *request)
+{
+	return request->gres || request->gpus || request->gpus_per_node ||
+	       request->gpus_per_task || request->gpus_per_socket;
 }
 
 /* The job's GPUs may outrank an inherited number of tasks. */
@@ -84,7 +138,7 @@ static void read_request(struct fill *fill)
 	struct ddp_request *request = &fill->request;
 
 	ddp_asked_read_launcher(request, ddp_srun.launcher);
-	if (!fill->job_id || ddp_asked_gpus(request) ||
+	if (!fill->job_id || asks_gpus(request) ||
 	    ((request->ntasks || request->ntasks_per_node) &&
 	     !weighs(request)) || (request->ntasks_per_gpu &&
 				   ddp_request_nodes(request) <= 1) ||
@@ -279,10 +333,7 @@ static bool add_cpus(const struct fill *fill)
 	cpus = count_cpus_per_task(fill, job_cpus);
 	if (!cpus)
 		return false;
-	/*
-	 * Some versions of srun read the one variable, others the other; see
-	 * above.
-	 */
+	/* Some versions of srun read the one, others the other. */
 	add_number(fill, "SRUN_CPUS_PER_TASK", cpus);
 	add_number(fill, "SLURM_CPUS_PER_TASK", cpus);
 	add_tres(fill, cpus);
@@ -335,7 +386,7 @@ bool ddp_fill_component(uint32_t component)
 	/* First: it reads variables of the job that add_tasks replaces. */
 	any = add_cpus(&fill);
 	any |= add_tasks(&fill);
-	any |= ddp_mpi_fill();
+	any |= add_mpi();
 	any |= add_kill();
 	return any;
 }

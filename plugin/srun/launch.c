@@ -1,22 +1,144 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds torchrun and the like in the command of a step. */
+/* Finds torchrun and the like in the command of a step, and in its script. */
 #define _GNU_SOURCE
-#include "srun/launch.h"
+#include "srun/srun.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <slurm/spank.h>
 
 #include "options/plugin.h"
+#include "request/command.h"
 #include "request/launcher.h"
 #include "request/request.h"
 #include "srun/cli.h"
-#include "srun/asked.h"
 #include "srun/rerun.h"
-#include "srun/script.h"
+#include "util/path.h"
 #include "util/text.h"
+
+/* ---- files of the user's */
+
+enum { SCRIPT_MAX = 64 << 10 };
+
+/* All of a text, for the caller to free; NULL: it is none, or too long. */
+static char *read_text(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char *text = NULL;
+	struct stat status;
+	ssize_t got = -1;
+
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	    status.st_size <= SCRIPT_MAX)
+		text = malloc(SCRIPT_MAX + 1);
+	if (text)
+		got = read(fd, text, SCRIPT_MAX);
+	if (fd >= 0)
+		close(fd);
+	if (got >= 0)
+		text[got] = '\0';
+	if (got >= 0 && strlen(text) == (size_t)got)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* A file in the folder in which the tasks begin. */
+static char *read_here(const char *name)
+{
+	const char *folder = *name == '/' ? NULL : ddp_cli_get("chdir");
+	char path[PATH_MAX];
+
+	if (!folder)
+		return read_text(name);
+	return snprintf(path, sizeof(path), "%s/%s", folder, name) <
+	       (int)sizeof(path) ? read_text(path) : NULL;
+}
+
+/* The first file of that name on PATH. */
+static char *read_on_path(const char *name)
+{
+	const char *folders = getenv("PATH");
+	char path[PATH_MAX];
+	struct stat status;
+
+	while (ddp_path_next(&folders, name, path))
+		if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
+			return read_text(path);
+	return NULL;
+}
+
+/*
+ * Returns whether the first line names a shell, as "#!/usr/bin/env bash" does, and
+ * "#!/usr/bin/env -S bash -e".
+ */
+static bool begins_script(const char *text)
+{
+	char program[128] = "", argument[128] = "", second[128] = "";
+	const char *name;
+
+	if (strncmp(text, "#!", 2) != 0)
+		return false;
+	text += 2 + strspn(text + 2, " \t");
+	sscanf(text, "%127[^ \t\n]%*[ \t]%127[^ \t\n]%*[ \t]%127[^ \t\n]",
+	       program, argument, second);
+	name = ddp_command_base(program);
+	if (strcmp(name, "env") == 0)
+		name = ddp_command_base(strcmp(argument, "-S") == 0 ? second :
+					argument);
+	return ddp_command_is_shell(name);
+}
+
+/*
+ * A shell script, as ddp_command_read_fn in request/command.h wants it: unless
+ * shell is true its first line names a shell. A name without a folder is sought
+ * where a shell or Slurm would.
+ */
+static char *read_script(const char *name, bool shell)
+{
+	bool bare = strchr(name, '/') == NULL;
+	char *text = bare && !shell ? NULL : read_here(name);
+
+	if (!text && bare)
+		text = read_on_path(name);
+	if (text && (shell || begins_script(text)))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/*
+ * The configuration that "accelerate launch" reads: the file that its command
+ * names, or if that is "" its default file; NULL: there is none.
+ */
+static char *read_config(const char *name)
+{
+	static const char *const ends[] = { "yaml", "json" };
+	const char *home = getenv("HF_HOME"), *cache = getenv("XDG_CACHE_HOME");
+	const char *user = getenv("HOME");
+	const char *root = home ? home : cache ? cache : user ? user : "";
+	const char *middle = home ? "" : cache ? "/huggingface" :
+			     "/.cache/huggingface";
+	char path[PATH_MAX], *text = NULL;
+	size_t i;
+
+	if (*name)
+		return read_here(name);
+	for (i = 0; !text && i < 2; i++)
+		if (snprintf(path, sizeof(path),
+			     "%s%s/accelerate/default_config.%s", root, middle,
+			     ends[i]) < (int)sizeof(path))
+			text = read_text(path);
+	return text;
+}
+
+/* ---- the launcher */
 
 /*
  * Accelerate's --cpu starts one process and leaves the environment as it is: a
@@ -33,7 +155,7 @@ static bool find_launcher(uint32_t component, ddp_command_read_fn read,
 	if (!found || launcher->cpu)
 		return false;
 	if (launcher->kind == DDP_LAUNCHER_ACCELERATE) {
-		config = ddp_script_read_config(launcher->config);
+		config = read_config(launcher->config);
 		ddp_launcher_read_config(launcher, config);
 		free(config);
 	}
@@ -138,7 +260,7 @@ static bool read_launcher(uint32_t component, struct ddp_launcher *launcher,
 	reads = ddp_plugin.torchrun ||
 		!(request.pty || request.arbitrary ||
 		  (ddp_request_several(&request) && !is_jobs(&request)));
-	if (!find_launcher(component, reads ? ddp_script_read : NULL, launcher))
+	if (!find_launcher(component, reads ? read_script : NULL, launcher))
 		return false;
 	nodes = count_nodes(launcher, &request);
 	*apart = ddp_launcher_is_apart(launcher, nodes);

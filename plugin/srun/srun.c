@@ -1,48 +1,142 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The plugin's work in srun, in its order. */
+/* The plugin's work in srun, in its order; then that in sbatch and salloc. */
 #define _GNU_SOURCE
 #include "srun/srun.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "layout/ranks.h"
+#include <slurm/spank.h>
+
+#include "layout/vars.h"
 #include "options/options.h"
 #include "options/plugin.h"
+#include "options/site.h"
+#include "options/values.h"
+#include "place/report.h"
 #include "request/launcher.h"
-#include "srun/again.h"
 #include "srun/cli.h"
-#include "srun/check.h"
 #include "srun/rerun.h"
-#include "srun/explain.h"
-#include "srun/fill.h"
-#include "srun/folder.h"
-#include "srun/help.h"
-#include "srun/launch.h"
-#include "srun/mpi.h"
-#include "srun/order.h"
-#include "srun/outer.h"
-#include "srun/policy.h"
-#include "srun/preflight.h"
-#include "srun/supervise.h"
-#include "supervisor/child.h"
 
-enum { MAPPING_MAX = 100 << 10 };	/* execve takes 128 KiB in one string */
+/* ---- --ddp=help */
+
+/* One screen of 24 lines and 80 columns. */
+static const char help[] =
+"srun --ddp [OPTION...] COMMAND: one data-parallel job, one task a GPU\n"
+"  --ddp=explain            say what is chosen, and why\n"
+"  --ddp=dry-run            show all ranks in a table, and run nothing\n"
+"  --ddp=torchrun | srun    who starts a node's ranks: COMMAND, or srun\n"
+"  --ddp=on | off           none of these words; as if --ddp was not given\n"
+"  --ddp-gpus=all | own     a task sees the node's GPUs, or its own alone\n"
+"  --ddp-gpus=share | off   several tasks a GPU; GPUs as Slurm gives them\n"
+"  --ddp-cpus=near | spread | off    CPUs near the GPU; over the node; as given\n"
+"  --ddp-port=PORT          MASTER_PORT\n"
+"  --ddp-env=tf             TF_CONFIG, too\n"
+"  --ddp-check[=SECONDS]    check the nodes first\n"
+"  --ddp-logs=DIR           a file for the output of each rank\n"
+"  --ddp-show=RANKS         print the output of these ranks alone: 0,3-5\n"
+"  --ddp-report=FILE        how the step ended, as JSON\n"
+"  --ddp-grace=SECONDS      time for the other ranks when one has failed\n"
+"  --ddp-watchdog=SECONDS   end a step without progress\n"
+"  --ddp-restarts=N         start a failed step again, so often\n"
+"  --ddp-spares=K           nodes that replace lost ones then\n"
+"  --ddp-signal=SIGNAL@SECONDS       a signal before the job's end\n"
+"  --ddp-supervise=off      no supervisor\n"
+"sbatch and salloc take them for the steps of a job. Manual: man slurm-ddp\n";
+
+__attribute__((noreturn)) static void print_help(void)
+{
+	ddp_output_release();
+	fputs(help, stdout);
+	exit(fflush(stdout) == 0 ? 0 : 1);
+}
+
+/* ---- steps around this one, and within */
+
+/* A value that has been changed since is the user's, and stays. */
+static void remove_recorded(const char *record, const char *name)
+{
+	const char *value = getenv(name);
+
+	if (value && ddp_vars_recorded(record, name, value))
+		unsetenv(name);
+}
+
+/*
+ * srun, sbatch and salloc can be started from within a --ddp step. Takes out of
+ * the environment what that has set for its own tasks, before the command line
+ * is read. Without DDP_SET there is no such step.
+ */
+static void remove_outer(void)
+{
+	const char *record = getenv(DDP_VARS_RECORD), *variable;
+	const struct ddp_var *var;
+	char name[DDP_ENV_SIZE];
+	size_t i;
+
+	if (!record)
+		return;
+	for (i = 0; (var = ddp_vars_get(i)); i++)
+		remove_recorded(record, var->name);
+	for (i = 0; (variable = ddp_site_env(i)); i++) {
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)strcspn(variable, "="), variable);
+		remove_recorded(record, name);
+	}
+	unsetenv(DDP_PLACEMENT);
+	unsetenv(DDP_VARS_RECORD);
+}
+
+static void hide(const char *name)
+{
+	if (getenv(name))
+		ddp_rerun_hide(name);
+}
+
+/*
+ * Hides from srun's tasks what sbatch and salloc say to srun, and those options
+ * of the job that are about the watch over one step.
+ */
+static void hide_jobs(void)
+{
+	char name[64], *at;
+	size_t i;
+
+	for (i = 0; i < DDP_OPTION_COUNT; i++) {
+		if (!ddp_option_table[i].watches)
+			continue;
+		snprintf(name, sizeof(name), DDP_INHERITED "%s",
+			 ddp_option_table[i].name + strlen("--"));
+		for (at = name; *at; at++)
+			if (*at == '-')
+				*at = '_';
+		hide(name);
+	}
+	hide(DDP_TELL_NO_KILL);
+}
+
+/* ---- srun */
+
+/* A variable's value now, for ever; NULL: it is not set. */
+static char *keep(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? strdup(value) : NULL;
+}
 
 void ddp_srun_init(void)
 {
-	const char *bind = getenv("SLURM_CPU_BIND");
-	const char *per_node = getenv("SLURM_NTASKS_PER_NODE");
-
-	ddp_options_help = ddp_help_print;
-	ddp_outer_remove();
-	ddp_srun.per_node_before = per_node ? strdup(per_node) : NULL;
-	if (bind && getenv("SLURM_STEP_ID"))
-		ddp_srun.bind_before = strdup(bind);
-	ddp_mpi_init();
+	ddp_options_help = print_help;
+	remove_outer();
+	ddp_srun.per_node_before = keep("SLURM_NTASKS_PER_NODE");
+	if (getenv("SLURM_STEP_ID"))
+		ddp_srun.bind_before = keep("SLURM_CPU_BIND");
+	ddp_srun.mpi_before = keep("SLURM_MPI_TYPE");
 	ddp_rerun_init();
 }
 
@@ -61,14 +155,11 @@ static bool is_users(void)
 	return users;
 }
 
-/*
- * The earlier components were read as those of a plain step, and with the
- * first one srun put its own choice where the user's may be: that is undone.
- */
-__attribute__((noreturn)) static void begin_again(void)
+/* With the first component srun put its own choice where the user's may be. */
+__attribute__((noreturn)) static void begin_again(uint32_t component)
 {
 	ddp_mpi_restore();
-	ddp_rerun_exec(0);
+	ddp_rerun_exec(component);
 }
 
 /*
@@ -113,6 +204,22 @@ static bool is_last(void)
 	return ddp_srun.words == 0;
 }
 
+/* The step's nodes, where --ddp-spares or --ddp-check have a word in that. */
+static void choose_nodes(uint32_t component, bool checks)
+{
+	struct ddp_restart restart = { .max = 0 };
+	struct ddp_text unfit = { 0 };
+
+	if (ddp_again_choose(&restart)) {
+		if (checks)
+			ddp_preflight(&restart, &unfit);
+		ddp_again_place(&restart, &unfit);
+		begin_again(component);
+	}
+	if (checks)
+		ddp_preflight(NULL, NULL);
+}
+
 /* A component that is part of a --ddp step. */
 static void read_component(uint32_t component)
 {
@@ -120,18 +227,14 @@ static void read_component(uint32_t component)
 		      !ddp_srun.again;
 	bool filled = false;
 
+	/* The earlier components were read as those of a plain step. */
 	if (component > ddp_srun.done && !ddp_srun.was_on)
-		begin_again();
+		begin_again(0);
 	ddp_srun.was_on = true;
 	if (component >= ddp_srun.done)
 		ddp_policy_check(component);
-	ddp_again_check(ddp_supervise_ends());
-	if (checks && !ddp_plugin.spares)
-		ddp_preflight(NULL, NULL);
-	if (ddp_again_place(checks)) {
-		ddp_mpi_restore();
-		ddp_rerun_exec(component);
-	}
+	ddp_again_check();
+	choose_nodes(component, checks);
 	ddp_launch_read(component);
 	if (!ddp_cli_available())
 		ddp_check_tasks();
@@ -142,14 +245,12 @@ static void read_component(uint32_t component)
 	if (ddp_plugin.dry_run && ddp_cli_available())
 		ddp_check_dry_run();
 	ddp_check_signals();
-	if (component == 0) {
+	if (component == 0)
 		ddp_check_step();
-		ddp_folder_check_logs();
-	}
-	ddp_mpi_note();
+	ddp_srun.mpi_given = ddp_cli_isset("mpi");
 	tell_bind();
 	tell_pipe();
-	ddp_outer_hide();
+	hide_jobs();
 	set_poison();
 }
 
@@ -167,101 +268,53 @@ void ddp_srun_post_opt(void)
 		ddp_output_release();
 }
 
-/*
- * Tells the tasks what srun has made of --cpu-bind. A variable cannot be taken
- * out any more here, but "verbose" alone, which binds nothing, can be taken
- * back.
- */
-static void correct_bind(void)
-{
-	const char *before = ddp_srun.bind_before;
-	const char *bind = getenv("SLURM_CPU_BIND");
-	const char *type = getenv("SLURM_CPU_BIND_TYPE");
-
-	if (before && bind && strcmp(bind, before) != 0)
-		ddp_rerun_add(DDP_TELL_CPU_BIND, "1");
-	else if (type && !*type)
-		ddp_rerun_add(DDP_TELL_CPU_BIND, "0");
-}
-
-/* mpi/pmix tells tasks itself. NULL: what an outer step has told is wrong. */
-static void tell_mapping(const char *mapping)
-{
-	if (mapping && strlen(mapping) < MAPPING_MAX)
-		ddp_rerun_add(DDP_TELL_MAPPING, mapping);
-	else if (getenv(DDP_TELL_MAPPING))
-		ddp_rerun_add(DDP_TELL_MAPPING, "");
-}
-
-/*
- * Find out where the ranks of the step are, and tell the tasks. Of a
- * heterogeneous step Slurm shows one component only.
- */
-static void read_order(spank_t spank, struct ddp_order *order)
-{
-	bool explains = ddp_plugin.explain || ddp_plugin.dry_run;
-	uint32_t job_id, step_id, nodes;
-
-	if (ddp_srun.component == 1 && (explains || !ddp_mpi_is_pmix()) &&
-	    spank_get_item(spank, S_JOB_NNODES, &nodes) == ESPANK_SUCCESS &&
-	    (explains || nodes > 1) &&
-	    spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
-	    spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS)
-		ddp_order_read(job_id, step_id, order);
-	tell_mapping(order->mapping);
-}
-
-/*
- * No refusal: the step is there and would stay. An #SBATCH line is for all steps of
- * a job, small ones too. Of a heterogeneous step the tasks alone know the size.
- */
-static void tell_left_out(spank_t spank)
-{
-	struct ddp_error error;
-	uint32_t tasks;
-
-	if (ddp_plugin.show && ddp_srun.component == 1 &&
-	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) ==
-	    ESPANK_SUCCESS &&
-	    ddp_ranks_check("--ddp-show", ddp_plugin.show, tasks, &error) < 0)
-		slurm_info("slurm-ddp: %s", error.text);
-}
-
-/* The supervisor must know who should begin; it knows one component's nodes. */
-static void tell_launch(spank_t spank)
-{
-	struct ddp_child_launch launch;
-
-	if (ddp_srun.supervised && ddp_srun.component == 1 &&
-	    spank_get_item(spank, S_JOB_ID, &launch.job_id) == ESPANK_SUCCESS &&
-	    spank_get_item(spank, S_JOB_STEPID, &launch.step_id) ==
-	    ESPANK_SUCCESS &&
-	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &launch.tasks) ==
-	    ESPANK_SUCCESS)
-		ddp_child_tell_launch(ddp_srun.supervised, &launch);
-}
-
-/* Slurm calls this once, for whichever component comes first. */
-void ddp_srun_launch(spank_t spank)
-{
-	struct ddp_order order = { .master = NULL };
-	uint32_t job_id;
-
-	ddp_output_release();
-	if (!ddp_srun.was_on)
-		return;
-	tell_left_out(spank);
-	correct_bind();
-	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
-		ddp_policy_launch(job_id, ddp_srun.component > 1);
-	read_order(spank, &order);
-	if (ddp_plugin.explain || ddp_plugin.dry_run)
-		ddp_explain(spank, ddp_srun.component > 1, order.master);
-	ddp_order_free(&order);
-	tell_launch(spank);
-}
-
 void ddp_srun_exit(void)
 {
 	ddp_output_release();
+}
+
+/* ---- sbatch and salloc */
+
+void ddp_allocator_init(void)
+{
+	ddp_options_help = print_help;
+	remove_outer();
+	unsetenv(DDP_TELL_NO_KILL);	/* of a job around this one */
+}
+
+/* Slurm tells nobody later whether a job has --no-kill. A warning is enough. */
+static void tell_kill(void)
+{
+	const char *no_kill = ddp_cli_get("no-kill");
+	bool kept = no_kill && strcmp(no_kill, "set") == 0;
+
+	if (kept || ddp_plugin.spares)
+		setenv(DDP_TELL_NO_KILL, "1", 1);
+	if (ddp_plugin.spares && !kept)
+		slurm_info("slurm-ddp: --ddp-spares: when Slurm gives a lost "
+			   "node up, it ends the job; add --no-kill");
+}
+
+/* --ddp does nothing for a job that starts no step; a script may start one. */
+static void check_wrap(void)
+{
+	const char *wrap = ddp_cli_get("wrap");
+
+	if (wrap && !strstr(wrap, "srun") &&
+	    (strstr(wrap, "python") || strstr(wrap, "torchrun") ||
+	     strstr(wrap, "accelerate ")))
+		slurm_info("slurm-ddp: --wrap: --ddp is for the srun commands "
+			   "of a job, and this has none; wrap 'srun COMMAND'");
+}
+
+void ddp_allocator_post_opt(void)
+{
+	if (!ddp_check_options() || !ddp_cli_available())
+		return;
+	ddp_policy_check(0);
+	tell_kill();
+	ddp_check_signals();
+	if (!ddp_plugin.cpus_trust)
+		ddp_check_cpus();
+	check_wrap();
 }

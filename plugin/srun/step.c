@@ -1,26 +1,127 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints in srun what was chosen for the whole step, and why, when the step
- * exists and nothing runs yet. Each node prints what differs from node to node,
- * before its tasks start.
+ * When the step exists and nothing of it runs yet: finds out where its ranks
+ * are, tells the tasks and the supervisor, and prints what was chosen, and why.
+ * Each node prints what differs from node to node, before its tasks start.
  */
 #define _GNU_SOURCE
-#include "srun/explain.h"
+#include "srun/srun.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "layout/hostlist.h"
+#include "layout/mapping.h"
 #include "layout/port.h"
+#include "layout/ranks.h"
+#include "layout/tasks.h"
 #include "options/options.h"
 #include "options/plugin.h"
 #include "slurm/scontrol.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"
-#include "srun/mpi.h"
+#include "supervisor/child.h"
+#include "util/program.h"
+#include "util/scan.h"
 #include "util/text.h"
+
+/* ---- where the ranks are */
+
+#define NONE UINT32_MAX
+
+/*
+ * The step's node list tells only for some distributions, and from Slurm 26.05
+ * on the cluster's topology counts, too. sattach prints what the controller has
+ * decided.
+ */
+struct order {
+	char *master;		/* the node of rank 0; NULL: not known */
+	char *mapping;		/* of all ranks, as layout/mapping.h has it */
+};
+
+struct places {
+	uint32_t ranks, nodes;		/* of the whole step */
+	uint32_t placed;		/* ranks so far */
+	uint32_t *hosts;		/* of each rank: a node's index; NONE */
+	char master[DDP_HOSTNAME_MAX + 1];
+};
+
+/* "4 tasks, 2 nodes (n[1-2])" */
+static bool parse_head(const char *line, struct places *places)
+{
+	uint32_t i;
+
+	if (!line || sscanf(line, " %u tasks, %u nodes", &places->ranks,
+			    &places->nodes) != 2 ||
+	    !places->ranks || places->ranks > DDP_RANK_MAX)
+		return false;
+	places->hosts = malloc(places->ranks * sizeof(*places->hosts));
+	for (i = 0; places->hosts && i < places->ranks; i++)
+		places->hosts[i] = NONE;
+	return places->hosts;
+}
+
+/* "Node 0 (n1), 2 task(s): 0 1 " */
+static bool parse_node(const char *line, uint32_t index, struct places *places)
+{
+	char name[DDP_HOSTNAME_MAX + 1];
+	uint32_t number, count;
+	uint64_t rank;
+	int end = 0;
+
+	sscanf(line, " Node %u (%255[^)]), %u task(s):%n", &number, name,
+	       &count, &end);
+	if (!end || number != index)
+		return false;
+	for (line += end; count; count--, places->placed++) {
+		line += strspn(line, " ");
+		if (ddp_scan_number(&line, 0, places->ranks - 1, &rank) < 0 ||
+		    places->hosts[rank] != NONE)
+			return false;
+		places->hosts[rank] = index;
+		if (rank == 0)
+			strcpy(places->master, name);
+	}
+	return !line[strspn(line, " ")];
+}
+
+static bool parse_answer(char *text, struct places *places)
+{
+	uint32_t index = 0;
+	char *save, *line = strtok_r(text, "\n", &save);
+
+	if (!line || !parse_head(strtok_r(NULL, "\n", &save), places))
+		return false;
+	while ((line = strtok_r(NULL, "\n", &save)))
+		if (!parse_node(line, index++, places))
+			return false;
+	return index == places->nodes && places->placed == places->ranks;
+}
+
+/* Leaves both NULL if Slurm does not tell. */
+static void ask_order(uint32_t job_id, uint32_t step_id, struct order *order)
+{
+	char id[32];
+	/* Quiet: an error of its own is none of the user's. */
+	const char *argv[] = { "sattach", "-QQ", "--layout", id, NULL };
+	struct places places = { .hosts = NULL };
+	char *text;
+
+	snprintf(id, sizeof(id), "%u.%u", job_id, step_id);
+	text = ddp_program_read(argv);
+	if (text && parse_answer(text, &places)) {
+		order->mapping = ddp_mapping_format(places.hosts,
+						    places.ranks);
+		order->master = order->mapping ? strdup(places.master) : NULL;
+	}
+	free(text);
+	free(places.hosts);
+}
+
+/* ---- what was chosen */
 
 enum { EXPORTED_MAX = 128 };	/* bytes of an exported value that are shown */
 
@@ -102,12 +203,14 @@ static void explain_tasks(spank_t spank, bool heterogeneous)
 
 static void explain_mpi(void)
 {
-	const char *mpi = ddp_mpi_type(), *why = "as asked for";
+	const char *mpi = ddp_cli_get_default("mpi"), *why = "as asked for";
 
 	if (ddp_rerun_added("SLURM_MPI_TYPE"))
 		why = "filled in";
 	else if (!ddp_srun.mpi_given)
 		why = "this site's default";
+	if (!mpi)	/* what srun tells its tasks */
+		mpi = getenv("SLURM_MPI_TYPE");
 	say("MPI type %s: %s", mpi ? mpi : "unknown", why);
 }
 
@@ -219,7 +322,7 @@ static void explain_unused(void)
 	free(list);
 }
 
-void ddp_explain(spank_t spank, bool heterogeneous, const char *master)
+static void explain(spank_t spank, bool heterogeneous, const char *master)
 {
 	uint32_t job_id, step_id;
 	char *step;
@@ -241,4 +344,103 @@ void ddp_explain(spank_t spank, bool heterogeneous, const char *master)
 	explain_site();
 	if (ddp_plugin.dry_run)
 		explain_unused();
+}
+
+/* ---- the step */
+
+enum { MAPPING_MAX = 100 << 10 };	/* execve takes 128 KiB in one string */
+
+/*
+ * Tells the tasks what srun has made of --cpu-bind. A variable cannot be taken
+ * out any more here, but "verbose" alone, which binds nothing, can be taken
+ * back.
+ */
+static void correct_bind(void)
+{
+	const char *before = ddp_srun.bind_before;
+	const char *bind = getenv("SLURM_CPU_BIND");
+	const char *type = getenv("SLURM_CPU_BIND_TYPE");
+
+	if (before && bind && strcmp(bind, before) != 0)
+		ddp_rerun_add(DDP_TELL_CPU_BIND, "1");
+	else if (type && !*type)
+		ddp_rerun_add(DDP_TELL_CPU_BIND, "0");
+}
+
+/* mpi/pmix tells tasks itself. NULL: what an outer step has told is wrong. */
+static void tell_mapping(const char *mapping)
+{
+	if (mapping && strlen(mapping) < MAPPING_MAX)
+		ddp_rerun_add(DDP_TELL_MAPPING, mapping);
+	else if (getenv(DDP_TELL_MAPPING))
+		ddp_rerun_add(DDP_TELL_MAPPING, "");
+}
+
+/*
+ * Find out where the ranks of the step are, and tell the tasks. Of a
+ * heterogeneous step Slurm shows one component only.
+ */
+static void read_order(spank_t spank, struct order *order)
+{
+	bool explains = ddp_plugin.explain || ddp_plugin.dry_run;
+	uint32_t job_id, step_id, nodes;
+
+	if (ddp_srun.component == 1 && (explains || !ddp_mpi_is_pmix()) &&
+	    spank_get_item(spank, S_JOB_NNODES, &nodes) == ESPANK_SUCCESS &&
+	    (explains || nodes > 1) &&
+	    spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
+	    spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS)
+		ask_order(job_id, step_id, order);
+	tell_mapping(order->mapping);
+}
+
+/*
+ * No refusal: the step is there and would stay. An #SBATCH line is for all steps of
+ * a job, small ones too. Of a heterogeneous step the tasks alone know the size.
+ */
+static void tell_left_out(spank_t spank)
+{
+	struct ddp_error error;
+	uint32_t tasks;
+
+	if (ddp_plugin.show && ddp_srun.component == 1 &&
+	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &tasks) ==
+	    ESPANK_SUCCESS &&
+	    ddp_ranks_check("--ddp-show", ddp_plugin.show, tasks, &error) < 0)
+		slurm_info("slurm-ddp: %s", error.text);
+}
+
+/* The supervisor must know who should begin; it knows one component's nodes. */
+static void tell_launch(spank_t spank)
+{
+	struct ddp_child_launch launch;
+
+	if (ddp_srun.supervised && ddp_srun.component == 1 &&
+	    spank_get_item(spank, S_JOB_ID, &launch.job_id) == ESPANK_SUCCESS &&
+	    spank_get_item(spank, S_JOB_STEPID, &launch.step_id) ==
+	    ESPANK_SUCCESS &&
+	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &launch.tasks) ==
+	    ESPANK_SUCCESS)
+		ddp_child_tell_launch(ddp_srun.supervised, &launch);
+}
+
+/* Slurm calls this once, for whichever component comes first. */
+void ddp_srun_launch(spank_t spank)
+{
+	struct order order = { .master = NULL };
+	uint32_t job_id;
+
+	ddp_output_release();
+	if (!ddp_srun.was_on)
+		return;
+	tell_left_out(spank);
+	correct_bind();
+	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
+		ddp_policy_launch(job_id, ddp_srun.component > 1);
+	read_order(spank, &order);
+	if (ddp_plugin.explain || ddp_plugin.dry_run)
+		explain(spank, ddp_srun.component > 1, order.master);
+	free(order.master);
+	free(order.mapping);
+	tell_launch(spank);
 }
