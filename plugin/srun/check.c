@@ -17,17 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <slurm/spank.h>
-
 #include "options/keys.h"
 #include "options/options.h"
-#include "options/plugin.h"
 #include "options/site.h"
-#include "request/request.h"
 #include "slurm/scontrol.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"
-#include "util/text.h"
 
 /* ---- options */
 

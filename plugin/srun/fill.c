@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "options/plugin.h"
-#include "request/request.h"
 #include "slurm/scontrol.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"

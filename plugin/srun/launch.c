@@ -11,16 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <slurm/spank.h>
-
 #include "options/plugin.h"
 #include "request/command.h"
 #include "request/launcher.h"
-#include "request/request.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"
 #include "util/path.h"
-#include "util/text.h"
 
 /* ---- files of the user's */
 

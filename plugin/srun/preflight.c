@@ -22,7 +22,6 @@
 #include "srun/rerun.h"
 #include "supervisor/threads.h"
 #include "util/path.h"
-#include "util/text.h"
 
 /* ---- the step */
 

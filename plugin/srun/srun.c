@@ -10,11 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <slurm/spank.h>
-
 #include "layout/vars.h"
 #include "options/options.h"
-#include "options/plugin.h"
 #include "options/site.h"
 #include "options/values.h"
 #include "place/report.h"

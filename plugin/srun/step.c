@@ -19,14 +19,12 @@
 #include "layout/ranks.h"
 #include "layout/tasks.h"
 #include "options/options.h"
-#include "options/plugin.h"
 #include "slurm/scontrol.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"
 #include "supervisor/child.h"
 #include "util/program.h"
 #include "util/scan.h"
-#include "util/text.h"
 
 /* ---- where the ranks are */
 

@@ -15,11 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <slurm/spank.h>
-
 #include "options/options.h"
-#include "options/plugin.h"
-#include "request/request.h"
 #include "request/words.h"
 #include "slurm/scontrol.h"
 #include "srun/cli.h"
@@ -27,7 +23,6 @@
 #include "supervisor/report.h"
 #include "supervisor/supervisor.h"
 #include "util/program.h"
-#include "util/text.h"
 
 /* ---- what the user asks of it */
 
