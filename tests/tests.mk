@@ -32,7 +32,7 @@ obj/tests/arm64/%.o: PART_CFLAGS = $(CRITERION_CFLAGS)
 obj/tests/arm64/unit: obj/tests/arm64/direct.o
 obj/tests/unit/unit obj/tests/arm64/unit: $(UNIT_OBJ) $(INFO_CHECK) \
 		$(TOPO_LIB) $(PURE_LIB) $(WIRE_LIB) $(DDP_LIB) $(TOOL_LIB) \
-		obj/plugin/node/note.o
+		obj/plugin/node/node.o
 	$(call quiet,LD) $(link) $(UNIT_WRAP:%=-Wl,--wrap=%) $(CRITERION_LIBS) $(HWLOC_LIBS) \
 		$(GCRYPT_LIBS) $(PMIX_LIBS) -ldl -pthread $(LIBS)
 

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "node/siblings.h"
+#include "node/node.h"
 #include "util/error.h"
 
 /* The task that starts the agent tells it this, and keeps the texts. */
@@ -30,7 +30,7 @@ struct ddp_agent_step {
 	uint32_t job_id, step_id, world_size;
 	uint32_t rank;			/* of that task */
 	bool launcher;			/* the command starts the ranks */
-	int notes;			/* the socket of node/note.h */
+	int notes;			/* the socket of node/node.h */
 	uint16_t ras_port;		/* which NCCL was given for RAS; 0 */
 	const char *host;		/* this node's name */
 	const char *path;		/* the user's PATH; NULL: not set */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "node/note.h"
+#include "node/node.h"
 #include "proc/lines.h"
 #include "proc/tail.h"
 

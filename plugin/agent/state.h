@@ -15,7 +15,7 @@
 #include "agent/agent.h"
 #include "agent/progress.h"
 #include "agent/tee.h"
-#include "node/shared.h"
+#include "node/node.h"
 #include "proc/cgroup.h"
 #include "proc/kernel.h"
 #include "util/clock.h"

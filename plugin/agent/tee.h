@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "node/note.h"
+#include "node/node.h"
 #include "wire/wire.h"
 
 struct ddp_tee;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Gives a task what was chosen for it: CPUs, memory policy, variables. */
 #define _GNU_SOURCE
-#include "stepd/apply.h"
+#include "stepd/task.h"
 
 #include <errno.h>
 #include <linux/mempolicy.h>

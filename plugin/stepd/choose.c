@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One task of a node chooses for all of them: which GPU and CPUs each gets. */
-#include "stepd/choose.h"
+/*
+ * One task of a node chooses for all of them which GPU and CPUs each gets, and
+ * says what there is to say of that.
+ */
+#define _GNU_SOURCE
+#include "stepd/task.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +12,101 @@
 
 #include "options/plugin.h"
 #include "place/report.h"
+#include "place/table.h"
 #include "place/views.h"
-#include "stepd/tell.h"
+#include "util/interface.h"
+#include "util/text.h"
+
+/* ---- what is said */
+
+/* --ddp=explain: prints the rows of the ranks, on rank 0's node with a head. */
+static void tell_rows(const struct ddp_task *task, const struct ddp_row *rows,
+		      uint32_t count)
+{
+	char *table = ddp_table_format(rows, count, false);
+	char flaw[DDP_INTERFACE_FLAW_SIZE];
+	struct ddp_text text = { 0 };
+
+	if (task->vars.rank.node_rank == 0) {
+		ddp_text_add_quoted(&text, "slurm-ddp: master %.128s port %u: "
+				    "%s", task->vars.master_addr,
+				    task->vars.master_port, task->port_why);
+		ddp_text_add(&text, "\n");
+	}
+	ddp_interface_find_flaw(ddp_task_users(task, "GLOO_SOCKET_IFNAME"),
+				ddp_task_users(task, "NCCL_SOCKET_IFNAME"),
+				flaw);
+	if (*flaw) {
+		ddp_text_add_quoted(&text, "slurm-ddp: on %s: "
+				    DDP_INTERFACE_FLAW, task->vars.rank.host,
+				    flaw);
+		ddp_text_add(&text, "\n");
+	}
+	ddp_text_add(&text, "%s", table ? table : "");
+	free(table);
+	ddp_task_say(ddp_text_finish(&text));
+}
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define UNLESS_SHARED " (unless with --gres-flags=allow-task-sharing)"
+#else
+#define UNLESS_SHARED ""
+#endif
+
+/* Returns true if the first node prints a warning for all that are like it. */
+static bool first_speaks(const struct ddp_task *task)
+{
+	struct ddp_rank first;
+
+	return task->vars.rank.node_rank > 0 && !task->heterogeneous &&
+	       ddp_layout_get(task->layout, 0, &first, NULL) == 0 &&
+	       first.local_world_size == task->local_count;
+}
+
+/* Why LOCAL_RANK is not a device number. */
+enum device {
+	DEVICE_OWN,		/* --ddp-gpus=own */
+	DEVICE_SHARE,		/* --ddp-gpus=share, and more tasks than GPUs */
+	DEVICE_CUT,		/* Slurm has given tasks different GPUs */
+	DEVICE_INSTANCE,	/* each rank has its MIG instance */
+	DEVICE_INSTANCES	/* a launcher has several */
+};
+
+static const char *const devices[] = {
+	[DEVICE_OWN] = "--ddp-gpus=own: LOCAL_RANK is not a device number, and "
+		"programs that need to see both GPUs have no P2P between them; "
+		"use device 0, or --ddp-gpus=all",
+	[DEVICE_SHARE] = "--ddp-gpus=share: there are more tasks than GPUs, so "
+		"LOCAL_RANK is not a device number and NCCL cannot be used; use "
+		"device 0, or ask for --gres=gpu:N",
+	[DEVICE_CUT] = "Slurm has given each task GPUs of its own "
+		"(--gpus-per-task, --gpu-bind), so LOCAL_RANK is not a device "
+		"number and P2P between GPUs is lost" UNLESS_SHARED "; use "
+		"device 0, or ask for --gres=gpu:N instead",
+	[DEVICE_INSTANCE] = "a process sees one MIG instance, here that of its "
+		"rank, so LOCAL_RANK is not a device number, and NCCL does not "
+		"run between instances of one GPU; use device 0, and Gloo or "
+		"MPI",
+	[DEVICE_INSTANCES] = "a process sees one MIG instance, so ranks that "
+		"a launcher starts all have the first; start one task an "
+		"instance instead: srun --ddp python3 PROGRAM",
+};
+
+static void tell_device(const struct ddp_task *task, enum device why)
+{
+	const struct ddp_rank *rank = &task->vars.rank;
+	struct ddp_text text = { 0 };
+
+	if (first_speaks(task))
+		return;
+	ddp_text_add(&text, "slurm-ddp: ");
+	if (rank->node_rank > 0)
+		ddp_text_add_quoted(&text, "on %s: ", rank->host);
+	ddp_text_add(&text, "%s\n", devices[why]);
+	ddp_task_say(ddp_text_finish(&text));
+}
+
+/* ---- the choice */
 
 /* The inputs of the choice, and its results. */
 struct choice {
@@ -158,8 +255,8 @@ static int make_rows(struct choice *choice, struct ddp_error *error)
 /* Warn where a program that takes LOCAL_RANK for its device would be wrong. */
 static void warn(const struct choice *choice)
 {
-	enum ddp_tell_device why = ddp_plugin.gpus == DDP_GPUS_SHARE ?
-		DDP_TELL_SHARE : DDP_TELL_OWN;
+	enum device why = ddp_plugin.gpus == DDP_GPUS_SHARE ?
+		DEVICE_SHARE : DEVICE_OWN;
 	bool instances = false, starts = choice->task->launcher;
 	uint32_t i;
 
@@ -171,10 +268,10 @@ static void warn(const struct choice *choice)
 		return;
 	for (i = 0; i < choice->count; i++)
 		if (choice->views[i].count < choice->all.count)
-			why = DDP_TELL_CUT;
-	if (instances && why == DDP_TELL_OWN)
-		why = starts ? DDP_TELL_INSTANCES : DDP_TELL_INSTANCE;
-	ddp_tell_device(choice->task, why);
+			why = DEVICE_CUT;
+	if (instances && why == DEVICE_OWN)
+		why = starts ? DEVICE_INSTANCES : DEVICE_INSTANCE;
+	tell_device(choice->task, why);
 }
 
 static int make_choice(struct choice *choice, struct ddp_error *error)
@@ -186,7 +283,7 @@ static int make_choice(struct choice *choice, struct ddp_error *error)
 		return -1;
 	warn(choice);
 	if (ddp_plugin.explain)
-		ddp_tell_rows(choice->task, choice->rows, choice->count);
+		tell_rows(choice->task, choice->rows, choice->count);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  * task with local rank 0 discovers the hardware, once for all, and chooses.
  */
 #define _GNU_SOURCE
-#include "stepd/node.h"
+#include "stepd/task.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "node/shared.h"
 #include "options/options.h"
 #include "options/plugin.h"
-#include "stepd/choose.h"
 #include "stepd/root.h"
 #include "topo/topo.h"
 #include "util/text.h"
@@ -40,8 +38,8 @@ bool ddp_node_fail(const char *why, bool alone)
 {
 	if (ddp_stepd.siblings)
 		tell_agent(why);
-	return ddp_stepd.siblings ? ddp_siblings_fail(ddp_stepd.siblings) :
-		alone;
+	return ddp_stepd.siblings ?
+		!atomic_exchange(&ddp_stepd.siblings->failed, true) : alone;
 }
 
 void ddp_node_leave(void)
@@ -205,7 +203,7 @@ static int lead(struct ddp_task *task, struct ddp_node *node, bool place,
 	if (rc == 0 && place)
 		rc = ddp_choose(task, machine, node->slots, siblings->count,
 				error);
-	if (rc == 0 && ddp_siblings_failed(siblings))
+	if (rc == 0 && atomic_load(&siblings->failed))
 		rc = 1;
 	if (rc == 0 && !ddp_plugin.dry_run &&
 	    start_agent(task, error) < 0)
@@ -266,7 +264,7 @@ int ddp_node_join(struct ddp_task *task, struct ddp_error *error)
 		return -1;
 	}
 	node = (void *)ddp_stepd.siblings->memory;
-	ddp_siblings_arrive(ddp_stepd.siblings);
+	atomic_fetch_add(&ddp_stepd.siblings->arrived, 1);
 	rc = task->local_rank == 0 ? lead(task, node, place, error) :
 		follow(task, node, error);
 	if (rc != 0)

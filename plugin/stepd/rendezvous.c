@@ -4,19 +4,250 @@
  * must be able to listen, and the interface that leads there.
  */
 #define _GNU_SOURCE
-#include "stepd/rendezvous.h"
+#include "stepd/task.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "layout/port.h"
 #include "layout/tf.h"
 #include "options/plugin.h"
 #include "request/launcher.h"
-#include "stepd/net.h"
-#include "stepd/tell.h"
 #include "util/interface.h"
+#include "util/text.h"
+
+/* ---- names, routes and ports, as this node sees them */
+
+struct address {
+	struct sockaddr_storage storage;
+	socklen_t length;
+};
+
+/* The hosts that can reach an address; lower is better. */
+enum reach {
+	REACH_ALL,
+	REACH_NODE,		/* this node alone */
+	REACH_NONE
+};
+
+/* An IPv4 address that is written as an IPv6 one becomes an IPv4 one. */
+static void copy_address(struct address *address, const struct addrinfo *from)
+{
+	struct sockaddr_in *in4 = (void *)&address->storage;
+	struct sockaddr_in6 in6;
+
+	memset(address, 0, sizeof(*address));
+	memcpy(&address->storage, from->ai_addr, from->ai_addrlen);
+	address->length = from->ai_addrlen;
+	if (from->ai_family != AF_INET6)
+		return;
+	memcpy(&in6, &address->storage, sizeof(in6));
+	if (!IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+		return;
+	memset(&address->storage, 0, sizeof(address->storage));
+	in4->sin_family = AF_INET;
+	memcpy(&in4->sin_addr, &in6.sin6_addr.s6_addr[12], 4);
+	address->length = sizeof(*in4);
+}
+
+static enum reach find_reach4(uint32_t ip, const char **what)
+{
+	*what = "the wildcard address";
+	if (ip == INADDR_ANY)
+		return REACH_NODE;
+	*what = "loopback";
+	if (ip >> 24 == 127)
+		return REACH_NODE;
+	*what = "the broadcast address";
+	if (ip == INADDR_BROADCAST)
+		return REACH_NONE;
+	*what = "a multicast address";
+	if (IN_MULTICAST(ip))
+		return REACH_NONE;
+	*what = "an address of no host";
+	return ip >> 24 == 0 ? REACH_NONE : REACH_ALL;
+}
+
+/* Sets what to a description of the address. */
+static enum reach find_reach(const struct address *address,
+			     const char **what)
+{
+	const struct sockaddr_in *in4 = (const void *)&address->storage;
+	const struct sockaddr_in6 *in6 = (const void *)&address->storage;
+
+	if (address->storage.ss_family == AF_INET)
+		return find_reach4(ntohl(in4->sin_addr.s_addr), what);
+	*what = "the wildcard address";
+	if (IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
+		return REACH_NODE;
+	*what = "loopback";
+	if (IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr))
+		return REACH_NODE;
+	*what = "a multicast address";
+	return IN6_IS_ADDR_MULTICAST(&in6->sin6_addr) ? REACH_NONE : REACH_ALL;
+}
+
+/*
+ * Resolves a name to the first of its addresses that other nodes can reach.
+ * Returns 0; 1 with the reason if it has none, but this node can reach one,
+ * such as loopback; -1 with the reason if nobody can reach any, or if the name
+ * does not resolve.
+ */
+static int resolve(const char *name, struct address *address,
+		   struct ddp_error *error)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM }, *list, *item;
+	int rc = getaddrinfo(name, NULL, &hints, &list);
+	enum reach reach, best = REACH_NONE;
+	struct address one;
+	char text[NI_MAXHOST];
+	const char *what;
+
+	if (rc)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "does not resolve (%s)",
+				     rc == EAI_SYSTEM ? strerror(errno) :
+				     gai_strerror(rc));
+	for (item = list; item && best != REACH_ALL; item = item->ai_next) {
+		copy_address(&one, item);
+		reach = find_reach(&one, &what);
+		if (item != list && reach >= best)
+			continue;
+		best = reach;
+		*address = one;
+		if (best != REACH_ALL &&
+		    getnameinfo((struct sockaddr *)&one.storage, one.length,
+				text, sizeof(text), NULL, 0,
+				NI_NUMERICHOST) == 0)
+			ddp_error_set(error, DDP_ERROR_SYSTEM,
+				      "resolves to %s (%s)", what, text);
+	}
+	freeaddrinfo(list);
+	if (best == REACH_ALL)
+		return 0;
+	return best == REACH_NODE ? 1 : -1;
+}
+
+static bool is_same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (!a || a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)(const void *)a)
+			->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)(const void *)b)
+			->sin_addr.s_addr;
+	return a->sa_family == AF_INET6 &&
+	       IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)
+				    (const void *)a)->sin6_addr,
+				  &((const struct sockaddr_in6 *)
+				    (const void *)b)->sin6_addr);
+}
+
+/* Connecting a datagram socket sends nothing: it asks the routing table. */
+static bool find_source(const struct address *to, struct address *source)
+{
+	struct sockaddr_storage peer = to->storage;
+	int fd = socket(peer.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool found;
+
+	if (peer.ss_family == AF_INET)
+		((struct sockaddr_in *)&peer)->sin_port = htons(9);
+	else
+		((struct sockaddr_in6 *)&peer)->sin6_port = htons(9);
+	source->length = sizeof(source->storage);
+	found = fd >= 0 &&
+		connect(fd, (struct sockaddr *)&peer, to->length) == 0 &&
+		getsockname(fd, (struct sockaddr *)&source->storage,
+			    &source->length) == 0;
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+/*
+ * Finds the interface through which this node reaches an address (which may be
+ * its own). Returns false if there is none, as where no route leads there.
+ */
+static bool find_interface(const struct address *to, char name[IF_NAMESIZE])
+{
+	struct address source;
+	struct ifaddrs *list, *item;
+
+	if (!find_source(to, &source) || getifaddrs(&list) < 0)
+		return false;
+	for (item = list; item; item = item->ifa_next)
+		if (is_same_host(item->ifa_addr,
+			      (const struct sockaddr *)&source.storage))
+			break;
+	if (item)
+		snprintf(name, IF_NAMESIZE, "%s", item->ifa_name);
+	freeifaddrs(list);
+	return item != NULL;
+}
+
+/* Returns true if an address is one of this node's own. */
+static bool is_local(const struct address *address)
+{
+	struct address source;
+
+	return find_source(address, &source) &&
+	       is_same_host((const struct sockaddr *)&address->storage,
+			 (const struct sockaddr *)&source.storage);
+}
+
+/* Returns 0 if the port can be bound or if there is no such family here. */
+static int try_bind(int family, uint16_t port)
+{
+	struct sockaddr_in in4 = { .sin_family = AF_INET,
+		.sin_port = htons(port) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons(port) };
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, rc;
+
+	if (fd < 0)
+		return 0;
+	/* A port that the last step left in TIME_WAIT would look occupied. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (family == AF_INET6) {
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		rc = bind(fd, (struct sockaddr *)&in6, sizeof(in6));
+	} else {
+		rc = bind(fd, (struct sockaddr *)&in4, sizeof(in4));
+	}
+	rc = rc < 0 && errno != EADDRNOTAVAIL ? errno : 0;
+	close(fd);
+	return rc;
+}
+
+/*
+ * Returns 0 if this process could listen on the TCP port, on all addresses;
+ * -1 if another process holds it, or if the user may not.
+ */
+static int check_free(uint16_t port, struct ddp_error *error)
+{
+	int why = try_bind(AF_INET, port);
+
+	if (!why)
+		why = try_bind(AF_INET6, port);
+	if (!why)
+		return 0;
+	if (why == EADDRINUSE)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "another process holds port %u", port);
+	return ddp_error_set(error, DDP_ERROR_SYSTEM,
+			     "port %u cannot be used (%s)", port,
+			     strerror(why));
+}
+
+/* ---- the master */
 
 /* A port that the user has exported. */
 static int read_port(const struct ddp_task *task, const char *name,
@@ -160,12 +391,12 @@ static int take_interface(struct ddp_task *task, const char *name,
 }
 
 static int choose_interface(struct ddp_task *task,
-			    const struct ddp_address *master,
+			    const struct address *master,
 			    struct ddp_error *error)
 {
 	if (*ddp_plugin.interface)
 		return take_interface(task, ddp_plugin.interface, error);
-	if (master && ddp_net_interface(master, task->interface))
+	if (master && find_interface(master, task->interface))
 		task->vars.interface = task->interface;
 	return 0;
 }
@@ -175,14 +406,14 @@ static int choose_interface(struct ddp_task *task,
  * on the master.
  */
 static int check_port(const struct ddp_task *task,
-		      const struct ddp_address *master, const char *users,
+		      const struct address *master, const char *users,
 		      struct ddp_error *error)
 {
 	struct ddp_error why;
 
 	if (task->rank != 0 ||
-	    (users && !(master && ddp_net_is_local(master))) ||
-	    ddp_net_port_free(task->vars.master_port, &why) == 0)
+	    (users && !(master && is_local(master))) ||
+	    check_free(task->vars.master_port, &why) == 0)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "%s on %s, where rank 0 is to listen; choose "
@@ -197,7 +428,7 @@ static int check_launcher_port(const struct ddp_task *task,
 	struct ddp_error why;
 
 	if (!name || task->vars.node_count == 1 ||
-	    ddp_net_port_free(DDP_LAUNCHER_PORT, &why) == 0)
+	    check_free(DDP_LAUNCHER_PORT, &why) == 0)
 		return 0;
 	return ddp_error_set(error, DDP_ERROR_SYSTEM, "%s on %s, and %.64s "
 			     "would wait there for ever; give it "
@@ -211,24 +442,28 @@ static int check_launcher_port(const struct ddp_task *task,
  * rendezvous of a launcher needs no rank 0.
  */
 static void check_users_master(struct ddp_task *task, const char *users,
-			       const struct ddp_address *address)
+			       const struct address *address)
 {
+	struct ddp_text text = { 0 };
+
 	if (!users || task->rank != 0 || task->vars.pet != DDP_PET_ALL ||
 	    (task->world_size == 1 && !task->launcher) ||
-	    ddp_net_is_local(address))
+	    is_local(address))
 		return;
 	snprintf(task->warning, sizeof(task->warning), "MASTER_ADDR=%.56s, which "
 		 "was exported, is no address of %.56s, where rank 0 runs: ranks "
 		 "that look for rank 0 there wait in vain; unset MASTER_ADDR",
 		 users, task->vars.rank.host);
-	ddp_tell_warning(task);
+	ddp_text_add_quoted(&text, "slurm-ddp: %s", task->warning);
+	ddp_text_add(&text, "\n");
+	ddp_task_say(ddp_text_finish(&text));
 }
 
 int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 {
 	const char *users = ddp_task_users(task, "MASTER_ADDR");
 	const char *master = ddp_layout_master(task->layout);
-	struct ddp_address address;
+	struct address address;
 	struct ddp_error why;
 	int reach;
 
@@ -244,7 +479,7 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 	if (ddp_plugin.watchdog_s)
 		task->vars.ras_port = find_ras_port(task);
 	/* The name that Slurm has for a lone node need not resolve. */
-	reach = ddp_net_resolve(task->vars.master_addr, &address, &why);
+	reach = resolve(task->vars.master_addr, &address, &why);
 	if (reach != 0 &&
 	    !(reach < 0 && ddp_task_getenv(task, DDP_TELL_CHECKS)) &&
 	    (task->vars.node_count > 1 || (users && reach < 0)))

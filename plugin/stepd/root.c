@@ -25,9 +25,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "node/note.h"
+#include "node/node.h"
 #include "node/pidfd.h"
-#include "node/shared.h"
 #include "options/options.h"
 #include "options/plugin.h"
 #include "request/launcher.h"

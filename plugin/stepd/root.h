@@ -11,7 +11,7 @@
 
 #include <slurm/spank.h>
 
-#include "node/siblings.h"
+#include "node/node.h"
 #include "util/error.h"
 
 /* The one context of the plugin in slurmstepd; tasks have a copy of it. */

@@ -2,10 +2,10 @@
 /*
  * The plugin's work in slurmstepd and in each task. root.c runs as root, in
  * slurmstepd itself. All else runs in the task's own process, as the user: read
- * task_init.c first, which has the order. task.c reads the task, rank.c finds
- * its rank, and rendezvous.c finds where ranks meet. node.c and choose.c find
- * its GPU and CPUs over the memory of shared.h, and apply.c sets it all.
- * dispatch.c calls what this header declares.
+ * task_init.c first, which has the order. task.c reads the task and its rank,
+ * and rendezvous.c finds where ranks meet. node.c and choose.c find its GPU and
+ * CPUs over the memory of node/node.h, apply.c sets it all, and divert.c leads
+ * the output to the agent. dispatch.c calls what this header declares.
  */
 #ifndef DDP_STEPD_STEPD_H
 #define DDP_STEPD_STEPD_H

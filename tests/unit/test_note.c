@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "node/note.h"
+#include "node/node.h"
 
 enum { SENT = DDP_NOTE_FDS + 1 };
 
