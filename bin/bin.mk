@@ -80,7 +80,7 @@ endif
 INFO_OBJ := $(sort $(INFO_SRC:$(srcdir)/bin/ddp-info/%.c=obj/bin/info/%.o))
 # The plugin's own parser of plugstack.conf, for --doctor, compiled anew: where no
 # plugin is built, and without Slurm's headers
-INFO_OBJ += $(addprefix obj/bin/info/,keys.o notice.o site.o values.o)
+INFO_OBJ += $(addprefix obj/bin/info/,notice.o site.o values.o)
 
 # What is pure in it, for tests/unit
 INFO_CHECK := $(sort $(wildcard $(srcdir)/bin/ddp-info/check*.c))

@@ -281,10 +281,9 @@ $(FUZZ_WATCH:%=obj/fuzz/tests/fuzz/%.o) \
 	$(PURE_SRC:$(srcdir)/%.c=obj/fuzz/%.o): PART_CFLAGS = \
 	-I$(srcdir)/plugin
 
-obj/fuzz/tests/fuzz/plugin.o obj/fuzz/plugin/options/keys.o \
-	obj/fuzz/plugin/options/values.o: PART_CFLAGS = \
+obj/fuzz/tests/fuzz/plugin.o obj/fuzz/plugin/options/values.o: PART_CFLAGS = \
 	-I$(srcdir)/plugin $(SLURM_CFLAGS)
-obj/tests/fuzz/plugin: obj/fuzz/plugin/options/keys.o obj/fuzz/plugin/options/values.o \
+obj/tests/fuzz/plugin: obj/fuzz/plugin/options/values.o \
 	obj/fuzz/plugin/options/notice.o
 
 obj/fuzz/lib/topo/%.o: PART_CFLAGS = $(HWLOC_CFLAGS) \

@@ -15,7 +15,6 @@
 
 #include "info.h"
 #include "layout/port.h"
-#include "options/keys.h"
 #include "options/site.h"
 #include "util/interface.h"
 

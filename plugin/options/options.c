@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "layout/port.h"
-#include "options/keys.h"
 #include "options/site.h"
 #include "options/values.h"
 
@@ -35,18 +34,19 @@ static struct {
 static void settle(void)
 {
 	static const struct ddp_plugin built_in = DDP_BUILT_IN;
+	const struct ddp_option *row = ddp_option_table;
 	int i;
 
 	ddp_plugin = built_in;
 	ddp_site_apply(&ddp_plugin, said.partition);
-	for (i = 0; i < DDP_OPTION_COUNT; i++) {
+	for (i = 0; i < DDP_OPTION_COUNT; i++, row++) {
 		memset(&said.typed[i].error, 0, sizeof(said.typed[i].error));
 		if (!said.typed[i].value)
 			continue;
 		if (i > 0)
-			ddp_plugin.stray = ddp_option_table[i].name;
-		ddp_value_parse(&ddp_option_table[i], said.typed[i].value, &ddp_plugin,
-				&said.typed[i].error);
+			ddp_plugin.stray = row->name;
+		row->parse(row, said.typed[i].value, &ddp_plugin,
+			   &said.typed[i].error);
 	}
 }
 
@@ -91,7 +91,7 @@ static bool has_word(const char *list, const char *word)
 {
 	char item[DDP_ITEM_SIZE];
 
-	while (ddp_keys_item(&list, item, sizeof(item)))
+	while (ddp_site_item(&list, item, sizeof(item)))
 		if (strcmp(item, word) == 0)
 			return true;
 	return false;

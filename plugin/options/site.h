@@ -12,6 +12,8 @@
 
 #include "options/plugin.h"
 
+enum { DDP_ITEM_SIZE = 256 };
+
 /* srun --ddp says this where allow= or deny= forbid it. */
 #define DDP_SITE_FORBIDS "this site does not allow it"
 
@@ -45,5 +47,11 @@ const char *ddp_site_env(size_t index);
  */
 typedef void ddp_site_teller(void *context, const char *key, const char *name);
 void ddp_site_names(ddp_site_teller *tell, void *context);
+
+/*
+ * Copy the next item of a list with commas, which ends with its text or with a
+ * colon, to item[size], and move *at past it. Returns false at the end.
+ */
+bool ddp_site_item(const char **at, char *item, size_t size);
 
 #endif

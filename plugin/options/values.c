@@ -282,12 +282,6 @@ const struct ddp_option ddp_option_table[DDP_OPTION_COUNT] = {
 	},
 };
 
-int ddp_value_parse(const struct ddp_option *option, const char *text,
-		    struct ddp_plugin *plugin, struct ddp_error *error)
-{
-	return option->parse(option, text, plugin, error);
-}
-
 int ddp_value_set(const char *name, const char *value,
 		  struct ddp_plugin *plugin, struct ddp_error *error)
 {
@@ -299,6 +293,6 @@ int ddp_value_set(const char *name, const char *value,
 	i = ddp_scan_word("option", name, names, error);
 	if (i < 0)
 		return -1;
-	return value ? ddp_value_parse(&ddp_option_table[i], value, plugin,
-				       error) : 0;
+	return value ? ddp_option_table[i].parse(&ddp_option_table[i], value,
+						 plugin, error) : 0;
 }

@@ -19,6 +19,9 @@ struct ddp_option {
 	int has_arg;		/* as getopt_long(3) has it; 2: optional */
 	bool watches;		/* it is about the watch over one step alone */
 	const char *usage;
+
+	/* Sets what a text says, which is then the caller's, not a copy, or
+	 * returns -1 with the reason. */
 	int (*parse)(const struct ddp_option *option, const char *text,
 		     struct ddp_plugin *plugin, struct ddp_error *error);
 
@@ -36,13 +39,9 @@ enum { DDP_OPTION_COUNT = 15 };
 extern const struct ddp_option ddp_option_table[DDP_OPTION_COUNT];
 
 /*
- * Set what a value says, or return -1 with the reason. A text that the plugin
- * holds then is the caller's, not a copy.
+ * Set what a value says, by the option's name ("--ddp-gpus"); value NULL sets
+ * nothing. Returns 0, or -1 with the reason.
  */
-int ddp_value_parse(const struct ddp_option *option, const char *text,
-		    struct ddp_plugin *plugin, struct ddp_error *error);
-
-/* The same by the option's name ("--ddp-gpus"); value NULL sets nothing. */
 int ddp_value_set(const char *name, const char *value,
 		  struct ddp_plugin *plugin, struct ddp_error *error);
 

@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "options/keys.h"
 #include "options/options.h"
 #include "options/site.h"
 #include "slurm/scontrol.h"
@@ -206,7 +205,7 @@ static bool has(const char *list, const char *partition)
 {
 	char item[DDP_ITEM_SIZE];
 
-	while (ddp_keys_item(&list, item, sizeof(item)))
+	while (ddp_site_item(&list, item, sizeof(item)))
 		if (*item == '@' ? in_group(item + 1) :
 		    partition && strcmp(item, partition) == 0)
 			return true;
@@ -240,7 +239,7 @@ static void check_allowed(const char *partition)
 		refuse("--ddp", partition, "allow", allow);
 	if (deny && has(deny, partition))
 		refuse("--ddp", partition, "deny", deny);
-	while (at && ddp_keys_item(&at, item, sizeof(item)))
+	while (at && ddp_site_item(&at, item, sizeof(item)))
 		if (*item == '-' && ddp_options_typed(item))
 			refuse(item, partition, "deny", deny);
 }
@@ -254,7 +253,7 @@ void ddp_policy_check(uint32_t component)
 		partition = find_partition(component);
 	else
 		check_allowed(NULL);
-	for (at = partition; at && ddp_keys_item(&at, item, sizeof(item));) {
+	for (at = partition; at && ddp_site_item(&at, item, sizeof(item));) {
 		ddp_options_partition(item);
 		check_allowed(item);
 	}

@@ -4,8 +4,8 @@
  * share, there is a pause when a task has failed, and the node's agent is told
  * how tasks end, and waited for. Where that was killed, a process that becomes
  * the user tidies up. The only other code of the plugin that runs as root is the
- * parsing of its options and arguments, in options.c, values.c, site.c and
- * keys.c. None of it reads an environment or, since Linux 5.3, a file (see
+ * parsing of its options and arguments, in options.c, values.c and
+ * site.c. None of it reads an environment or, since Linux 5.3, a file (see
  * pidfd.h); of what tasks write it reads a pid, whether the agent has ended by
  * itself, whether it ends them, and whether there are files to tidy up.
  */

@@ -61,7 +61,7 @@ static void check_plugin(const struct ddp_plugin *plugin)
 	CHECK(!plugin->topology || plugin->topology[0] == '/');
 	for (i = 0; i < plugin->env_count; i++) {
 		fuzz_check_line(plugin->env[i]);
-		CHECK(ddp_keys_name_length(plugin->env[i]) > 0);
+		CHECK(name_length(plugin->env[i]) > 0);
 	}
 }
 
@@ -74,7 +74,7 @@ static void check_site(const char *partition)
 	for (i = 0; (text = ddp_site_default(i, partition)); i++)
 		CHECK(!*text || find_key(text, NULL));
 	for (i = 0; (text = ddp_site_env(i)); i++)
-		CHECK(!*text || ddp_keys_name_length(text) > 0);
+		CHECK(!*text || name_length(text) > 0);
 	ddp_site_asks_partition();
 	ddp_options_typed("--ddp=explain");
 }
