@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "node/node.h"
-#include "proc/lines.h"
-#include "proc/tail.h"
+#include "proc/output.h"
 
 enum {
 	/* A pipe holds half of it, and that half is kept free for what an ended

@@ -16,7 +16,6 @@
 #include "agent/progress.h"
 #include "agent/tee.h"
 #include "node/node.h"
-#include "proc/cgroup.h"
 #include "proc/kernel.h"
 #include "util/clock.h"
 #include "util/failure.h"

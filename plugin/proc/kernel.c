@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads /proc/PID/stat (proc(5)) and the kernel's messages. */
+/* Reads what the kernel says: of processes (proc(5)), cgroups(7), in messages. */
 #include "proc/kernel.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/text.h"
+
+/* ---- processes */
 
 /* Fields of /proc/PID/stat: state, num_threads, startstack, exit_code */
 enum { STATE_FIELD = 3, THREADS_FIELD = 20, STACK_FIELD = 28,
@@ -93,17 +96,27 @@ bool ddp_kernel_polls(const char *maps)
 	return false;
 }
 
+/* The line after this one; NULL: it is the last. */
+static const char *next_line(const char *line)
+{
+	line = strchr(line, '\n');
+	return line ? line + 1 : NULL;
+}
+
+/* The number in the line that begins with key and this byte; 0: there is none. */
+static uint64_t find_number(const char *text, const char *key, char behind)
+{
+	size_t length = strlen(key);
+
+	for (; text; text = next_line(text))
+		if (strncmp(text, key, length) == 0 && text[length] == behind)
+			return strtoull(text + length + 1, NULL, 10);
+	return 0;
+}
+
 uint64_t ddp_kernel_read_io(const char *text, const char *name)
 {
-	size_t length = strlen(name);
-
-	while (text && (strncmp(text, name, length) != 0 ||
-			text[length] != ':')) {
-		text = strchr(text, '\n');
-		if (text)
-			text++;
-	}
-	return text ? strtoull(text + length + 1, NULL, 10) : 0;
+	return find_number(text, name, ':');
 }
 
 void ddp_kernel_add_thread(struct ddp_kernel_threads *threads, pid_t id,
@@ -245,4 +258,130 @@ void ddp_kernel_read_record(const char *text, struct ddp_kernel_record *record)
 		read_killed(message, record);
 	else
 		read_xid(message, record);
+}
+
+/* ---- cgroups */
+
+/* Returns true if a list of length bytes, commas between, has the word. */
+static bool has_word(const char *list, size_t length, const char *word)
+{
+	size_t size = strlen(word), step;
+
+	for (;; list += step + 1, length -= step + 1) {
+		const char *comma = memchr(list, ',', length);
+
+		step = comma ? (size_t)(comma - list) : length;
+		if (step == size && memcmp(list, word, size) == 0)
+			return true;
+		if (step == length)
+			return false;
+	}
+}
+
+/* The path in the line of this controller, up to its end; NULL. */
+static const char *find_line(const char *text, const char *controller)
+{
+	const char *list, *path;
+
+	for (; text; text = next_line(text)) {
+		list = strchr(text, ':');
+		path = list ? strchr(++list, ':') : NULL;
+		if (path && has_word(list, (size_t)(path - list), controller))
+			return path + 1;
+	}
+	return NULL;
+}
+
+static int copy(const char *from, size_t length, char to[DDP_CGROUP_SIZE])
+{
+	if (length >= DDP_CGROUP_SIZE)
+		return -1;
+	memcpy(to, from, length);
+	to[length] = '\0';
+	return 0;
+}
+
+int ddp_cgroup_find(const char *text, const char *controller,
+		    char path[DDP_CGROUP_SIZE])
+{
+	const char *at = find_line(text, controller);
+
+	return at ? copy(at, strcspn(at, "\n"), path) : -1;
+}
+
+int ddp_cgroup_find_step(const char *text, const char *controller,
+			 char path[DDP_CGROUP_SIZE])
+{
+	static const char name[] = "/step_";
+	char *step;
+
+	if (ddp_cgroup_find(text, controller, path) < 0)
+		return -1;
+	step = strstr(path, name);
+	if (!step)
+		return -1;
+	step += sizeof(name) - 1;
+	step[strcspn(step, "/")] = '\0';
+	return 0;
+}
+
+/* A line of mountinfo: what of it is used here. */
+struct mount {
+	char root[DDP_CGROUP_SIZE], point[DDP_CGROUP_SIZE];
+	char type[32], options[256];
+};
+
+static bool read_mount(const char *line, struct mount *mount)
+{
+	const char *rest = strstr(line, " - ");
+
+	return rest && rest < line + strcspn(line, "\n") &&
+	       sscanf(line, "%*s %*s %*s %1023s %1023s", mount->root,
+		      mount->point) == 2 &&
+	       sscanf(rest, " - %31s %*s %255s", mount->type,
+		      mount->options) == 2 &&
+	       !strchr(mount->point, '\\') && !strchr(mount->root, '\\');
+}
+
+/* The part of path below the root of the mount; NULL if it is elsewhere. */
+static const char *strip(const char *path, const char *root)
+{
+	size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
+
+	if (strncmp(path, root, length) != 0 ||
+	    (path[length] != '/' && path[length] != '\0'))
+		return NULL;
+	return path + length;
+}
+
+static int use_mount(const struct mount *mount, const char *controller,
+		     const char *path, char folder[DDP_CGROUP_SIZE])
+{
+	const char *below = strip(path, mount->root);
+	int length;
+
+	if (!below || (*controller ? strcmp(mount->type, "cgroup") != 0 ||
+		       !has_word(mount->options, strlen(mount->options),
+				 controller) :
+		       strcmp(mount->type, "cgroup2") != 0))
+		return -1;
+	length = snprintf(folder, DDP_CGROUP_SIZE, "%s%s", mount->point, below);
+	return length < DDP_CGROUP_SIZE ? 0 : -1;
+}
+
+int ddp_cgroup_find_folder(const char *mounts, const char *controller,
+			   const char *path, char folder[DDP_CGROUP_SIZE])
+{
+	struct mount mount;
+
+	for (; mounts; mounts = next_line(mounts))
+		if (read_mount(mounts, &mount) &&
+		    use_mount(&mount, controller, path, folder) == 0)
+			return 0;
+	return -1;
+}
+
+unsigned long ddp_cgroup_count(const char *text, const char *key)
+{
+	return (unsigned long)find_number(text, key, ' ');
 }

@@ -5,7 +5,6 @@
  * taken for each of the files.
  */
 #include "fuzz.h"
-#include "proc/cgroup.h"
 #include "proc/kernel.h"
 #include "proc/stack.h"
 

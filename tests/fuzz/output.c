@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 #include "fuzz.h"
-#include "proc/lines.h"
-#include "proc/tail.h"
+#include "proc/output.h"
 
 enum { ROOM = 4 * DDP_LINES_MAX };
 
