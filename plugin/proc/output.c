@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a stream prints: whole lines with a label, and the last bytes in a ring. */
+/* Makes whole lines of a stream, with a label, and keeps its last bytes. */
 #define _GNU_SOURCE
 #include "proc/output.h"
 

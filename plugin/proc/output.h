@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a stream prints: as whole lines with a label, and the last bytes of it. */
+/* Makes whole lines of a stream, with a label, and keeps its last bytes. */
 #ifndef DDP_PROC_OUTPUT_H
 #define DDP_PROC_OUTPUT_H
 

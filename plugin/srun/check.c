@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is refused, or warned of, before anything runs: by the options alone, by
- * what the site allows in the job's partition, and by what srun knows then.
+ * Refuses, or warns, before anything runs: by the options alone, by what the
+ * site allows in the job's partition, and by what srun knows then.
  */
 #define _GNU_SOURCE
 #include "srun/srun.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What srun, sbatch and salloc know themselves: their options, through their own
- * accessors, their command line, and node lists. This is the plugin's only use
- * of Slurm beyond spank.h.
+ * The plugin asks srun, sbatch and salloc themselves for their options, through
+ * their own accessors, for their command line, and for short node lists. This is
+ * its only use of Slurm beyond spank.h.
  */
 #ifndef DDP_SRUN_CLI_H
 #define DDP_SRUN_CLI_H

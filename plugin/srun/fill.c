@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fills in what the user left open: one task for each GPU, or for each node of
- * a launcher, the job's CPUs, the MPI type and what its fences need, and that
- * the step ends when a rank fails.
+ * Fills in what the user left open. There is one task for each GPU, or for each
+ * node of a launcher, with the job's CPUs. PMIx is the MPI type, with what its
+ * fences need, and the step ends when a rank fails.
  */
 #define _GNU_SOURCE
 #include "srun/srun.h"

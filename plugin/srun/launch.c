@@ -16,6 +16,7 @@
 #include "request/launcher.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"
+#include "util/file.h"
 #include "util/path.h"
 
 /* ---- files of the user's */
@@ -28,18 +29,14 @@ static char *read_text(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char *text = NULL;
 	struct stat status;
-	ssize_t got = -1;
+	size_t length;
 
 	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
 	    status.st_size <= SCRIPT_MAX)
-		text = malloc(SCRIPT_MAX + 1);
-	if (text)
-		got = read(fd, text, SCRIPT_MAX);
+		text = ddp_file_read_fd(fd, &length);
 	if (fd >= 0)
 		close(fd);
-	if (got >= 0)
-		text[got] = '\0';
-	if (got >= 0 && strlen(text) == (size_t)got)
+	if (text && strlen(text) == length)
 		return text;
 	free(text);
 	return NULL;

@@ -111,7 +111,7 @@ static _Noreturn void run_srun(char **argv, pid_t parent, int out)
 	ddp_mpi_restore();
 	ddp_rerun_add(DDP_TELL_CHECKS, "1");
 	ddp_srun.checks = true;
-	ddp_rerun_exec_arguments(0, argv);
+	ddp_rerun_exec(0, argv);
 }
 
 /* A signal that waits for us is the other srun's, too. Returns it, or was. */
@@ -448,7 +448,7 @@ void ddp_preflight(struct ddp_restart *restart, struct ddp_text *unfit)
 	char program[PATH_MAX];
 
 	refuse_what_cannot_be();
-	/* Where the user's shell finds it, and so the nodes should. */
+	/* The user's shell finds it there, and so the nodes should. */
 	do
 		if (!ddp_path_next(&folders, "ddp-bench", program))
 			ddp_srun_refuse("--ddp-check: finds no ddp-bench on "

@@ -208,17 +208,14 @@ static char **read_arguments(void)
 	return more;
 }
 
-void ddp_rerun_exec(uint32_t component)
-{
-	ddp_rerun_exec_arguments(component, read_arguments());
-}
-
-void ddp_rerun_exec_arguments(uint32_t component, char **argv)
+void ddp_rerun_exec(uint32_t component, char **argv)
 {
 	char path[PATH_MAX], mark[64];
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	sigset_t none;
 
+	if (!argv)
+		argv = read_arguments();
 	snprintf(mark, sizeof(mark), "%u:%u:%u:%u:%u", (unsigned int)getpid(),
 		 component, (unsigned int)ddp_srun.supervised, ddp_srun.placed,
 		 ddp_srun.checks);

@@ -82,13 +82,11 @@ void ddp_rerun_hide(const char *name);
 bool ddp_rerun_added(const char *name);
 
 /*
- * Run srun again, which then begins with the component of this number; refuses
- * if that fails. Does not return.
+ * Run srun again, which then begins with the component of this number, with
+ * these arguments; NULL: its own, and those that were added. Refuses if that
+ * fails. Does not return.
  */
-void ddp_rerun_exec(uint32_t component) __attribute__((noreturn));
-
-/* The same, with other arguments. */
-void ddp_rerun_exec_arguments(uint32_t component, char **argv)
+void ddp_rerun_exec(uint32_t component, char **argv)
 	__attribute__((noreturn));
 
 #endif

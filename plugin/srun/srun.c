@@ -152,11 +152,11 @@ static bool is_users(void)
 	return users;
 }
 
-/* With the first component srun put its own choice where the user's may be. */
+/* srun put its own choice where the user's may be, with the first component. */
 __attribute__((noreturn)) static void begin_again(uint32_t component)
 {
 	ddp_mpi_restore();
-	ddp_rerun_exec(component);
+	ddp_rerun_exec(component, NULL);
 }
 
 /*
@@ -238,7 +238,7 @@ static void read_component(uint32_t component)
 	else if (component >= ddp_srun.done)
 		filled = ddp_fill_component(component);
 	if ((is_last() && ddp_supervise()) || filled)
-		ddp_rerun_exec(component + 1);
+		ddp_rerun_exec(component + 1, NULL);
 	if (ddp_plugin.dry_run && ddp_cli_available())
 		ddp_check_dry_run();
 	ddp_check_signals();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When the step exists and nothing of it runs yet: finds out where its ranks
+ * Runs when the step exists and nothing of it runs yet. Finds out where its ranks
  * are, tells the tasks and the supervisor, and prints what was chosen, and why.
  * Each node prints what differs from node to node, before its tasks start.
  */

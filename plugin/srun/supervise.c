@@ -146,7 +146,7 @@ void ddp_again_check(void)
 		check_spares();
 }
 
-/* Of the job's nodes now: those that it has lost are out of the list. */
+/* squeue lists the nodes that the job has now: those that it has lost are out. */
 static void choose(struct ddp_restart *restart, uint32_t count)
 {
 	const char *job_id = ddp_cli_get("jobid");

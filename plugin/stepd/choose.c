@@ -63,7 +63,7 @@ static bool first_speaks(const struct ddp_task *task)
 	       first.local_world_size == task->local_count;
 }
 
-/* Why LOCAL_RANK is not a device number. */
+/* The reasons why LOCAL_RANK is not a device number. */
 enum device {
 	DEVICE_OWN,		/* --ddp-gpus=own */
 	DEVICE_SHARE,		/* --ddp-gpus=share, and more tasks than GPUs */

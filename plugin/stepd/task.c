@@ -19,6 +19,7 @@
 #include "layout/tasks.h"
 #include "options/plugin.h"
 #include "stepd/root.h"
+#include "util/scan.h"
 
 /* ---- its environment */
 
@@ -50,15 +51,12 @@ static const char *need(const struct ddp_task *task, const char *name,
 int ddp_task_getenv_number(const struct ddp_task *task, const char *name,
 			   uint32_t *number, struct ddp_error *error)
 {
-	const char *text = need(task, name, error);
-	unsigned long value;
-	char *end;
+	const char *text = need(task, name, error), *at = text;
+	uint64_t value;
 
 	if (!text)
 		return -1;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || value > UINT32_MAX)
+	if (ddp_scan_number(&at, 0, UINT32_MAX, &value) < 0 || *at)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "%s=%.64s is not a number", name, text);
 	*number = (uint32_t)value;
