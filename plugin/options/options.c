@@ -15,7 +15,6 @@
 
 #include "layout/port.h"
 #include "options/site.h"
-#include "options/values.h"
 
 struct ddp_plugin ddp_plugin = DDP_BUILT_IN;
 

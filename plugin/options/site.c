@@ -12,7 +12,6 @@
 
 #include "layout/port.h"
 #include "layout/vars.h"
-#include "options/values.h"
 #include "util/scan.h"
 
 /* ---- keys */

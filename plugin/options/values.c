@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of the --ddp options, and how their values are read. */
 #define _GNU_SOURCE
-#include "options/values.h"
+#include "options/plugin.h"
 
 #include <stdio.h>
 #include <string.h>

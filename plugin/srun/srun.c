@@ -13,7 +13,6 @@
 #include "layout/vars.h"
 #include "options/options.h"
 #include "options/site.h"
-#include "options/values.h"
 #include "place/report.h"
 #include "request/launcher.h"
 #include "srun/cli.h"

@@ -22,7 +22,7 @@
 
 #include "layout/ranks.h"
 #include "options/plugin.h"
-#include "stepd/root.h"
+#include "stepd/stepd.h"
 
 /* ---- the files of --ddp-logs */
 

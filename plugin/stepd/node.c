@@ -14,7 +14,7 @@
 #include "agent/agent.h"
 #include "options/options.h"
 #include "options/plugin.h"
-#include "stepd/root.h"
+#include "stepd/stepd.h"
 #include "topo/topo.h"
 #include "util/text.h"
 

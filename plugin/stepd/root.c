@@ -10,7 +10,7 @@
  * itself, whether it ends them, and whether there are files to tidy up.
  */
 #define _GNU_SOURCE
-#include "stepd/root.h"
+#include "stepd/stepd.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -30,7 +30,6 @@
 #include "options/options.h"
 #include "options/plugin.h"
 #include "request/launcher.h"
-#include "stepd/stepd.h"
 #include "util/clock.h"
 
 enum {

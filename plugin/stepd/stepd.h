@@ -10,7 +10,15 @@
 #ifndef DDP_STEPD_STEPD_H
 #define DDP_STEPD_STEPD_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <slurm/spank.h>
+
+#include "node/node.h"
+#include "util/error.h"
+
+/* ---- dispatch.c calls these */
 
 /* Runs in slurmstepd, as root, before it forks the tasks. */
 void ddp_root_post_opt(spank_t spank);
@@ -25,5 +33,28 @@ void ddp_root_task_exit(spank_t spank);
 
 /* Runs once in the task's own process, as the user. */
 void ddp_task_init(spank_t spank);
+
+/* ---- root.c prepares this for the tasks, as root, and both ask */
+
+/* The one context of the plugin in slurmstepd; tasks have a copy of it. */
+struct ddp_stepd {
+	struct ddp_siblings *siblings;	/* NULL: see error */
+	struct ddp_error error;		/* why tasks share nothing */
+	uint32_t tasks;			/* that have not ended */
+	int notes[2];			/* sockets, from the agent's on; -1:
+					 * none */
+	bool paused;			/* for a task that failed */
+};
+
+extern struct ddp_stepd ddp_stepd;
+
+/*
+ * Returns 1 if this is a step of the user's, 0 if it is Slurm's or an MPI
+ * launcher's, -1 if Slurm does not tell.
+ */
+int ddp_step_is_users(spank_t spank, struct ddp_error *error);
+
+/* Set the error that Slurm does not tell item; returns -1. */
+int ddp_step_error(const char *item, spank_err_t why, struct ddp_error *error);
 
 #endif

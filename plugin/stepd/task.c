@@ -18,7 +18,7 @@
 #include "layout/mapping.h"
 #include "layout/tasks.h"
 #include "options/plugin.h"
-#include "stepd/root.h"
+#include "stepd/stepd.h"
 #include "util/scan.h"
 
 /* ---- its environment */

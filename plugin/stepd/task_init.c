@@ -19,7 +19,6 @@
 
 #include "options/options.h"
 #include "options/plugin.h"
-#include "stepd/root.h"
 #include "stepd/stepd.h"
 #include "stepd/task.h"
 #include "topo/topo.h"
