@@ -9,11 +9,11 @@
  * left an error file, as PyTorch's @record writes it.
  *
  * start.c starts it, agent.c is its loop, talk.c the link to the supervisor,
- * note.c what slurmstepd and the tasks tell it, ends.c the ends of tasks,
+ * node/node.h what slurmstepd and the tasks tell it, ends.c the ends of tasks,
  * cause.c and errors.c why they failed, progress.c and explain.c whether they
- * hang, step.c all processes of the step. tee.c
- * and tee_process.c are the process that copies the tasks' output, and copy.c
- * what it does with one stream. This header is what plugin/stepd calls; state.h
+ * hang, step.c all processes of the step. tee.c and tee_process.c are the
+ * process that copies the tasks' output, and copy.c what it does with one
+ * stream. This header is what plugin/stepd calls; state.h
  * is what the agent's own files share.
  */
 #ifndef DDP_AGENT_AGENT_H
