@@ -16,8 +16,7 @@ TRAIN_LIB := obj/lib/libddp.a $(TOOL_LIB)
 else
 TRAIN_SRC := $(filter-out $(TRAIN_DIR)/run/meet.c $(TRAIN_DIR)/nccl/%, \
 	$(TRAIN_SRC))
-TRAIN_LIB := obj/lib/job/heartbeat.o $(addprefix obj/lib/nccl/, \
-	driver.o symbols.o) $(TOOL_LIB)
+TRAIN_LIB := obj/lib/job/heartbeat.o obj/lib/nccl/driver.o $(TOOL_LIB)
 endif
 TRAIN_OBJ := $(TRAIN_SRC:$(TRAIN_DIR)/%.c=obj/bin/train/%.o)
 TRAIN_LIBS = $(MPI_LIBS) $(PMIX_LIBS) $(GCRYPT_LIBS) -lm -ldl -pthread

@@ -44,8 +44,7 @@ DDP_SRC := $(sort $(wildcard $(srcdir)/lib/job/*.c $(srcdir)/lib/nccl/*.c))
 DDP_OBJ := $(DDP_SRC:$(srcdir)/%.c=obj/%.o)
 DDP_MAP := $(srcdir)/lib/libddp.map
 obj/lib/job/%.o obj/lib/nccl/%.o: PART_CFLAGS = -fPIC -pthread
-obj/lib/job/client.o obj/lib/job/client_get.o: \
-	PART_CFLAGS = -fPIC -pthread $(PMIX_CFLAGS)
+obj/lib/job/client.o: PART_CFLAGS = -fPIC -pthread $(PMIX_CFLAGS)
 obj/lib/libddp.a: $(DDP_OBJ)
 
 obj/lib/libddp.so.0: $(DDP_OBJ) obj/lib/libddp_core.a $(DDP_MAP)

@@ -268,7 +268,7 @@ obj/tests/fuzz/%: obj/fuzz/tests/fuzz/%.o $(FUZZ_CORE)
 
 obj/tests/fuzz/record: obj/fuzz/lib/job/record.o
 obj/tests/fuzz/launch: obj/fuzz/lib/job/launch.o
-obj/tests/fuzz/card: obj/fuzz/lib/nccl/card.o
+obj/tests/fuzz/card: obj/fuzz/lib/nccl/census.o
 obj/fuzz/watch.a: $(patsubst $(srcdir)/%.c,obj/fuzz/%.o,$(WIRE_SRC) $(PURE_SRC))
 obj/fuzz/lib/wire/proof.o: PART_CFLAGS = $(GCRYPT_CFLAGS)
 obj/tests/fuzz/proof: FUZZ_LIBS = $(GCRYPT_LIBS)
@@ -293,7 +293,7 @@ obj/tests/fuzz/topology: FUZZ_LIBS = $(HWLOC_LIBS)
 obj/tests/fuzz/topology: $(TOPO_SRC:$(srcdir)/%.c=obj/fuzz/%.o)
 
 FUZZ_TRAIN := run/train_options run/settle run/predict model/gpt data/rng
-FUZZ_OPTION := obj/fuzz/lib/tool/option.o obj/fuzz/lib/tool/option_value.o
+FUZZ_OPTION := obj/fuzz/lib/tool/option.o obj/fuzz/lib/tool/tool.o
 obj/fuzz/bin/ddp-train/%.o obj/fuzz/tests/fuzz/tokens.o \
 	obj/fuzz/tests/fuzz/llmc.o obj/fuzz/tests/fuzz/manifest.o \
 	obj/fuzz/tests/fuzz/options_train.o: \

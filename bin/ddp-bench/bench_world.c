@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tool/agree.h"
-#include "tool/promise.h"
+#include "tool/ranks.h"
 #include "util/clock.h"
 #include "util/text.h"
 

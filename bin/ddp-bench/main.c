@@ -12,8 +12,7 @@
 #include "config.h"
 #include "outliers.h"
 #include "preflight.h"
-#include "tool/agree.h"
-#include "tool/promise.h"
+#include "tool/ranks.h"
 #include "tool/tool.h"
 #include "util/clock.h"
 

@@ -11,7 +11,7 @@
 
 #include "backend.h"
 #include "tool/mpi_private.h"
-#include "tool/promise.h"
+#include "tool/ranks.h"
 #include "util/text.h"
 
 static int my_rank;

@@ -19,10 +19,9 @@
 
 #include "backend.h"
 #include "job/job.h"
-#include "nccl/await.h"
-#include "nccl/calls.h"
+#include "nccl/comm.h"
 #include "nccl/driver.h"
-#include "nccl/init.h"
+#include "nccl/nccl.h"
 
 enum { STREAM_NON_BLOCKING = 1, TIMEOUT_S = 300 };
 

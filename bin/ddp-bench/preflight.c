@@ -20,7 +20,7 @@
 
 #include "config.h"
 #include "layout/hostlist.h"
-#include "tool/promise.h"
+#include "tool/ranks.h"
 #include "tool/tool.h"
 #include "util/clock.h"
 #include "util/scan.h"

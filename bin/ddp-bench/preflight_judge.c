@@ -14,12 +14,11 @@
 #include <unistd.h>
 
 #include "layout/hostlist.h"
-#include "layout/mapping.h"
 #include "layout/tasks.h"
 #include "preflight.h"
 #include "tool/tool.h"
 #include "util/clock.h"
-#include "util/listen.h"
+#include "util/net.h"
 #include "util/text.h"
 
 enum {

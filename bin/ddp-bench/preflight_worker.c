@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "nccl/library.h"
+#include "nccl/nccl.h"
 #include "place/report.h"
 #include "preflight.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/interface.h"
+#include "util/net.h"
 #include "util/text.h"
 
 enum {

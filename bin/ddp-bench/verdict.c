@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "outliers.h"
-#include "util/interface.h"
+#include "util/net.h"
 
 void verdict_add(struct verdict *verdict, int node, const char *check,
 		 const char *format, ...)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/interface.h"
+#include "util/net.h"
 
 /* ---- what must be the same on all nodes */
 

@@ -26,7 +26,7 @@
 #include "tool/tool.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/interface.h"
+#include "util/net.h"
 
 enum { NAMES_MS = 20000 };
 

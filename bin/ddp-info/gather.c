@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "info.h"
-#include "job/exchange.h"
 #include "job/job.h"
-#include "place/table.h"
+#include "place/report.h"
 #include "tool/tool.h"
 
 enum { GATHER_MS = 60000, MEET_MS = 30000 };

@@ -11,8 +11,7 @@
 #include "layout/layout.h"
 #include "layout/tasks.h"
 #include "place/gpus.h"
-#include "place/table.h"
-#include "place/views.h"
+#include "place/report.h"
 #include "tool/tool.h"
 #include "topo/topo.h"
 

@@ -16,7 +16,7 @@
 #include "info.h"
 #include "layout/port.h"
 #include "options/site.h"
-#include "util/interface.h"
+#include "util/net.h"
 
 enum { DEPTH_MAX = 8 };
 

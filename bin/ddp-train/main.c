@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config.h"
+#include "model.h"
 #include "checkpoint/checkpoint.h"
 #include "data/llmc.h"
 #include "log/progress.h"
@@ -21,7 +23,7 @@
 #include "run/module.h"
 #include "run/run.h"
 #include "step/trainer.h"
-#include "tool/agree.h"
+#include "tool/ranks.h"
 #include "tool/tool.h"
 #include "util/clock.h"
 #include "util/error.h"

@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "job/wait.h"
 #include "util/error.h"
 
 struct ddp_client;
+struct ddp_wait;
 
 /*
  * The launcher's facts about the job and this rank. The caller frees the texts.

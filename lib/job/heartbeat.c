@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ddp_heartbeat: counts in the file that lib/layout/heartbeat.h describes. It
+ * ddp_heartbeat: counts in the file that lib/layout/vars.h describes. It
  * may interrupt itself in a signal handler, so nobody waits here: a beat that
  * comes while the first one opens the file is not counted.
  */
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "ddp.h"
-#include "layout/heartbeat.h"
+#include "layout/vars.h"
 
 static atomic_flag tried = ATOMIC_FLAG_INIT;
 static struct ddp_heartbeat *_Atomic counter;	/* NULL: counts nothing */

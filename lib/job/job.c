@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job: joining it, leaving it, and one collective at a time. */
+/* A job: joining it, leaving it, one collective at a time, and its end. */
 #define _GNU_SOURCE
 #include "job/job.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,10 +15,14 @@
 #include "job/job_struct.h"
 #include "job/launch.h"
 #include "job/wait.h"
+#include "util/file.h"
+#include "util/text.h"
 
 enum {
 	TIMEOUT_MS = 300000,
-	OPTIONS_MAX = 4096	/* bytes; what says more has no size set */
+	OPTIONS_MAX = 4096,	/* bytes; what says more has no size set */
+	WRITE_MS = 1000,	/* for a line to stderr */
+	READ_MS = 1000		/* for whoever reads it */
 };
 
 /* A process has one PMIx, and so one job at a time. */
@@ -283,20 +290,6 @@ uint32_t ddp_job_local_rank_of(const struct ddp_job *job, uint32_t rank)
 		place.local_rank;
 }
 
-struct ddp_record_id ddp_job_record_id(const struct ddp_job *job, uint32_t rank)
-{
-	return (struct ddp_record_id){ job->session, job->round, rank };
-}
-
-struct ddp_wait *ddp_job_begin_get(const struct ddp_job *job, uint32_t rank,
-				   const char *key)
-{
-	return ddp_client_begin_get(job->client, rank, key,
-				    ddp_job_node_of(job, rank) ==
-				    job->self.node_rank ? DDP_CLIENT_NODE :
-				    DDP_CLIENT_REMOTE);
-}
-
 /* ---- one collective at a time */
 
 int ddp_job_begin(struct ddp_job *job, int64_t deadline,
@@ -346,6 +339,76 @@ int ddp_job_fail(struct ddp_job *job, const struct ddp_error *why,
 	if (error)
 		*error = *why;
 	return -1;
+}
+
+/* ---- ddp_abort: end all ranks, with one line that says why */
+
+/*
+ * Write as much as fits of "PROGRAM: rank 3 on n2: sentence", one printable
+ * line. Line ends of the caller's become spaces.
+ */
+__attribute__((format(printf, 4, 0))) static void
+format_line(char *line, size_t room, const struct ddp_job *job,
+	    const char *format, va_list args)
+{
+	size_t length;
+	char *at;
+
+	if (job)
+		snprintf(line, room, "%.64s: rank %u on %s: ",
+			 program_invocation_short_name, job->self.rank,
+			 job->self.host);
+	else
+		snprintf(line, room, "%.64s: ",
+			 program_invocation_short_name);
+	length = strlen(line);
+	vsnprintf(line + length, room - 1 - length, format, args);
+	for (at = line; *at != '\0'; at++)
+		if (*at == '\n' || *at == '\r')
+			*at = ' ';
+	while (at > line && at[-1] == ' ')
+		at--;
+	*at = '\0';
+	ddp_text_quote(line);
+	strcpy(at, "\n");
+}
+
+/* Runs in a thread that blocks all signals, SIGPIPE as well. */
+static void write_line(void *state)
+{
+	const char *line = state;
+	size_t length = strlen(line), done = 0;
+	ssize_t wrote;
+
+	while (done < length) {
+		wrote = write(STDERR_FILENO, line + done, length - done);
+		if (wrote > 0)
+			done += (size_t)wrote;
+		else if (wrote == 0 || errno != EINTR)
+			break;
+	}
+}
+
+void ddp_abort(struct ddp_job *job, int code, const char *format, ...)
+{
+	char line[1024], *copy;
+	va_list args;
+
+	if (code < 1 || code > 255)
+		code = 1;
+	va_start(args, format);
+	format_line(line, sizeof(line), job, format, args);
+	va_end(args);
+	copy = strdup(line);	/* for the thread, whose write may hang */
+	if (!copy)
+		write_line(line);
+	else if (!ddp_thread_run(write_line, copy, ddp_clock_ms() + WRITE_MS))
+		free(copy);
+	if (job && job->client && job->process == getpid()) {
+		ddp_drain_wait(STDERR_FILENO, READ_MS);
+		ddp_client_abort(code, line);
+	}
+	_exit(code);
 }
 
 const char *ddp_version(void)

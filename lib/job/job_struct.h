@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The job from inside: what job.c, exchange.c, absent.c and abort.c share.
+ * The job from inside: what job.c and exchange.c share.
  */
 #ifndef DDP_JOB_JOB_STRUCT_H
 #define DDP_JOB_JOB_STRUCT_H
@@ -32,14 +32,6 @@ struct ddp_job {
 	void *own;			/* this rank's record of the round */
 	size_t own_copy, own_room;	/* bytes behind its slot; allocated */
 };
-
-/* The id of a rank's record of the present exchange. */
-struct ddp_record_id ddp_job_record_id(const struct ddp_job *job,
-				       uint32_t rank);
-
-/* Ask the server for a rank's value; as ddp_client_begin_get. */
-struct ddp_wait *ddp_job_begin_get(const struct ddp_job *job, uint32_t rank,
-				   const char *key);
 
 /* End the job with an error. Returns -1. */
 int ddp_job_fail(struct ddp_job *job, const struct ddp_error *why,

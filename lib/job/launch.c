@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/mapping.h"
+#include "layout/tasks.h"
 #include "util/scan.h"
 
 /* A rank and the name of its host, for sorting. */
@@ -14,18 +14,6 @@ struct named {
 	const char *name;
 	uint32_t rank;
 };
-
-/* The number in a variable; 0 if it has none. */
-static uint64_t get_variable(const char *name)
-{
-	const char *at = getenv(name);
-	uint64_t number;
-
-	if (!at || ddp_scan_number(&at, 0, UINT32_MAX, &number) ||
-	    *at != '\0')
-		return 0;
-	return number;
-}
 
 int ddp_launch_is_alone(struct ddp_error *error)
 {
@@ -43,7 +31,8 @@ int ddp_launch_is_alone(struct ddp_error *error)
 	size_t i;
 
 	for (i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-		tasks = get_variable(launchers[i].variable);
+		tasks = 0;
+		ddp_scan_variable(launchers[i].variable, 0, UINT32_MAX, &tasks);
 		if (tasks > 1)
 			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				"this is one of %llu tasks (%s), which "

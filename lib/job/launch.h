@@ -23,7 +23,7 @@ struct ddp_layout *ddp_launch_place_single(const char *host,
 					   struct ddp_error *error);
 
 /*
- * The layout by a node list and the process mapping on it (layout/mapping.h).
+ * The layout by a node list and the process mapping on it (layout/tasks.h).
  */
 struct ddp_layout *ddp_launch_place_mapped(const char *node_list,
 					   const char *mapping, uint32_t ranks,

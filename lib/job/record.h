@@ -40,7 +40,7 @@ struct ddp_record_id {
  * overwrite its record with that of the next exchange before this rank has read
  * it; the exchange after the next cannot begin before it has. Two jobs of a
  * process that follow each other use different keys. A reader must ask for them
- * as ddp_job_begin_get does, or PMIx 5 returns an older value.
+ * by its scope (client.c), or PMIx 5 returns an older value.
  */
 void ddp_record_key(const struct ddp_record_id *id, size_t copy_size,
 		    char key[32]);

@@ -7,42 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/heartbeat.h"
 #include "util/text.h"
 
-enum field {
-	FIELD_RANK,
-	FIELD_LOCAL_RANK,
-	FIELD_WORLD_SIZE,
-	FIELD_LOCAL_WORLD_SIZE,
-	FIELD_NODE_RANK,
-	FIELD_NODE_COUNT,
-	FIELD_RANKS_PER_NODE,
-	FIELD_MASTER_ADDR,
-	FIELD_MASTER_PORT,
-	FIELD_COORDINATOR,
-	FIELD_POSITIONS,
-	FIELD_TF_CONFIG,
-	FIELD_CPUS,
-	FIELD_INTERFACE,
-	FIELD_NCCL_INTERFACE,
-	FIELD_DEVICE_ORDER,
-	FIELD_VISIBLE,
-	FIELD_NO_DEVICE,
-	FIELD_PET_NODES,
-	FIELD_PET_NODE_RANK,
-	FIELD_PET_WORKERS,
-	FIELD_PET_ADDR,
-	FIELD_PET_PORT,
-	FIELD_PET_ENDPOINT,
-	FIELD_PET_ID,
-	FIELD_ERROR_FILE,
-	FIELD_RESTARTS,
-	FIELD_RESTARTS_MAX,
-	FIELD_HEARTBEAT_FILE,
-	FIELD_RAS,
-	FIELD_PLACEMENT,
-	FIELD_RECORD
+/* How a value is made of struct ddp_vars. */
+enum kind {
+	/* Of one member: */
+	NUMBER,			/* uint32_t */
+	COUNT,			/* uint32_t; 0: not set */
+	PORT,			/* uint16_t; 0: not set */
+	TEXT,			/* const char *; NULL: not set */
+	/* Of several: */
+	COORDINATOR,
+	POSITIONS,
+	DEVICE_ORDER,
+	VISIBLE,
+	NO_DEVICE,
+	ENDPOINT,
+	JOB,
+	RESTARTS,
+	RAS
 };
 
 #define RANK_MEANING "the task's rank in the step, from 0"
@@ -50,113 +33,114 @@ enum field {
 #define NODE_MEANING \
 	"the number of the task's node, by lowest rank: rank 0 is on node 0"
 #define ONE_A_NODE "with one rank a node"
-#define RESTARTS "with --ddp-restarts"
+#define WITH_RESTARTS "with --ddp-restarts"
 #define RESTARTS_MEANING "how often the step was started again, from 0"
 #define VISIBLE_MEANING "the GPUs that the task sees, in the chosen order"
 
+#define AT(member) offsetof(struct ddp_vars, member)
+
 static const struct row {
 	struct ddp_var var;
-	enum field field;
+	enum kind kind;
+	size_t at;		/* the member, of those of one */
 } rows[] = {
 	{ { "RANK", DDP_VAR_OURS, "torch.distributed", NULL,
-	    RANK_MEANING }, FIELD_RANK },
+	    RANK_MEANING }, NUMBER, AT(rank.rank) },
 	{ { "LOCAL_RANK", DDP_VAR_OURS, "torchrun", NULL,
-	    "the task's rank on its node" }, FIELD_LOCAL_RANK },
+	    "the task's rank on its node" }, NUMBER, AT(rank.local_rank) },
 	{ { "WORLD_SIZE", DDP_VAR_OURS, "torch.distributed", NULL,
-	    WORLD_MEANING }, FIELD_WORLD_SIZE },
+	    WORLD_MEANING }, NUMBER, AT(world_size) },
 	{ { "LOCAL_WORLD_SIZE", DDP_VAR_OURS, "torchrun", NULL,
 	    "the number of ranks on the task's node" },
-	  FIELD_LOCAL_WORLD_SIZE },
+	  NUMBER, AT(rank.local_world_size) },
 	{ { "NODE_RANK", DDP_VAR_OURS, "Lightning", NULL,
-	    NODE_MEANING }, FIELD_NODE_RANK },
+	    NODE_MEANING }, NUMBER, AT(rank.node_rank) },
 	{ { "GROUP_RANK", DDP_VAR_OURS, "torchrun", NULL,
-	    NODE_MEANING }, FIELD_NODE_RANK },
+	    NODE_MEANING }, NUMBER, AT(rank.node_rank) },
 	{ { "GROUP_WORLD_SIZE", DDP_VAR_OURS, "torchrun", NULL,
-	    "the number of nodes" }, FIELD_NODE_COUNT },
+	    "the number of nodes" }, NUMBER, AT(node_count) },
 	{ { "ROLE_RANK", DDP_VAR_OURS, "torchrun", NULL,
-	    RANK_MEANING }, FIELD_RANK },
+	    RANK_MEANING }, NUMBER, AT(rank.rank) },
 	{ { "ROLE_WORLD_SIZE", DDP_VAR_OURS, "torchrun", NULL,
-	    WORLD_MEANING }, FIELD_WORLD_SIZE },
+	    WORLD_MEANING }, NUMBER, AT(world_size) },
 	{ { "SLURM_NTASKS_PER_NODE", DDP_VAR_USERS, "Slurm, Lightning",
 	    "where nodes have as many",
-	    "the number of ranks on each node" }, FIELD_RANKS_PER_NODE },
+	    "the number of ranks on each node" }, COUNT, AT(ranks_per_node) },
 	{ { "MASTER_ADDR", DDP_VAR_USERS, "torch.distributed", NULL,
-	    "the node on which rank 0 runs" }, FIELD_MASTER_ADDR },
+	    "the node on which rank 0 runs" }, TEXT, AT(master_addr) },
 	{ { "MASTER_PORT", DDP_VAR_USERS, "torch.distributed", NULL,
-	    "a port on which rank 0 can listen" }, FIELD_MASTER_PORT },
+	    "a port on which rank 0 can listen" }, PORT, AT(master_port) },
 	{ { "JAX_COORDINATOR_ADDRESS", DDP_VAR_USERS, "JAX", NULL,
-	    "the master, with a port beside MASTER_PORT" },
-	  FIELD_COORDINATOR },
+	    "the master, with a port beside MASTER_PORT" }, COORDINATOR, 0 },
 	{ { "JAX_LOCAL_DEVICE_IDS", DDP_VAR_USERS, "JAX",
 	    "where it is not LOCAL_RANK",
 	    "the task's own GPUs, by position among those that it sees" },
-	  FIELD_POSITIONS },
+	  POSITIONS, 0 },
 	{ { "TF_CONFIG", DDP_VAR_USERS, "TensorFlow", "with --ddp-env=tf",
-	    "the ranks as workers, with a port for each" }, FIELD_TF_CONFIG },
+	    "the ranks as workers, with a port for each" },
+	  TEXT, AT(tf_config) },
 	{ { "OMP_NUM_THREADS", DDP_VAR_USERS, "OpenMP",
 	    "with a GPU or none a task",
-	    "the number of CPUs that the task may use" }, FIELD_CPUS },
+	    "the number of CPUs that the task may use" }, COUNT, AT(cpus) },
 	{ { "GLOO_SOCKET_IFNAME", DDP_VAR_USERS, "Gloo",
 	    "where it is found",
 	    "the network interface that leads to the master" },
-	  FIELD_INTERFACE },
+	  TEXT, AT(interface) },
 	{ { "NCCL_SOCKET_IFNAME", DDP_VAR_USERS, "NCCL",
 	    "with interface= in plugstack.conf",
 	    "the site's interface, in NCCL's exact form" },
-	  FIELD_NCCL_INTERFACE },
+	  TEXT, AT(nccl_interface) },
 	{ { "CUDA_DEVICE_ORDER", DDP_VAR_OURS, "CUDA",
 	    "with CUDA_VISIBLE_DEVICES",
-	    "PCI_BUS_ID, by which GPUs are numbered" }, FIELD_DEVICE_ORDER },
+	    "PCI_BUS_ID, by which GPUs are numbered" }, DEVICE_ORDER, 0 },
 	{ { "CUDA_VISIBLE_DEVICES", DDP_VAR_SLURMS, "CUDA",
-	    "where NVIDIA's GPUs are ordered", VISIBLE_MEANING },
-	  FIELD_VISIBLE },
+	    "where NVIDIA's GPUs are ordered", VISIBLE_MEANING }, VISIBLE, 0 },
 	{ { "ROCR_VISIBLE_DEVICES", DDP_VAR_SLURMS, "ROCm",
-	    "where AMD's GPUs are ordered", VISIBLE_MEANING },
-	  FIELD_VISIBLE },
+	    "where AMD's GPUs are ordered", VISIBLE_MEANING }, VISIBLE, 0 },
 	{ { "ACCELERATE_USE_CPU", DDP_VAR_USERS, "Accelerate",
 	    "where no GPU is in sight",
 	    "true, without which each task would be a world of one" },
-	  FIELD_NO_DEVICE },
+	  NO_DEVICE, 0 },
 	{ { "PET_NNODES", DDP_VAR_USERS, "torchrun", NULL,
 	    "the number of nodes; no number where a node has several ranks" },
-	  FIELD_PET_NODES },
+	  NUMBER, AT(node_count) },
 	{ { "PET_NODE_RANK", DDP_VAR_USERS, "torchrun",
 	    ONE_A_NODE ", rdzv static",
-	    NODE_MEANING }, FIELD_PET_NODE_RANK },
+	    NODE_MEANING }, NUMBER, AT(rank.node_rank) },
 	{ { "PET_NPROC_PER_NODE", DDP_VAR_USERS, "torchrun",
 	    "with one rank a node, with GPUs",
-	    "the number of GPUs that the task sees" }, FIELD_PET_WORKERS },
+	    "the number of GPUs that the task sees" }, COUNT, AT(gpus) },
 	{ { "PET_MASTER_ADDR", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
-	    "as MASTER_ADDR" }, FIELD_PET_ADDR },
+	    "as MASTER_ADDR" }, TEXT, AT(master_addr) },
 	{ { "PET_MASTER_PORT", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
-	    "as MASTER_PORT" }, FIELD_PET_PORT },
+	    "as MASTER_PORT" }, PORT, AT(master_port) },
 	{ { "PET_RDZV_ENDPOINT", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
-	    "both, with a colon between" }, FIELD_PET_ENDPOINT },
+	    "both, with a colon between" }, ENDPOINT, 0 },
 	{ { "PET_RDZV_ID", DDP_VAR_USERS, "torchrun", ONE_A_NODE,
-	    "the job's and the step's number" }, FIELD_PET_ID },
+	    "the job's and the step's number" }, JOB, 0 },
 	{ { "TORCHELASTIC_ERROR_FILE", DDP_VAR_USERS, "torchrun",
 	    "where an agent watches",
 	    "where PyTorch's @record writes the error that ends the task" },
-	  FIELD_ERROR_FILE },
-	{ { "RESTART_COUNT", DDP_VAR_OURS, "slurm-ddp", RESTARTS,
-	    RESTARTS_MEANING }, FIELD_RESTARTS },
-	{ { "TORCHELASTIC_RESTART_COUNT", DDP_VAR_OURS, "torchrun", RESTARTS,
-	    RESTARTS_MEANING }, FIELD_RESTARTS },
-	{ { "TORCHELASTIC_MAX_RESTARTS", DDP_VAR_OURS, "torchrun", RESTARTS,
-	    "how often it may be" }, FIELD_RESTARTS_MAX },
+	  TEXT, AT(error_file) },
+	{ { "RESTART_COUNT", DDP_VAR_OURS, "slurm-ddp", WITH_RESTARTS,
+	    RESTARTS_MEANING }, RESTARTS, 0 },
+	{ { "TORCHELASTIC_RESTART_COUNT", DDP_VAR_OURS, "torchrun",
+	    WITH_RESTARTS, RESTARTS_MEANING }, RESTARTS, 0 },
+	{ { "TORCHELASTIC_MAX_RESTARTS", DDP_VAR_OURS, "torchrun",
+	    WITH_RESTARTS, "how often it may be" }, COUNT, AT(restarts_max) },
 	{ { DDP_HEARTBEAT_VARIABLE, DDP_VAR_OURS, "slurm-ddp",
 	    "with --ddp-watchdog",
-	    "where ddp_heartbeat counts" }, FIELD_HEARTBEAT_FILE },
+	    "where ddp_heartbeat counts" }, TEXT, AT(heartbeat_file) },
 	{ { "NCCL_RAS_ADDR", DDP_VAR_USERS, "NCCL 2.24", "with --ddp-watchdog",
 	    "where NCCL tells how it is, apart from other jobs' on the node" },
-	  FIELD_RAS },
+	  RAS, 0 },
 	{ { "DDP_PLACEMENT", DDP_VAR_HANDED, "slurm-ddp",
 	    "where GPUs or CPUs are placed",
-	    "the task's placement, for ddp-info" }, FIELD_PLACEMENT },
+	    "the task's placement, for ddp-info" }, TEXT, AT(placement) },
 	/* The last one, as it records the others. */
 	{ { DDP_VARS_RECORD, DDP_VAR_HANDED, "slurm-ddp", NULL,
 	    "which of these variables were set, and to what" },
-	  FIELD_RECORD },
+	  TEXT, AT(record) },
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -232,105 +216,60 @@ static const char *find_visible(const struct ddp_vars *vars, const char *name)
 	return vars->visible + length + 1;
 }
 
-/* The rendezvous of torchrun, which is started once on each node. */
-static const char *find_pet(enum field field, const struct ddp_vars *vars,
-			    char *buffer)
-{
-	if (vars->pet == DDP_PET_NONE ||
-	    (vars->pet == DDP_PET_NO_RANK && field == FIELD_PET_NODE_RANK))
-		return NULL;
-	if (vars->world_size != vars->node_count)
-		return field == FIELD_PET_NODES ? DDP_VARS_SEVERAL : NULL;
-	switch (field) {
-	case FIELD_PET_NODES:
-		return format_number(vars->node_count, buffer);
-	case FIELD_PET_NODE_RANK:
-		return format_number(vars->rank.node_rank, buffer);
-	case FIELD_PET_WORKERS:
-		return format_count(vars->gpus, buffer);
-	case FIELD_PET_ADDR:
-		return vars->master_addr;
-	case FIELD_PET_PORT:
-		return format_count(vars->master_port, buffer);
-	case FIELD_PET_ENDPOINT:
-		return format_endpoint(vars, vars->master_port, buffer);
-	case FIELD_PET_ID:
-		return vars->job_id == 0 ||
-		       print(buffer, DDP_VARS_BUFFER_SIZE, "%u.%u",
-			     vars->job_id, vars->step_id) < 0 ? NULL : buffer;
-	default:
-		return NULL;
-	}
-}
-
 static const char *find_value(const struct row *row,
 			      const struct ddp_vars *vars, char *buffer)
 {
-	switch (row->field) {
-	case FIELD_RANK:
-		return format_number(vars->rank.rank, buffer);
-	case FIELD_LOCAL_RANK:
-		return format_number(vars->rank.local_rank, buffer);
-	case FIELD_WORLD_SIZE:
-		return format_number(vars->world_size, buffer);
-	case FIELD_LOCAL_WORLD_SIZE:
-		return format_number(vars->rank.local_world_size, buffer);
-	case FIELD_NODE_RANK:
-		return format_number(vars->rank.node_rank, buffer);
-	case FIELD_NODE_COUNT:
-		return format_number(vars->node_count, buffer);
-	case FIELD_RANKS_PER_NODE:
-		return format_count(vars->ranks_per_node, buffer);
-	case FIELD_MASTER_ADDR:
-		return vars->master_addr;
-	case FIELD_MASTER_PORT:
-		return format_count(vars->master_port, buffer);
-	case FIELD_COORDINATOR:
+	const void *member = (const char *)vars + row->at;
+
+	switch (row->kind) {
+	case NUMBER:
+		return format_number(*(const uint32_t *)member, buffer);
+	case COUNT:
+		return format_count(*(const uint32_t *)member, buffer);
+	case PORT:
+		return format_count(*(const uint16_t *)member, buffer);
+	case TEXT:
+		return *(const char *const *)member;
+	case COORDINATOR:
 		return format_endpoint(vars, vars->second_port, buffer);
-	case FIELD_POSITIONS:
+	case POSITIONS:
 		return find_positions(vars, buffer);
-	case FIELD_TF_CONFIG:
-		return vars->tf_config;
-	case FIELD_CPUS:
-		return format_count(vars->cpus, buffer);
-	case FIELD_INTERFACE:
-		return vars->interface;
-	case FIELD_NCCL_INTERFACE:
-		return vars->nccl_interface;
-	case FIELD_DEVICE_ORDER:
+	case DEVICE_ORDER:
 		return find_visible(vars, "CUDA_VISIBLE_DEVICES") ?
 			"PCI_BUS_ID" : NULL;
-	case FIELD_VISIBLE:
+	case VISIBLE:
 		return find_visible(vars, row->var.name);
-	case FIELD_NO_DEVICE:
+	case NO_DEVICE:
 		return vars->no_device ? "true" : NULL;
-	case FIELD_PET_NODES:
-	case FIELD_PET_NODE_RANK:
-	case FIELD_PET_WORKERS:
-	case FIELD_PET_ADDR:
-	case FIELD_PET_PORT:
-	case FIELD_PET_ENDPOINT:
-	case FIELD_PET_ID:
-		return find_pet(row->field, vars, buffer);
-	case FIELD_ERROR_FILE:
-		return vars->error_file;
-	case FIELD_RESTARTS:
+	case ENDPOINT:
+		return format_endpoint(vars, vars->master_port, buffer);
+	case JOB:
+		return vars->job_id == 0 ||
+		       print(buffer, DDP_VARS_BUFFER_SIZE, "%u.%u",
+			     vars->job_id, vars->step_id) < 0 ? NULL : buffer;
+	case RESTARTS:
 		return vars->restarts_max == 0 ? NULL :
 			format_number(vars->restarts, buffer);
-	case FIELD_RESTARTS_MAX:
-		return format_count(vars->restarts_max, buffer);
-	case FIELD_HEARTBEAT_FILE:
-		return vars->heartbeat_file;
-	case FIELD_RAS:
+	case RAS:
 		return vars->ras_port == 0 ||
 		       print(buffer, DDP_VARS_BUFFER_SIZE, "localhost:%u",
 			     vars->ras_port) < 0 ? NULL : buffer;
-	case FIELD_PLACEMENT:
-		return vars->placement;
-	case FIELD_RECORD:
-		return vars->record;
 	}
 	return NULL;
+}
+
+/* The rendezvous of torchrun, which is started once on each node. */
+static const char *find_pet(const struct row *row, const struct ddp_vars *vars,
+			    char *buffer)
+{
+	if (vars->pet == DDP_PET_NONE ||
+	    (vars->pet == DDP_PET_NO_RANK &&
+	     strcmp(row->var.name, "PET_NODE_RANK") == 0))
+		return NULL;
+	if (vars->world_size != vars->node_count)
+		return strcmp(row->var.name, "PET_NNODES") == 0 ?
+			DDP_VARS_SEVERAL : NULL;
+	return find_value(row, vars, buffer);
 }
 
 uint32_t ddp_vars_count_gpus(const char *list)
@@ -348,10 +287,14 @@ uint32_t ddp_vars_count_gpus(const char *list)
 const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,
 			   char *buffer)
 {
-	const char *value = NULL;
+	const struct row *row;
+	const char *value;
 
-	if (index < ROW_COUNT)
-		value = find_value(&rows[index], vars, buffer);
+	if (index >= ROW_COUNT)
+		return NULL;
+	row = &rows[index];
+	value = strncmp(row->var.name, "PET_", 4) == 0 ?
+		find_pet(row, vars, buffer) : find_value(row, vars, buffer);
 	return value && *value != '\0' ? value : NULL;
 }
 

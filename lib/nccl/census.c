@@ -1,13 +1,166 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Count all cards, and refuse those that do not fit, with a sentence. */
+/*
+ * Cards as bytes; all cards counted, and those refused that do not fit, with a
+ * sentence; and the rosters of communicators.
+ */
 #include "nccl/census.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ddp.h"
 #include "util/error.h"
+
+/* ---- cards */
+
+enum {
+	CARD_MAGIC = 0x4e504444,	/* "DDPN" */
+	CARD_VERSION = 1
+};
+
+/* A card begins with this, without padding; text and ids follow. */
+struct head {
+	uint32_t magic;
+	uint16_t version;
+	uint8_t code;
+	uint8_t share_gpu;
+	uint32_t asked;
+	uint32_t ranks_per_root;
+	int32_t native;
+	uint32_t nccl;
+	uint16_t text_size;
+	uint8_t gpu_kind;
+	uint8_t id_count;
+	unsigned char gpu[16];
+};
+
+_Static_assert(sizeof(struct head) == 44, "a card's head has padding");
+_Static_assert(sizeof(struct ddp_card_id) == DDP_ID_SIZE + 8,
+	       "an id has padding");
+_Static_assert(sizeof(struct head) + sizeof(((struct ddp_card *)0)->text) +
+	       sizeof(((struct ddp_card *)0)->ids) <= DDP_CARD_MAX,
+	       "a card is longer than DDP_CARD_MAX");
+
+size_t ddp_card_write(const struct ddp_card *card, unsigned char *buffer)
+{
+	struct head head = {
+		.magic = CARD_MAGIC, .version = CARD_VERSION,
+		.code = (uint8_t)card->code, .share_gpu = card->share_gpu,
+		.asked = card->asked, .ranks_per_root = card->ranks_per_root,
+		.native = card->native, .nccl = card->nccl,
+		.text_size = (uint16_t)strlen(card->text),
+		.gpu_kind = (uint8_t)card->gpu.kind,
+		.id_count = (uint8_t)card->id_count,
+	};
+	unsigned char *end = buffer + sizeof(head);
+	size_t ids = card->id_count * sizeof(card->ids[0]);
+
+	memcpy(head.gpu, card->gpu.bytes, sizeof(head.gpu));
+	memcpy(buffer, &head, sizeof(head));
+	memcpy(end, card->text, head.text_size);
+	end += head.text_size;
+	memcpy(end, card->ids, ids);
+	return (size_t)(end + ids - buffer);
+}
+
+static bool is_sound(const struct head *head, size_t size)
+{
+	return head->magic == CARD_MAGIC && head->version == CARD_VERSION &&
+		head->code <= DDP_ERROR_CUDA &&
+		head->gpu_kind <= DDP_GPU_ID_BUS &&
+		head->id_count <= DDP_CARD_IDS &&
+		head->text_size < sizeof(((struct ddp_card *)0)->text) &&
+		size == sizeof(*head) + head->text_size +
+			head->id_count * sizeof(struct ddp_card_id);
+}
+
+int ddp_card_read(struct ddp_card *card, const unsigned char *bytes,
+		  size_t size)
+{
+	struct head head;
+
+	if (size < sizeof(head))
+		return -1;
+	memcpy(&head, bytes, sizeof(head));
+	if (!is_sound(&head, size))
+		return -1;
+	card->asked = head.asked;
+	card->ranks_per_root = head.ranks_per_root;
+	card->share_gpu = head.share_gpu != 0;
+	card->code = (enum ddp_error_code)head.code;
+	card->native = head.native;
+	card->nccl = head.nccl;
+	card->gpu.kind = (enum ddp_gpu_id_kind)head.gpu_kind;
+	card->id_count = head.id_count;
+	memcpy(card->gpu.bytes, head.gpu, sizeof(card->gpu.bytes));
+	bytes += sizeof(head);
+	memcpy(card->text, bytes, head.text_size);
+	card->text[head.text_size] = '\0';
+	memcpy(card->ids, bytes + head.text_size,
+	       head.id_count * sizeof(card->ids[0]));
+	return 0;
+}
+
+/* ---- ranks in a sentence: a few with their hosts, others by count */
+
+enum { NAMES_MAX = 3 };
+
+struct names {
+	uint32_t count;
+	uint32_t ranks[NAMES_MAX];	/* the first of them */
+	char text[768];			/* of format_names */
+};
+
+static void add_name(struct names *names, uint32_t rank)
+{
+	if (names->count < NAMES_MAX)
+		names->ranks[names->count] = rank;
+	names->count++;
+}
+
+static const char *get_host(const struct ddp_places *places, uint32_t rank)
+{
+	const char *name = places->host(places->of, rank);
+
+	return name ? name : "an unknown host";
+}
+
+/*
+ * "rank 1 on n1, rank 3 on n2 and 5 other ranks"; or, if it is all ranks of
+ * several, "all 4 ranks". Borrowed from names.
+ */
+static const char *format_names(struct names *names, uint32_t all,
+				const struct ddp_places *places)
+{
+	uint32_t i, named = names->count;
+	const size_t room = sizeof(names->text);
+	const char *before = "";
+	char *text = names->text;
+	uint32_t more;
+
+	if (names->count == all && all > 1) {
+		snprintf(text, room, "all %u ranks", all);
+		return text;
+	}
+	if (named > NAMES_MAX)
+		named = NAMES_MAX;
+	more = names->count - named;
+	text[0] = '\0';
+	for (i = 0; i < named; i++) {
+		snprintf(text + strlen(text), room - strlen(text),
+			 "%srank %u on %s", before, names->ranks[i],
+			 get_host(places, names->ranks[i]));
+		before = i + 2 == named && more == 0 ? " and " : ", ";
+	}
+	if (more > 0)
+		snprintf(text + strlen(text), room - strlen(text),
+			 " and %u other%s", more, more > 1 ? " ranks" : "");
+	return text;
+}
+
+/* ---- the census */
 
 struct user {
 	struct ddp_gpu_id gpu;
@@ -18,10 +171,10 @@ struct user {
 struct ddp_census {
 	struct ddp_places places;
 	uint32_t added, user_count;
-	struct ddp_names strays;	/* published no card */
-	struct ddp_names others;	/* ask for something else */
-	struct ddp_names failed;
-	struct ddp_names skewed;	/* have another NCCL */
+	struct names strays;	/* published no card */
+	struct names others;	/* ask for something else */
+	struct names failed;
+	struct names skewed;	/* have another NCCL */
 	bool failed_alike;
 	uint32_t nccl_rank;		/* the lowest that has NCCL */
 	uint32_t nccl, nccl_other;
@@ -70,7 +223,7 @@ static void add_failure(struct ddp_census *census, const struct ddp_card *card)
 		census->failure = *card;
 	else if (strcmp(census->failure.text, card->text) != 0)
 		census->failed_alike = false;
-	ddp_names_add(&census->failed, census->added);
+	add_name(&census->failed, census->added);
 }
 
 static void add_version(struct ddp_census *census, uint32_t version)
@@ -81,7 +234,7 @@ static void add_version(struct ddp_census *census, uint32_t version)
 	} else if (version != census->nccl) {
 		if (census->skewed.count == 0)
 			census->nccl_other = version;
-		ddp_names_add(&census->skewed, census->added);
+		add_name(&census->skewed, census->added);
 	}
 }
 
@@ -102,7 +255,7 @@ void ddp_census_add(struct ddp_census *census, uint32_t team,
 		    const struct ddp_card *card)
 {
 	if (!card) {
-		ddp_names_add(&census->strays, census->added++);
+		add_name(&census->strays, census->added++);
 		return;
 	}
 	if (census->added == 0)
@@ -110,7 +263,7 @@ void ddp_census_add(struct ddp_census *census, uint32_t team,
 	if (!ask_alike(card, &census->first)) {
 		if (census->others.count == 0)
 			census->other = *card;
-		ddp_names_add(&census->others, census->added);
+		add_name(&census->others, census->added);
 	}
 	if (card->code != DDP_ERROR_NONE)
 		add_failure(census, card);
@@ -134,14 +287,14 @@ static const char *describe_asked(uint32_t asked)
 }
 
 static const char *name(const struct ddp_census *census,
-			struct ddp_names *names)
+			struct names *names)
 {
-	return ddp_names_format(names, census->added, &census->places);
+	return format_names(names, census->added, &census->places);
 }
 
 static const char *host(const struct ddp_census *census, uint32_t rank)
 {
-	return ddp_names_get_host(&census->places, rank);
+	return get_host(&census->places, rank);
 }
 
 static int refuse_others(struct ddp_census *census, struct ddp_error *error)
@@ -169,7 +322,7 @@ static int refuse_others(struct ddp_census *census, struct ddp_error *error)
 static int refuse_failed(struct ddp_census *census, const struct ddp_card *mine,
 			 struct ddp_error *error)
 {
-	struct ddp_names first = { 1, { census->failed.ranks[0] }, "" };
+	struct names first = { 1, { census->failed.ranks[0] }, "" };
 
 	if (census->failed_alike)
 		ddp_error_set(error, DDP_ERROR_PEER, "%s: %s",
@@ -242,7 +395,7 @@ static void format_gpu(const struct ddp_gpu_id *gpu, char text[48])
  */
 static int refuse_sharers(struct ddp_census *census, struct ddp_error *error)
 {
-	struct ddp_names sharers = { 0 }, told = { 0 };
+	struct names sharers = { 0 }, told = { 0 };
 	const struct user *users = census->users, *gpu = NULL;
 	uint32_t i, end, shared = 0;
 	char text[48], more[48] = "";
@@ -252,7 +405,7 @@ static int refuse_sharers(struct ddp_census *census, struct ddp_error *error)
 		sharers.count = 0;
 		for (end = i; end < census->user_count &&
 		     compare_gpus(&users[i], &users[end]) == 0; end++)
-			ddp_names_add(&sharers, users[end].rank);
+			add_name(&sharers, users[end].rank);
 		if (sharers.count == 1)
 			continue;
 		shared++;
@@ -293,4 +446,101 @@ int ddp_census_check(struct ddp_census *census, const struct ddp_card *mine,
 	if (census->first.share_gpu)
 		return 0;
 	return refuse_sharers(census, error);
+}
+
+/* ---- which ranks a communicator has, and which of them are roots */
+
+struct member {
+	uint32_t key, rank;
+};
+
+static int compare_members(const void *left, const void *right)
+{
+	const struct member *a = left, *b = right;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static bool same(const uint32_t *color, uint32_t rank, uint32_t me)
+{
+	return !color || color[rank] == color[me];
+}
+
+uint32_t ddp_roster_get_first(uint32_t root, uint32_t roots, uint32_t size)
+{
+	uint32_t longer = size % roots;
+
+	return root * (size / roots) + (root < longer ? root : longer);
+}
+
+static uint32_t count_members(uint32_t count, const uint32_t *color,
+			      uint32_t me)
+{
+	uint32_t rank, found = 0;
+
+	for (rank = 0; rank < count; rank++)
+		found += same(color, rank, me);
+	return found;
+}
+
+/* The keys rise with the ranks in most groups, and there is nothing to sort. */
+static void fill_members(struct member *members, uint32_t count,
+			 const uint32_t *color, const uint32_t *key,
+			 uint32_t me)
+{
+	uint32_t rank, found = 0;
+	bool sorted = true;
+
+	for (rank = 0; rank < count; rank++) {
+		if (!same(color, rank, me))
+			continue;
+		members[found].key = key ? key[rank] : 0;
+		members[found].rank = rank;
+		if (found > 0 && members[found].key < members[found - 1].key)
+			sorted = false;
+		found++;
+	}
+	if (!sorted)
+		qsort(members, found, sizeof(*members), compare_members);
+}
+
+int ddp_roster_create(struct ddp_roster *roster, uint32_t count,
+		      const uint32_t *color, const uint32_t *key, uint32_t me,
+		      uint32_t ranks_per_root, struct ddp_error *error)
+{
+	struct member *members;
+	uint32_t i, size, first;
+
+	*roster = (struct ddp_roster){ 0 };
+	if (color && color[me] == UINT32_MAX)
+		return 0;
+	size = count_members(count, color, me);
+	roster->root_count = (size - 1) / ranks_per_root + 1;
+	roster->roots = malloc(roster->root_count * sizeof(*roster->roots));
+	members = malloc(size * sizeof(*members));
+	if (!roster->roots || !members) {
+		free(members);
+		ddp_roster_destroy(roster);
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "out of memory for a group of %u ranks",
+				     size);
+	}
+	fill_members(members, count, color, key, me);
+	roster->size = size;
+	while (members[roster->rank].rank != me)
+		roster->rank++;
+	for (i = 0; i < roster->root_count; i++) {
+		first = ddp_roster_get_first(i, roster->root_count, size);
+		roster->roots[i] = members[first].rank;
+	}
+	free(members);
+	return 0;
+}
+
+void ddp_roster_destroy(struct ddp_roster *roster)
+{
+	free(roster->roots);
+	*roster = (struct ddp_roster){ 0 };
 }

@@ -1,12 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks the CUDA driver up. */
+/* Looks functions up in libraries, and asks the CUDA driver. */
 #include "nccl/driver.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "nccl/symbols.h"
+#include "nccl/census.h"
+
+const char *ddp_symbols_find(void *handle, const struct ddp_symbol *symbols,
+			     size_t count)
+{
+	const char *missing = NULL;
+	void *address;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		address = dlsym(handle, symbols[i].name);
+		/* ISO C does not let a void * become a function pointer. */
+		if (address)
+			memcpy(symbols[i].function, &address, sizeof(address));
+		else if (!missing && !symbols[i].optional)
+			missing = symbols[i].name;
+	}
+	return missing;
+}
+
+/* ---- the driver */
 
 struct ddp_driver ddp_driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -78,4 +99,75 @@ int ddp_driver_fail(const char *call, int result, struct ddp_error *error)
 	ddp_error_set(error, DDP_ERROR_CUDA, "%s: %s", call,
 		      ddp_driver_words(result));
 	return ddp_error_set_native(error, result);
+}
+
+/* ---- this thread's GPU and streams */
+
+static int make_ready(struct ddp_error *error)
+{
+	int result;
+
+	if (ddp_driver_load("no GPU: ", "", error) != 0)
+		return -1;
+	result = ddp_driver.init(0);
+	if (result != DDP_DRIVER_SUCCESS)
+		return ddp_driver_fail("no GPU: cuInit", result, error);
+	return 0;
+}
+
+static int identify_gpu(struct ddp_gpu_id *gpu, int device,
+			struct ddp_error *error)
+{
+	char text[32] = "";
+	int result;
+
+	if (ddp_driver.get_uuid &&
+	    ddp_driver.get_uuid(gpu->bytes, device) == DDP_DRIVER_SUCCESS) {
+		gpu->kind = DDP_GPU_ID_UUID;
+		return 0;
+	}
+	result = ddp_driver.get_bus_id(text, sizeof(text), device);
+	if (result != DDP_DRIVER_SUCCESS)
+		return ddp_driver_fail("cuDeviceGetPCIBusId", result, error);
+	text[sizeof(gpu->bytes) - 1] = '\0';
+	memcpy(gpu->bytes, text, sizeof(gpu->bytes));
+	gpu->kind = DDP_GPU_ID_BUS;
+	return 0;
+}
+
+int ddp_cuda_get_current(struct ddp_gpu_id *gpu, struct ddp_error *error)
+{
+	void *context = NULL;
+	int device, result;
+
+	memset(gpu, 0, sizeof(*gpu));
+	if (make_ready(error) != 0)
+		return -1;
+	result = ddp_driver.get_context(&context);
+	if (result != DDP_DRIVER_SUCCESS)
+		return ddp_driver_fail("cuCtxGetCurrent", result, error);
+	if (!context)
+		return ddp_error_set(error, DDP_ERROR_CUDA,
+				     "this thread has chosen no GPU: call "
+				     "cudaSetDevice first (before CUDA 12, "
+				     "cudaFree(0) after it)");
+	result = ddp_driver.get_current(&device);
+	if (result != DDP_DRIVER_SUCCESS)
+		return ddp_driver_fail("cuCtxGetDevice", result, error);
+	return identify_gpu(gpu, device, error);
+}
+
+int ddp_cuda_query_stream(void *stream, struct ddp_error *error)
+{
+	int result;
+
+	if (make_ready(error) != 0)
+		return -1;
+	result = ddp_driver.query_stream(stream);
+	if (result == DDP_DRIVER_SUCCESS)
+		return 1;
+	if (result == DDP_DRIVER_NOT_READY)
+		return 0;
+	return ddp_driver_fail("what was enqueued to the stream failed", result,
+			       error);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CUDA driver, libcuda.so.1, which is loaded at run time: a node can be
- * without. Any thread may call these.
+ * without, and the CUDA runtime would be a second copy beside the program's.
+ * Any thread may call these.
  */
 #ifndef DDP_NCCL_DRIVER_H
 #define DDP_NCCL_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,9 +52,9 @@ struct ddp_driver {
 extern struct ddp_driver ddp_driver;
 
 /*
- * Returns 0 if it can be called. If there is no such library, returns 1 with the
- * loader's words between before and after in error; if it is another one, -1 with
- * error set.
+ * Returns 0 if it can be called. If there is no such library, returns 1 with
+ * the loader's words between before and after in error; if it is another one,
+ * -1 with error set.
  */
 int ddp_driver_load(const char *before, const char *after,
 		    struct ddp_error *error);
@@ -62,5 +64,30 @@ const char *ddp_driver_words(int result);
 
 /* Report what failed as "CALL: the driver's words". Returns -1. */
 int ddp_driver_fail(const char *call, int result, struct ddp_error *error);
+
+struct ddp_gpu_id;
+
+/* The calling thread's GPU. Returns 0; or -1 if there is none, or the thread
+ * has chosen none. */
+int ddp_cuda_get_current(struct ddp_gpu_id *gpu, struct ddp_error *error);
+
+/* 1: all that was enqueued is done; 0: not yet; -1: an error. */
+int ddp_cuda_query_stream(void *stream, struct ddp_error *error);
+
+/* ---- the functions of any library that is loaded at run time, by a table */
+
+struct ddp_symbol {
+	const char *name;
+	void *function;		/* address of the function pointer to set */
+	bool optional;		/* the library may lack it: pointer unchanged */
+};
+
+/*
+ * Set the function pointers of a table from a handle of dlopen. Where two
+ * entries set the same pointer, the later one that the library has wins.
+ * Returns NULL, or the name of the first entry that is missing.
+ */
+const char *ddp_symbols_find(void *handle, const struct ddp_symbol *symbols,
+			     size_t count);
 
 #endif

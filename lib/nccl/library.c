@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Look up the NCCL of this process, and keep what it makes for later. */
-#define _GNU_SOURCE	/* dl_iterate_phdr, dladdr1, dlinfo */
-#include "nccl/library.h"
+/* Looks up the NCCL of this process, and keeps what it makes for later. */
+#define _GNU_SOURCE
+#include "nccl/nccl.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/symbols.h"
+#include "nccl/driver.h"
 
 enum {
 	IDS_KEPT = 8,
@@ -290,4 +290,29 @@ int ddp_nccl_share_gpu(uint32_t rank, struct ddp_error *error)
 	}
 	pthread_mutex_unlock(&nccl.lock);
 	return result;
+}
+
+/* ---- what moves data */
+
+int ddp_nccl_find_calls(const struct ddp_nccl *found,
+			struct ddp_nccl_calls *calls, struct ddp_error *error)
+{
+	const struct ddp_symbol symbols[] = {
+		{ "ncclAllReduce", &calls->all_reduce, false },
+		{ "ncclReduceScatter", &calls->reduce_scatter, false },
+		{ "ncclAllGather", &calls->all_gather, false },
+		{ "ncclBroadcast", &calls->broadcast, false },
+		{ "ncclSend", &calls->send, false },
+		{ "ncclRecv", &calls->receive, false },
+		{ "ncclCommSplit", &calls->split, false },
+		{ "ncclGroupStart", &calls->group_start, false },
+		{ "ncclGroupEnd", &calls->group_end, false }
+	};
+	const char *missing = ddp_symbols_find(nccl.handle, symbols,
+				sizeof(symbols) / sizeof(symbols[0]));
+
+	if (missing)
+		return ddp_error_set(error, DDP_ERROR_NCCL, "%s has no %s",
+				     found->path, missing);
+	return 0;
 }

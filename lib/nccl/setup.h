@@ -10,10 +10,8 @@
 
 #include <stdint.h>
 
-#include "nccl/card.h"
 #include "nccl/census.h"
-#include "nccl/library.h"
-#include "nccl/roster.h"
+#include "nccl/nccl.h"
 
 enum {
 	DDP_GROUP_SPLIT = 8,	/* follows those of enum ddp_group */
@@ -54,9 +52,6 @@ void ddp_setup_end(struct ddp_setup *setup);
 /* Note in the card why this rank cannot take part. The first error counts. */
 void ddp_setup_fail(struct ddp_setup *setup, const struct ddp_error *why);
 
-/* Look up NCCL and the GPU. */
-void ddp_setup_prepare(struct ddp_setup *setup);
-
 /* Add a communicator; color and key are those of ddp_roster_create. */
 void ddp_setup_add(struct ddp_setup *setup, uint32_t group, const char *name,
 		   const uint32_t *color, const uint32_t *key);
@@ -69,8 +64,5 @@ int ddp_setup_finish(struct ddp_setup *setup, struct ddp_error *error);
  * this one. */
 void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
 			const struct ddp_card *card);
-
-/* Returns the places of a job's ranks. */
-struct ddp_places ddp_setup_get_places(const struct ddp_job *job);
 
 #endif

@@ -51,10 +51,7 @@ struct ddp_gpus_env {
 	uint32_t on_node;		/* SLURM_GPUS_ON_NODE; 0: not set */
 };
 
-/*
- * A GPU, or a part of one, as a task names it. ddp_gpus_same says when two are
- * the same.
- */
+/* A GPU, or a part of one, as a task names it. */
 struct ddp_gpu_ref {
 	char token[DDP_GPU_TOKEN_SIZE];	/* as in the variable */
 	uint32_t number;		/* on the node, from 0, as nvidia-smi
@@ -70,13 +67,6 @@ struct ddp_view {
 	uint32_t count;
 	struct ddp_gpu_ref gpus[DDP_GPU_MAX];
 };
-
-/*
- * Returns true if two are the same GPU: their tokens are names and equal, or
- * UUIDs of which one is the beginning of the other; or neither is a name and
- * the numbers are equal.
- */
-bool ddp_gpus_same(const struct ddp_gpu_ref *a, const struct ddp_gpu_ref *b);
 
 /* Returns true if it is a MIG instance. */
 bool ddp_gpus_is_instance(const struct ddp_gpu_ref *ref);
@@ -98,5 +88,50 @@ const char *ddp_gpus_variable(const struct ddp_view *view);
 int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		     const struct ddp_machine *machine, struct ddp_view *view,
 		     struct ddp_error *error);
+
+/* ---- the views of a node's tasks, put together */
+
+/*
+ * All GPUs of several views, each once, and where each view's k-th GPU is
+ * among them: indexes[i][k]. Returns 0, or -1 if there are more than
+ * DDP_GPU_MAX. The order is by number, then as they are met.
+ */
+int ddp_views_join(const struct ddp_view *views, uint32_t count,
+		   struct ddp_view *all, uint32_t (*indexes)[DDP_GPU_MAX],
+		   struct ddp_error *error);
+
+/*
+ * The same for all tasks of a step on a node, where the step has on_node GPUs
+ * (SLURM_GPUS_ON_NODE; 0: not known).
+ *
+ * With a device cgroup for each task, Slurm counts from 0 in each of them, in
+ * SLURM_STEP_GPUS as well. Tasks then seem to share a GPU though each has its
+ * own. That is assumed, and *apart becomes true, if some GPU is in two views
+ * and the step has GPUs enough for all of them to differ. Besides, all must be
+ * named by numbers, and none may have a device file that would tell which one
+ * it is. Nothing is known of these GPUs then: in views and all their gpu is
+ * DDP_GPU_NONE, and their numbers, which merely differ, are not to be shown.
+ */
+int ddp_views_join_node(const struct ddp_machine *machine, uint32_t on_node,
+			struct ddp_view *views, uint32_t count,
+			struct ddp_view *all,
+			uint32_t (*indexes)[DDP_GPU_MAX], bool *apart,
+			struct ddp_error *error);
+
+/*
+ * The variable's value with which a task that has this view sees the GPUs
+ * visible[count], indexes into all, in this order. Returns 0, or -1 if the
+ * view lacks one of them or out[size] is too small, which it is not if size is
+ * DDP_VIEWS_TEXT_SIZE.
+ *
+ * Set this variable alone: HIP lets CUDA_VISIBLE_DEVICES and
+ * HIP_VISIBLE_DEVICES count what ROCR_VISIBLE_DEVICES has left, so to reorder
+ * them as well would undo it.
+ */
+enum { DDP_VIEWS_TEXT_SIZE = DDP_GPU_MAX * DDP_GPU_TOKEN_SIZE };
+
+int ddp_views_format(const struct ddp_view *view, const struct ddp_view *all,
+		     const uint32_t *visible, uint32_t count, char *out,
+		     size_t size);
 
 #endif

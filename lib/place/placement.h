@@ -152,8 +152,4 @@ enum { DDP_POSITIONS_SIZE = 3 * DDP_GPU_MAX + 1 };
 void ddp_placement_positions(const struct ddp_placement *placement,
 			     char out[DDP_POSITIONS_SIZE]);
 
-/* The distance, as above; for tests and explanations. 0 for DDP_GPU_NONE. */
-uint32_t ddp_placement_distance(const struct ddp_machine *machine,
-				const struct ddp_cpuset *mask, uint32_t gpu);
-
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The text forms of placements: JSON and variables for programs, and a record,
- * a line that carries one rank's row from the plugin to its task and from rank
- * to rank. For people, table.h makes a table.
+ * The text forms of placements: JSON and variables for programs, a record, a
+ * line that carries one rank's row from the plugin to its task and from rank to
+ * rank, and a table for people.
  */
 #ifndef DDP_PLACE_REPORT_H
 #define DDP_PLACE_REPORT_H
@@ -15,6 +15,7 @@
 #include "layout/vars.h"
 #include "place/placement.h"
 #include "util/error.h"
+#include "util/text.h"
 
 /* The variable in which the plugin hands a task its own record. */
 #define DDP_PLACEMENT "DDP_PLACEMENT"
@@ -81,5 +82,70 @@ char *ddp_report_json_end(const char *master, uint16_t port);
 
 /* The variables of one rank, a line each, headed by "# rank R on NODE". */
 char *ddp_report_env(const struct ddp_vars *vars);
+
+/* ---- table.c */
+
+/*
+ * Rows of ranks as a table for people, for a terminal of 80 columns. A rank
+ * with several GPUs has a line for each. Under the table "MODEL all: ..." says
+ * of what model all GPUs are; they have a column where models differ. Each
+ * reason is said once: "WHY all: ..." for all ranks, and "WHY a: ..." for those
+ * that have an a in the column WHY.
+ *
+ * The facts about all rows that the table needs before the first is printed.
+ * Begin with zeros, or with colour set alone; ddp_table_clear frees it.
+ */
+struct ddp_table {
+	bool colour;		/* for a terminal: the header in bold */
+	bool failed;		/* memory was short */
+	bool models_differ;
+	const char *model;	/* of the first GPU; NULL: there is none yet */
+	size_t widths[9];	/* of all columns but the last */
+	uint32_t row_count;	/* looked at: of rows alike, not each */
+	uint32_t reason_count;
+	struct ddp_reason *reasons;
+};
+
+/*
+ * Print the table in pieces, for more rows than need be in memory at once.
+ * First make the table fit all of them. Then print them in the order given, the
+ * first with the line of column names, and what stands under them at the end.
+ * The rows' reasons and models must stay until then. Texts are the caller's to
+ * free; NULL if memory is short. Strings are made printable, as rows may come
+ * from an environment.
+ */
+void ddp_table_fit(struct ddp_table *table, const struct ddp_row *rows,
+		   size_t count);
+char *ddp_table_lines(const struct ddp_table *table,
+		      const struct ddp_row *rows, size_t count, bool header);
+char *ddp_table_end(const struct ddp_table *table);
+void ddp_table_clear(struct ddp_table *table);
+
+/* The same in one piece. */
+char *ddp_table_format(const struct ddp_row *rows, size_t count, bool colour);
+
+/* ---- ends that are alike, for report.c as well */
+
+/*
+ * Rows that are copies of one, as those of many nodes alike are, end alike: the
+ * end is formatted once, and then copied within the text.
+ */
+enum { DDP_TAILS = 16 };
+
+/* Begin with { { { NULL, 0, 0 } } }. */
+struct ddp_tails {
+	struct {
+		const char *storage;	/* the rows'; NULL: none yet */
+		size_t at, length;	/* of the end in the text */
+	} of[DDP_TAILS];		/* by local rank */
+};
+
+/* Add the row's end once more, if the text has it already; true if it has. */
+bool ddp_tails_repeat(const struct ddp_tails *tails, const struct ddp_row *row,
+		      struct ddp_text *out);
+
+/* The row's end is what the text has from at on. */
+void ddp_tails_keep(struct ddp_tails *tails, const struct ddp_row *row,
+		    const struct ddp_text *out, size_t at);
 
 #endif

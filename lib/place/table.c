@@ -1,12 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of ranks as a table. */
-#include "place/table.h"
+/* Rows of ranks as a table, and what text has of rows that are alike. */
+#include "place/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/tails.h"
-#include "util/text.h"
+/* ---- ends of rows that are alike, formatted once */
+
+bool ddp_tails_repeat(const struct ddp_tails *tails, const struct ddp_row *row,
+		      struct ddp_text *out)
+{
+	uint32_t i = row->local_rank % DDP_TAILS;
+
+	if (!tails->of[i].storage || tails->of[i].storage != row->storage)
+		return false;
+	ddp_text_repeat(out, tails->of[i].at, tails->of[i].length);
+	return true;
+}
+
+void ddp_tails_keep(struct ddp_tails *tails, const struct ddp_row *row,
+		    const struct ddp_text *out, size_t at)
+{
+	uint32_t i = row->local_rank % DDP_TAILS;
+
+	tails->of[i].storage = row->storage;
+	tails->of[i].at = at;
+	tails->of[i].length = out->length - at;
+}
+
+/* ---- the table */
 
 enum column {
 	COLUMN_RANK,

@@ -18,9 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/drain.h"
 #include "util/error.h"
-#include "util/private.h"
+#include "util/file.h"
 #include "util/scan.h"
 
 enum {

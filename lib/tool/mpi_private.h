@@ -9,7 +9,7 @@
  *
  * A rank that is killed while MPI starts or ends, or that MPI ends while it
  * starts, can leave the folder. The agent of a --ddp step removes it
- * (util/private.h), or the next program of the same user that starts MPI: a
+ * (util/file.h), or the next program of the same user that starts MPI: a
  * folder in use is locked.
  */
 #ifndef DDP_TOOL_MPI_PRIVATE_H

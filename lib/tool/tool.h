@@ -2,9 +2,9 @@
 /*
  * The programs in bin/ share this folder; nothing else links it, and it is not
  * installed. Start here: these are the standard streams and the files that a
- * program writes. option.h reads command lines by a table. agree.h makes an
- * error of one rank that of all. promise.h compares the ranks with what the
- * launcher promised. mpi_private.h begins and ends MPI.
+ * program writes. option.h reads command lines by a table. ranks.h compares the
+ * ranks with what the launcher promised, and makes an error of one rank that of
+ * all. mpi_private.h begins and ends MPI.
  */
 #ifndef DDP_TOOL_TOOL_H
 #define DDP_TOOL_TOOL_H

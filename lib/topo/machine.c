@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Turns hwloc's topology into the core's plain structs. */
+/*
+ * Turns hwloc's topology into the core's plain structs, asks the kernel and the
+ * drivers what it does not know, and draws ranks into it.
+ */
+#define _GNU_SOURCE
 #include "topo/topo.h"
 
+#include <fcntl.h>
+#include <glob.h>
+#include <hwloc.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "topo/hwloc_topo.h"
+#include "util/file.h"
+
+/* ---- the machine */
 
 enum { PCI_NVIDIA = 0x10de, PCI_AMD = 0x1002 };
 
@@ -23,14 +34,15 @@ enum { PCI_NVIDIA = 0x10de, PCI_AMD = 0x1002 };
 	((device)->attr->osdev.type == HWLOC_OBJ_OSDEV_##TYPE)
 #endif
 
-void ddp_topo_bus_id(hwloc_obj_t pci, char *out, size_t size)
+static void format_bus_id(hwloc_obj_t pci, char *out, size_t size)
 {
 	snprintf(out, size, "%04x:%02x:%02x.%x", pci->attr->pcidev.domain,
 		 pci->attr->pcidev.bus, pci->attr->pcidev.dev,
 		 pci->attr->pcidev.func);
 }
 
-bool ddp_topo_is_gpu(unsigned int vendor, unsigned int class_id)
+/* The rule of topo.h, by a device's vendor and class. */
+static bool is_gpu(unsigned int vendor, unsigned int class_id)
 {
 	switch (vendor) {
 	case PCI_NVIDIA:
@@ -70,8 +82,8 @@ static hwloc_obj_t *find_gpus(hwloc_topology_t hwloc, uint32_t *count,
 		return NULL;
 	}
 	while ((pci = hwloc_get_next_pcidev(hwloc, pci)) != NULL) {
-		if (!ddp_topo_is_gpu(pci->attr->pcidev.vendor_id,
-				     pci->attr->pcidev.class_id))
+		if (!is_gpu(pci->attr->pcidev.vendor_id,
+			    pci->attr->pcidev.class_id))
 			continue;
 		if (*count == DDP_GPU_MAX) {
 			ddp_error_set(error, DDP_ERROR_ARGUMENT,
@@ -203,7 +215,7 @@ static int fill_gpu(hwloc_topology_t hwloc, hwloc_obj_t pci,
 	const char *uuid = NULL;
 	char bus_id[DDP_BUS_ID_SIZE];
 
-	ddp_topo_bus_id(pci, bus_id, sizeof(bus_id));
+	format_bus_id(pci, bus_id, sizeof(bus_id));
 	if (ddp_machine_find_gpu(machine, bus_id))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "the topology has two GPUs with the bus "
@@ -337,4 +349,241 @@ struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
 		machine = make_machine(topo->hwloc, gpus, count, error);
 	free(gpus);
 	return machine;
+}
+
+/* ---- what the kernel and the GPUs' drivers say, and what a process may use */
+
+/* Copy the value of a line "name: value", unless it is another or too long. */
+static bool read_value(const char *line, const char *name, char *value,
+		       size_t size)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(line, name, length) != 0)
+		return false;
+	line += length;
+	line += strspn(line, " \t");
+	length = strcspn(line, "\n");
+	if (length >= size)
+		return false;
+	memcpy(value, line, length);
+	value[length] = '\0';
+	return true;
+}
+
+static void read_nvidia(struct ddp_gpu *gpu, const char *root)
+{
+	char path[PATH_MAX], line[256], minor[16] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path),
+		 "%s/proc/driver/nvidia/gpus/%s/information", root,
+		 gpu->bus_id);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file) != NULL) {
+		read_value(line, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
+		read_value(line, "Device Minor:", minor, sizeof(minor));
+	}
+	fclose(file);
+	if (strncmp(gpu->uuid, "GPU-", 4) != 0 || strchr(gpu->uuid, '?'))
+		gpu->uuid[0] = '\0';
+	if (minor[0] != '\0')
+		snprintf(gpu->device, sizeof(gpu->device), "/dev/nvidia%s",
+			 minor);
+}
+
+void ddp_topo_drivers(struct ddp_machine *machine, const char *root)
+{
+	uint32_t i;
+
+	for (i = 0; i < machine->gpu_count; i++) {
+		struct ddp_gpu *gpu = &machine->gpus[i];
+
+		if (gpu->vendor == DDP_VENDOR_NVIDIA)
+			read_nvidia(gpu, root);
+		else
+			snprintf(gpu->device, sizeof(gpu->device),
+				 "/dev/dri/by-path/pci-%s-render",
+				 gpu->bus_id);
+	}
+}
+
+/* access() is refused by the device cgroup as well, without opening. */
+void ddp_topo_reach(struct ddp_machine *machine, const char *root)
+{
+	char path[PATH_MAX];
+	uint32_t i;
+
+	for (i = 0; i < machine->gpu_count; i++) {
+		struct ddp_gpu *gpu = &machine->gpus[i];
+
+		snprintf(path, sizeof(path), "%s%s", root, gpu->device);
+		gpu->reachable = gpu->device[0] != '\0' &&
+				 access(path, R_OK | W_OK) == 0;
+	}
+}
+
+/* The number in a file of a PCI device; 0: none. */
+static unsigned int read_hex(const char *device, const char *name)
+{
+	char path[PATH_MAX], line[32];
+
+	snprintf(path, sizeof(path), "%s/%s", device, name);
+	ddp_file_read_line(path, line, sizeof(line));
+	return (unsigned int)strtoul(line, NULL, 16);
+}
+
+bool ddp_topo_has_gpu(const char *root)
+{
+	char pattern[PATH_MAX];
+	glob_t found;
+	bool any = false;
+	size_t i;
+
+	snprintf(pattern, sizeof(pattern), "%s/sys/bus/pci/devices/*", root);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return false;
+	for (i = 0; i < found.gl_pathc && !any; i++)
+		any = is_gpu(read_hex(found.gl_pathv[i], "vendor"),
+			     read_hex(found.gl_pathv[i], "class") >> 8);
+	globfree(&found);
+	return any;
+}
+
+/* Whether one of the files that a pattern names may be opened. */
+static bool may_open(const char *pattern)
+{
+	glob_t found;
+	bool any = false;
+	size_t i;
+
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return false;
+	for (i = 0; i < found.gl_pathc && !any; i++)
+		any = access(found.gl_pathv[i], R_OK | W_OK) == 0;
+	globfree(&found);
+	return any;
+}
+
+/*
+ * Files of single devices: those of a whole driver, such as /dev/nvidiactl and
+ * /dev/kfd, are open to tasks that were given none of its devices.
+ */
+bool ddp_topo_has_device(const char *root)
+{
+	static const char *const patterns[] = {
+		"/dev/nvidia[0-9]*",
+		"/dev/nvmap",		/* NVIDIA's Tegra */
+		"/dev/dri/renderD*",	/* AMD, Intel */
+		"/dev/dxg",		/* Windows' subsystem for Linux */
+		"/dev/accel[0-9]*", "/dev/vfio/[0-9]*",	/* Google's TPU */
+		"/dev/accel/accel*", "/dev/hl[0-9]*",	/* Intel's Gaudi */
+		"/dev/davinci[0-9]*",	/* Huawei's Ascend */
+		"/dev/neuron[0-9]*",	/* Amazon */
+		"/dev/cambricon_dev*",
+		"/dev/mtgpu*",		/* Moore Threads */
+	};
+	char path[PATH_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", root, patterns[i]);
+		if (may_open(path))
+			return true;
+	}
+	return false;
+}
+
+/* ---- the topology as XML, with the ranks in it, for lstopo */
+
+static hwloc_obj_t find_pci(hwloc_topology_t hwloc, const char *wanted)
+{
+	char bus_id[DDP_BUS_ID_SIZE];
+	hwloc_obj_t pci = NULL;
+
+	while ((pci = hwloc_get_next_pcidev(hwloc, pci)) != NULL) {
+		format_bus_id(pci, bus_id, sizeof(bus_id));
+		if (strcmp(bus_id, wanted) == 0)
+			break;
+	}
+	return pci;
+}
+
+/* The smallest object that has all of these CPUs. */
+static hwloc_obj_t find_holder(hwloc_topology_t hwloc,
+			       const struct ddp_cpuset *cpus)
+{
+	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
+	hwloc_obj_t holder = NULL;
+	uint32_t cpu;
+
+	if (!bitmap)
+		return NULL;
+	for (cpu = ddp_cpuset_next(cpus, 0); cpu < DDP_CPU_MAX;
+	     cpu = ddp_cpuset_next(cpus, cpu + 1))
+		hwloc_bitmap_set(bitmap, cpu);
+	holder = hwloc_get_obj_covering_cpuset(hwloc, bitmap);
+	hwloc_bitmap_free(bitmap);
+	return holder ? holder : hwloc_get_root_obj(hwloc);
+}
+
+static int add_note(hwloc_topology_t hwloc, hwloc_obj_t at, const char *text)
+{
+	return at && hwloc_topology_insert_misc_object(hwloc, at, text) ?
+	       0 : -1;
+}
+
+static int note_rank(hwloc_topology_t hwloc, const struct ddp_machine *machine,
+		     const struct ddp_view *gpus,
+		     const struct ddp_placement *placement, uint32_t rank)
+{
+	char cpus[DDP_CPUSET_TEXT_SIZE], text[256];
+	const struct ddp_gpu_ref *ref;
+	uint32_t i;
+	int rc;
+
+	ddp_cpuset_format(&placement->cpus, cpus, sizeof(cpus));
+	snprintf(text, sizeof(text), "rank %u: CPUs %.200s", rank, cpus);
+	rc = add_note(hwloc, find_holder(hwloc, &placement->cpus), text);
+	snprintf(text, sizeof(text), "rank %u", rank);
+	for (i = 0; i < placement->gpu_count; i++) {
+		ref = &gpus->gpus[placement->gpus[i]];
+		if (ref->gpu != DDP_GPU_NONE &&
+		    add_note(hwloc,
+			     find_pci(hwloc, machine->gpus[ref->gpu].bus_id),
+			     text))
+			rc = -1;
+	}
+	return rc;
+}
+
+char *ddp_topo_draw(struct ddp_topo *topo, const struct ddp_machine *machine,
+		    const struct ddp_view *gpus,
+		    const struct ddp_placements *placements,
+		    const uint32_t *ranks, struct ddp_error *error)
+{
+	const struct ddp_placement *placement;
+	char *xml = NULL, *text = NULL;
+	int length;
+	uint32_t i;
+
+	for (i = 0; (placement = ddp_placement_get(placements, i)); i++) {
+		if (note_rank(topo->hwloc, machine, gpus, placement,
+			      ranks[i]) == 0)
+			continue;
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot note "
+			      "rank %u in the topology", ranks[i]);
+		return NULL;
+	}
+	/* A copy, because hwloc's own text ends with the topology. */
+	if (hwloc_topology_export_xmlbuffer(topo->hwloc, &xml, &length, 0) == 0)
+		text = strdup(xml);
+	if (!text)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "hwloc cannot write "
+			      "the topology with its ranks as XML");
+	if (xml)
+		hwloc_free_xmlbuffer(topo->hwloc, xml);
+	return text;
 }

@@ -27,7 +27,9 @@
 
 enum { DDP_TOPO_FILE_MAX = 16 << 20 };	/* bytes in a topology file */
 
-struct ddp_topo;
+struct ddp_topo {
+	struct hwloc_topology *hwloc;	/* for lib/topo alone */
+};
 
 /*
  * This machine's topology (file NULL), or the one that an hwloc XML file

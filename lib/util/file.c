@@ -4,10 +4,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "util/clock.h"
 
 char *ddp_file_read_fd(int fd, size_t *length)
 {
@@ -67,4 +77,98 @@ void ddp_file_read_line(const char *path, char *line, size_t size)
 	line[strcspn(line, "\n")] = '\0';
 	if (file)
 		fclose(file);
+}
+
+bool ddp_path_next(const char **path, const char *name, char *file)
+{
+	const char *folder;
+	size_t length;
+	int size;
+
+	while (*path && **path) {
+		folder = *path;
+		length = strcspn(folder, ":");
+		*path += length + (folder[length] == ':');
+		if (length == 0 || length >= PATH_MAX)
+			continue;
+		size = snprintf(file, PATH_MAX, "%.*s/%s", (int)length, folder,
+				name);
+		if (size < PATH_MAX)
+			return true;
+	}
+	return false;
+}
+
+int ddp_random_fill(void *bytes, size_t size)
+{
+	ssize_t got = getrandom(bytes, size, 0);
+	int fd = -1;
+
+	if (got < 0)	/* before Linux 3.17 */
+		fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, bytes, size);
+		close(fd);
+	}
+	return got == (ssize_t)size ? 0 : -1;
+}
+
+const char *const ddp_private_parents[] = { "/dev/shm", "/tmp", NULL };
+
+void ddp_private_format(uint32_t job_id, uint32_t step_id, uint32_t rank,
+			char name[DDP_PRIVATE_SIZE])
+{
+	snprintf(name, DDP_PRIVATE_SIZE,
+		 "slurm-ddp.%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".", job_id,
+		 step_id, rank);
+}
+
+#ifndef SYS_close_range		/* libc is older than the kernel may be */
+#define SYS_close_range 436
+#endif
+
+/* No descriptor that is open has this number, or a higher one; -1 with errno. */
+static int find_end(void)
+{
+	static const char name[] = "\nFDSize:";
+	char text[1024], *at;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return -1;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	at = strstr(text, name);
+	errno = EPROTO;
+	return at ? atoi(at + strlen(name)) : -1;
+}
+
+int ddp_close_from(int first)
+{
+	int fd, end;
+
+	if (syscall(SYS_close_range, first, ~0U, 0) == 0)
+		return 0;
+	close(first);	/* room, where as many are open as may be */
+	end = find_end();
+	for (fd = first + 1; fd < end; fd++)
+		close(fd);
+	return end < 0 ? -1 : 0;
+}
+
+/* Linux tells at either end of a pipe how many bytes are in it. */
+void ddp_drain_wait(int fd, int timeout_ms)
+{
+	struct pollfd no_reader = { .fd = fd, .events = 0 };
+	int64_t until_ms = ddp_clock_ms() + timeout_ms;
+	struct stat status;
+	int left;
+
+	if (fstat(fd, &status) < 0 || !S_ISFIFO(status.st_mode))
+		return;
+	while (ioctl(fd, FIONREAD, &left) == 0 && left > 0 &&
+	       poll(&no_reader, 1, 1) <= 0 && ddp_clock_ms() < until_ms)
+		;
 }

@@ -7,7 +7,7 @@
 
 #include <gcrypt.h>
 
-#include "util/random.h"
+#include "util/file.h"
 
 /* libgcrypt must be asked for its version once before it is used. */
 static bool is_ready(void)

@@ -20,7 +20,7 @@
 
 #include "agent/state.h"
 #include "options/plugin.h"
-#include "util/private.h"
+#include "util/file.h"
 
 enum { READ_MAX = 4096 };	/* the message stands at the beginning */
 

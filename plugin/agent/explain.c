@@ -19,9 +19,7 @@
 
 #include "agent/state.h"
 #include "proc/stack.h"
-#include "util/close_range.h"
 #include "util/file.h"
-#include "util/path.h"
 
 enum {
 	STACKS_MAX = 8,		/* of a node */

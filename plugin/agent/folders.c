@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "util/private.h"
+#include "util/file.h"
 
 /* It holds files only; what cannot be removed stays, and so does the folder. */
 static void remove_folder(int parent, const char *name)

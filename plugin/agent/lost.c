@@ -16,7 +16,7 @@
 
 #include "agent/state.h"
 #include "slurm/scontrol.h"
-#include "util/close_range.h"
+#include "util/file.h"
 
 enum {
 	ANSWER_MS = 8000,

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "layout/heartbeat.h"
+#include "layout/vars.h"
 #include "options/plugin.h"
 #include "util/file.h"
 

@@ -28,7 +28,7 @@
 
 #include "agent/state.h"
 #include "node/pidfd.h"
-#include "util/close_range.h"
+#include "util/file.h"
 
 enum {
 	TASK_FILES = 7,		/* of each: itself, and its output */

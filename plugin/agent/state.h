@@ -19,8 +19,8 @@
 #include "proc/kernel.h"
 #include "util/clock.h"
 #include "util/failure.h"
-#include "wire/link.h"
 #include "wire/proof.h"
+#include "wire/wire.h"
 
 /* The agent's own files; all others have higher numbers. */
 enum {

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "util/close_range.h"
+#include "util/file.h"
 
 /* The process has these numbers in the list that it polls, too. */
 enum { CONTROL, NOTES, STREAMS };

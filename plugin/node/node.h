@@ -15,13 +15,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "place/cpuset.h"
+#include "place/gpus.h"
 #include "place/machine.h"
 #include "place/placement.h"
-#include "place/views.h"
 #include "util/error.h"
 #include "util/failure.h"
-#include "util/private.h"
+#include "util/file.h"
 
 /* ---- gates */
 

@@ -124,7 +124,7 @@ int ddp_value_set(const char *name, const char *value,
  */
 #define DDP_TELL_CPU_BIND "SLURM_DDP_CPU_BIND"
 
-/* The places of the step's ranks, as layout/mapping.h has them; "": unknown. */
+/* The places of the step's ranks, as layout/tasks.h has them; "": unknown. */
 #define DDP_TELL_MAPPING "SLURM_DDP_MAPPING"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/ranks.h"
+#include "layout/tasks.h"
 #include "util/scan.h"
 
 enum { CHECK_MIN_S = 2, CHECK_MAX_S = 3600 };	/* ddp-bench's --limit */

@@ -17,7 +17,6 @@
 #include "srun/cli.h"
 #include "srun/rerun.h"
 #include "util/file.h"
-#include "util/path.h"
 
 /* ---- files of the user's */
 

@@ -21,7 +21,7 @@
 #include "srun/cli.h"
 #include "srun/rerun.h"
 #include "supervisor/threads.h"
-#include "util/path.h"
+#include "util/file.h"
 
 /* ---- the step */
 

@@ -14,9 +14,7 @@
 #include <string.h>
 
 #include "layout/hostlist.h"
-#include "layout/mapping.h"
 #include "layout/port.h"
-#include "layout/ranks.h"
 #include "layout/tasks.h"
 #include "options/options.h"
 #include "slurm/scontrol.h"

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "layout/tf.h"
+#include "layout/port.h"
 #include "options/plugin.h"
 #include "place/report.h"
 

@@ -11,10 +11,9 @@
 #include <string.h>
 
 #include "options/plugin.h"
+#include "place/gpus.h"
 #include "place/report.h"
-#include "place/table.h"
-#include "place/views.h"
-#include "util/interface.h"
+#include "util/net.h"
 #include "util/text.h"
 
 /* ---- what is said */

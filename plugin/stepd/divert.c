@@ -20,7 +20,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "layout/ranks.h"
+#include "layout/tasks.h"
 #include "options/plugin.h"
 #include "stepd/stepd.h"
 

@@ -17,10 +17,9 @@
 #include <unistd.h>
 
 #include "layout/port.h"
-#include "layout/tf.h"
 #include "options/plugin.h"
 #include "request/launcher.h"
-#include "util/interface.h"
+#include "util/net.h"
 #include "util/text.h"
 
 /* ---- names, routes and ports, as this node sees them */

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "layout/hostlist.h"
-#include "layout/mapping.h"
 #include "layout/tasks.h"
 #include "options/plugin.h"
 #include "stepd/stepd.h"

@@ -23,7 +23,6 @@
 #include "stepd/task.h"
 #include "topo/topo.h"
 #include "util/file.h"
-#include "util/path.h"
 #include "util/text.h"
 
 /* ---- a dry run's command */

@@ -12,8 +12,8 @@
 
 #include "supervisor/relay.h"
 #include "verdict/step.h"
-#include "wire/link.h"
 #include "wire/proof.h"
+#include "wire/wire.h"
 
 struct ddp_peer {
 	struct ddp_link *link;		/* NULL: it is gone */

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout/ranks.h"
+#include "layout/tasks.h"
 #include "slurm/scontrol.h"
 #include "supervisor/now.h"
 

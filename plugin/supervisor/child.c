@@ -16,7 +16,7 @@
 #include "supervisor/now.h"
 #include "supervisor/threads.h"
 #include "util/clock.h"
-#include "util/close_range.h"
+#include "util/file.h"
 
 enum {
 	TWICE_MS = 1500,	/* srun counts interrupts in one second */

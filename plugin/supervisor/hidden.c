@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/ranks.h"
+#include "layout/tasks.h"
 
 #define UNKNOWN "slurm-ddp: which rank failed first is not known: "
 

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "util/listen.h"
-#include "util/random.h"
+#include "util/file.h"
+#include "util/net.h"
 
 static uint16_t get_port(int fd)
 {

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "util/random.h"
+#include "util/file.h"
 
 /* why: NULL, if errno says it. */
 static int refuse(const char *path, const char *why, struct ddp_error *error)

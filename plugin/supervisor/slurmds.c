@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "slurm/scontrol.h"
-#include "util/close_range.h"
+#include "util/file.h"
 
 /*
  * "SlurmdPort              = 6818": that of all nodes which do not differ. False

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/ranks.h"
+#include "layout/tasks.h"
 #include "supervisor/cancel.h"
 #include "supervisor/now.h"
 

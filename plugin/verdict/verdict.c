@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <sysexits.h>
 
-#include "layout/ranks.h"
+#include "layout/tasks.h"
 #include "verdict/hang.h"
 #include "verdict/who.h"
 

@@ -70,7 +70,7 @@ bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
 			 const struct ddp_step *step);
 
 /*
- * Whether it is one of these ranks, a list that was checked (layout/ranks.h), or
+ * Whether it is one of these ranks, a list that was checked (layout/tasks.h), or
  * has ended before one of them, or failed together with one: then what followed
  * from that has not ended it.
  */

@@ -13,7 +13,7 @@
 #include "verdict/hang.h"
 #include "verdict/nodes.h"
 #include "verdict/who.h"
-#include "wire/link.h"
+#include "wire/wire.h"
 
 enum { LOST_NS = 1500000000 };	/* nodes are heard of once a second */
 

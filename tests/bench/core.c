@@ -17,8 +17,8 @@
 #include "layout/layout.h"
 #include "layout/tasks.h"
 #include "layout/vars.h"
+#include "place/gpus.h"
 #include "place/placement.h"
-#include "place/views.h"
 
 /* Two ranges, because scontrol refuses one of more than 65536 hosts. */
 #define HOSTS_TEXT "n[1-50000],n[50001-100000]"

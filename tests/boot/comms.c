@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #include "argument.h"
-#include "nccl/calls.h"
+#include "nccl/nccl.h"
 
 static struct ddp_job *job;
 static struct ddp_nccl_options options;

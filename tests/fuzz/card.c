@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzzes the cards that ranks exchange. The input is the bytes of a card. */
 #include "fuzz.h"
-#include "nccl/card.h"
+#include "nccl/census.h"
 
 static void check_card(const struct ddp_card *card)
 {

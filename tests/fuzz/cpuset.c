@@ -4,7 +4,7 @@
  * two lists.
  */
 #include "fuzz.h"
-#include "place/cpuset.h"
+#include "place/machine.h"
 
 static int parse(const char *text, struct ddp_cpuset *set)
 {

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 #include "fuzz_machine.h"
-#include "place/views.h"
+#include "place/gpus.h"
 
 static void check_view(const struct ddp_view *view)
 {

@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "fuzz_layout.h"
 #include "job/launch.h"
-#include "layout/mapping.h"
+#include "layout/tasks.h"
 
 enum { RANKS = 32, NAMES = 8 };
 

@@ -6,7 +6,6 @@
  */
 #include "fuzz.h"
 #include "place/report.h"
-#include "place/table.h"
 
 static int same(const char *a, const char *b)
 {

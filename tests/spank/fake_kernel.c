@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "host.h"
-#include "place/cpuset.h"
+#include "place/machine.h"
 
 #define HASTE 10	/* times as fast as true */
 #define NEWER 424	/* the first system call that Linux 4.18 lacks */

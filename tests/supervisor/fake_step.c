@@ -56,7 +56,7 @@
 #include "supervisor/child.h"
 #include "supervisor/now.h"
 #include "supervisor/supervisor.h"
-#include "wire/link.h"
+#include "wire/wire.h"
 
 enum { STRANGERS_MAX = 2048, RANKS_MAX = 64 };
 

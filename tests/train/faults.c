@@ -21,12 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/data.h"
 #include "ddp_error.h"
+#include "data/data.h"
 #include "log/progress.h"
 #include "run/run.h"
 #include "step/trainer.h"
-#include "tool/agree.h"
+#include "tool/ranks.h"
 #include "tool/tool.h"
 
 static struct run run;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "machines.h"
-#include "place/assign.h"
+#include "place/steps.h"
 
 struct search {
 	uint32_t count;

@@ -1,12 +1,112 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ranks learn from all cards: who cannot take part, and why. */
+/*
+ * Cards, also with damage; what the ranks learn from all cards: who cannot take
+ * part, and why; and the ranks and roots of each communicator.
+ */
 #include <criterion/criterion.h>
+#include <criterion/parameterized.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nccl/census.h"
+
+/* ---- cards */
+
+static struct ddp_card bare_card(void)
+{
+	struct ddp_card made = {
+		.asked = 1, .ranks_per_root = 128, .nccl = 22809,
+		.gpu.kind = DDP_GPU_ID_UUID,
+	};
+
+	memset(made.gpu.bytes, 0x10, sizeof(made.gpu.bytes));
+	return made;
+}
+
+Test(card, keeps_what_is_written)
+{
+	struct ddp_card made = bare_card(), read;
+	unsigned char bytes[DDP_CARD_MAX];
+	size_t size, cut;
+	uint32_t i;
+
+	made.share_gpu = true;
+	made.code = DDP_ERROR_CUDA;
+	made.native = -100;
+	strcpy(made.text, "no GPU");
+	made.id_count = DDP_CARD_IDS;
+	for (i = 0; i < DDP_CARD_IDS; i++) {
+		made.ids[i].group = 1u << i;
+		made.ids[i].root = 1000 + i;
+		memset(made.ids[i].bytes, (int)(200 + i), DDP_ID_SIZE);
+	}
+	size = ddp_card_write(&made, bytes);
+	cr_expect_eq(size, 44 + 6 + 3 * 136);
+	memset(&read, 0xff, sizeof(read));
+	cr_assert_eq(ddp_card_read(&read, bytes, size), 0);
+	cr_expect_eq(read.asked, 1);
+	cr_expect_eq(read.ranks_per_root, 128);
+	cr_expect(read.share_gpu);
+	cr_expect_eq(read.code, DDP_ERROR_CUDA);
+	cr_expect_eq(read.native, -100);
+	cr_expect_str_eq(read.text, "no GPU");
+	cr_expect_eq(read.nccl, 22809);
+	cr_expect_eq(read.gpu.kind, DDP_GPU_ID_UUID);
+	cr_expect_eq(
+		memcmp(read.gpu.bytes, made.gpu.bytes, sizeof(made.gpu.bytes)),
+		0);
+	cr_expect_eq(read.id_count, 3);
+	cr_expect_eq(memcmp(read.ids, made.ids, sizeof(made.ids)), 0);
+	for (cut = 0; cut < size; cut++)
+		cr_assert_eq(ddp_card_read(&read, bytes, cut), -1, "%zu", cut);
+	cr_expect_eq(ddp_card_read(&read, bytes, size + 1), -1);
+}
+
+/* Whatever byte is wrong, no index that is read may be out of range. */
+Test(card, refuses_nonsense)
+{
+	struct ddp_card made = bare_card(), read;
+	unsigned char bytes[DDP_CARD_MAX], bad[DDP_CARD_MAX];
+	size_t size = ddp_card_write(&made, bytes), i;
+	unsigned int value;
+
+	cr_expect_eq(size, 44);
+	for (i = 0; i < size; i++) {
+		for (value = 0; value < 256; value++) {
+			memcpy(bad, bytes, sizeof(bad));
+			bad[i] = (unsigned char)value;
+			if (ddp_card_read(&read, bad, size) != 0)
+				continue;
+			cr_assert_eq(read.id_count, 0);
+			cr_assert_str_empty(read.text);
+			cr_assert_leq(read.code, DDP_ERROR_CUDA);
+		}
+	}
+	bad[0] = bytes[0] ^ 1;
+	cr_expect_eq(ddp_card_read(&read, bad, size), -1);
+}
+
+/* The text's length is at byte 24. There is room for 255 bytes and a NUL. */
+Test(card, has_a_text_that_fits)
+{
+	struct ddp_card made = bare_card(), read;
+	unsigned char bytes[DDP_CARD_MAX];
+	size_t size;
+
+	memset(made.text, 'x', sizeof(made.text) - 1);
+	size = ddp_card_write(&made, bytes);
+	cr_assert_eq(size, 44 + 255);
+	cr_expect_eq(ddp_card_read(&read, bytes, size), 0);
+	cr_expect_eq(strlen(read.text), 255);
+	bytes[size] = 'x';
+	bytes[24] = 0;
+	bytes[25] = 1;
+	cr_expect_eq(ddp_card_read(&read, bytes, size + 1), -1);
+}
+
+/* ---- the census */
 
 /* Two ranks on each of n1, n2, ... */
 static const char *host(const void *of, uint32_t rank)
@@ -290,4 +390,165 @@ Test(census, finds_what_pairs_show)
 	}
 	cr_expect_gt(found, 100);
 	cr_expect_lt(found, 1900);
+}
+
+/* ---- rosters */
+
+#define RANKS 8
+#define NONE UINT32_MAX
+
+struct roster_row {
+	uint32_t count, color[RANKS], key[RANKS];
+	uint32_t me, per_root;
+	uint32_t size, rank, roots, root[RANKS];	/* expected */
+};
+
+/*
+ * Ranks 0 to 5 run on nodes 0 0 1 2 0 2. The color of the first rows is the
+ * node and the key the local rank; of the next ones it is the other way round.
+ */
+ParameterizedTestParameters(roster, rosters)
+{
+	static struct roster_row table[] = {
+		/* nodes */
+		{ 6, { 0, 0, 1, 2, 0, 2 }, { 0, 1, 0, 0, 2, 1 }, 4, 128,
+		  3, 2, 1, { 0 } },
+		{ 6, { 0, 0, 1, 2, 0, 2 }, { 0, 1, 0, 0, 2, 1 }, 2, 128,
+		  1, 0, 1, { 2 } },
+		{ 6, { 0, 0, 1, 2, 0, 2 }, { 0, 1, 0, 0, 2, 1 }, 3, 1,
+		  2, 0, 2, { 3, 5 } },
+		/* across: two nodes have a local rank 1, one has a 2 */
+		{ 6, { 0, 1, 0, 0, 2, 1 }, { 0, 0, 1, 2, 0, 2 }, 5, 128,
+		  2, 1, 1, { 1 } },
+		{ 6, { 0, 1, 0, 0, 2, 1 }, { 0, 0, 1, 2, 0, 2 }, 4, 128,
+		  1, 0, 1, { 4 } },
+		/* keys in the reverse order of ranks; equal keys */
+		{ 4, { 7, 7, 7, 7 }, { 3, 2, 1, 0 }, 0, 2,
+		  4, 3, 2, { 3, 1 } },
+		{ 4, { 7, 7, 7, 7 }, { 5, 5, 1, 5 }, 1, 128,
+		  4, 2, 1, { 2 } },
+		/* 5 ranks in 2 blocks of 3 and 2; in 3 blocks of 2, 2, 1 */
+		{ 5, { 0 }, { 0 }, 3, 3, 5, 3, 2, { 0, 3 } },
+		{ 5, { 0 }, { 0 }, 0, 2, 5, 0, 3, { 0, 2, 4 } },
+		{ 5, { 0 }, { 0 }, 4, 1, 5, 4, 5, { 0, 1, 2, 3, 4 } },
+		{ 5, { 0 }, { 0 }, 4, DDP_ONE_ROOT, 5, 4, 1, { 0 } },
+		/* a rank that does not take part; the others do */
+		{ 3, { NONE, 1, 1 }, { 0 }, 0, 128, 0, 0, 0, { 0 } },
+		{ 3, { NONE, 1, 1 }, { 0 }, 2, 128, 2, 1, 1, { 1 } },
+		{ 1, { 0 }, { 0 }, 0, 128, 1, 0, 1, { 0 } },
+	};
+
+	return cr_make_param_array(struct roster_row, table,
+				   sizeof(table) / sizeof(table[0]));
+}
+
+ParameterizedTest(struct roster_row *row, roster, rosters)
+{
+	struct ddp_roster roster;
+	uint32_t i;
+
+	cr_assert_eq(ddp_roster_create(&roster, row->count, row->color,
+				       row->key, row->me, row->per_root, NULL),
+		     0);
+	cr_expect_eq(roster.size, row->size);
+	cr_expect_eq(roster.rank, row->rank);
+	cr_assert_eq(roster.root_count, row->roots);
+	for (i = 0; i < row->roots; i++)
+		cr_expect_eq(roster.roots[i], row->root[i], "root %u", i);
+	ddp_roster_destroy(&roster);
+	cr_expect_null(roster.roots);
+	ddp_roster_destroy(&roster);
+}
+
+Test(roster, world_needs_no_tables)
+{
+	struct ddp_roster roster;
+
+	cr_assert_eq(
+		ddp_roster_create(&roster, 129, NULL, NULL, 128, 128, NULL), 0);
+	cr_expect_eq(roster.size, 129);
+	cr_expect_eq(roster.rank, 128);
+	cr_assert_eq(roster.root_count, 2);
+	cr_expect_eq(roster.roots[0], 0);
+	cr_expect_eq(roster.roots[1], 65);
+	ddp_roster_destroy(&roster);
+}
+
+/*
+ * How many ranks each root gets: as evenly as possible, the first roots one
+ * more. NCCL's rootIdFromRank computes it; here it is counted rank by rank.
+ */
+Test(roster, blocks_are_those_of_nccl)
+{
+	uint32_t size, roots, root, rank, length[64];
+
+	for (size = 1; size <= 64; size++) {
+		for (roots = 1; roots <= size; roots++) {
+			memset(length, 0, sizeof(length));
+			for (rank = 0; rank < size; rank++)
+				length[rank % roots]++;
+			rank = 0;
+			for (root = 0; root < roots; root++) {
+				cr_assert_eq(
+					ddp_roster_get_first(root, roots, size),
+					rank, "root %u of %u, %u ranks", root,
+					roots, size);
+				rank += length[root];
+			}
+		}
+	}
+}
+
+/* How many ranks of the same color come before this one. */
+static uint32_t count_ranks(const uint32_t *color, const uint32_t *key,
+			    uint32_t count, uint32_t me)
+{
+	uint32_t other, before = 0;
+
+	for (other = 0; other < count; other++)
+		before += color[other] == color[me] &&
+			(key[other] < key[me] ||
+			 (key[other] == key[me] && other < me));
+	return before;
+}
+
+/* All ranks find the same roots, and each root finds itself. */
+Test(roster, ranks_agree)
+{
+	enum { COUNT = 23 };
+	struct ddp_roster rosters[COUNT];
+	uint32_t color[COUNT], key[COUNT], per_root, round, me, other, i;
+
+	srand(4711);
+	for (round = 0; round < 500; round++) {
+		per_root = 1 + (uint32_t)rand() % 6;
+		for (i = 0; i < COUNT; i++) {
+			color[i] = (uint32_t)rand() % 4;
+			if (color[i] == 3)
+				color[i] = NONE;
+			key[i] = (uint32_t)rand() % 5;
+		}
+		for (me = 0; me < COUNT; me++)
+			ddp_roster_create(&rosters[me], COUNT, color, key, me,
+					  per_root, NULL);
+		for (me = 0; me < COUNT; me++) {
+			if (color[me] == NONE) {
+				cr_expect_eq(rosters[me].size, 0);
+				continue;
+			}
+			cr_expect_eq(rosters[me].rank,
+				     count_ranks(color, key, COUNT, me));
+			cr_expect_geq(rosters[me].root_count * per_root,
+				      rosters[me].size);
+			cr_expect_lt((rosters[me].root_count - 1) * per_root,
+				     rosters[me].size);
+			for (i = 0; i < rosters[me].root_count; i++) {
+				other = rosters[me].roots[i];
+				cr_expect_eq(color[other], color[me]);
+				cr_expect_eq(rosters[other].roots[i], other);
+			}
+		}
+		for (me = 0; me < COUNT; me++)
+			ddp_roster_destroy(&rosters[me]);
+	}
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "machines.h"
-#include "place/cpuset.h"
+#include "place/machine.h"
 
 struct cpuset_row {
 	char text[32];

@@ -18,9 +18,7 @@
 
 #include "config.h"
 #include "hooks.h"
-#include "job/absent.h"
-#include "job/early.h"
-#include "job/exchange.h"
+#include "job/job.h"
 #include "job/job_struct.h"
 #include "job/launch.h"
 #include "nccl/nccl.h"

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "machines.h"
-#include "place/near.h"
-#include "place/placement.h"
+#include "place/steps.h"
 
 #define RANKS 16
 
@@ -523,6 +522,15 @@ static void random_world(struct world *w, uint64_t seed)
 		w->node.view.gpus[0].gpu = DDP_GPU_NONE;
 }
 
+static uint32_t distance_of(const struct node *node, uint32_t rank, uint32_t gpu)
+{
+	struct ddp_near near;
+	uint32_t count;
+
+	ddp_near_find(node->machine, node->view.gpus[gpu].gpu, &near);
+	return ddp_near_distance(&near, &node->ranks[rank].mask, &count);
+}
+
 static uint32_t group_distance(const struct node *node, uint32_t rank,
 			       uint32_t group)
 {
@@ -531,9 +539,7 @@ static uint32_t group_distance(const struct node *node, uint32_t rank,
 
 	first = group * size + (group < more ? group : more);
 	for (i = first; i < first + size + (group < more); i++)
-		sum += ddp_placement_distance(node->machine,
-					  &node->ranks[rank].mask,
-					  node->view.gpus[i].gpu);
+		sum += distance_of(node, rank, i);
 	return sum;
 }
 
@@ -611,9 +617,7 @@ static void check_gpus(const struct node *node,
 			cr_assert_eq(own >> one->gpus[k] & 1, 0,
 				     "seed %lu: twice", seed);
 			own |= 1u << one->gpus[k];
-			distance += ddp_placement_distance(node->machine,
-				&node->ranks[i].mask,
-				node->view.gpus[one->gpus[k]].gpu);
+			distance += distance_of(node, i, one->gpus[k]);
 		}
 	}
 	cr_assert_eq(own, (1u << node->view.count) - 1, "seed %lu", seed);

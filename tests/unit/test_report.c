@@ -8,7 +8,6 @@
 
 #include "machines.h"
 #include "place/report.h"
-#include "place/table.h"
 
 /* Two ranks: one with two GPUs, one with none. */
 static void make_rows(struct ddp_row rows[2])

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl/init.h"
+#include "nccl/comm.h"
 #include "nccl/setup.h"
 
 TestSuite(setup, .timeout = 60);

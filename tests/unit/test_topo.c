@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 
+#include <hwloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "topo/hwloc_topo.h"
 #include "topo/topo.h"
 
 int __real_hwloc_topology_load(hwloc_topology_t topology);

@@ -24,7 +24,7 @@
 #include "collective.h"
 #include "data/path_code.h"
 #include "util/error.h"
-#include "util/random.h"
+#include "util/file.h"
 #include "util/text.h"
 
 #define NAME ".ddp-train-owner"

@@ -22,7 +22,7 @@
 #include "mpi/window.h"
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/random.h"
+#include "util/file.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U		/* Linux 6.3 */

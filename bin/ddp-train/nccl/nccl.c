@@ -10,10 +10,8 @@
 #include <time.h>
 
 #include "ddp.h"
-#include "job/exchange.h"
 #include "job/job.h"
-#include "nccl/await.h"
-#include "nccl/destroy.h"
+#include "nccl/comm.h"
 #include "nccl/ranks.h"
 #include "run/world.h"
 #include "util/clock.h"

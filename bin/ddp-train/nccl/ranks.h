@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "collective.h"
-#include "nccl/calls.h"
+#include "nccl/nccl.h"
 #include "step/bucket.h"
 
 /* The collective's events: agree()'s, and two of each ticket under way. */

@@ -5,12 +5,12 @@
 
 #include "collective.h"
 #include "ddp.h"
-#include "job/absent.h"
 #include "job/client.h"
+#include "job/job.h"
 #include "run/world.h"
 #include "tool/tool.h"
-#include "util/drain.h"
 #include "util/error.h"
+#include "util/file.h"
 
 enum {
 	NAMED_MAX = 4,		/* runs of ranks of each way */

@@ -10,10 +10,9 @@
 
 #include "collective.h"
 #include "config.h"
-#include "place/cpuset.h"
+#include "place/machine.h"
 #include "run/world.h"
-#include "tool/agree.h"
-#include "tool/promise.h"
+#include "tool/ranks.h"
 #include "util/error.h"
 #include "util/text.h"
 
