@@ -35,7 +35,7 @@
  */
 struct order {
 	char *master;		/* the node of rank 0; NULL: not known */
-	char *mapping;		/* of all ranks, as layout/mapping.h has it */
+	char *mapping;		/* of all ranks, as layout/tasks.h has it */
 };
 
 struct places {
