@@ -55,7 +55,8 @@ NEEDS = {
     "arm64": ["trainer", "python", "arm64"],
 }
 ALONE = ["unit", "spank", "agent", "supervisor", "arm64"]
-ON_DISK = ["packages", "frameworks", "arm64"]   # need GBs in /tmp
+# These write GBs, or want to see what goes to a disk.
+ON_DISK = ["agent", "packages", "frameworks", "arm64"]
 OPEN = ["golden", "spank", "fuzz"]      # their programs know their own themes
 PROGRAMS = ALONE + ["boot", "train", "cuda"]
 
