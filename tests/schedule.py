@@ -264,9 +264,11 @@ def hide_tmp(log):
     if os.geteuid() == 0 and tempfile.gettempdir() == "/tmp" and not any(
             path.startswith("/tmp/") for path in (
                 TOP, log, os.environ.get("DDP_BUILD", ""))):
-        libc.unshare(0x20000)                           # CLONE_NEWNS
-        libc.mount(None, b"/", None, 0x44000, None)     # MS_REC | MS_PRIVATE
-        libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, b"mode=1777")
+        # Each only after the one before: a mount that is not private to this
+        # unit would hide everybody's /tmp.
+        _ = (libc.unshare(0x20000) == 0 and             # CLONE_NEWNS
+             libc.mount(None, b"/", None, 0x44000, None) == 0 and  # private
+             libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, b"mode=1777"))
 
 
 def keep(unit, log, limit):

@@ -11,12 +11,12 @@
 
 /* How a value is made of struct ddp_vars. */
 enum kind {
-	/* Of one member: */
+	/* These are made of one member: */
 	NUMBER,			/* uint32_t */
 	COUNT,			/* uint32_t; 0: not set */
 	PORT,			/* uint16_t; 0: not set */
 	TEXT,			/* const char *; NULL: not set */
-	/* Of several: */
+	/* These are made of several: */
 	COORDINATOR,
 	POSITIONS,
 	DEVICE_ORDER,

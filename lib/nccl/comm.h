@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One communicator: made from its unique ids, waited for, and ended. */
+/* These functions make a communicator from its unique ids, wait, and end it. */
 #ifndef DDP_NCCL_COMM_H
 #define DDP_NCCL_COMM_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads files and lists of folders, names private ones, closes descriptors. */
 #define _GNU_SOURCE
 #include "util/file.h"
 

@@ -16,7 +16,7 @@
 char *ddp_file_read(const char *path);
 char *ddp_file_read_of(pid_t pid, const char *name);	/* in /proc/PID */
 
-/* What a descriptor still has; *length (unless NULL) is without the two NULs. */
+/* Reads the rest of a descriptor. *length (unless NULL) does not count the NULs. */
 char *ddp_file_read_fd(int fd, size_t *length);
 
 /* The first line of a file without its newline, cut; "" if there is none. */

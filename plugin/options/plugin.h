@@ -80,8 +80,8 @@ struct ddp_option {
 	int (*parse)(const struct ddp_option *option, const char *text,
 		     struct ddp_plugin *plugin, struct ddp_error *error);
 
-	/* For parse: the member of struct ddp_plugin that it sets; the numbers
-	 * that it takes, and what others are not; or the words that it takes. */
+	/* parse sets this member of struct ddp_plugin. It takes numbers in this
+	 * range, and says what others are not; or it takes these words. */
 	size_t at, size;
 	uint32_t min, max;
 	const char *not_number;

@@ -40,7 +40,7 @@ Test(path, folders)
 	}
 }
 
-/* With the '/', the 'a' and the NUL there is room for PATH_MAX - 3. */
+/* The folder has PATH_MAX - 3 bytes at most: '/', 'a' and the NUL follow it. */
 Test(path, too_long)
 {
 	char path[2 * PATH_MAX], file[PATH_MAX];

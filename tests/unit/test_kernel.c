@@ -261,8 +261,9 @@ Test(kernel, others)
 }
 
 /*
- * Where a step's cgroups are. The texts are those of real nodes: Debian 12 with
- * version 1, and 24.11 with version 2, as Slurm's source names its folders.
+ * The kernel says where a step's cgroups are. The texts are those of real nodes:
+ * Debian 12 with version 1, and 24.11 with version 2, as Slurm's source names its
+ * folders.
  */
 static const char old[] =
 	"9:name=systemd:/user.slice\n"

@@ -292,7 +292,7 @@ Test(tf, config)
 	expect_config("n[1-2]", two, NULL, 3, "{\"cluster\":{\"worker\":["
 		      "\"n1:1000\",\"n1:1001\",\"n2:1000\",\"n2:1001\"]},"
 		      "\"task\":{\"type\":\"worker\",\"index\":3}}");
-	/* In the order of ranks, not of nodes */
+	/* Workers stand in the order of ranks, not of nodes. */
 	expect_config("n[1-2]", two, reverse, 0, "{\"cluster\":{\"worker\":["
 		      "\"n2:1000\",\"n1:1000\",\"n2:1001\",\"n1:1001\"]},"
 		      "\"task\":{\"type\":\"worker\",\"index\":0}}");
@@ -308,7 +308,7 @@ Test(tf, config)
 	expect_config("n1", nine, NULL, 0, "no port 7");
 }
 
-/* What fits is whole, and what does not fit is refused. */
+/* A text that fits is whole, and one that does not fit is refused. */
 Test(tf, config_is_not_too_long)
 {
 	static uint32_t tasks[20000];
