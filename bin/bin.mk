@@ -33,7 +33,7 @@ TRAIN_CFLAGS = -I$(TRAIN_DIR) $(KERNEL_CFLAGS)
 obj/bin/train/%.o: PART_CFLAGS = $(TRAIN_CFLAGS)
 obj/bin/train/cpu/matmul.o obj/bin/train/cpu/primitives.o: \
 	PART_CFLAGS = $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
-obj/bin/train/checkpoint/manifest.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(GCRYPT_CFLAGS)
+obj/bin/train/checkpoint/manifest_text.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(GCRYPT_CFLAGS)
 obj/bin/train/run/module.o: PART_CFLAGS = $(TRAIN_CFLAGS) \
 	-DDDP_TRAIN_MODULE_DIR='"$(libdir)/slurm-ddp"'
 obj/bin/train/mpi/%.o: PART_CFLAGS = $(TRAIN_CFLAGS) $(MPI_CFLAGS)

@@ -130,13 +130,13 @@ obj/tests/train/%.o obj/tests/bench/allreduce.o \
 obj/tests/train/%: obj/tests/train/%.o $(TRAIN_PARTS) $(TRAIN_LIB)
 	$(call quiet,LD) $(link) $(MATMUL_LIBS) $(TRAIN_LIBS) $(LIBS)
 # abi has tables of its own.
-obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/self.o \
+obj/tests/train/abi: obj/tests/train/abi.o $(filter-out %/one_process.o \
 		obj/bin/train/cpu/%,$(TRAIN_PARTS)) $(TRAIN_LIB)
 	$(call quiet,LD) $(link) $(TRAIN_LIBS) $(LIBS)
 # The operators need little of the trainer, and for a module no CPU's.
 OPERATORS := $(patsubst $(srcdir)/%.c,obj/%.o, \
 	$(sort $(wildcard $(srcdir)/tests/train/operators*.c))) \
-	$(filter %/fold.o,$(TRAIN_PARTS))
+	$(filter %/sum_tree.o,$(TRAIN_PARTS))
 ifneq ($(HAVE_PRODUCTS),)
 OPERATORS += $(filter obj/bin/train/cpu/%,$(TRAIN_PARTS))
 endif
@@ -150,7 +150,7 @@ obj/tests/bench/allreduce obj/tests/bench/checkpoint: \
 
 # A fake ddp_cuda.so, of the CPU's operators; what is in it is compiled anew, for
 # a shared library.
-HOST_MODULE := $(srcdir)/tests/train/host_module.c $(TRAIN_DIR)/step/fold.c \
+HOST_MODULE := $(srcdir)/tests/train/host_module.c $(TRAIN_DIR)/step/sum_tree.c \
 	$(sort $(wildcard $(TRAIN_DIR)/cpu/*.c))
 HOST_MODULE := $(HOST_MODULE:$(srcdir)/%.c=obj/host_module/%.o)
 obj/host_module/%.o: PART_CFLAGS = -fPIC $(TRAIN_CFLAGS) $(MATMUL_CFLAGS)
@@ -299,7 +299,7 @@ obj/fuzz/bin/ddp-train/%.o obj/fuzz/tests/fuzz/tokens.o \
 	obj/fuzz/tests/fuzz/options_train.o: \
 	PART_CFLAGS = -I$(TRAIN_DIR) $(GCRYPT_CFLAGS)
 obj/tests/fuzz/manifest: FUZZ_LIBS = $(GCRYPT_LIBS)
-obj/tests/fuzz/manifest: obj/fuzz/bin/ddp-train/checkpoint/manifest.o
+obj/tests/fuzz/manifest: obj/fuzz/bin/ddp-train/checkpoint/manifest_text.o
 obj/tests/fuzz/tokens: obj/fuzz/bin/ddp-train/data/data.o
 obj/tests/fuzz/llmc: obj/fuzz/bin/ddp-train/data/llmc.o
 obj/tests/fuzz/options_train: FUZZ_LIBS = -lm

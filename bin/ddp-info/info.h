@@ -5,8 +5,8 @@
  * that the options describe. gather.c prints one table of a whole step.
  * --doctor examines an installation: doctor.c asks Slurm and prints, and starts
  * a task on each node of the job, which prints the facts of its node (facts.c;
- * stack.c of plugstack.conf) and whether it meets the others (gather.c). What
- * the facts mean is decided in check*.c.
+ * plugstack.c of plugstack.conf) and whether it meets the others (gather.c).
+ * What the facts mean is decided in check*.c.
  *
  * Each function that returns int returns 0, or -1 with error set; what they
  * print is written at the end.

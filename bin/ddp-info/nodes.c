@@ -10,7 +10,7 @@
 #include "layout/hostlist.h"
 #include "layout/layout.h"
 #include "layout/tasks.h"
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 #include "place/report.h"
 #include "tool/tool.h"
 #include "topo/topo.h"

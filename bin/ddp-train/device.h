@@ -402,7 +402,7 @@ struct device_table {
 
 	/*
 	 * Sums `parts` vectors of `count` values to `to`, in the order of
-	 * fold.h. The first one is at `from`, each other one `stride` values
+	 * sum_tree.h. The first one is at `from`, each other one `stride` values
 	 * further on. NULL where the host computes.
 	 */
 	void (*fold)(struct device *, enum device_queue queue, float *to,

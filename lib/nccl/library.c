@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks up the NCCL of this process, and keeps what it makes for later. */
+/* Looks up the NCCL of this process. */
 #define _GNU_SOURCE
 #include "nccl/nccl.h"
 
@@ -14,10 +14,7 @@
 
 #include "nccl/driver.h"
 
-enum {
-	IDS_KEPT = 8,
-	PATH_SHOWN = 90		/* of its end; two fit in the text of a card */
-};
+enum { PATH_SHOWN = 90 };	/* of its end; two fit in the text of a card */
 
 /* The one NCCL of this process, for all jobs and threads. */
 static struct {
@@ -27,8 +24,6 @@ static struct {
 	struct ddp_nccl table;
 	bool used;			/* it has read NCCL_HOSTID */
 	bool shares;			/* NCCL_HOSTID is set for share_gpu */
-	unsigned int id_count;
-	ncclUniqueId ids[IDS_KEPT];	/* no rank connected to them */
 } nccl = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- the copies in the process */
@@ -238,31 +233,6 @@ int ddp_nccl_set_error(struct ddp_error *error, const struct ddp_nccl *found,
 		      *last != '\0' ? " (" : "", last,
 		      *last != '\0' ? ")" : "");
 	return ddp_error_set_native(error, result);
-}
-
-int ddp_nccl_take_id(const struct ddp_nccl *found, ncclUniqueId *id,
-		     struct ddp_error *error)
-{
-	int result = 0;
-
-	pthread_mutex_lock(&nccl.lock);
-	if (nccl.id_count > 0)
-		*id = nccl.ids[--nccl.id_count];
-	else
-		result = found->get_unique_id(id);
-	pthread_mutex_unlock(&nccl.lock);
-	if (result != 0)
-		return ddp_nccl_set_error(error, found, "ncclGetUniqueId",
-					  result);
-	return 0;
-}
-
-void ddp_nccl_return_id(const ncclUniqueId *id)
-{
-	pthread_mutex_lock(&nccl.lock);
-	if (nccl.id_count < IDS_KEPT)
-		nccl.ids[nccl.id_count++] = *id;
-	pthread_mutex_unlock(&nccl.lock);
 }
 
 void ddp_nccl_note_use(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib/nccl implements ddp_nccl.h. setup.c does a call that makes communicators:
- * library.c and driver.c look up NCCL and the driver, census.c checks that all
- * ranks can take part and says who is in a communicator, comm.c makes one,
- * waits for it and ends it. It stands on lib/job and lib/util. Read setup.h
- * first.
+ * library.c and driver.c look up NCCL and the driver, id.c makes unique ids,
+ * census.c checks that all ranks can take part and says who is in a
+ * communicator, comm.c makes one, waits for it and ends it. It stands on lib/job
+ * and lib/util. Read setup.h first.
  *
  * Here: NCCL's types, declared as nccl.h has them, so that libddp is built
  * without NCCL and CUDA; and its functions, looked up at run time.
@@ -95,15 +95,6 @@ const struct ddp_nccl *ddp_nccl_get(struct ddp_error *error);
 /* Set error to what NCCL returned in a call, which is named. Returns -1. */
 int ddp_nccl_set_error(struct ddp_error *error, const struct ddp_nccl *nccl,
 		       const char *call, int result);
-
-/*
- * Take an id that no rank has connected to; return it if it turns out that none
- * will. NCCL cannot close an id's listener, so the next call uses it. Any
- * thread may call these. Take returns 0, or -1.
- */
-int ddp_nccl_take_id(const struct ddp_nccl *nccl, ncclUniqueId *id,
-		     struct ddp_error *error);
-void ddp_nccl_return_id(const ncclUniqueId *id);
 
 /*
  * Let ranks share a GPU: give this one an NCCL_HOSTID of its own, unless the

@@ -123,51 +123,6 @@ fail:
 	ddp_setup_fail(setup, &why);
 }
 
-static void make_id(struct ddp_setup *setup, uint32_t group, uint32_t root)
-{
-	struct ddp_card_id *id = &setup->mine.ids[setup->mine.id_count];
-	struct ddp_error why = { 0 };
-	ncclUniqueId made;
-
-	if (ddp_nccl_take_id(setup->nccl, &made, &why) != 0) {
-		ddp_setup_fail(setup, &why);
-		return;
-	}
-	id->group = group;
-	id->root = root;
-	memcpy(id->bytes, &made, sizeof(id->bytes));
-	setup->mine.id_count++;
-}
-
-/* A rank that cannot take part makes no id, which would open a listener. */
-static void make_ids(struct ddp_setup *setup)
-{
-	uint32_t me = ddp_job_rank(setup->job), root;
-	const struct ddp_team *team;
-	unsigned int i;
-
-	for (i = 0; i < setup->team_count; i++) {
-		team = &setup->teams[i];
-		for (root = 0; root < team->roster.root_count; root++)
-			if (team->roster.roots[root] == me &&
-			    setup->mine.code == DDP_ERROR_NONE)
-				make_id(setup, team->group, root);
-	}
-}
-
-/* No rank has connected to them: none calls NCCL if the census refuses. */
-static void return_ids(struct ddp_setup *setup)
-{
-	ncclUniqueId id;
-
-	while (setup->mine.id_count > 0) {
-		setup->mine.id_count--;
-		memcpy(&id, setup->mine.ids[setup->mine.id_count].bytes,
-		       sizeof(id));
-		ddp_nccl_return_id(&id);
-	}
-}
-
 /* ---- all ranks */
 
 static const char *get_host(const void *of, uint32_t rank)
@@ -183,39 +138,6 @@ static uint32_t get_node(const void *of, uint32_t rank)
 static struct ddp_places get_places(const struct ddp_job *job)
 {
 	return (struct ddp_places){ job, get_host, get_node };
-}
-
-/* The first id of a root counts. One of zeros alone is none. */
-static void keep_id(struct ddp_team *team, const struct ddp_card_id *id)
-{
-	static const ncclUniqueId none;
-	ncclUniqueId *kept = &team->ids[id->root];
-
-	if (memcmp(kept, &none, sizeof(none)) != 0 ||
-	    memcmp(id->bytes, &none, sizeof(none)) == 0)
-		return;
-	memcpy(kept, id->bytes, sizeof(*kept));
-	team->id_count++;
-}
-
-void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
-			const struct ddp_card *card)
-{
-	const struct ddp_card_id *id;
-	struct ddp_team *team;
-	unsigned int i;
-	uint32_t k;
-
-	for (k = 0; k < card->id_count; k++) {
-		id = &card->ids[k];
-		for (i = 0; i < setup->team_count; i++) {
-			team = &setup->teams[i];
-			if (team->group == id->group &&
-			    id->root < team->roster.root_count &&
-			    team->roster.roots[id->root] == rank)
-				keep_id(team, id);
-		}
-	}
 }
 
 /* DDP_ERROR_PEER means that the rank is elsewhere in its program. The census
@@ -245,7 +167,7 @@ static int read_cards(struct ddp_setup *setup, struct ddp_census *census,
 			continue;
 		}
 		ddp_census_add(census, team, &card);
-		ddp_setup_keep_ids(setup, rank, &card);
+		ddp_ids_keep(setup, rank, &card);
 	}
 	return 0;
 }
@@ -268,7 +190,7 @@ static int exchange(struct ddp_setup *setup, struct ddp_error *error)
 	if (result == 0) {
 		result = ddp_census_check(census, &setup->mine, error);
 		if (result != 0)
-			return_ids(setup);
+			ddp_ids_return(setup);
 	}
 	ddp_census_destroy(census);
 	return result;
@@ -306,7 +228,7 @@ int ddp_setup_finish(struct ddp_setup *setup, struct ddp_error *error)
 {
 	unsigned int i;
 
-	make_ids(setup);
+	ddp_ids_make(setup);
 	if (exchange(setup, error) != 0)
 		return -1;
 	for (i = 0; i < setup->team_count; i++)

@@ -60,9 +60,17 @@ void ddp_setup_add(struct ddp_setup *setup, uint32_t group, const char *name,
  * make the communicators. Returns 0; or -1, and there are none. */
 int ddp_setup_finish(struct ddp_setup *setup, struct ddp_error *error);
 
+/* ---- id.c: unique ids. Any thread may call these. */
+
+/* Make those of which this rank is the root; an error goes onto its card. */
+void ddp_ids_make(struct ddp_setup *setup);
+
+/* No rank will connect to them: the next call uses them. */
+void ddp_ids_return(struct ddp_setup *setup);
+
 /* Keep the ids on a rank's card of which it is the root in communicators of
  * this one. */
-void ddp_setup_keep_ids(struct ddp_setup *setup, uint32_t rank,
-			const struct ddp_card *card);
+void ddp_ids_keep(struct ddp_setup *setup, uint32_t rank,
+		  const struct ddp_card *card);
 
 #endif

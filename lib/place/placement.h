@@ -48,7 +48,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 #include "place/machine.h"
 #include "util/error.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The steps of a placement, which placement.c calls: divide.c chooses GPUs, and
- * split.c deals out CPUs. Private to them, and to tests.
+ * The steps of a placement, which near_cpus.c calls: divide_gpus.c chooses GPUs,
+ * and split_cpus.c deals out CPUs. Private to them, and to tests.
  */
 #ifndef DDP_PLACE_STEPS_H
 #define DDP_PLACE_STEPS_H
@@ -13,7 +13,7 @@
 #include "place/placement.h"
 #include "util/error.h"
 
-/* ---- placement.c: how near CPUs are to a GPU, and the reasons */
+/* ---- near_cpus.c: how near CPUs are to a GPU, and the reasons */
 
 enum { DDP_NEAR_LEVELS = 2 };
 
@@ -35,7 +35,7 @@ uint32_t ddp_near_distance(const struct ddp_near *near,
 void ddp_why_add(struct ddp_placement *placement, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- divide.c */
+/* ---- divide_gpus.c */
 
 /*
  * Choose the GPUs of all ranks and their order, as placement.h has it. near is
@@ -67,7 +67,7 @@ enum { DDP_ASSIGN_MAX = 512 };			/* rows */
 int ddp_assign(uint32_t count, const int64_t *cost, uint32_t *columns,
 	       struct ddp_error *error);
 
-/* ---- split.c: CPUs, dealt out fairly to ranks that want the same ones */
+/* ---- split_cpus.c: CPUs, dealt out fairly to ranks that want the same ones */
 
 enum ddp_split {
 	DDP_SPLIT_CORES,	/* whole cores, as far as it wants them */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request/words.h"
+#include "request/shell_words.h"
 
 enum {
 	WORDS_MAX = 256,	/* of a command in a script */

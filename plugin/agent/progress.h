@@ -2,7 +2,7 @@
 /*
  * --ddp-watchdog: progress.c looks every second whether the tasks make
  * progress, and tells the supervisor; ras.c asks NCCL when they seem not to;
- * explain.c says what each of them does when the supervisor asks. Nothing
+ * stacks.c says what each of them does when the supervisor asks. Nothing
  * happens here without that option.
  */
 #ifndef DDP_AGENT_PROGRESS_H
@@ -48,7 +48,7 @@ struct ddp_progress {
 	struct ddp_rank_progress *ranks;	/* by task; NULL: not begun */
 	int64_t sampled_ms, next_ms;
 
-	/* explain.c */
+	/* stacks.c */
 	struct ddp_wire *details;	/* by task, shared with helper; NULL */
 	pid_t helper;			/* 0: none */
 	int64_t until_ms;		/* it has time */

@@ -150,7 +150,7 @@ struct ddp_talk {
 	const char *why;	/* it cannot be reached */
 };
 
-/* lost.c: the supervisor has ended; whether the tasks are killed for it. */
+/* supervisor_lost.c: the supervisor has ended; are the tasks killed for it? */
 struct ddp_lost {
 	pid_t helper;		/* it asks Slurm; 0: none */
 	int64_t until_ms;	/* it has time */
@@ -160,7 +160,7 @@ void ddp_lost_begin(struct ddp_agent *agent);
 int64_t ddp_lost_deadline(const struct ddp_agent *agent);
 void ddp_lost_serve(struct ddp_agent *agent);
 
-/* unseen.c: launchers that srun did not see. */
+/* launchers.c: launchers that srun did not see. */
 struct ddp_unseen {
 	uint32_t left;		/* how often to look; 0: no more */
 	int64_t wait_ms, next_ms;

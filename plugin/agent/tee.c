@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/copy.h"
+#include "agent/splice.h"
 #include "agent/tee_process.h"
 
 enum {

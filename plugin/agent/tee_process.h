@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "agent/copy.h"
+#include "agent/splice.h"
 
 /* The place of a task's stream among 2 * tasks; -1 if there is none. */
 int ddp_tee_place(const struct ddp_note *note, uint32_t tasks);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 #include "place/machine.h"
 #include "place/placement.h"
 #include "util/error.h"
@@ -26,7 +26,7 @@
 
 /*
  * The tasks wait for each other before their programs run, in memory that
- * stepd/root.c maps before slurmstepd forks them. Of that,
+ * stepd/as_root.c maps before slurmstepd forks them. Of that,
  * slurmstepd itself reads agent, agent_done and agent_kills alone. A gate is
  * closed until one task opens it; each of the others waits there at most once,
  * and not for ever.

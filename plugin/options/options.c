@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/port.h"
+#include "layout/port_range.h"
 #include "options/site.h"
 
 struct ddp_plugin ddp_plugin = DDP_BUILT_IN;

@@ -3,7 +3,7 @@
  * The plugin, spank_ddp.so: the only code of slurm-ddp that includes Slurm's
  * headers. Read dispatch.c first: Slurm's hooks, and who answers them.
  * plugin/srun answers in srun, sbatch and salloc, as the user; plugin/stepd
- * answers in slurmstepd and in each task, and stepd/root.c is what runs there
+ * answers in slurmstepd and in each task, and stepd/as_root.c is what runs there
  * as root. Neither includes anything of the other: what they share is in
  * plugin/options, the options of --ddp and of plugstack.conf.
  */
@@ -59,7 +59,7 @@ struct ddp_plugin {
 	const char *allow, *deny;	/* plugstack: lists; NULL */
 };
 
-/* This holds where neither says anything; layout/port.h has the numbers. */
+/* Holds where neither says anything; layout/port_range.h has the numbers. */
 #define DDP_BUILT_IN { .port_first = DDP_PORT_FIRST, .port_last = DDP_PORT_LAST }
 
 extern struct ddp_plugin ddp_plugin;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layout/port.h"
+#include "layout/port_range.h"
 #include "layout/vars.h"
 #include "util/scan.h"
 

@@ -29,11 +29,11 @@ extern struct ddp_srun {
 	char *per_node_before;	/* SLURM_NTASKS_PER_NODE, before srun put its
 				 * own there; or NULL */
 
-	/* launch.c */
+	/* find_launcher.c */
 	const char *launcher;	/* what the component's command calls to start
 				 * ranks; NULL: it is one */
 
-	/* fill.c */
+	/* defaults.c */
 	char *mpi_before;	/* SLURM_MPI_TYPE; NULL: not set */
 	bool mpi_given;		/* --mpi, in the last component */
 

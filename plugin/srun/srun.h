@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The plugin's work in srun, sbatch and salloc, as the user. Read srun.c first:
- * it has the order. asked.c and cli.c read what the user gave. check.c refuses,
- * launch.c looks for torchrun and the like in the command, fill.c fills in what
- * the user left open, preflight.c checks the nodes, and supervise.c starts the
- * supervisor. rerun.c runs srun again with all that, and step.c says what was
- * chosen.
+ * it has the order. typed_options.c and cli.c read what the user gave. check.c
+ * refuses, find_launcher.c looks for torchrun and the like in the command,
+ * defaults.c fills in what the user left open, preflight.c checks the nodes, and
+ * supervise.c starts the supervisor. rerun.c runs srun again with all that, and
+ * step.c says what was chosen.
  */
 #ifndef DDP_SRUN_SRUN_H
 #define DDP_SRUN_SRUN_H
@@ -35,7 +35,7 @@ void ddp_srun_launch(spank_t spank);
 
 void ddp_srun_exit(void);
 
-/* ---- asked.c */
+/* ---- typed_options.c */
 
 /*
  * Reads what the user asks for in this step or job, from the options of srun,
@@ -104,7 +104,7 @@ void ddp_check_signals(void);
 /* Checks in sbatch and salloc that the request has CPUs enough. */
 void ddp_check_cpus(void);
 
-/* ---- launch.c */
+/* ---- find_launcher.c */
 
 /*
  * Look at the command of a component: ddp_srun.launcher is then right for it,
@@ -112,7 +112,7 @@ void ddp_check_cpus(void);
  */
 void ddp_launch_read(uint32_t component);
 
-/* ---- fill.c */
+/* ---- defaults.c */
 
 /*
  * Undoes srun's own choice of an MPI type, which it writes down once it has

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "layout/hostlist.h"
-#include "layout/port.h"
+#include "layout/port_range.h"
 #include "layout/tasks.h"
 #include "options/options.h"
 #include "slurm/scontrol.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "options/options.h"
-#include "request/words.h"
+#include "request/shell_words.h"
 #include "slurm/scontrol.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "layout/port.h"
+#include "layout/port_range.h"
 #include "options/plugin.h"
 #include "place/report.h"
 

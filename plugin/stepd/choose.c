@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "options/plugin.h"
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 #include "place/report.h"
 #include "util/net.h"
 #include "util/text.h"

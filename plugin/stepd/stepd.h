@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The plugin's work in slurmstepd and in each task. root.c runs as root, in
+ * The plugin's work in slurmstepd and in each task. as_root.c runs as root, in
  * slurmstepd itself. All else runs in the task's own process, as the user: read
  * task_init.c first, which has the order. task.c reads the task and its rank,
- * and rendezvous.c finds where ranks meet. node.c and choose.c find its GPU and
+ * and master.c finds where ranks meet. node.c and choose.c find its GPU and
  * CPUs over the memory of node/node.h, apply.c sets it all, and divert.c leads
  * the output to the agent. dispatch.c calls what this header declares.
  */
@@ -34,7 +34,7 @@ void ddp_root_task_exit(spank_t spank);
 /* Runs once in the task's own process, as the user. */
 void ddp_task_init(spank_t spank);
 
-/* ---- root.c prepares this for the tasks, as root, and both ask */
+/* ---- as_root.c prepares this for the tasks, as root, and both ask */
 
 /* The one context of the plugin in slurmstepd; tasks have a copy of it. */
 struct ddp_stepd {

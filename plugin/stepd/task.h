@@ -73,7 +73,7 @@ void ddp_task_say(char *text);	/* frees it */
 int ddp_task_read(struct ddp_task *task, struct ddp_error *error);
 
 /*
- * rendezvous.c: choose the master's address and port and the interface towards
+ * master.c: choose the master's address and port and the interface towards
  * it, and check that they can be used. Fills in vars and port_why.
  */
 int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error);

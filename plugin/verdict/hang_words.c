@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "proc/ras.h"
-#include "proc/stack.h"
+#include "proc/stack_text.h"
 #include "verdict/who.h"
 
 enum { LAGS_MAX = 8, GROUPS_MAX = 8 };	/* of each, so many are printed */

@@ -12,7 +12,7 @@
 #include "verdict/hang.h"
 #include "verdict/who.h"
 
-/* Slurm ends others at the earliest 200 ms after a rank: root.c holds it up. */
+/* Slurm ends others 200 ms after a rank or later: as_root.c holds it up. */
 enum {
 	TOGETHER_NS = 150000000,
 	AT_ONCE_NS = 2000000,	/* in which Slurm kills all of a node */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "checkpoint/folder.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/manifest_text.h"
 #include "checkpoint/recall.h"
 #include "step/state.h"
 #include "checkpoint/writer.h"

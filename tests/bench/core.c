@@ -17,7 +17,7 @@
 #include "layout/layout.h"
 #include "layout/tasks.h"
 #include "layout/vars.h"
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 #include "place/placement.h"
 
 /* Two ranges, because scontrol refuses one of more than 65536 hosts. */

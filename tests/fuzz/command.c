@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "fuzz.h"
 #include "request/launcher.h"
-#include "request/words.h"
+#include "request/shell_words.h"
 
 enum { WORDS = 32, NODES = 2 };
 

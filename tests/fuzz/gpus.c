@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 #include "fuzz_machine.h"
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 
 static void check_view(const struct ddp_view *view)
 {

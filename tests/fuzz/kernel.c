@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 #include "proc/kernel.h"
-#include "proc/stack.h"
+#include "proc/stack_text.h"
 
 static void check_path(const char *path)
 {

@@ -5,7 +5,7 @@
  */
 #include <inttypes.h>
 
-#include "checkpoint/manifest.h"
+#include "checkpoint/manifest_text.h"
 #include "fuzz.h"
 
 enum { FILE_MAX = 1024 };

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
-#include "layout/port.h"
+#include "layout/port_range.h"
 #include "layout/tasks.h"
 #include "request/gres.h"
 #include "request/request.h"

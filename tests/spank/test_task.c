@@ -3,7 +3,7 @@
  * In slurmstepd: the variables of one task, which is rank 1 of 4 on two nodes
  * unless a case says otherwise; whose value wins; and what is refused. Its
  * siblings are not there, so that nothing is placed: see test_siblings.c for
- * that. Derived ports were worked out by the rule of port.h: job 12's steps
+ * that. Derived ports were worked out by port_range.h's rule: job 12's steps
  * begin at 24331 by default, and at 30416 in 30000 to 30999; second ports are
  * half the range further, 28331 and 30916.
  */

@@ -23,7 +23,7 @@
 
 #include "collective.h"
 #include "ddp_error.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 
 enum { TOTAL = 1 << 23, MOST = 3000000, MOST_RANKS = 16, MOST_RANGES = 40 };
 

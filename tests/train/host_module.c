@@ -16,7 +16,7 @@
 
 #include "device.h"
 #include "nccl/ranks.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 #include "util/error.h"
 
 enum { MOST_PARTS = 64, LOOKS = 10 };

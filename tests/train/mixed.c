@@ -20,7 +20,7 @@
 #include "ddp_error.h"
 #include "model.h"
 #include "run/world.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 #include "step/trainer.h"
 
 enum { MOST = 1024, STEPS = 6, SKIPPED = 3 };

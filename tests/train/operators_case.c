@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cases of the operators: their tensors, what they are compared with, TAP. */
 #include "operators.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

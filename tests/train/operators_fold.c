@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums in the order of fold.h, to the bit. */
+/* Sums in the order of sum_tree.h, to the bit. */
 #include "operators.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 
 enum { FOLD_MOST = 300, FOLD_COUNT = 3001 };
 
@@ -17,7 +17,7 @@ static void draw_sources(void)
 							 (int)(uniform() * 20));
 }
 
-/* The definition in fold.h, step by step */
+/* The definition in sum_tree.h, step by step */
 static float fold_defined(int n, int column)
 {
 	float value[FOLD_MOST];

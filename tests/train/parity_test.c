@@ -7,7 +7,7 @@
 #include "ddp_error.h"
 #include "load_table.h"
 #include "parity_test.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 
 void die(const char *text, const char *what)
 {

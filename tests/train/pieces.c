@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "device.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 #include "util/error.h"
 
 enum { COUNT = 3 * DEVICE_BLOCK + 37, ROUNDS = 40 };

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mpi/room.h"
+#include "mpi/memory_left.h"
 #include "mpi/window.h"
 
 enum { CROWD = 64 };

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 #include "place/machine.h"
 
 /*

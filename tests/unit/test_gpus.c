@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "machines.h"
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 
 #define UUID(digit) "GPU-" digit digit digit digit digit digit digit digit \
 	"-0000-0000-0000-000000000000"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout/port.h"
+#include "layout/port_range.h"
 
 struct port_row {
 	char text[32];

@@ -44,24 +44,24 @@ Test(setup, counts_an_id_once)
 	team->roster.roots = roots;
 	team->ids = ids;
 	other = card(0, 0, 0);
-	ddp_setup_keep_ids(&setup, 4, &other);
+	ddp_ids_keep(&setup, 4, &other);
 	cr_expect_eq(team->id_count, 1);
 	cr_expect_eq(ids[0].internal[127], 11);
-	ddp_setup_keep_ids(&setup, 4, &other);
+	ddp_ids_keep(&setup, 4, &other);
 	cr_expect_eq(team->id_count, 1);
 	/* ids for another's block, and for blocks that do not exist */
 	other = card(2, 3, UINT32_MAX);
-	ddp_setup_keep_ids(&setup, 4, &other);
+	ddp_ids_keep(&setup, 4, &other);
 	cr_expect_eq(team->id_count, 1);
 	/* an id of another group, and an id of zeros */
 	other = card(1, 1, 0);
 	other.ids[0].group = 2;
 	memset(other.ids[1].bytes, 0, DDP_ID_SIZE);
-	ddp_setup_keep_ids(&setup, 4, &other);
+	ddp_ids_keep(&setup, 4, &other);
 	cr_expect_eq(team->id_count, 1);
 	other = card(2, 1, 2);
-	ddp_setup_keep_ids(&setup, 5, &other);
-	ddp_setup_keep_ids(&setup, 4, &other);
+	ddp_ids_keep(&setup, 5, &other);
+	ddp_ids_keep(&setup, 4, &other);
 	cr_expect_eq(team->id_count, 3);
 	cr_expect_eq(ids[2].internal[0], 11);
 	cr_expect_eq(ids[1].internal[0], 12);

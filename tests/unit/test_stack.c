@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proc/stack.h"
+#include "proc/stack_text.h"
 
 static const struct {
 	const char *printed, *stack, *name;

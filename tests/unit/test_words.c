@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request/words.h"
+#include "request/shell_words.h"
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 

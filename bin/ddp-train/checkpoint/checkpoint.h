@@ -5,7 +5,7 @@
  * and syncs the folder; once all ranks have said so, rank 0 does the same with
  * the manifest, and only this commits. owner.c has the folder, save.c copies
  * and writer.c writes, recall.c finds what to go on from and load.c reads it;
- * manifest.h is the format, folder.h where files lie.
+ * manifest_text.h is the format, folder.h where files lie.
  *
  * Here: what the run calls. Read it first.
  */

@@ -15,7 +15,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/manifest_text.h"
 #include "checkpoint/recall.h"
 #include "collective.h"
 #include "data/data.h"

@@ -20,7 +20,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/manifest_text.h"
 #include "collective.h"
 #include "data/path_code.h"
 #include "util/error.h"

@@ -13,7 +13,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/manifest_text.h"
 #include "checkpoint/recall.h"
 #include "run/train_options.h"
 #include "util/error.h"

@@ -21,7 +21,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/manifest_text.h"
 #include "checkpoint/recall.h"
 #include "checkpoint/writer.h"
 #include "collective.h"

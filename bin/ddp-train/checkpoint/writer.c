@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "checkpoint/folder.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/manifest_text.h"
 #include "checkpoint/writer.h"
 #include "util/text.h"
 

@@ -7,7 +7,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/value.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 #include "step/rounding.h"
 
 enum { PART = 1024 };

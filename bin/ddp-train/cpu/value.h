@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "step/fold.h"
+#include "step/sum_tree.h"
 
 #define INLINE HALF_INLINE
 

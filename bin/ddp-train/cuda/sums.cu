@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sums whose order is laid down: squares by block, the step's state from these,
- * and the tree of fold.h. Where a tensor begins changes how it is read, never
- * in what order values are added.
+ * and the tree of sum_tree.h. Where a tensor begins changes how it is read,
+ * never in what order values are added.
  */
 #include <math.h>
 

@@ -10,7 +10,7 @@
 
 #include "data/rng.h"
 #include "model.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 #include "util/error.h"
 
 enum { IN = 10, HIDDEN = 10, OUT = 5 };

@@ -3,7 +3,7 @@
  * The ranks over MPI; read this first. Those of a node have their buffers
  * ("copies") in one shared window (window.h) from the start, so that a rank
  * sums its slice straight from all copies into all copies. Between nodes slices
- * travel in chunks (exchange.h). Here the tickets are worked off. What a rank
+ * travel in chunks (reduce.h). Here the tickets are worked off. What a rank
  * waits for has a deadline (watch.h).
  *
  * A rank publishes two counters in the window: `ready`, the number of tickets
@@ -25,7 +25,7 @@
 #include <pmix.h>
 #endif
 
-#include "mpi/exchange.h"
+#include "mpi/reduce.h"
 #include "mpi/watch.h"
 #include "tool/mpi_private.h"
 #include "util/error.h"

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "mpi/room.h"
+#include "mpi/memory_left.h"
 #include "mpi/watch.h"
 #include "mpi/window.h"
 #include "util/clock.h"

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "mpi/room.h"
+#include "mpi/memory_left.h"
 
 struct ddp_error;
 struct watch;

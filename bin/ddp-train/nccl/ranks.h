@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The collective of GPUs. The ranks meet as a job of libddp, over PMIx; once
- * they have memory, libddp makes two communicators of NCCL. By one, move.c
+ * they have memory, libddp makes two communicators of NCCL. By one, reduce.c
  * exchanges buckets, in the queue beside the operators; by the other, nccl.c
  * exchanges what the host compares, in a third queue, so that neither waits for
  * the other. Events order the queues, and the host waits for none of them,
@@ -58,7 +58,7 @@ static inline int nccl_find_event(uint64_t ticket, enum ticket_event event)
 	       (int)event;
 }
 
-/* move.c: enqueue what op does with count values at `at`. */
+/* reduce.c: enqueue what op does with count values at `at`. */
 void nccl_move(struct nccl *nccl, enum collective_op op, char *at,
 	       size_t count, enum device_type type);
 

@@ -13,7 +13,7 @@
 #include "log/progress.h"
 #include "model.h"
 #include "run/run.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 #include "step/trainer.h"
 #include "util/error.h"
 

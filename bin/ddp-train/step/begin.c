@@ -10,7 +10,7 @@
 #include "ddp.h"
 #include "model.h"
 #include "run/world.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 #include "step/trainer.h"
 #include "util/error.h"
 

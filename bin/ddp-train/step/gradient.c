@@ -6,7 +6,7 @@
 #include "collective.h"
 #include "ddp.h"
 #include "model.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 #include "step/trainer.h"
 
 /*

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "layout/port.h"
+#include "layout/port_range.h"
 #include "options/plugin.h"
 #include "request/launcher.h"
 #include "util/net.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/exchange.h"
-#include "step/fold.h"
+#include "mpi/reduce.h"
+#include "step/sum_tree.h"
 #include "util/error.h"
 
 enum {

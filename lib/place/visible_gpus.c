@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds which GPUs a task sees, by its variables, and which all tasks see. */
-#include "place/gpus.h"
+#include "place/visible_gpus.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * The memory that this process can still get. The kernel kills a process that
  * takes more than its cgroup's limit, so the limit is checked first.
  */
-#ifndef DDP_TRAIN_MPI_ROOM_H
-#define DDP_TRAIN_MPI_ROOM_H
+#ifndef DDP_TRAIN_MPI_MEMORY_LEFT_H
+#define DDP_TRAIN_MPI_MEMORY_LEFT_H
 
 #include <stdint.h>
 

@@ -29,8 +29,8 @@
  * device files, these are the GPUs; where no device files are known, as many
  * GPUs as the node has are all of them.
  */
-#ifndef DDP_PLACE_GPUS_H
-#define DDP_PLACE_GPUS_H
+#ifndef DDP_PLACE_VISIBLE_GPUS_H
+#define DDP_PLACE_VISIBLE_GPUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TCP ports of a step: read, or derived from job and step. */
-#include "layout/port.h"
+#include "layout/port_range.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "info.h"
-#include "layout/port.h"
+#include "layout/port_range.h"
 #include "options/site.h"
 #include "util/net.h"
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint/manifest.h"
+#include "checkpoint/manifest_text.h"
 #include "config.h"
 #include "util/error.h"
 #include "util/file.h"

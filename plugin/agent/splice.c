@@ -5,7 +5,7 @@
  * that a tee that is killed loses and repeats none.
  */
 #define _GNU_SOURCE
-#include "agent/copy.h"
+#include "agent/splice.h"
 
 #include <errno.h>
 #include <fcntl.h>

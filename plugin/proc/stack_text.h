@@ -3,8 +3,8 @@
  * Stacks of threads, as a text of one function a line, the innermost first:
  * "all_reduce (torch/distributed/distributed_c10d.py:1316)".
  */
-#ifndef DDP_PROC_STACK_H
-#define DDP_PROC_STACK_H
+#ifndef DDP_PROC_STACK_TEXT_H
+#define DDP_PROC_STACK_TEXT_H
 
 #include "wire/wire.h"
 

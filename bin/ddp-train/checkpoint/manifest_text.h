@@ -5,8 +5,8 @@
  * say more. The last line is the CRC-32 of those before. ddp-train(1) has the
  * format.
  */
-#ifndef DDP_TRAIN_MANIFEST_H
-#define DDP_TRAIN_MANIFEST_H
+#ifndef DDP_TRAIN_MANIFEST_TEXT_H
+#define DDP_TRAIN_MANIFEST_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

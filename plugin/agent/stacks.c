@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "agent/state.h"
-#include "proc/stack.h"
+#include "proc/stack_text.h"
 #include "util/file.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Splits a shell script into commands and words. */
 #define _GNU_SOURCE
-#include "request/words.h"
+#include "request/shell_words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * The commands of a shell script, as far as they can be told without running
  * it: nothing is expanded.
  */
-#ifndef DDP_REQUEST_WORDS_H
-#define DDP_REQUEST_WORDS_H
+#ifndef DDP_REQUEST_SHELL_WORDS_H
+#define DDP_REQUEST_SHELL_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ struct ddp_script {
 	unsigned int choices, branches;	/* how many there were; they may begin
 					 * at any number */
 
-	/* For words.c */
+	/* For shell_words.c */
 	const char *counted;		/* up to which lines are counted */
 	unsigned int functions;		/* their choice; 0: none yet */
 	char open[DDP_SCRIPT_DEPTH];	/* 'i', 'c', 'f', '{'; 'a': behind a
@@ -41,7 +41,7 @@ struct ddp_script {
 	struct {
 		unsigned int choice, branch;
 	} outer[DDP_SCRIPT_DEPTH];	/* those of an 'a's test */
-	char end;			/* of the last command; see words.c */
+	char end;			/* of the last command; see shell_words.c */
 	bool tests;			/* the last command did */
 	bool pattern;			/* of a case comes next */
 	bool defines;			/* a function's body comes next */

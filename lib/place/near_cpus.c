@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The placement of a node's ranks: GPUs are chosen in divide.c, and CPUs near
- * them here, which split.c deals out.
+ * The placement of a node's ranks: GPUs are chosen in divide_gpus.c, and CPUs
+ * near them here, which split_cpus.c deals out.
  */
 #include "place/placement.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads stacks. */
 #define _GNU_SOURCE
-#include "proc/stack.h"
+#include "proc/stack_text.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * What the tee does with one stream of a task. Its state lies in memory that
  * the agent shares, so that another tee can go on where one was killed.
  */
-#ifndef DDP_AGENT_COPY_H
-#define DDP_AGENT_COPY_H
+#ifndef DDP_AGENT_SPLICE_H
+#define DDP_AGENT_SPLICE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

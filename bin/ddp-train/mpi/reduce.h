@@ -5,8 +5,8 @@
  * have different numbers of ranks; else over the ranks of each node, then over
  * the nodes in their order. Messages have values of the ticket's type.
  */
-#ifndef DDP_TRAIN_MPI_EXCHANGE_H
-#define DDP_TRAIN_MPI_EXCHANGE_H
+#ifndef DDP_TRAIN_MPI_REDUCE_H
+#define DDP_TRAIN_MPI_REDUCE_H
 
 #include <mpi.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory that a machine and its cgroups have left. */
 #define _GNU_SOURCE
-#include "mpi/room.h"
+#include "mpi/memory_left.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernel.h"
-#include "step/fold.h"
+#include "step/sum_tree.h"
 
 KERNEL static void widen_bf16(const uint16_t *from, float *to, size_t count)
 {

@@ -6,8 +6,8 @@
  * For n a power of two: i joins i + n/2, then i + n/4, and so on; so positions
  * r, r + N, r + 2N, ... (N a power of two that divides n) form a subtree.
  */
-#ifndef DDP_TRAIN_FOLD_H
-#define DDP_TRAIN_FOLD_H
+#ifndef DDP_TRAIN_SUM_TREE_H
+#define DDP_TRAIN_SUM_TREE_H
 
 #include <stddef.h>
 #include <stdint.h>

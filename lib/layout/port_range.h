@@ -3,8 +3,8 @@
  * The TCP ports of a step: that on which rank 0 listens for the others, and
  * more beside it; and TF_CONFIG, which names one for each rank.
  */
-#ifndef DDP_LAYOUT_PORT_H
-#define DDP_LAYOUT_PORT_H
+#ifndef DDP_LAYOUT_PORT_RANGE_H
+#define DDP_LAYOUT_PORT_RANGE_H
 
 #include <stdint.h>
 
