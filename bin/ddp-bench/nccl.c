@@ -93,6 +93,7 @@ int device_open(int local_rank, bool share, char *name, size_t size,
 	int ordinal = 0, chosen;
 
 	if (choose(local_rank, share, &ordinal, error) < 0 ||
+	    ddp_driver_check_memory(error) < 0 ||
 	    ended("cuDeviceGet", ddp_driver.get_device(&chosen, ordinal),
 		  error) ||
 	    ended("cuDevicePrimaryCtxRetain",

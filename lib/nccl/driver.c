@@ -32,7 +32,7 @@ const char *ddp_symbols_find(void *handle, const struct ddp_symbol *symbols,
 struct ddp_driver ddp_driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char loader_words[256];
-static const char *missing;
+static const char *missing, *missing_memory;
 
 /* The older of the two for a UUID would name a MIG instance by its GPU. */
 static const struct ddp_symbol symbols[] = {
@@ -46,6 +46,12 @@ static const struct ddp_symbol symbols[] = {
 	{ "cuDeviceGetPCIBusId", &ddp_driver.get_bus_id, false },
 	{ "cuCtxGetCurrent", &ddp_driver.get_context, false },
 	{ "cuCtxGetDevice", &ddp_driver.get_current, false },
+	{ "cuStreamQuery", &ddp_driver.query_stream, false },
+	{ "cuGetErrorString", &ddp_driver.get_error, false },
+};
+
+/* The release of a context is the newest of them, of CUDA 11. */
+static const struct ddp_symbol memory_symbols[] = {
 	{ "cuDevicePrimaryCtxRetain", &ddp_driver.retain, false },
 	{ "cuDevicePrimaryCtxRelease_v2", &ddp_driver.release, false },
 	{ "cuCtxSetCurrent", &ddp_driver.set_current, false },
@@ -55,19 +61,21 @@ static const struct ddp_symbol symbols[] = {
 	{ "cuMemcpyDtoH_v2", &ddp_driver.get, false },
 	{ "cuStreamCreate", &ddp_driver.create_stream, false },
 	{ "cuStreamDestroy_v2", &ddp_driver.destroy_stream, false },
-	{ "cuStreamQuery", &ddp_driver.query_stream, false },
-	{ "cuGetErrorString", &ddp_driver.get_error, false },
 };
 
 static void look_up(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
-	if (library)
-		missing = ddp_symbols_find(library, symbols, sizeof(symbols) /
-					   sizeof(symbols[0]));
-	else
+	if (!library) {
 		snprintf(loader_words, sizeof(loader_words), "%s", dlerror());
+		return;
+	}
+	missing = ddp_symbols_find(library, symbols, sizeof(symbols) /
+				   sizeof(symbols[0]));
+	missing_memory = ddp_symbols_find(library, memory_symbols,
+					  sizeof(memory_symbols) /
+					  sizeof(memory_symbols[0]));
 }
 
 int ddp_driver_load(const char *before, const char *after,
@@ -83,6 +91,14 @@ int ddp_driver_load(const char *before, const char *after,
 	ddp_error_set(error, DDP_ERROR_CUDA, "%s%s%s", before, loader_words,
 		      after);
 	return 1;
+}
+
+int ddp_driver_check_memory(struct ddp_error *error)
+{
+	return missing_memory ?
+		ddp_error_set(error, DDP_ERROR_CUDA, "libcuda.so.1 has no %s: "
+			      "install the driver of CUDA 11 or later",
+			      missing_memory) : 0;
 }
 
 const char *ddp_driver_words(int result)

@@ -23,7 +23,8 @@ enum {
 /*
  * Its functions (CUDA Driver API). A CUcontext and a CUstream are a void *, a
  * CUdevice is an int, a CUdeviceptr an integer of a pointer's size, and a
- * CUresult an int. The first two may be NULL.
+ * CUresult an int. The first two may be NULL, and so may those of memory, unless
+ * ddp_driver_check_memory says that they are there.
  */
 struct ddp_driver {
 	int (*get_uuid)(unsigned char *uuid, int device);
@@ -35,6 +36,9 @@ struct ddp_driver {
 	int (*get_bus_id)(char *text, int size, int device);
 	int (*get_context)(void **context);
 	int (*get_current)(int *device);
+	int (*query_stream)(void *stream);
+	int (*get_error)(int result, const char **text);
+	/* contexts, memory and streams of one's own */
 	int (*retain)(void **context, int device);
 	int (*release)(int device);
 	int (*set_current)(void *context);
@@ -44,11 +48,12 @@ struct ddp_driver {
 	int (*get)(void *to, uintptr_t from, size_t size);
 	int (*create_stream)(void **stream, unsigned int flags);
 	int (*destroy_stream)(void *stream);
-	int (*query_stream)(void *stream);
-	int (*get_error)(int result, const char **text);
 };
 
-/* Set by the first ddp_driver_load; the library stays loaded. */
+/*
+ * Set by the first ddp_driver_load; the library stays loaded. Its functions, and
+ * what follows here, may be called after that has returned 0.
+ */
 extern struct ddp_driver ddp_driver;
 
 /*
@@ -59,6 +64,9 @@ extern struct ddp_driver ddp_driver;
 int ddp_driver_load(const char *before, const char *after,
 		    struct ddp_error *error);
 
+/* Whether it has the functions for memory. Returns 0, or -1 with error set. */
+int ddp_driver_check_memory(struct ddp_error *error);
+
 /* The driver's words for a CUresult. */
 const char *ddp_driver_words(int result);
 
@@ -67,7 +75,7 @@ int ddp_driver_fail(const char *call, int result, struct ddp_error *error);
 
 struct ddp_gpu_id;
 
-/* The calling thread's GPU. Returns 0; or -1 if there is none, or the thread
+/* The calling thread's GPU; this and the next load the driver themselves. Returns 0; or -1 if there is none, or the thread
  * has chosen none. */
 int ddp_cuda_get_current(struct ddp_gpu_id *gpu, struct ddp_error *error);
 

@@ -264,6 +264,7 @@ int ddp_nccl_share_gpu(uint32_t rank, struct ddp_error *error)
 
 /* ---- what moves data */
 
+/* The lock is not needed, as found is proof that the handle stays. */
 int ddp_nccl_find_calls(const struct ddp_nccl *found,
 			struct ddp_nccl_calls *calls, struct ddp_error *error)
 {
