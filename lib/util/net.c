@@ -15,6 +15,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/*
+ * All ranks of a large job may connect at once. SOMAXCONN is 128 in glibc before
+ * 2.31, and Linux drops what is beyond; it cuts a number that is too high.
+ */
+enum { BACKLOG = 4096 };
+
 /* Returns a socket for IPv6, which takes IPv4 too; or for IPv4 alone. */
 static int open_socket(sa_family_t *family)
 {
@@ -48,7 +54,7 @@ int ddp_listen_at(uint16_t port, bool reuse)
 	rc = family == AF_INET6 ?
 	     bind(fd, (struct sockaddr *)&six, sizeof(six)) :
 	     bind(fd, (struct sockaddr *)&four, sizeof(four));
-	if (rc == 0 && listen(fd, SOMAXCONN) == 0)
+	if (rc == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
 	rc = errno;
 	close(fd);
