@@ -37,11 +37,12 @@ static char *read_file(const char *file, size_t *size, struct ddp_error *error)
 		ddp_error_set(error, DDP_ERROR_ARGUMENT,
 			      "the topology file %s is not a regular file",
 			      file);
-	else if (info.st_size > DDP_TOPO_FILE_MAX)
+	else if (!(buffer = ddp_file_read_fd(fd, DDP_TOPO_FILE_MAX, size)) &&
+		 errno == EFBIG)
 		ddp_error_set(error, DDP_ERROR_ARGUMENT,
 			      "the topology file %s is longer than %d bytes",
 			      file, DDP_TOPO_FILE_MAX);
-	else if (!(buffer = ddp_file_read_fd(fd, size)))
+	else if (!buffer)
 		ddp_error_set(error, DDP_ERROR_SYSTEM,
 			      "cannot read the topology file %s: %s", file,
 			      strerror(errno));

@@ -20,9 +20,10 @@
 
 #include "util/clock.h"
 
-char *ddp_file_read_fd(int fd, size_t *length)
+char *ddp_file_read_fd(int fd, size_t max, size_t *length)
 {
 	size_t have = 0, size = 4096;
+	int cause;
 	char *text = malloc(size), *more;
 	ssize_t got = text ? 1 : -1;
 
@@ -31,6 +32,10 @@ char *ddp_file_read_fd(int fd, size_t *length)
 			got = read(fd, text + have, size - have - 2);
 		while (got < 0 && errno == EINTR);
 		have += got > 0 ? (size_t)got : 0;
+		if (have > max) {
+			errno = EFBIG;
+			got = -1;
+		}
 		if (got <= 0 || have + 2 < size)
 			continue;
 		more = realloc(text, size *= 2);
@@ -40,7 +45,9 @@ char *ddp_file_read_fd(int fd, size_t *length)
 			text = more;
 	}
 	if (got < 0) {
+		cause = errno;	/* which free of glibc before 2.33 may set */
 		free(text);
+		errno = cause;
 		return NULL;
 	}
 	text[have] = text[have + 1] = '\0';
@@ -56,7 +63,7 @@ char *ddp_file_read(const char *path)
 
 	if (fd < 0)
 		return NULL;
-	text = ddp_file_read_fd(fd, NULL);
+	text = ddp_file_read_fd(fd, SIZE_MAX, NULL);
 	close(fd);
 	return text;
 }
@@ -102,16 +109,7 @@ bool ddp_path_next(const char **path, const char *name, char *file)
 
 int ddp_random_fill(void *bytes, size_t size)
 {
-	ssize_t got = getrandom(bytes, size, 0);
-	int fd = -1;
-
-	if (got < 0)	/* before Linux 3.17 */
-		fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, bytes, size);
-		close(fd);
-	}
-	return got == (ssize_t)size ? 0 : -1;
+	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
 }
 
 const char *const ddp_private_parents[] = { "/dev/shm", "/tmp", NULL };
@@ -128,7 +126,10 @@ void ddp_private_format(uint32_t job_id, uint32_t step_id, uint32_t rank,
 #define SYS_close_range 436
 #endif
 
-/* No descriptor that is open has this number, or a higher one; -1 with errno. */
+/*
+ * No descriptor that is open has this number, or a higher one; -1 with errno. The
+ * memory may be another process's, so this allocates nothing.
+ */
 static int find_end(void)
 {
 	static const char name[] = "\nFDSize:";

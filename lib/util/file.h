@@ -9,15 +9,19 @@
 #include <sys/types.h>
 
 /*
- * The text of a whole file, also of those of /proc and /sys, which do not tell
- * their size. Two NULs end it, so that a list of words, such as cmdline, ends
- * too. The caller frees it. NULL: the file cannot be read, and errno says why.
+ * Returns the text of a whole file, also of those of /proc and /sys, which do not
+ * tell their size. Two NULs end it, so that a list of words, such as cmdline, ends
+ * too. The caller frees it. NULL: the file cannot be read, and errno says why; it
+ * is ELOOP where path itself is a link.
  */
 char *ddp_file_read(const char *path);
 char *ddp_file_read_of(pid_t pid, const char *name);	/* in /proc/PID */
 
-/* Reads the rest of a descriptor. *length (unless NULL) does not count the NULs. */
-char *ddp_file_read_fd(int fd, size_t *length);
+/*
+ * The same of the rest of a descriptor, which stays open, if that has at most max
+ * bytes; else errno is EFBIG. *length (unless NULL) does not count the NULs.
+ */
+char *ddp_file_read_fd(int fd, size_t max, size_t *length);
 
 /* The first line of a file without its newline, cut; "" if there is none. */
 void ddp_file_read_line(const char *path, char *line, size_t size);
@@ -42,7 +46,7 @@ int ddp_random_fill(void *bytes, size_t size);
  */
 enum { DDP_PRIVATE_SIZE = 64 };	/* holds a path and its NUL */
 
-/* The folders that may hold it: one in memory if possible, as Open MPI would.
+/* The folders that may hold them: one in memory if possible, as Open MPI would.
  * Ends with NULL. */
 extern const char *const ddp_private_parents[];
 
@@ -52,7 +56,8 @@ void ddp_private_format(uint32_t job_id, uint32_t step_id, uint32_t rank,
 
 /*
  * Close all descriptors from this one on. Returns 0, or -1 with errno set: the
- * kernel is older than 5.9, and /proc cannot be read.
+ * kernel is older than 5.9, and /proc cannot be read. Allocates nothing, as
+ * processes that share another's memory call it (clone with CLONE_VM).
  */
 int ddp_close_from(int first);
 

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -71,9 +71,9 @@ pid_t ddp_program_start(const char *program, const char *const argv[],
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
 					 O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-	if (err >= 0)
+	if (err >= 0 && err != STDERR_FILENO)
 		posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-	else
+	else if (err < 0)
 		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO,
 						 "/dev/null", O_WRONLY, 0);
 	posix_spawnattr_init(&attributes);
@@ -108,7 +108,7 @@ char *ddp_program_read(const char *const argv[])
 	pid = ddp_program_start(ddp_program_find(argv[0], path), argv, NULL,
 				STDERR_FILENO, &out);
 	if (pid >= 0) {
-		text = ddp_file_read_fd(out, &length);
+		text = ddp_file_read_fd(out, SIZE_MAX, &length);
 		close(out);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;

@@ -103,7 +103,7 @@ char **ddp_arguments_read(void)
 {
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	size_t length, count = 0, i;
-	char *text = fd < 0 ? NULL : ddp_file_read_fd(fd, &length);
+	char *text = fd < 0 ? NULL : ddp_file_read_fd(fd, SIZE_MAX, &length);
 	char **argv, *p;
 
 	if (fd >= 0)

@@ -30,9 +30,8 @@ static char *read_text(const char *path)
 	struct stat status;
 	size_t length;
 
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	    status.st_size <= SCRIPT_MAX)
-		text = ddp_file_read_fd(fd, &length);
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		text = ddp_file_read_fd(fd, SCRIPT_MAX, &length);
 	if (fd >= 0)
 		close(fd);
 	if (text && strlen(text) == length)

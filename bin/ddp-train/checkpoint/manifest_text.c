@@ -212,13 +212,10 @@ static char *read_file(const char *path, struct ddp_error *error)
 
 	if (fd < 0)
 		return NULL;
-	if (size > MANIFEST_BYTES) {
-		close(fd);
+	whole = ddp_file_read_fd(fd, MANIFEST_BYTES, NULL);
+	if (!whole && errno == EFBIG)
 		refuse(error, "its manifest has more than 16 MiB");
-		return NULL;
-	}
-	whole = ddp_file_read_fd(fd, NULL);
-	if (!whole)
+	else if (!whole)
 		ddp_error_set(error, DDP_ERROR_SYSTEM, "manifest: %s",
 			      strerror(errno));
 	close(fd);
