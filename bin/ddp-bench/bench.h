@@ -149,8 +149,9 @@ uint64_t bench_wrong(struct bench *bench, const unsigned char *buffer,
 		     size_t at, size_t count);
 
 /*
- * Exchange bytes with a rank, which calls it too. Returns the seconds that
- * took. The second checks them, and returns how many came wrong.
+ * Exchange bytes with a rank, which calls it too: at most as many as bench_open
+ * reserved. Returns the seconds that took. The second overwrites both buffers and
+ * the pattern, checks what came, and returns how many bytes are wrong.
  */
 double bench_exchange(struct bench *bench, int peer, size_t size);
 uint64_t bench_check_exchange(struct bench *bench, int peer, size_t size);

@@ -50,7 +50,8 @@ bool verdict_has(const struct verdict *verdict, int node)
 	return false;
 }
 
-bool verdict_is_common(const struct world *world, int ranks)
+/* Whether so many ranks have a fault that it is no node's. */
+static bool is_common(const struct world *world, int ranks)
 {
 	return world->node_count > 3 && 2 * ranks > world->size;
 }
@@ -70,7 +71,7 @@ void verdict_absent(struct verdict *verdict, const struct world *world,
 			    "name resolution there");
 		return;
 	}
-	if (verdict_is_common(world, absent)) {
+	if (is_common(world, absent)) {
 		verdict_add(verdict, -1, "rank", "%d of %d ranks have not "
 			    "answered in time: all nodes are busy, or apart; "
 			    TRY_LONGER, absent, world->size);
@@ -402,7 +403,7 @@ static void judge_stuck(struct verdict *verdict, const struct world *world,
 	struct moved least = find_least(world, all);
 	int count = verdict_count_last(world, all);
 
-	if (count == world->size || verdict_is_common(world, count)) {
+	if (count == world->size || is_common(world, count)) {
 		verdict_add(verdict, -1, "transfer", "%d of %d ranks do not "
 			    "get through %s: all nodes are busy, or apart; "
 			    TRY_LONGER, count, world->size,

@@ -94,10 +94,6 @@ void verdict_add(struct verdict *verdict, int node, const char *check,
 bool verdict_is_bad(const struct verdict *verdict);
 bool verdict_has(const struct verdict *verdict, int node);
 
-/* Returns true if so many ranks have a fault that it is no node's: more than
- * half, on more than three nodes. */
-bool verdict_is_common(const struct world *world, int ranks);
-
 /* Arrays have an element for each rank of the world. here: it has come, or is
  * there still; began: all had come before. */
 void verdict_absent(struct verdict *verdict, const struct world *world,

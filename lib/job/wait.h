@@ -69,8 +69,8 @@ struct ddp_worker *ddp_worker_create(void);
 void ddp_worker_destroy(struct ddp_worker *worker);
 
 /*
- * The same in this thread, for one caller at a time. After -1 the worker is
- * gone.
+ * The same in the worker's thread, for one caller at a time. After -1 the worker
+ * is gone.
  */
 int ddp_worker_run(struct ddp_worker *worker, void (*work)(void *state),
 		   void *state, int64_t deadline);

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "layout/hostlist.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
  */
 #include "place/report.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
 #ifndef DDP_UTIL_FAILURE_H
 #define DDP_UTIL_FAILURE_H
 
-#include <stddef.h>
 
 enum { DDP_FAILURE_SIZE = 256 };	/* holds a message and its NUL */
 

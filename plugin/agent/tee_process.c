@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "agent/tee_process.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>

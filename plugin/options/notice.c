@@ -3,7 +3,6 @@
 #include "options/notice.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The --ddp options, and what holds in the end. In slurmstepd this runs as
- * root, on options that the user typed: it parses words and numbers and does
- * nothing else.
+ * root, on options that the user typed: it parses and keeps them, and opens
+ * nothing that they name.
  *
  * An option can reach its callback twice: first from a job's environment, then
  * from the command line. The later value replaces the earlier one.

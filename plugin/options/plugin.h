@@ -66,7 +66,7 @@ extern struct ddp_plugin ddp_plugin;
 
 /*
  * A --ddp option: its name, what srun --help says of it, and how its values are
- * read. Parsed as root in slurmstepd: words and numbers only.
+ * read. Parsed as root in slurmstepd, which opens nothing of what they name.
  */
 struct ddp_option {
 	const char *name;	/* with its "--" */
@@ -76,7 +76,7 @@ struct ddp_option {
 	const char *usage;
 
 	/* Sets what a text says, which is then the caller's, not a copy, or
-	 * returns -1 with the reason. */
+	 * returns -1 with the reason. "": no value, where has_arg is 2. */
 	int (*parse)(const struct ddp_option *option, const char *text,
 		     struct ddp_plugin *plugin, struct ddp_error *error);
 

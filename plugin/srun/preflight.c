@@ -7,6 +7,7 @@
 #include "srun/srun.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -181,7 +182,7 @@ static char *run_step(char *program, const struct ddp_restart *restart,
 	int out[2];
 
 	sigaction(SIGCHLD, &usual, NULL);
-	if (pipe(out) < 0 || (pid = fork()) < 0)
+	if (pipe2(out, O_CLOEXEC) < 0 || (pid = fork()) < 0)
 		ddp_srun_refuse("cannot start srun: %s", strerror(errno));
 	if (pid == 0) {
 		close(out[0]);

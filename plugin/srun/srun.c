@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "layout/tasks.h"
 #include "layout/vars.h"
 #include "options/options.h"
 #include "options/site.h"

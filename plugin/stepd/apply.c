@@ -14,7 +14,6 @@
 
 #include "layout/port_range.h"
 #include "options/plugin.h"
-#include "place/report.h"
 
 enum {
 	NUMA_MAX = 1024,		/* the kernel has no more */

@@ -71,7 +71,7 @@ double rates_count_model_flops(const struct model_shape *shape,
 {
 	double layers = (double)shape->layers, width = (double)shape->width;
 	double context = (double)shape->context;
-	/* Weights and biases of a block, the last norm, the tokens' known. */
+	/* Weights and biases of a block, the last norm, the tokens' table. */
 	double parameters = layers * (12 * width * width + 13 * width) +
 			    2 * width + (double)shape->vocab * width;
 
