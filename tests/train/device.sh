@@ -26,6 +26,9 @@ build_fakes()
 	a_library "$fakes/all/libnccl.so.2" -Wl,-soname,libnccl.so.2 \
 		"$top"/tests/fakes/fake_nccl*.c
 	cp "$fakes/all/libcuda.so.1" "$fakes/driver"
+	a_library "$fakes/before_11/libcuda.so.1" \
+		-DcuDevicePrimaryCtxRelease_v2=cuDevicePrimaryCtxRelease \
+		"$top/tests/fakes/fake_cuda.c"
 	echo 'int other;' >"$fakes/other.c"
 	a_library "$fakes/other/libcuda.so.1" "$fakes/other.c"
 	a_library "$fakes/without/ddp_cuda.so" "$fakes/other.c"
@@ -81,6 +84,7 @@ test_device()
 	1|the CUDA driver cannot be used (a fake CUDA error); repair it, or train without GPUs by --device cpu|FAKE_CUDA_INIT=999|driver|
 	1|libcuda.so.1 has no cuInit: it is not that of a CUDA driver|A=|other|--device cuda
 	2|/slurm-ddp/ddp_cuda.so: No such file or directory; install|A=|driver|
+	2|/slurm-ddp/ddp_cuda.so: No such file or directory; install|A=|before_11|
 	2|for it, /none/ddp_cuda.so: No such file or directory; install|DDP_MODULE_DIR=/none|driver|--device cuda
 	1|cannot be loaded: $fakes/broken/ddp_cuda.so: |DDP_MODULE_DIR=$fakes/broken|driver|
 	1|$fakes/without/ddp_cuda.so is no module of ddp-train: it has no ddp_device_table|DDP_MODULE_DIR=$fakes/without|driver|

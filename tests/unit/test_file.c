@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -56,6 +58,26 @@ Test(path, too_long)
 	cr_expect(ddp_path_next(&at, "aa", file));
 	cr_expect_str_eq(file, "/bin/aa");
 	cr_expect_not(ddp_path_next(&at, "aa", file));
+}
+
+/* A file of /proc does not tell its size: what is read counts. */
+Test(file, is_read_up_to_a_limit)
+{
+	static const char path[] = "/proc/self/status";
+	char *all = ddp_file_read(path), *text;
+	size_t size = strlen(all), length;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	text = ddp_file_read_fd(fd, size + 100, &length);
+	cr_assert(text);
+	cr_expect_eq(length, strlen(text));
+	free(text);
+	lseek(fd, 0, SEEK_SET);
+	errno = 0;
+	cr_expect_null(ddp_file_read_fd(fd, 10, &length));
+	cr_expect_eq(errno, EFBIG);
+	close(fd);
+	free(all);
 }
 
 Test(private, name)
