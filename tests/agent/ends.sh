@@ -22,11 +22,11 @@ run 3 sh -c 'echo $SLURM_PROCID $$; case $RANK in
 	1) kill -KILL $$ ;;
 	2) echo "$0" >"$TORCHELASTIC_ERROR_FILE"; exit 3 ;; esac' "$error"
 equal 'the agent tells the process of each rank' "$(sort out)" \
-	"$(logged RANK | sed 's/^n1|\(.\)|\(.*\)||$/\1 \2/')"
+	"$(heard RANK | sed 's/^n1|\(.\)|\(.*\)||$/\1 \2/')"
 equal 'the agent tells how each rank ended, and which error it left' \
-	'n1|0|0||| n1|1|9||| n1|2|768|E: bad||' "$(logged END | paste -sd' ')"
+	'n1|0|0||| n1|1|9||| n1|2|768|E: bad||' "$(heard END | paste -sd' ')"
 equal 'when all ranks have ended the agent says that it is done' n1 \
-	"$(logged DONE)"
+	"$(heard DONE)"
 finish 'a step whose ranks fail'
 
 # Nobody else can read them, or put something there before.
@@ -51,7 +51,7 @@ run 1 sh -c 'umask 022; file=$TORCHELASTIC_ERROR_FILE
 	echo "$0" >"$file"; stat -c "%u %a" "${file%/*}"; exit 1' "$error"
 equal "no other user can open the folder of a launcher's error file" \
 	"$(id -u) 700" "$(cat out)"
-equal 'the error file of a launcher is read' 'n1|0|256|E: bad||' "$(logged END)"
+equal 'the error file of a launcher is read' 'n1|0|256|E: bad||' "$(heard END)"
 finish 'a step whose launcher writes its error file'
 run 1 true
 finish 'a step whose launcher ends well'
@@ -62,7 +62,7 @@ if test "$(id -u)" = 0; then
 	run 1 unshare -m sh -c 'mount -t tmpfs tmpfs /tmp || exit 9
 		echo "$0" >"$TORCHELASTIC_ERROR_FILE" || exit 8; exit 7' "$error"
 	equal 'a rank whose /tmp is its own, and TMPDIR missing, can write its error' \
-		'n1|0|1792|||' "$(logged END)"
+		'n1|0|1792|||' "$(heard END)"
 	finish 'a step whose rank has a /tmp of its own'
 else
 	skip 'a rank whose /tmp is its own, and TMPDIR missing, can write its error' \
@@ -74,7 +74,7 @@ if test "$(id -u)" = 0; then
 	run 1 sh -c 'echo "$0" >"$TORCHELASTIC_ERROR_FILE"
 		chown 12345 "$TORCHELASTIC_ERROR_FILE"; exit 1' "$error"
 	equal 'the agent does not read the error file of another user' \
-		'n1|0|256|||' "$(logged END)"
+		'n1|0|256|||' "$(heard END)"
 	order QUIT
 else
 	skip 'the agent does not read the error file of another user' \
@@ -85,19 +85,19 @@ fake
 run 1 sh -c 'ln -sf "$S/secret" "$TORCHELASTIC_ERROR_FILE"; echo "$0" >"$S/secret"
 	exit 1' "$error"
 equal 'the agent does not follow a link to an error file' 'n1|0|256|||' \
-	"$(logged END)"
+	"$(heard END)"
 order QUIT
 
 fake
 run 1 sh -c 'rm -f "$TORCHELASTIC_ERROR_FILE"; mkfifo "$TORCHELASTIC_ERROR_FILE"; exit 1'
 equal 'the agent does not wait for an error file that is a FIFO' 'n1|0|256|||' \
-	"$(logged END)"
+	"$(heard END)"
 order QUIT
 
 fake
 run 1 sh -c 'printf "one\ntwo" >&2; exit 3'
 equal 'the last line that a rank printed is told though it has no newline' \
-	'n1|0|768|||one\ntwo' "$(logged END)"
+	'n1|0|768|||one\ntwo' "$(heard END)"
 equal 'a last line without a newline arrives at srun' 'one
 two' "$(cat err)"
 order QUIT
@@ -122,7 +122,7 @@ run 1 --ddp-show=0 python3 bar.py
 bar=$(printf '%99s' '' | tr ' ' '#')
 equal 'the last state of a progress bar is told before the error of a rank' \
 	"99% $bar""Traceback (most recent call last): ValueError: bad" \
-	"$(logged END | cut -d'|' -f6 | sed 's/\\n/\n/g' | grep -v '^\( \|$\)' |
+	"$(heard END | cut -d'|' -f6 | sed 's/\\n/\n/g' | grep -v '^\( \|$\)' |
 		paste -sd' ')"
 equal 'each state of a progress bar has a label, and none is lost' \
 	"100 $(printf '[0 n1] 98%% %.98s' "$bar")" \
@@ -135,7 +135,7 @@ err_file=$scratch/err.file
 run 1 sh -c 'printf "lost\nfound" >&2; exit 3'
 err_file=
 equal 'the last lines are told, too, where they go to a file' \
-	'n1|0|768|||lost\nfound' "$(logged END)"
+	'n1|0|768|||lost\nfound' "$(heard END)"
 order QUIT
 
 # slurmstepd is slow to say how rank 0 has ended; it has read it, so that nobody else
@@ -213,7 +213,7 @@ END
 	as=$old_as
 	equal 'a process of another that was killed for its memory is no certain cause' \
 		'n1|0|9||perhaps out of memory| n1|1|768|||' \
-		"$(logged END | sort | paste -sd' ')"
+		"$(heard END | sort | paste -sd' ')"
 	order QUIT
 else
 	skip 'a process of another that was killed for its memory is no certain cause' \

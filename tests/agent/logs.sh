@@ -15,7 +15,7 @@ next()
 # refused: why the ranks of the last step did not start, as the agent tells it
 refused()
 {
-	logged END | sed "s:$scratch/::; s/; give a folder .*//" | paste -sd' '
+	heard END | sed "s:$scratch/::; s/; give a folder .*//" | paste -sd' '
 }
 
 fake

@@ -34,7 +34,7 @@ other=$!
 order KILL
 wait "$step"
 equal 'all ranks are killed on order, though stopped or deaf to SIGTERM' \
-	'n1|0|9||| n1|1|9|||' "$(logged END | paste -sd' ')"
+	'n1|0|9||| n1|1|9|||' "$(heard END | paste -sd' ')"
 finish 'a step that was killed, with children that had left its session'
 check 'a process beside the step is not killed' kill "$other"
 

@@ -28,6 +28,19 @@ logged()
 	sed -n "s/^[0-9.]* $1 //p" "$fake/log" | sort
 }
 
+agents_have_left()
+{
+	log_has CLOSED 1 && log_has CLOSED "$(grep -c ' HELLO ' "$fake/log")"
+}
+
+# heard KIND: the same, once the agent has left: the step may end before the fake
+# has read all
+heard()
+{
+	wait_until agents_have_left
+	logged "$1"
+}
+
 # took FROM TO: the ms from the first line with one to the last with the other
 took()
 {

@@ -249,12 +249,15 @@ for how in --ddp-supervise=on --ddp-show=0; do
 	equal "a process that prints for ever after its rank is not waited for: \
 $how" '0 first' "$status $(sed 's/^\[0 n1\] //' out)"
 done
-call login srun --ddp --ddp-logs=logs -N1 -n1 sh -c '
+# The agent that is killed has handed the stream over by then.
+call login srun --ddp --ddp-logs=logs.left -N1 -n1 sh -c '
 	sleep 100 &
+	echo first
+	timeout 60 sh -c "until grep -qs first logs.left/*/*; do sleep 0.1; done"
 	pkill -KILL -x ddp-agent
-	echo first'
+	echo last'
 equal 'a process that outlives its rank is not waited for, without ddp-agent' \
-	'0 [0 n1] first' "$status $(cat out)"
+	'0 [0 n1] first [0 n1] last' "$status $(paste -sd' ' out)"
 
 settle
 equal 'nothing is left of all these steps' '' \
