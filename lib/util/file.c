@@ -109,7 +109,16 @@ bool ddp_path_next(const char **path, const char *name, char *file)
 
 int ddp_random_fill(void *bytes, size_t size)
 {
-	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
+	ssize_t got = getrandom(bytes, size, 0);
+	int fd = -1;
+
+	if (got < 0)	/* before Linux 3.17 */
+		fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, bytes, size);
+		close(fd);
+	}
+	return got == (ssize_t)size ? 0 : -1;
 }
 
 const char *const ddp_private_parents[] = { "/dev/shm", "/tmp", NULL };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connections to the agents, and what comes over them. */
+/* The connections to the agents: who proves itself, and what agents say. */
 #define _GNU_SOURCE
 #include "supervisor/agents.h"
 
@@ -11,15 +11,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "supervisor/now.h"
+#include "supervisor/lost_nodes.h"
+#include "util/clock.h"
+#include "verdict/hang.h"
+#include "verdict/times.h"
 
 enum {
-	PROOF_MS = 10000,
-	SILENT_MS = 2500,	/* a machine */
-	UNHEARD_MS = 3000,	/* an agent, which is asked each second */
 	STRANGERS_MAX = 1024,	/* who have not proven themselves yet */
 	ACCEPT_MAX = 64		/* at once */
 };
+
+static struct ddp_step_node *get_node(const struct ddp_agents *agents,
+				      const struct ddp_peer *agent)
+{
+	return &agents->facts->step.nodes[agent->node];
+}
 
 void ddp_agents_clear(struct ddp_agents *agents)
 {
@@ -36,37 +42,28 @@ static void close_link(struct ddp_peer *agent)
 	agent->link = NULL;
 }
 
-/*
- * A node is lost where nothing answers for its machine. Where the kernel there
- * says that the connection is no more, the agent alone has ended.
- */
 static void lose(struct ddp_agents *agents, struct ddp_peer *agent, int why)
 {
 	struct ddp_step_node *node;
 
 	close_link(agent);
-	if (agent->node < 0 || agent->done)
+	if (agent->node < 0)
 		return;
-	node = &agents->step->nodes[agent->node];
-	if (why == 0 || why == EPROTO || why == ECONNRESET || why == EPIPE ||
-	    why == ENOBUFS) {
-		agent->left = node->left = true;
-		agent->since_ns = node->left_ns = ddp_clock_ns();
-	} else if (!node->orphaned) {
-		node->lost = true;
-		node->lost_ns = agent->heard_ns;
-		agents->step->failed = true;
-	}
+	node = get_node(agents, agent);
+	node->open = node->unreachable = false;
+	if (!agent->done)
+		ddp_node_lose(&agents->facts->step, node, why, agent->heard_ns);
 }
 
-void ddp_agents_send(struct ddp_agents *agents, struct ddp_peer *agent,
-		     const struct ddp_wire *wire)
+static void send_wire(struct ddp_agents *agents, struct ddp_peer *agent,
+		      const struct ddp_wire *wire)
 {
 	if (agent->link && ddp_link_send(agent->link, wire) < 0)
 		lose(agents, agent, errno);
 }
 
-void ddp_agents_ping(struct ddp_agents *agents, struct ddp_peer *agent)
+/* Unless one is on its way. */
+static void ping(struct ddp_agents *agents, struct ddp_peer *agent)
 {
 	const struct ddp_wire wire = {
 		.kind = DDP_WIRE_PING, .at_ns = (uint64_t)ddp_clock_ns(),
@@ -75,8 +72,130 @@ void ddp_agents_ping(struct ddp_agents *agents, struct ddp_peer *agent)
 	if (agent->asked_ns)
 		return;
 	agent->asked_ns = ddp_clock_ns();
-	ddp_agents_send(agents, agent, &wire);
+	send_wire(agents, agent, &wire);
 }
+
+/* ---- what agents say */
+
+static void kill_late(struct ddp_agents *agents, struct ddp_peer *agent)
+{
+	const struct ddp_wire wire = { .kind = DDP_WIRE_KILL };
+
+	if (agents->ends)
+		send_wire(agents, agent, &wire);
+}
+
+/* Returns whether this is an agent of the step. */
+static bool welcome(struct ddp_agents *agents, struct ddp_peer *agent,
+		    const struct ddp_wire *hello)
+{
+	struct ddp_wire wire = { .kind = DDP_WIRE_WELCOME };
+
+	if (!ddp_proof_check(agents->secret, "agent", hello->node,
+			     agent->nonce, hello->proof) ||
+	    ddp_proof_make(agents->secret, "supervisor", hello->node,
+			   hello->nonce, wire.proof) < 0)
+		return false;
+	agent->heard_ns = ddp_clock_ns();
+	agent->node = ddp_step_add_node(&agents->facts->step, hello,
+					agent->heard_ns);
+	if (agent->node < 0)
+		return false;
+	get_node(agents, agent)->open = true;
+	send_wire(agents, agent, &wire);
+	ping(agents, agent);
+	kill_late(agents, agent);
+	return true;
+}
+
+static void say_stays(struct ddp_agents *agents, const struct ddp_peer *agent,
+		      const struct ddp_wire *wire)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add(&text, "slurm-ddp: ");
+	if (wire->rank != DDP_WIRE_NO_RANK)
+		ddp_text_add(&text, "rank %u", wire->rank);
+	else
+		ddp_text_add(&text, "a process");
+	ddp_text_add_quoted(&text, " on %s (pid %u) stays: %s",
+			    get_node(agents, agent)->name, wire->pid,
+			    wire->message);
+	ddp_text_add(&text, "\n");
+	ddp_relay_say(agents->relay, &text);
+}
+
+static void say_warning(struct ddp_agents *agents, const struct ddp_wire *wire)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add_quoted(&text, "slurm-ddp: %s", wire->message);
+	ddp_text_add(&text, "\n");
+	ddp_relay_say(agents->relay, &text);
+}
+
+/* It may be why a rank ended, so it counts from when it happened. */
+static void orphan(struct ddp_step *step, struct ddp_step_node *node,
+		   const struct ddp_wire *wire)
+{
+	int64_t at_ns = (int64_t)wire->at_ns + node->offset_ns;
+
+	step->failed = true;
+	node->orphaned = true;
+	node->lost_ns = ddp_clock_ns();
+	if (node->trip_ns != INT64_MAX && at_ns < node->lost_ns)
+		node->lost_ns = at_ns;
+}
+
+/* Returns whether the message may come from an agent. */
+static bool hear(struct ddp_agents *agents, struct ddp_peer *agent,
+		 const struct ddp_wire *wire)
+{
+	struct ddp_step *step = &agents->facts->step;
+	uint32_t node = (uint32_t)agent->node;
+
+	if (agent->node < 0)
+		return wire->kind == DDP_WIRE_HELLO &&
+		       welcome(agents, agent, wire);
+	agent->heard_ns = ddp_clock_ns();
+	switch (wire->kind) {
+	case DDP_WIRE_RANK:
+		ddp_step_add_rank(step, node, wire);
+		return true;
+	case DDP_WIRE_END:
+		ddp_step_add_end(step, node, wire, agent->heard_ns);
+		return true;
+	case DDP_WIRE_PONG:
+		agent->asked_ns = 0;
+		ddp_step_add_pong(step, node, wire, agent->heard_ns);
+		return true;
+	case DDP_WIRE_ORPHANED:
+		orphan(step, &step->nodes[node], wire);
+		return true;
+	case DDP_WIRE_STAYS:
+		say_stays(agents, agent, wire);
+		return true;
+	case DDP_WIRE_PULSE:
+		ddp_hang_add_pulse(step, node, wire);
+		return true;
+	case DDP_WIRE_ERROR:
+		ddp_step_add_error(step, node, wire);
+		return true;
+	case DDP_WIRE_WARNING:
+		say_warning(agents, wire);
+		return true;
+	case DDP_WIRE_DETAIL:
+		ddp_hang_add_detail(step, node, wire);
+		return true;
+	case DDP_WIRE_DONE:
+		agent->done = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- connections */
 
 /* Of those who have not proven themselves yet, who came first; or NULL. */
 static struct ddp_peer *find_stranger(struct ddp_agents *agents, size_t *count)
@@ -140,7 +259,7 @@ static void begin(struct ddp_agents *agents, int fd)
 		return;
 	}
 	memcpy(wire.nonce, agent->nonce, sizeof(wire.nonce));
-	ddp_agents_send(agents, agent, &wire);
+	send_wire(agents, agent, &wire);
 }
 
 /* Where no more can be open: by a stranger less, else nodes go unwatched. */
@@ -158,8 +277,10 @@ static void make_room(struct ddp_agents *agents, int error)
 	if (agents->told_full)
 		return;
 	agents->told_full = true;
-	ddp_text_add(&text, "slurm-ddp: only %zu nodes are watched: %s; raise "
-		     "ulimit -n\n", ddp_agents_open(agents), strerror(error));
+	ddp_text_add(&text, "slurm-ddp: only %u nodes are watched: %s; raise "
+		     "ulimit -n\n",
+		     ddp_step_count_open(&agents->facts->step),
+		     strerror(error));
 	ddp_relay_say(agents->relay, &text);
 }
 
@@ -201,7 +322,7 @@ static void read_agent(struct ddp_agents *agents, struct ddp_peer *agent)
 			break;
 		if (rc < 0)
 			lose(agents, agent, errno);
-		else if (!ddp_agents_hear(agents, agent, &wire))
+		else if (!hear(agents, agent, &wire))
 			lose(agents, agent, EPROTO);
 	}
 }
@@ -246,27 +367,46 @@ void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds)
 		accept_some(agents);
 }
 
+/*
+ * Whether its machine does not answer at this time. The kernels ask each other
+ * each second, and answer for an agent that is stopped or suspended.
+ */
+static bool is_unreachable(const struct ddp_peer *agent)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+
+	return getsockopt(ddp_link_fd(agent->link), IPPROTO_TCP, TCP_INFO,
+			  &info, &size) == 0 &&
+	       info.tcpi_last_ack_recv > DDP_UNREACHABLE_MS;
+}
+
 void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 {
-	bool pings = now_ns - agents->pinged_ns >= ms(DDP_AGENTS_PING_MS);
+	int64_t failed_ns = ddp_facts_failed_ns(agents->facts);
+	bool due = now_ns - agents->pinged_ns >= ms(DDP_PING_MS);
+	struct ddp_step_node *node;
 	struct ddp_peer *agent;
 	size_t i;
 
-	if (pings) {
+	if (due) {
 		agents->pinged_ns = now_ns;
 		agents->full = false;
 	}
 	for (i = 0; i < agents->count; i++) {
 		agent = &agents->all[i];
 		if (agent->link && agent->node < 0 &&
-		    now_ns - agent->since_ns > ms(PROOF_MS))
+		    now_ns - agent->since_ns > ms(DDP_PROOF_MS))
 			close_link(agent);
 		if (!agent->link || agent->node < 0)
 			continue;
-		if (pings)
-			ddp_agents_ping(agents, agent);
-		agents->step->nodes[agent->node].silent = agent->asked_ns &&
-			now_ns - agent->asked_ns > ms(UNHEARD_MS);
+		node = get_node(agents, agent);
+		if (due || node->answered_ns < failed_ns)
+			ping(agents, agent);
+		/* A PING may have lost it. */
+		node->unreachable = agent->link && is_unreachable(agent);
+		node->silent = agent->asked_ns &&
+			now_ns - agent->asked_ns > ms(DDP_SILENT_MS);
 	}
 }
 
@@ -281,55 +421,5 @@ void ddp_agents_tell(struct ddp_agents *agents, enum ddp_wire_kind kind,
 	agents->ends |= kind == DDP_WIRE_KILL;
 	for (i = 0; i < agents->count; i++)
 		if (agents->all[i].node >= 0)
-			ddp_agents_send(agents, &agents->all[i], &wire);
-}
-
-size_t ddp_agents_open(const struct ddp_agents *agents)
-{
-	size_t i, count = 0;
-
-	for (i = 0; i < agents->count; i++)
-		count += agents->all[i].link && agents->all[i].node >= 0;
-	return count;
-}
-
-/*
- * The kernels ask each other each second, and answer for an agent that is
- * stopped or suspended.
- */
-static bool is_silent(const struct ddp_peer *agent)
-{
-	struct tcp_info info;
-	socklen_t size = sizeof(info);
-
-	return agent->link && agent->node >= 0 &&
-	       getsockopt(ddp_link_fd(agent->link), IPPROTO_TCP, TCP_INFO,
-			  &info, &size) == 0 &&
-	       info.tcpi_last_ack_recv > SILENT_MS;
-}
-
-bool ddp_agents_silent(const struct ddp_agents *agents)
-{
-	size_t i;
-
-	for (i = 0; i < agents->count; i++)
-		if (is_silent(&agents->all[i]))
-			return true;
-	return false;
-}
-
-bool ddp_agents_over(const struct ddp_agents *agents)
-{
-	const struct ddp_step *step = agents->step;
-	uint32_t ranks = 0;
-	size_t i;
-
-	for (i = 0; i < agents->count; i++) {
-		if (agents->all[i].node < 0)
-			continue;
-		if (agents->all[i].link || agents->all[i].left)
-			return false;
-		ranks += step->nodes[agents->all[i].node].count;
-	}
-	return step->world_size > 0 && ranks == step->world_size;
+			send_wire(agents, &agents->all[i], &wire);
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "supervisor/relay.h"
-#include "verdict/step.h"
+#include "verdict/facts.h"
 #include "wire/proof.h"
 #include "wire/wire.h"
 
@@ -21,9 +21,7 @@ struct ddp_peer {
 	int node;			/* of the step; -1: not proven yet */
 	int64_t asked_ns;		/* a PING is not answered since; 0 */
 	bool done;			/* it has said that all is over */
-	bool left;			/* it went without that */
-	bool warned;			/* and the user knows */
-	int64_t since_ns;		/* it connected; if it left, since then */
+	int64_t since_ns;		/* it connected */
 	int64_t heard_ns;		/* its last message */
 	size_t polled;			/* its place in the list; 0: none */
 };
@@ -31,7 +29,7 @@ struct ddp_peer {
 struct ddp_agents {
 	int listener;
 	const struct ddp_secret *secret;
-	struct ddp_step *step;
+	struct ddp_facts *facts;
 	struct ddp_relay *relay;	/* for what the user must know */
 	bool ends;			/* KILL was sent: late ones get it too */
 	bool full;			/* a connection could not be accepted */
@@ -41,38 +39,21 @@ struct ddp_agents {
 	struct ddp_peer *all;
 };
 
-enum { DDP_AGENTS_PING_MS = 1000 };
-
 /* Close all, but for the listener. */
 void ddp_agents_clear(struct ddp_agents *agents);
-
-/* For agents.c and hear.c: send; PING, unless one is on its way. */
-void ddp_agents_send(struct ddp_agents *agents, struct ddp_peer *agent,
-		     const struct ddp_wire *wire);
-void ddp_agents_ping(struct ddp_agents *agents, struct ddp_peer *agent);
-
-/* Returns whether the message may come from an agent. */
-bool ddp_agents_hear(struct ddp_agents *agents, struct ddp_peer *agent,
-		     const struct ddp_wire *wire);
 
 /* The descriptors to poll: the listener's first; and what was found there. */
 size_t ddp_agents_fill(struct ddp_agents *agents, struct pollfd *fds);
 void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds);
 
-/* What is due: a PING to each; who has not proven itself is cut off. */
+/*
+ * What is due: a PING to each, also to those that have answered none since the
+ * first failure; who has not proven itself is cut off.
+ */
 void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns);
 
 /* Send KILL, EXPLAIN, ERRORS, or SIGNAL with a signal, to all. */
 void ddp_agents_tell(struct ddp_agents *agents, enum ddp_wire_kind kind,
 		     int signal);
-
-/* Agents that are still there. */
-size_t ddp_agents_open(const struct ddp_agents *agents);
-
-/* Whether an agent's machine does not answer at this time. */
-bool ddp_agents_silent(const struct ddp_agents *agents);
-
-/* Whether all ranks have ended, by what their agents have said to the end. */
-bool ddp_agents_over(const struct ddp_agents *agents);
 
 #endif

@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/now.h"
 #include "supervisor/threads.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "verdict/times.h"
 
 enum {
 	TWICE_MS = 1500,	/* srun counts interrupts in one second */

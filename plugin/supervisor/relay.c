@@ -11,12 +11,12 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "supervisor/now.h"
+#include "util/clock.h"
+#include "verdict/times.h"
 
 enum {
 	OUT_MAX = 1 << 16,
-	DELAY_MS = 200,
-	INVOKED_MS = 10000	/* Slurm ends a step sooner after MPI_Abort */
+	DELAY_MS = 200
 };
 
 bool ddp_relay_reads(const struct ddp_relay *relay)
@@ -30,37 +30,12 @@ static void close_in(struct ddp_relay *relay)
 	relay->in = -1;
 }
 
-/* failed: how much of the list was there before. */
-static void take_time(struct ddp_relay *relay, size_t failed)
-{
-	if (relay->sieve.failed.length > failed || relay->sieve.cancelled ||
-	    relay->sieve.aborted)
-		relay->said_ns = ddp_clock_ns();
-	if (relay->sieve.cancelled)
-		relay->cancelled_ns = ddp_clock_ns();
-	if (relay->sieve.aborted)
-		relay->aborted_ns = ddp_clock_ns();
-	if (relay->sieve.interrupted)
-		relay->interrupted_ns = ddp_clock_ns();
-	if (relay->sieve.failed.length > 0 && !relay->failed_ns)
-		relay->failed_ns = ddp_clock_ns();
-	/* An earlier one did not end this step: a rank has started others. */
-	if (relay->sieve.aborter && (!relay->invoked_ns || ddp_clock_ns() -
-				     relay->invoked_ns > ms(INVOKED_MS))) {
-		relay->aborter = relay->sieve.aborter - 1;
-		relay->invoked_ns = ddp_clock_ns();
-	}
-	relay->sieve.aborter = 0;
-	relay->sieve.cancelled = relay->sieve.aborted = false;
-	relay->sieve.interrupted = false;
-}
-
 void ddp_relay_read(struct ddp_relay *relay)
 {
-	size_t failed = relay->sieve.failed.length;
 	char bytes[OUT_MAX];
 	ssize_t got = 1;
 
+	relay->sieve.now_ns = ddp_clock_ns();
 	while (got > 0 && ddp_relay_reads(relay)) {
 		got = read(relay->in, bytes, sizeof(bytes));
 		if (got > 0)
@@ -69,7 +44,6 @@ void ddp_relay_read(struct ddp_relay *relay)
 		else if (got == 0 || (errno != EAGAIN && errno != EINTR))
 			close_in(relay);
 	}
-	take_time(relay, failed);
 	ddp_relay_flush(relay);
 }
 
@@ -127,16 +101,6 @@ void ddp_relay_release(struct ddp_relay *relay)
 	ddp_relay_flush(relay);
 }
 
-void ddp_relay_forget(struct ddp_relay *relay)
-{
-	struct ddp_sieve *sieve = &relay->sieve;
-
-	sieve->failed.length = sieve->first = 0;
-	sieve->told = false;
-	sieve->ends = DDP_SIEVE_GOES_ON;
-	relay->failed_ns = relay->aborted_ns = relay->said_ns = 0;
-}
-
 /* With --pty the terminal may be raw: then a new line begins at column 1 only
  * after a carriage return. */
 static bool is_raw(void)
@@ -186,6 +150,4 @@ void ddp_relay_clear(struct ddp_relay *relay)
 	if (relay->in >= 0)
 		close_in(relay);
 	free(relay->out.data);
-	free(relay->sieve.unlaunched.data);
-	free(relay->sieve.failed.data);
 }

@@ -12,14 +12,6 @@
 struct ddp_relay {
 	int in;				/* srun's stderr; -1: not here */
 	struct ddp_sieve sieve;
-	int64_t cancelled_ns;		/* when the sieve saw that last; 0 */
-	int64_t aborted_ns, interrupted_ns;
-	int64_t failed_ns;		/* when it did so first; 0 */
-	int64_t said_ns;		/* when it last saw that ranks failed, or
-					 * that the step ends; 0 */
-	uint32_t aborter;		/* the rank that the sieve told of, and
-					 * when it did; 0: none */
-	int64_t invoked_ns;
 	int64_t kept_ns;		/* since when it holds some; 0 */
 	struct ddp_text out;		/* on its way to ours */
 	char last;			/* byte that was written there; 0: none */
@@ -41,9 +33,6 @@ void ddp_relay_delay(struct ddp_relay *relay, int64_t now_ns);
 /* Hold lines of Slurm's from now on; print them and hold none. */
 void ddp_relay_hold(struct ddp_relay *relay);
 void ddp_relay_release(struct ddp_relay *relay);
-
-/* Forget who has failed, and that the step ends: that was said of another. */
-void ddp_relay_forget(struct ddp_relay *relay);
 
 /* Print all of this on lines of their own, and take it. */
 void ddp_relay_say(struct ddp_relay *relay, struct ddp_text *text);

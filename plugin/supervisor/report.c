@@ -125,19 +125,21 @@ static void format_time(time_t when, char text[32])
 	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-char *ddp_report_format(const struct ddp_attempt *attempt, time_t start,
+char *ddp_report_format(const struct ddp_facts *facts, time_t start,
 			const char *attempts)
 {
 	char begun[32], ended[32];
 	const struct ddp_verdict_times times = {
 		.start = begun, .end = ended,
-		.exit_code = ddp_attempt_code(attempt), .attempts = attempts,
+		.exit_code = ddp_facts_code(facts),
+		.entered_ns = facts->entered_ns, .decision = facts->row,
+		.attempts = attempts,
 	};
 	struct ddp_text text = { 0 };
 
 	format_time(start, begun);
 	format_time(time(NULL), ended);
-	ddp_verdict_add_json(&text, &attempt->verdict, &attempt->step, &times);
+	ddp_verdict_add_json(&text, &facts->verdict, &facts->step, &times);
 	return ddp_text_finish(&text);
 }
 

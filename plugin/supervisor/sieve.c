@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/times.h"
+
 /* Open MPI puts one before and one after what it says, 74 of them. */
 #define RULER "-------------------------------------" \
 	"-------------------------------------\n"
@@ -82,7 +84,7 @@ static void notice_launch(struct ddp_sieve *sieve, const char *line)
 	if (node &&
 	    sscanf(at + strlen(words), "%u.%u", &job_id, &step_id) == 2 &&
 	    sscanf(node, " failed on node %199[^: \n]:", name) == 1)
-		ddp_text_add(&sieve->unlaunched, "%u %u %s\n", job_id, step_id,
+		ddp_text_add(&sieve->said->unlaunched, "%u %u %s\n", job_id, step_id,
 			     name);
 }
 
@@ -95,6 +97,7 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	static const char begin[] = "srun: error: ";
 	static const char launch[] = " launch failed: ";
 	const char *node = line + strlen(begin), *end = strstr(line, ": task");
+	struct ddp_said *said = sieve->said;
 	const char *at = end;
 	size_t length;
 
@@ -104,16 +107,21 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	at += *at == 's';
 	at += *at == ' ';
 	length = strspn(at, "0123456789,-");
-	if (length > 0 && sieve->failed.length < FAILED_MAX &&
+	if (length == 0)
+		return;
+	if (said->failed.length < FAILED_MAX &&
 	    (at[length] == ':' ||
-	     strncmp(at + length, launch, strlen(launch)) == 0))
-		ddp_text_add(&sieve->failed, "%.*s,", (int)length, at);
-	if (length > 0 && !sieve->told && end > node) {
-		snprintf(sieve->first_node, sizeof(sieve->first_node), "%.*s",
-			 (int)(end - node), node);
-		sieve->first = sieve->failed.length;
+	     strncmp(at + length, launch, strlen(launch)) == 0)) {
+		ddp_text_add(&said->failed, "%.*s,", (int)length, at);
+		said->last_ns = sieve->now_ns;
 	}
-	sieve->told |= length > 0;
+	if (!said->failed_ns && end > node) {
+		snprintf(said->first_node, sizeof(said->first_node), "%.*s",
+			 (int)(end - node), node);
+		said->first = said->failed.length;
+	}
+	if (!said->failed_ns)
+		said->failed_ns = sieve->now_ns;
 }
 
 /* "srun: error: timeout waiting for task launch, started 1 of 2 tasks" */
@@ -124,7 +132,7 @@ static void notice_timeout(struct ddp_sieve *sieve, const char *line)
 
 	at = at ? strstr(at, " of ") : NULL;
 	if (at && sscanf(at, " of %u tasks", &tasks) == 1)
-		sieve->given_up = tasks;
+		sieve->said->given_up = tasks;
 }
 
 /*
@@ -136,14 +144,21 @@ static void notice_abort(struct ddp_sieve *sieve, const char *line)
 	static const char words[] = "MPI_ABORT was invoked on rank ";
 	static const char world[] = " in communicator MPI_COMM_WORLD";
 	const char *at = strstr(line, words);
+	struct ddp_said *said = sieve->said;
 	unsigned long rank;
 	char *end;
 
-	if (!at || sieve->aborter || sieve->ends != DDP_SIEVE_GOES_ON)
+	if (!at || said->ends != DDP_SAID_NOTHING)
+		return;
+	/* An earlier one did not end this step: a rank has started others. */
+	if (said->aborter_ns &&
+	    sieve->now_ns - said->aborter_ns <= ms(DDP_ABORT_MS))
 		return;
 	rank = strtoul(at + strlen(words), &end, 10);
-	if (strncmp(end, world, strlen(world)) == 0 && rank < UINT32_MAX)
-		sieve->aborter = (uint32_t)rank + 1;
+	if (strncmp(end, world, strlen(world)) != 0 || rank >= UINT32_MAX)
+		return;
+	said->aborter = (uint32_t)rank;
+	said->aborter_ns = sieve->now_ns;
 }
 
 /*
@@ -154,22 +169,23 @@ static void notice_abort(struct ddp_sieve *sieve, const char *line)
  * before an agent has told the step's number. srun -Q leaves it out, but not
  * that a rank has failed.
  */
-static void notice_end(struct ddp_sieve *sieve)
+static void notice_end(struct ddp_sieve *sieve, bool cancelled, bool aborted)
 {
 	static const char words[] = "Terminating StepId=";
+	struct ddp_said *said = sieve->said;
 	bool own = sieve->job_id == 0 ? has(sieve, words) :
 		   names_step(sieve, words);
-	bool failed = sieve->failed.length > 0;
+	bool failed = said->failed.length > 0;
 
-	if (sieve->ends != DDP_SIEVE_GOES_ON)
+	if (said->ends != DDP_SAID_NOTHING)
 		return;
-	if (sieve->quiet && sieve->cancelled && failed)
+	if (sieve->quiet && cancelled && failed)
 		own = true;
-	else if (sieve->cancelled || sieve->aborted)
-		sieve->ends = DDP_SIEVE_OTHERS;
-	if (sieve->ends == DDP_SIEVE_GOES_ON && own && failed) {
-		sieve->ends = DDP_SIEVE_SRUN;
-		sieve->reason = sieve->failed.length;
+	else if (cancelled || aborted)
+		said->ends = DDP_SAID_OTHERS;
+	if (said->ends == DDP_SAID_NOTHING && own && failed) {
+		said->ends = DDP_SAID_SRUN;
+		said->reason = said->failed.length;
 	}
 }
 
@@ -190,7 +206,9 @@ static bool is_labelled(const char *line)
 static void notice(struct ddp_sieve *sieve)
 {
 	bool dated = sieve->line[0] == '[' && has(sieve, "] error: *** STEP ");
+	struct ddp_said *said = sieve->said;
 	char text[sizeof(sieve->line) + 1];
+	bool cancelled, aborted;
 
 	memcpy(text, sieve->line, sieve->length);
 	text[sieve->length] = '\0';
@@ -203,13 +221,18 @@ static void notice(struct ddp_sieve *sieve)
 	 * "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11...";
 	 * Slurm 26.05 begins with the time, and says where a task was the cause.
 	 */
-	sieve->cancelled |= has(sieve, " CANCELLED AT ") &&
-			    !has(sieve, " DUE TO TASK FAILURE") &&
-			    names_step(sieve, "*** STEP ");
-	sieve->interrupted |= names_step(sieve, "sending Ctrl-C to StepId=");
-	sieve->aborted |= has(sieve, "srun: Job step aborted");
+	cancelled = has(sieve, " CANCELLED AT ") &&
+		    !has(sieve, " DUE TO TASK FAILURE") &&
+		    names_step(sieve, "*** STEP ");
+	aborted = has(sieve, "srun: Job step aborted");
+	if (cancelled)
+		said->cancelled_ns = said->last_ns = sieve->now_ns;
+	if (aborted)
+		said->aborted_ns = said->last_ns = sieve->now_ns;
+	if (names_step(sieve, "sending Ctrl-C to StepId="))
+		said->interrupted_ns = sieve->now_ns;
 	notice_timeout(sieve, text);
-	notice_end(sieve);
+	notice_end(sieve, cancelled, aborted);
 	notice_launch(sieve, text);
 	notice_failure(sieve, text);
 }

@@ -4,17 +4,20 @@
 #include "supervisor/supervisor.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "supervisor/attempt.h"
 #include "supervisor/child.h"
-#include "supervisor/listen.h"
 #include "supervisor/report.h"
+#include "util/file.h"
+#include "util/net.h"
 
 /* What goes from one attempt to the next. */
 struct course {
@@ -25,16 +28,71 @@ struct course {
 	int code;			/* of the last; -1: there was none */
 };
 
+/* ---- the port to which the agents connect */
+
+static uint16_t get_port(int fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address;
+	socklen_t size = sizeof(address);
+
+	if (getsockname(fd, &address.any, &size) < 0)
+		return 0;
+	return ntohs(address.any.sa_family == AF_INET6 ?
+		     address.v6.sin6_port : address.v4.sin_port);
+}
+
+/* Many sruns share the range: each begins somewhere else in it. */
+static int listen_in(uint16_t first, uint16_t last)
+{
+	uint32_t count = (uint32_t)last - first + 1, start = 0, i;
+	int fd = -1;
+
+	if (ddp_random_fill(&start, sizeof(start)) < 0)
+		start = (uint32_t)getpid();
+	for (i = 0; i < count && fd < 0; i++) {
+		fd = ddp_listen_at((uint16_t)(first + (start % count + i) %
+					      count), false);
+		if (fd < 0 && errno != EADDRINUSE && errno != EACCES)
+			break;
+	}
+	return fd;
+}
+
+/* On all addresses, at a port from first to last; 0: any. */
+static int open_port(struct ddp_supervisor *supervisor, struct ddp_error *error)
+{
+	uint16_t first = supervisor->port_first, last = supervisor->port_last;
+	int fd = first ? listen_in(first, last) : ddp_listen_at(0, false);
+
+	if (fd < 0 && first)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "no port from %u to %u (SrunPortRange) "
+				     "for the nodes to connect to: %s; widen "
+				     "the range, or use --ddp-supervise=off",
+				     first, last, strerror(errno));
+	if (fd < 0)
+		return ddp_error_set(error, DDP_ERROR_SYSTEM,
+				     "no port for the nodes to connect to: "
+				     "%s; use --ddp-supervise=off",
+				     strerror(errno));
+	supervisor->port = get_port(fd);
+	supervisor->listener = fd;
+	return 0;
+}
+
+/* ---- attempts */
+
 int ddp_supervisor_open(struct ddp_supervisor *supervisor,
 			struct ddp_error *error)
 {
 	if (supervisor->report &&
 	    ddp_report_check(supervisor->report, error) < 0)
 		return -1;
-	supervisor->listener = ddp_listen(supervisor->port_first,
-					  supervisor->port_last,
-					  &supervisor->port, error);
-	if (supervisor->listener < 0)
+	if (open_port(supervisor, error) < 0)
 		return -1;
 	if (ddp_child_block(error) == 0)
 		return 0;
@@ -60,7 +118,8 @@ static void write_report(const char *path, const char *report,
 static void report(struct course *course, struct ddp_attempt *attempt,
 		   time_t start)
 {
-	char *text = ddp_report_format(attempt, start, NULL), *all = NULL;
+	char *text = ddp_report_format(&attempt->facts, start, NULL);
+	char *all = NULL;
 
 	if (course->wish->restart.max &&
 	    asprintf(&all, "%s%s%s", course->reports ? course->reports : "",
@@ -68,7 +127,7 @@ static void report(struct course *course, struct ddp_attempt *attempt,
 		free(course->reports);
 		free(text);
 		course->reports = all;
-		text = ddp_report_format(attempt, start, all);
+		text = ddp_report_format(&attempt->facts, start, all);
 	}
 	write_report(course->wish->report, text, &attempt->relay);
 	free(text);
@@ -78,13 +137,14 @@ static void report(struct course *course, struct ddp_attempt *attempt,
  * Whether nobody expects another attempt. Slurm says of each failure that the
  * step is cancelled: that tells something where nobody is named.
  */
-static bool is_over(const struct ddp_attempt *attempt)
+static bool is_over(struct ddp_attempt *attempt)
 {
-	return ddp_attempt_code(attempt) == 0 ||
-	       ddp_attempt_unwanted(attempt) ||
-	       (!ddp_attempt_named(attempt) &&
-		attempt->verdict.kind != DDP_VERDICT_SAVED &&
-		(attempt->relay.cancelled_ns || attempt->relay.aborted_ns));
+	const struct ddp_facts *facts = &attempt->facts;
+
+	return ddp_facts_code(facts) == 0 || ddp_attempt_unwanted(attempt) ||
+	       (!ddp_facts_named(facts) &&
+		facts->verdict.kind != DDP_VERDICT_SAVED &&
+		(facts->said.cancelled_ns || facts->said.aborted_ns));
 }
 
 /* Whether the step is to start again. */
@@ -95,8 +155,9 @@ static bool is_next(struct ddp_restart *restart, struct ddp_attempt *attempt)
 
 	if (is_over(attempt))
 		return false;
-	again = ddp_restart_next(restart, &attempt->verdict, &attempt->step,
-				 ddp_attempt_gone(attempt), &text);
+	again = ddp_restart_next(restart, &attempt->facts.verdict,
+				 &attempt->facts.step,
+				 ddp_facts_gone(&attempt->facts), &text);
 	ddp_relay_say(&attempt->relay, &text);
 	ddp_relay_finish(&attempt->relay);
 	return again && !ddp_attempt_unwanted(attempt);
@@ -119,9 +180,9 @@ static int try(struct course *course, struct ddp_secret *secret)
 	if (rc <= 0)
 		return rc;
 	/* An srun --pty that is killed leaves the terminal raw. */
-	if (course->has_terminal && attempt.struck)
+	if (course->has_terminal && attempt.facts.struck)
 		tcsetattr(STDIN_FILENO, TCSANOW, &course->terminal);
-	course->code = ddp_attempt_code(&attempt);
+	course->code = ddp_facts_code(&attempt.facts);
 	if (course->wish->report)
 		report(course, &attempt, start);
 	if (!is_next(&course->wish->restart, &attempt))

@@ -2,13 +2,12 @@
 /*
  * The supervisor of a --ddp step: the first process of srun, which starts the
  * real srun as its child and watches. Read attempt.c first: one attempt at the
- * step, from the start of srun to its end. child.c has that process and its
- * signals, relay.c its stderr, agents.c the connections to the nodes, hear.c
- * what comes over them, ending.c the end of a step that has failed, cancel.c
- * whether that was cancelled, untold.c and hidden.c failures of which no agent
- * tells, and report.c the report; supervisor.c goes from one attempt to the
- * next. What is known of the step, and what follows from it, is in
- * plugin/verdict.
+ * step, from the start of srun to its end. What happens goes into the facts of
+ * plugin/verdict: child.c has srun and its signals, relay.c and sieve.c its
+ * stderr, agents.c the agents and what they say, lost_nodes.c nodes that are
+ * lost, and watchdog.c steps that hang. verdict/decide.c then decides, and act.c
+ * does what follows. report.c writes the report, timer.c knows when the job ends,
+ * and supervisor.c goes from one attempt to the next.
  * This header is what plugin/srun calls.
  */
 #ifndef DDP_SUPERVISOR_H

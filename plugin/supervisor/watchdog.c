@@ -7,11 +7,11 @@
 #define _GNU_SOURCE
 #include "supervisor/watchdog.h"
 
+#include "supervisor/act.h"
 #include "supervisor/attempt.h"
-#include "supervisor/ending.h"
-#include "supervisor/now.h"
 #include "verdict/hang.h"
-#include "verdict/who.h"
+#include "verdict/names.h"
+#include "verdict/times.h"
 
 enum {
 	AWAY_MS = 5000,		/* without a tick, srun was stopped */
@@ -23,11 +23,11 @@ enum {
 static uint32_t measure(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_watchdog *watchdog = &attempt->watchdog;
-	uint32_t idle_ms = ddp_hang_idle_ms(&attempt->step);
+	uint32_t idle_ms = ddp_hang_idle_ms(&attempt->facts.step);
 
 	if ((watchdog->ticked_ns &&
 	     now_ns - watchdog->ticked_ns > ms(AWAY_MS)) ||
-	    ddp_ending_is_writing(attempt))
+	    ddp_act_is_writing(attempt))
 		watchdog->pardons_ns = now_ns + ms(PARDON_MS);
 	if (now_ns < watchdog->pardons_ns)
 		watchdog->pardoned_ms = idle_ms;
@@ -40,7 +40,7 @@ static uint32_t measure(struct ddp_attempt *attempt, int64_t now_ns)
 
 static void ask(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	if (ddp_hang_begin(&attempt->step, attempt->wish->watchdog_s) < 0)
+	if (ddp_hang_begin(&attempt->facts.step, attempt->wish->watchdog_s) < 0)
 		return;
 	attempt->watchdog.asked_ns = now_ns;
 	ddp_agents_tell(&attempt->agents, DDP_WIRE_EXPLAIN, 0);
@@ -56,7 +56,7 @@ static bool is_unknown(const struct ddp_step *step, uint32_t rank,
 /* A rank that never begins keeps the others waiting, without an end. */
 static void say_unknown(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	const struct ddp_step *step = &attempt->step;
+	const struct ddp_step *step = &attempt->facts.step;
 	uint32_t seconds = attempt->wish->watchdog_s;
 	struct ddp_text text = { 0 };
 
@@ -77,8 +77,8 @@ void ddp_watchdog_tick(struct ddp_attempt *attempt, int64_t now_ns)
 	struct ddp_watchdog *watchdog = &attempt->watchdog;
 	bool hangs;
 
-	if (!attempt->wish->watchdog_s || attempt->step.failed ||
-	    attempt->child.ended)
+	if (!attempt->wish->watchdog_s || attempt->facts.step.failed ||
+	    attempt->facts.ended_ns)
 		return;
 	say_unknown(attempt, now_ns);
 	hangs = measure(attempt, now_ns) / 1000 >= attempt->wish->watchdog_s;
@@ -86,10 +86,10 @@ void ddp_watchdog_tick(struct ddp_attempt *attempt, int64_t now_ns)
 		ask(attempt, now_ns);
 	} else if (!hangs && watchdog->asked_ns) {
 		watchdog->asked_ns = 0;
-		ddp_hang_clear(&attempt->step);
-	} else if (hangs && (ddp_hang_complete(&attempt->step) ||
+		ddp_hang_clear(&attempt->facts.step);
+	} else if (hangs && (ddp_hang_complete(&attempt->facts.step) ||
 			     now_ns - watchdog->asked_ns >= ms(DETAILS_MS))) {
-		ddp_hang_judge(&attempt->step, now_ns);
-		attempt->step.failed = true;
+		ddp_hang_judge(&attempt->facts.step, now_ns);
+		attempt->facts.step.failed = true;
 	}
 }

@@ -18,7 +18,7 @@ struct ddp_watchdog {
 };
 
 /*
- * What is due. When the step hangs, its failure is in attempt->step, and the
+ * What is due. When the step hangs, its failure is in the step, and the
  * verdict is DDP_VERDICT_HANG.
  */
 void ddp_watchdog_tick(struct ddp_attempt *attempt, int64_t now_ns);

@@ -280,6 +280,29 @@ int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank)
 	return at_ns;
 }
 
+uint32_t ddp_step_count_open(const struct ddp_step *step)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < step->node_count; i++)
+		count += step->nodes[i].open;
+	return count;
+}
+
+bool ddp_step_is_over(const struct ddp_step *step)
+{
+	const struct ddp_step_node *node;
+	uint32_t ranks = 0, i;
+
+	for (i = 0; i < step->node_count; i++) {
+		node = &step->nodes[i];
+		if (node->open || node->left)
+			return false;
+		ranks += node->count;
+	}
+	return step->world_size > 0 && ranks == step->world_size;
+}
+
 bool ddp_step_is_watched(const struct ddp_step *step, uint32_t rank)
 {
 	const struct ddp_step_rank *of = &step->ranks[rank];

@@ -18,11 +18,14 @@ struct ddp_step_node {
 	int64_t trip_ns;		/* round trip by which it is known */
 	int64_t answered_ns;		/* when the last PING was sent that its
 					 * agent has answered; 0: none */
+	bool open;			/* its agent is connected */
+	bool unreachable;		/* its machine acknowledges nothing now */
 	bool lost, orphaned;		/* it does not answer; no slurmstepd */
 	bool unlaunched;		/* lost before its tasks had begun */
 	bool awaited;			/* and srun still waits for it */
 	bool left;			/* its agent has: no more is told */
 	int64_t left_ns;		/* since then */
+	bool told;			/* and the user knows */
 	bool silent;			/* it does not answer, or did not then */
 	int64_t lost_ns;		/* when it was lost or orphaned */
 	uint32_t idle_ms;		/* since a rank of it made progress, as
@@ -128,6 +131,12 @@ bool ddp_step_denies(const struct ddp_step *step, uint32_t rank,
 
 /* When a rank ended. */
 int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank);
+
+/* How many agents are connected. */
+uint32_t ddp_step_count_open(const struct ddp_step *step);
+
+/* Whether all ranks have ended, by what their agents have told to the end. */
+bool ddp_step_is_over(const struct ddp_step *step);
 
 /* Whether an agent tells of a rank now. */
 bool ddp_step_is_watched(const struct ddp_step *step, uint32_t rank);

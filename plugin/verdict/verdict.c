@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who failed first. */
+/* Who failed first, and with whom. */
 #define _GNU_SOURCE
 #include "verdict/verdict.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,15 +11,10 @@
 
 #include "layout/tasks.h"
 #include "verdict/hang.h"
-#include "verdict/who.h"
+#include "verdict/names.h"
+#include "verdict/times.h"
 
-/* Slurm ends others 200 ms after a rank or later: as_root.c holds it up. */
-enum {
-	TOGETHER_NS = 150000000,
-	AT_ONCE_NS = 2000000,	/* in which Slurm kills all of a node */
-	SOON_NS = 500000000	/* the same, on a machine that is too busy; and
-				 * in which the kernel ends a rank */
-};
+enum { USAGE = 2 };	/* as shells, getopt's users and argparse have it */
 
 static bool has_failed(const struct ddp_step_rank *rank)
 {
@@ -89,7 +85,7 @@ static bool was_signalled(const struct ddp_step *step, int64_t first_ns)
 		if (!step->ranks[i].ended || step->ranks[i].cause ||
 		    step->ranks[i].message ||
 		    WTERMSIG(step->ranks[i].status) != WTERMSIG(status) ||
-		    ddp_step_end_ns(step, i) - first_ns > TOGETHER_NS)
+		    ddp_step_end_ns(step, i) - first_ns > ms(DDP_TOGETHER_MS))
 			return false;
 	return true;
 }
@@ -102,12 +98,12 @@ static bool was_signalled(const struct ddp_step *step, int64_t first_ns)
 static bool has_unwatched(const struct ddp_step *step, int64_t seen_ns)
 {
 	const struct ddp_step_node *node;
-	int64_t at_once_ns = AT_ONCE_NS;
+	int64_t at_once_ns = ms(DDP_AT_ONCE_MS);
 	uint32_t i;
 
 	for (i = 0; i < step->world_size; i++)
 		if (step->ranks[i].ended && step->ranks[i].status == 0)
-			at_once_ns = SOON_NS;
+			at_once_ns = ms(DDP_SOON_MS);
 	for (i = 0; i < step->node_count; i++) {
 		node = &step->nodes[i];
 		if (node->silent ||
@@ -127,7 +123,7 @@ static bool was_outlived(const struct ddp_step *step, uint32_t rank,
 	return !step->ranks[other].ended ||
 	       (!ddp_step_was_killed(step->ranks[other].status) &&
 		ddp_step_end_ns(step, other) >
-		ddp_step_end_ns(step, rank) + TOGETHER_NS);
+		ddp_step_end_ns(step, rank) + ms(DDP_TOGETHER_MS));
 }
 
 /*
@@ -196,7 +192,7 @@ static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 static void find_silent(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	const struct ddp_step_rank *told = &step->ranks[first->rank], *rank;
-	int64_t at_ns, limit_ns = first->at_ns + TOGETHER_NS;
+	int64_t at_ns, limit_ns = first->at_ns + ms(DDP_TOGETHER_MS);
 	struct ddp_who_cause cause;
 	uint32_t i;
 
@@ -229,7 +225,7 @@ static bool lacked_memory(const struct ddp_step_rank *rank)
  */
 static void find_starved(const struct ddp_step *step, struct ddp_verdict *first)
 {
-	int64_t at_ns, limit_ns = first->at_ns + SOON_NS;
+	int64_t at_ns, limit_ns = first->at_ns + ms(DDP_SOON_MS);
 	uint32_t i;
 
 	if (first->kind != DDP_VERDICT_RANK || step->ranks[first->rank].cause)
@@ -293,6 +289,160 @@ static void find_first(const struct ddp_step *step, struct ddp_verdict *first)
 	find_starved(step, first);
 }
 
+/* ---- ranks that failed in the same way
+ *
+ * Ranks that meet the same mistake, as a bad option or a bad batch, fail within
+ * the time by which they begin, or leave their last collective, one after the
+ * other. Ranks that lose a peer fail after it, often with its words, as the two
+ * ends of a connection do. So nobody was first only where all failed within
+ * DDP_ALIKE_MS, which is also how long a verdict usually waits for them:
+ * where it comes later, as an agent is slow, it says the same.
+ */
+
+/* What a rank said last: its error, or the last line of its stderr; or "". */
+static const char *find_last(const struct ddp_step_rank *rank, size_t *length)
+{
+	const char *text = rank->message ? rank->message : rank->tail;
+	const char *at, *end;
+
+	if (!text)
+		text = "";
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		end--;
+	for (at = end; at > text && at[-1] != '\n';)
+		at--;
+	*length = (size_t)(end - at);
+	return at;
+}
+
+static void skip_digits(const char **at, const char *end)
+{
+	while (*at < end && isdigit((unsigned char)**at))
+		++*at;
+}
+
+/*
+ * Whether two ranks said the same last. Their lines may differ in numbers: in a
+ * rank's own ("[rank1]: ..."), a GPU's, a time.
+ */
+static bool has_said_same(const struct ddp_step_rank *a,
+			  const struct ddp_step_rank *b)
+{
+	size_t length_a, length_b;
+	const char *at_a = find_last(a, &length_a), *end_a = at_a + length_a;
+	const char *at_b = find_last(b, &length_b), *end_b = at_b + length_b;
+
+	while (at_a < end_a && at_b < end_b) {
+		if (isdigit((unsigned char)*at_a) &&
+		    isdigit((unsigned char)*at_b)) {
+			skip_digits(&at_a, end_a);
+			skip_digits(&at_b, end_b);
+		} else if (*at_a++ != *at_b++) {
+			return false;
+		}
+	}
+	return at_a == end_a && at_b == end_b;
+}
+
+static bool has_spoken(const struct ddp_step_rank *rank)
+{
+	size_t length;
+
+	find_last(rank, &length);
+	return length > 0 || rank->cause;
+}
+
+/*
+ * Whether it refuses its command line, which all ranks have. Then one of them
+ * may speak for all that end at the same time: a silent one that ends later may
+ * have ended because of it. So may all others of a rank that is silent and has
+ * another exit code.
+ */
+static bool is_refusal(const struct ddp_step_rank *rank)
+{
+	return WIFEXITED(rank->status) &&
+	       (WEXITSTATUS(rank->status) == USAGE ||
+		WEXITSTATUS(rank->status) == EX_USAGE);
+}
+
+bool ddp_verdict_is_refusal(const struct ddp_verdict *verdict,
+			    const struct ddp_step *step)
+{
+	return verdict->kind == DDP_VERDICT_RANK &&
+	       is_refusal(&step->ranks[verdict->rank]);
+}
+
+bool ddp_verdict_is_in_time(const struct ddp_verdict *verdict,
+			    const struct ddp_step *step, uint32_t rank)
+{
+	return step->ranks[rank].ended &&
+	       ddp_step_end_ns(step, rank) - verdict->at_ns <= ms(DDP_ALIKE_MS);
+}
+
+/*
+ * A signal that was sent tells nothing: it may be the one that ends all. Nor does
+ * torchrun's summary, whose last lines are always the same.
+ */
+bool ddp_verdict_is_alike(const struct ddp_verdict *verdict,
+			  const struct ddp_step *step, uint32_t rank)
+{
+	const struct ddp_step_rank *first = &step->ranks[verdict->rank];
+	const struct ddp_step_rank *of = &step->ranks[rank];
+	struct ddp_who_cause cause;
+
+	return verdict->kind == DDP_VERDICT_RANK &&
+	       !ddp_who_find_cause(step, of->tail, &cause) &&
+	       !ddp_verdict_is_sent(verdict, step) &&
+	       of->ended && !of->answered && of->status == first->status &&
+	       strcmp(of->cause ? of->cause : "",
+		      first->cause ? first->cause : "") == 0 &&
+	       (has_said_same(of, first) ||
+		(is_refusal(of) && !has_spoken(of) &&
+		 ddp_verdict_is_in_time(verdict, step, rank)));
+}
+
+/* The lowest rank that ended in time, with the first one's code, and spoke. */
+static uint32_t find_speaker(const struct ddp_verdict *verdict,
+			     const struct ddp_step *step)
+{
+	const struct ddp_step_rank *first = &step->ranks[verdict->rank], *of;
+	uint32_t i;
+
+	for (i = 0; i < step->world_size && !has_spoken(first); i++) {
+		of = &step->ranks[i];
+		if (ddp_verdict_is_in_time(verdict, step, i) &&
+		    of->status == first->status && has_spoken(of))
+			return i;
+	}
+	return verdict->rank;
+}
+
+static void find_together(struct ddp_verdict *verdict,
+			  const struct ddp_step *step)
+{
+	struct ddp_verdict found = *verdict;
+	uint32_t i, ended = 0, alike = 0;
+
+	if (is_refusal(&step->ranks[verdict->rank]))
+		found.rank = find_speaker(verdict, step);
+	found.node = step->ranks[found.rank].node;
+	if (!has_spoken(&step->ranks[found.rank]))
+		return;
+	for (i = 0; i < step->world_size; i++) {
+		if (!ddp_verdict_is_in_time(verdict, step, i))
+			continue;
+		ended++;
+		alike += ddp_verdict_is_alike(&found, step, i);
+	}
+	if (alike < ended || alike <= step->world_size / 2 || alike == 1)
+		return;
+	found.together = alike;
+	*verdict = found;
+}
+
+/* ---- the verdict */
+
 struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 {
 	struct ddp_verdict first = { .kind = DDP_VERDICT_NONE };
@@ -314,7 +464,7 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 		first.kind = DDP_VERDICT_NONE;
 	find_node(step, &first);
 	if (first.kind == DDP_VERDICT_RANK)
-		ddp_verdict_find_together(&first, step);
+		find_together(&first, step);
 	if (first.kind != DDP_VERDICT_NONE && first.at_ns > step->start_ns)
 		first.after_ns = first.at_ns - step->start_ns;
 	return first;
@@ -371,14 +521,6 @@ bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
 				!is_sent(WTERMSIG(rank->status))));
 }
 
-int64_t ddp_verdict_wait_ms(const struct ddp_step *step)
-{
-	struct ddp_verdict first = ddp_verdict_find(step);
-
-	return ddp_verdict_is_sent(&first, step) ? DDP_VERDICT_SENT_MS :
-		DDP_VERDICT_WAIT_MS;
-}
-
 bool ddp_verdict_had_error(const struct ddp_verdict *verdict,
 			   const struct ddp_step *step, uint32_t rank)
 {
@@ -386,20 +528,20 @@ bool ddp_verdict_had_error(const struct ddp_verdict *verdict,
 
 	/* As in find_silent. */
 	if (!step->ranks[verdict->rank].message)
-		at_ns -= TOGETHER_NS;
+		at_ns -= ms(DDP_TOGETHER_MS);
 	return ddp_step_had_error(step, rank, at_ns);
 }
 
-bool ddp_verdict_awaits_error(const struct ddp_step *step)
+bool ddp_verdict_awaits_error(const struct ddp_verdict *verdict,
+			      const struct ddp_step *step)
 {
-	struct ddp_verdict first = ddp_verdict_find(step);
 	uint32_t i;
 
-	if (first.kind != DDP_VERDICT_RANK ||
-	    ddp_verdict_is_own(&first, step))
+	if (verdict->kind != DDP_VERDICT_RANK ||
+	    ddp_verdict_is_own(verdict, step))
 		return false;
 	for (i = 0; i < step->world_size; i++)
-		if (ddp_verdict_had_error(&first, step, i))
+		if (ddp_verdict_had_error(verdict, step, i))
 			return true;
 	return false;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plugin/verdict is pure: it has what is known of a step (step.h), who failed
- * first, who hangs, whether the step starts again, and the words for that. The
- * supervisor says what has happened, and prints and writes what comes out.
+ * plugin/verdict is pure: it has what is known of a step (facts.h, of which step.h
+ * is what agents tell, and said.h what srun says), what follows from that
+ * (decide.h), who hangs, whether the step starts again, and the words for it. All
+ * times are in times.h. The supervisor fills the facts in, and prints and writes
+ * what comes out.
  *
- * Here: who failed first, and how that is said.
+ * Here: who failed first by what agents tell, and how that is said.
  */
 #ifndef DDP_VERDICT_VERDICT_H
 #define DDP_VERDICT_VERDICT_H
@@ -13,8 +15,6 @@
 #include "verdict/step.h"
 
 enum {
-	DDP_VERDICT_WAIT_MS = 250,	/* for earlier failures, elsewhere */
-	DDP_VERDICT_SENT_MS = 500,	/* slurmstepd tells ends one by one */
 	DDP_VERDICT_LINES = 10		/* of a rank's stderr are shown */
 };
 
@@ -49,15 +49,11 @@ bool ddp_verdict_is_alike(const struct ddp_verdict *verdict,
 			  const struct ddp_step *step, uint32_t rank);
 
 /*
- * Whether this rank had ended DDP_VERDICT_WAIT_MS after the first one, of RANK
- * with at_ns: see verdict_alike.c.
+ * Whether this rank had ended DDP_ALIKE_MS after the first one, of RANK with
+ * at_ns, or sooner.
  */
 bool ddp_verdict_is_in_time(const struct ddp_verdict *verdict,
 			    const struct ddp_step *step, uint32_t rank);
-
-/* Fill in together, and the rank that has said why, of RANK with at_ns. */
-void ddp_verdict_find_together(struct ddp_verdict *verdict,
-			       const struct ddp_step *step);
 
 /*
  * Whether srun has yet to name a rank first (see confirmed), of which it is then
@@ -86,19 +82,14 @@ bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
 			const struct ddp_step *step);
 
 /*
- * How long to wait for more before there is a verdict. Of a rank that a signal
- * has killed it is open for longer whether it was the only one.
- */
-int64_t ddp_verdict_wait_ms(const struct ddp_step *step);
-
-/*
  * Whether this rank, which has not ended yet, had left an error before the one of
- * RANK ended, or left its own; and whether any had by the verdict of now: to end
- * takes Python some time.
+ * RANK ended, or left its own; and whether any had, unless that one has failed by
+ * itself: to end takes Python some time.
  */
 bool ddp_verdict_had_error(const struct ddp_verdict *verdict,
 			   const struct ddp_step *step, uint32_t rank);
-bool ddp_verdict_awaits_error(const struct ddp_step *step);
+bool ddp_verdict_awaits_error(const struct ddp_verdict *verdict,
+			      const struct ddp_step *step);
 
 /* The exit code of a step that failed so, of RANK, NODE and HANG. */
 int ddp_verdict_code(const struct ddp_verdict *verdict,
@@ -150,6 +141,10 @@ void ddp_verdict_add_gone(struct ddp_text *text, const struct ddp_step *step);
 struct ddp_verdict_times {
 	const char *start, *end;	/* in UTC, as "2026-11-23T08:10:40Z" */
 	int exit_code;			/* of srun */
+	const int64_t *entered_ns;	/* [DDP_PHASES], as in facts.h; NULL:
+					 * not told */
+	const char *decision;		/* the row of decide.c's table that held;
+					 * NULL: none did */
 	const char *attempts;		/* the JSON of each, commas between;
 					 * NULL: there is one only */
 };

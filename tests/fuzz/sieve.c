@@ -9,7 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct ddp_sieve sieve = { .job_id = 7 };
+	struct ddp_said said = { 0 };
+	struct ddp_sieve sieve = { .said = &said, .now_ns = 5, .job_id = 7 };
 	struct ddp_text out = { 0 };
 	size_t step, part, at;
 	bool holds;
@@ -32,7 +33,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	CHECK(out.length == size);
 	CHECK(holds || size == 0 || memcmp(out.data, data, size) == 0);
 	free(out.data);
-	free(sieve.unlaunched.data);
-	free(sieve.failed.data);
+	free(said.unlaunched.data);
+	free(said.failed.data);
 	return 0;
 }

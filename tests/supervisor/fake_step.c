@@ -54,8 +54,9 @@
 #include <unistd.h>
 
 #include "supervisor/child.h"
-#include "supervisor/now.h"
 #include "supervisor/supervisor.h"
+#include "util/clock.h"
+#include "verdict/times.h"
 #include "wire/wire.h"
 
 enum { STRANGERS_MAX = 2048, RANKS_MAX = 64 };

@@ -11,6 +11,13 @@ for name in "start", "end":
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", report.pop(name))
 after_s = report["verdict"].pop("after_s")
 assert 0.1 <= after_s <= 3, after_s
+# The rank fails after 100 ms.
+phases = report.pop("phases")
+assert list(phases) == ["launching", "running", "failing", "ending", "over"]
+assert phases["launching"] == 0 and sorted(phases.values()) == list(
+    phases.values()), phases
+assert 0.1 <= phases["failing"] - phases["running"] <= 3, phases
+assert report.pop("decision") == "the first that is told of"
 ends = [(0, "n1", 9), (1, "n1", 9), (2, "n2", 9), (3, "n2", None)]
 wanted = {
     "schema": 1, "job": 12, "step": 3, "world_size": 4, "exit_code": 3,

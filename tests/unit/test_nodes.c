@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verdict/nodes.h"
+#include "verdict/names.h"
 
 static void expect(const char *list, const char *wanted)
 {

@@ -302,7 +302,9 @@ Test(others, alike_as_json)
 	const struct ddp_verdict verdict = {
 		.kind = DDP_VERDICT_RANK, .rank = 1,
 	};
-	const struct ddp_verdict_times times = { "a", "b", 1, NULL };
+	const struct ddp_verdict_times times = {
+		"a", "b", 1, NULL, NULL, NULL,
+	};
 	struct end end = { .status = FAILED, .tail = "E: bad\n" };
 	struct ddp_text text = { 0 };
 	struct ddp_step step;

@@ -65,13 +65,16 @@ static const struct {
 
 Test(sieve, holds_lines_of_slurms)
 {
+	struct ddp_said said = { 0 };
 	struct ddp_sieve sieve;
 	char *passes, *kept;
 	size_t i, piece;
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (piece = 1; piece < 12; piece++) {
-			sieve = (struct ddp_sieve){ .holds = true };
+			sieve = (struct ddp_sieve){
+				.said = &said, .holds = true,
+			};
 			passes = pass(&sieve, cases[i].text, piece);
 			cr_expect_eq(ddp_sieve_keeps(&sieve),
 				     *cases[i].kept != '\0');
@@ -86,7 +89,8 @@ Test(sieve, holds_lines_of_slurms)
 /* The rest of a line that has begun to pass passes, too. */
 Test(sieve, begins_with_a_line)
 {
-	struct ddp_sieve sieve = { 0 };
+	struct ddp_said said = { 0 };
+	struct ddp_sieve sieve = { .said = &said, .now_ns = 5 };
 	char *text = pass(&sieve, "srun: a", 3);
 
 	cr_expect_str_eq(text, "srun: a");
@@ -106,7 +110,10 @@ Test(sieve, begins_with_a_line)
 /* A ruler that was printed after a while has ended: a line of srun's follows. */
 Test(sieve, begins_anew_after_a_ruler)
 {
-	struct ddp_sieve sieve = { .holds = true };
+	struct ddp_said said = { 0 };
+	struct ddp_sieve sieve = {
+		.said = &said, .now_ns = 5, .holds = true,
+	};
 	char *text = pass(&sieve, RULER, 9);
 
 	free(text);
@@ -118,13 +125,16 @@ Test(sieve, begins_anew_after_a_ruler)
 	text = release(&sieve);
 	cr_expect_str_eq(text, "srun: error: n1: task 3: Killed\n");
 	free(text);
-	free(sieve.failed.data);
+	free(said.failed.data);
 }
 
 Test(sieve, passes_every_byte)
 {
 	const char bytes[] = "a\0b\n\0srun: \377\n";
-	struct ddp_sieve sieve = { .holds = true };
+	struct ddp_said said = { 0 };
+	struct ddp_sieve sieve = {
+		.said = &said, .now_ns = 5, .holds = true,
+	};
 	struct ddp_text out = { 0 };
 
 	ddp_sieve_add(&sieve, bytes, sizeof(bytes), &out);
@@ -170,12 +180,15 @@ Test(sieve, knows_what_slurm_says_of_an_end)
 	char *out;
 
 	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		struct ddp_sieve sieve = { .job_id = 71, .step_id = 2 };
+		struct ddp_said said = { 0 };
+		struct ddp_sieve sieve = {
+			.said = &said, .now_ns = 5, .job_id = 71, .step_id = 2,
+		};
 
 		out = pass(&sieve, lines[i].text, 7);
 		cr_expect_str_eq(out, lines[i].text);
-		cr_expect_eq(sieve.cancelled, lines[i].cancelled);
-		cr_expect_eq(sieve.aborted, lines[i].aborted);
+		cr_expect_eq(said.cancelled_ns, lines[i].cancelled ? 5 : 0);
+		cr_expect_eq(said.aborted_ns, lines[i].aborted ? 5 : 0);
 		free(out);
 	}
 }
@@ -200,15 +213,17 @@ static void check_orders(const struct order *orders, size_t count, bool quiet)
 	size_t i, j;
 
 	for (i = 0; i < count; i++) {
+		struct ddp_said said = { 0 };
 		struct ddp_sieve sieve = {
-			.job_id = 71, .step_id = 2, .quiet = quiet
+			.said = &said, .now_ns = 5, .job_id = 71, .step_id = 2,
+			.quiet = quiet,
 		};
 
 		for (j = 0; j < 4 && orders[i].lines[j]; j++)
 			free(pass(&sieve, orders[i].lines[j], 7));
-		cr_expect_eq((int)sieve.ends, orders[i].ends, "case %zu", i);
-		cr_expect_eq(sieve.reason, orders[i].reason, "case %zu", i);
-		free(sieve.failed.data);
+		cr_expect_eq((int)said.ends, orders[i].ends, "case %zu", i);
+		cr_expect_eq(said.reason, orders[i].reason, "case %zu", i);
+		free(said.failed.data);
 	}
 }
 
@@ -216,16 +231,16 @@ static void check_orders(const struct order *orders, size_t count, bool quiet)
 Test(sieve, knows_who_says_first_that_the_step_ends)
 {
 	static const struct order orders[] = {
-		{ { task, own, cancelled }, DDP_SIEVE_SRUN, 2 },
-		{ { task, newer, cancelled, task }, DDP_SIEVE_SRUN, 2 },
-		{ { task, task, newer, aborted }, DDP_SIEVE_SRUN, 4 },
-		{ { cancelled, task, own }, DDP_SIEVE_OTHERS, 0 },
-		{ { task, cancelled, own }, DDP_SIEVE_OTHERS, 0 },
-		{ { aborted, task, own }, DDP_SIEVE_OTHERS, 0 },
-		{ { own, task, cancelled }, DDP_SIEVE_OTHERS, 0 },
-		{ { task, of_another, cancelled }, DDP_SIEVE_OTHERS, 0 },
-		{ { task, "Terminating StepId=71.2\n" }, DDP_SIEVE_GOES_ON, 0 },
-		{ { task }, DDP_SIEVE_GOES_ON, 0 },
+		{ { task, own, cancelled }, DDP_SAID_SRUN, 2 },
+		{ { task, newer, cancelled, task }, DDP_SAID_SRUN, 2 },
+		{ { task, task, newer, aborted }, DDP_SAID_SRUN, 4 },
+		{ { cancelled, task, own }, DDP_SAID_OTHERS, 0 },
+		{ { task, cancelled, own }, DDP_SAID_OTHERS, 0 },
+		{ { aborted, task, own }, DDP_SAID_OTHERS, 0 },
+		{ { own, task, cancelled }, DDP_SAID_OTHERS, 0 },
+		{ { task, of_another, cancelled }, DDP_SAID_OTHERS, 0 },
+		{ { task, "Terminating StepId=71.2\n" }, DDP_SAID_NOTHING, 0 },
+		{ { task }, DDP_SAID_NOTHING, 0 },
 	};
 
 	check_orders(orders, sizeof(orders) / sizeof(orders[0]), false);
@@ -235,11 +250,11 @@ Test(sieve, knows_who_says_first_that_the_step_ends)
 Test(sieve, knows_it_of_a_quiet_srun)
 {
 	static const struct order orders[] = {
-		{ { task, cancelled, task }, DDP_SIEVE_SRUN, 2 },
-		{ { task, newer, cancelled }, DDP_SIEVE_SRUN, 2 },
-		{ { cancelled, task }, DDP_SIEVE_OTHERS, 0 },
-		{ { aborted, task }, DDP_SIEVE_OTHERS, 0 },
-		{ { task }, DDP_SIEVE_GOES_ON, 0 },
+		{ { task, cancelled, task }, DDP_SAID_SRUN, 2 },
+		{ { task, newer, cancelled }, DDP_SAID_SRUN, 2 },
+		{ { cancelled, task }, DDP_SAID_OTHERS, 0 },
+		{ { aborted, task }, DDP_SAID_OTHERS, 0 },
+		{ { task }, DDP_SAID_NOTHING, 0 },
 	};
 
 	check_orders(orders, sizeof(orders) / sizeof(orders[0]), true);
@@ -248,12 +263,13 @@ Test(sieve, knows_it_of_a_quiet_srun)
 /* srun may have said all before an agent tells the step's number. */
 Test(sieve, knows_that_of_a_step_without_a_number)
 {
-	struct ddp_sieve sieve = { 0 };
+	struct ddp_said said = { 0 };
+	struct ddp_sieve sieve = { .said = &said, .now_ns = 5 };
 
 	free(pass(&sieve, "srun: error: n1: task 3: Killed\n"
 		  "srun: Terminating StepId=71.2\n", 7));
-	cr_expect_eq(sieve.ends, DDP_SIEVE_SRUN);
-	free(sieve.failed.data);
+	cr_expect_eq(said.ends, DDP_SAID_SRUN);
+	free(said.failed.data);
 }
 
 Test(sieve, knows_what_srun_says_of_its_ranks)
@@ -263,24 +279,25 @@ Test(sieve, knows_what_srun_says_of_its_ranks)
 		"srun: StepId=1.0 tasks 0-3: running\n"
 		"srun: sending Ctrl-C to StepId=1.0\n"
 		"n1: task 3: Killed, says a task\n";
-	struct ddp_sieve sieve = { 0 };
+	struct ddp_said said = { 0 };
+	struct ddp_sieve sieve = { .said = &said, .now_ns = 5 };
 	char *failed;
 
 	free(pass(&sieve, text, 9));
-	cr_expect_not(sieve.interrupted, "that is another step");
-	cr_expect_eq(sieve.failed.length, 0);
+	cr_expect_not(said.interrupted_ns, "that is another step");
+	cr_expect_eq(said.failed.length, 0);
 	sieve.job_id = 1;
 	free(pass(&sieve, text, 9));
-	cr_expect(sieve.interrupted);
+	cr_expect_eq(said.interrupted_ns, 5);
 	free(pass(&sieve, "srun: error: n1: task 3: Killed\n", 9));
 	free(pass(&sieve, "srun: error: n1: tasks 0-1,4: Exited with exit code "
 		  "3\nsrun: error: no task 7\n", 9));
 	free(pass(&sieve, "srun: error: task 5 launch failed: Unspecified error"
 		  "\nsrun: error: task 6 launch\n", 9));
-	failed = ddp_text_finish(&sieve.failed);
+	failed = ddp_text_finish(&said.failed);
 	cr_expect_str_eq(failed, "3,0-1,4,5,");
-	cr_expect_eq(sieve.first, strlen("3,"));
-	cr_expect_str_eq(sieve.first_node, "n1");
+	cr_expect_eq(said.first, strlen("3,"));
+	cr_expect_str_eq(said.first_node, "n1");
 	free(failed);
 }
 
@@ -298,26 +315,28 @@ Test(sieve, knows_what_srun_says_first)
 		{ "srun: error: task 5 launch failed: Unspecified error\n"
 		  "srun: error: n1: task 4: Killed\n", 0, "" },
 	};
-	struct ddp_sieve sieve = { 0 };
+	struct ddp_said said = { 0 };
+	struct ddp_sieve sieve = { .said = &said, .now_ns = 5 };
 	struct ddp_text line = { 0 };
 	size_t i;
 
 	for (i = 0; i < sizeof(says) / sizeof(says[0]); i++) {
 		free(pass(&sieve, says[i].text, 9));
-		cr_expect_eq(sieve.first, says[i].first, "case %zu", i);
-		cr_expect_str_eq(sieve.first_node, says[i].node);
-		free(sieve.failed.data);
-		sieve = (struct ddp_sieve){ 0 };
+		cr_expect_eq(said.first, says[i].first, "case %zu", i);
+		cr_expect_str_eq(said.first_node, says[i].node);
+		free(said.failed.data);
+		said = (struct ddp_said){ 0 };
+		sieve = (struct ddp_sieve){ .said = &said, .now_ns = 5 };
 	}
 	ddp_text_add(&line, "srun: error: n2: tasks 0");
 	for (i = 2; i < 150; i += 2)
 		ddp_text_add(&line, ",%zu", i);
 	ddp_text_add(&line, ": Killed\nsrun: error: n1: task 1: Killed\n");
 	free(pass(&sieve, line.data, 9));
-	cr_expect_eq(sieve.failed.length, strlen("1,"));
-	cr_expect_eq(sieve.first, 0);
+	cr_expect_eq(said.failed.length, strlen("1,"));
+	cr_expect_eq(said.first, 0);
 	free(line.data);
-	free(sieve.failed.data);
+	free(said.failed.data);
 }
 
 /* Open MPI 4 and 5 say it in the same words; srun --label puts some before. */
@@ -349,11 +368,13 @@ Test(sieve, knows_who_has_called_mpi_abort)
 	char *out;
 
 	for (i = 0; i < sizeof(says) / sizeof(says[0]); i++) {
-		struct ddp_sieve sieve = { 0 };
+		struct ddp_said said = { 0 };
+		struct ddp_sieve sieve = { .said = &said, .now_ns = 5 };
 
 		out = pass(&sieve, says[i].text, 7);
 		cr_expect_str_eq(out, says[i].text);
-		cr_expect_eq(sieve.aborter, says[i].aborter, "case %zu", i);
+		cr_expect_eq(said.aborter_ns ? said.aborter + 1 : 0,
+			     says[i].aborter, "case %zu", i);
 		free(out);
 	}
 }
@@ -372,9 +393,12 @@ Test(sieve, names_nodes_without_tasks)
 		"srun: error: Task launch for StepId=7.1+12 failed on node n6: "
 		"Communication connection failure\n"
 		"srun: error: Task launch for StepId=7.1: n7 is down\n";
-	struct ddp_sieve sieve = { .job_id = 7, .step_id = 1 };
+	struct ddp_said said = { 0 };
+	struct ddp_sieve sieve = {
+		.said = &said, .now_ns = 5, .job_id = 7, .step_id = 1,
+	};
 	char *passes = pass(&sieve, text, 7);
-	char *names = ddp_text_finish(&sieve.unlaunched);
+	char *names = ddp_text_finish(&said.unlaunched);
 
 	cr_expect_str_eq(passes, text);
 	cr_expect_str_eq(names, "7 1 n2\n7 2 n4\n7 1 n5\n7 1 n6\n");

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/facts.h"
 #include "verdict/hang.h"
 #include "verdict/verdict.h"
 
@@ -440,7 +441,14 @@ Test(verdict, of_several_lost_nodes)
 static void expect_json(const struct ddp_step *step, const char *verdict,
 			const char *nodes)
 {
-	const struct ddp_verdict_times times = { "a", "b", 1, NULL };
+	static const int64_t entered_ns[DDP_PHASES] = {
+		[DDP_PHASE_LAUNCHING] = MS(10000),
+		[DDP_PHASE_RUNNING] = MS(10250),
+		[DDP_PHASE_OVER] = MS(72001),
+	};
+	const struct ddp_verdict_times times = {
+		"a", "b", 1, entered_ns, "as told", NULL,
+	};
 	struct ddp_verdict found = ddp_verdict_find(step);
 	struct ddp_text text = { 0 };
 	char *json;
@@ -449,6 +457,11 @@ static void expect_json(const struct ddp_step *step, const char *verdict,
 	json = ddp_text_finish(&text);
 	cr_expect(strstr(json, verdict), "%s", json);
 	cr_expect(strstr(json, nodes), "%s", json);
+	cr_expect(strstr(json, "\"phases\": {\"launching\": 0.000, "
+			 "\"running\": 0.250, \"over\": 62.001},\n"),
+		  "%s", json);
+	cr_expect(strstr(json, ",\n  \"decision\": \"as told\",\n"), "%s",
+		  json);
 	free(json);
 }
 
@@ -671,6 +684,13 @@ Test(verdict, ranks_that_ended_before_the_failure)
 		     "0.6 s: exit code 1\n");
 }
 
+static bool awaits_error(const struct ddp_step *step)
+{
+	const struct ddp_verdict first = ddp_verdict_find(step);
+
+	return ddp_verdict_awaits_error(&first, step);
+}
+
 /* Rank 2 has an error at 11.0 s, and runs; 5 s less is its own clock's time. */
 Test(verdict, an_error_of_a_rank_that_runs)
 {
@@ -697,16 +717,16 @@ Test(verdict, an_error_of_a_rank_that_runs)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(&step);
 		ddp_step_add_error(&step, 1, &wire);
-		cr_expect_not(ddp_verdict_awaits_error(&step));
+		cr_expect_not(awaits_error(&step));
 		add(&step, &cases[i].first);
-		cr_expect_eq(ddp_verdict_awaits_error(&step), cases[i].waits,
+		cr_expect_eq(awaits_error(&step), cases[i].waits,
 			     "case %zu", i);
 		ddp_step_clear(&step);
 	}
 	begin(&step);
 	ddp_step_add_error(&step, 0, &wire);	/* not that node's */
 	add(&step, &cases[0].first);
-	cr_expect_not(ddp_verdict_awaits_error(&step));
+	cr_expect_not(awaits_error(&step));
 	ddp_step_add_error(&step, 1, &wire);
 	verdict = ddp_verdict_find(&step);
 	ddp_verdict_add(&text, &verdict, &step);
@@ -717,7 +737,7 @@ Test(verdict, an_error_of_a_rank_that_runs)
 			 "E: bad\n", "%s", words);
 	free(words);
 	add(&step, &(struct end){ 2, 15, 6900, NULL, NULL });
-	cr_expect_not(ddp_verdict_awaits_error(&step));
+	cr_expect_not(awaits_error(&step));
 	ddp_step_clear(&step);
 }
 

@@ -7,17 +7,23 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "verdict/facts.h"
 #include "verdict/hang.h"
-#include "verdict/who.h"
+#include "verdict/names.h"
+
+static void add_value(struct ddp_text *text, const char *value)
+{
+	if (value)
+		ddp_text_add_json(text, value);
+	else
+		ddp_text_add(text, "null");
+}
 
 static void add_text(struct ddp_text *text, const char *name,
 		     const char *value)
 {
 	ddp_text_add(text, ", \"%s\": ", name);
-	if (value)
-		ddp_text_add_json(text, value);
-	else
-		ddp_text_add(text, "null");
+	add_value(text, value);
 }
 
 /* Of a status, one of the two is null. */
@@ -133,6 +139,29 @@ static void add_lost(struct ddp_text *text, const struct ddp_step *step)
 	}
 }
 
+/* Seconds since srun was started. */
+static void add_phases(struct ddp_text *text, const int64_t *entered_ns)
+{
+	const char *comma = "";
+	int64_t after_ns;
+	int i;
+
+	if (!entered_ns)
+		return;
+	ddp_text_add(text, ",\n  \"phases\": {");
+	for (i = 0; i < DDP_PHASES; i++) {
+		if (!entered_ns[i])
+			continue;
+		after_ns = entered_ns[i] - entered_ns[DDP_PHASE_LAUNCHING];
+		ddp_text_add(text, "%s\"%s\": %" PRId64 ".%03d", comma,
+			     ddp_phase_name((enum ddp_phase)i),
+			     after_ns / 1000000000,
+			     (int)(after_ns / 1000000 % 1000));
+		comma = ", ";
+	}
+	ddp_text_add(text, "}");
+}
+
 void ddp_verdict_add_json(struct ddp_text *text,
 			  const struct ddp_verdict *verdict,
 			  const struct ddp_step *step,
@@ -146,8 +175,11 @@ void ddp_verdict_add_json(struct ddp_text *text,
 	ddp_text_add(text, ",\n  \"start\": \"%s\", \"end\": \"%s\"",
 		     times->start, times->end);
 	ddp_text_add(text, ",\n  \"exit_code\": %d", times->exit_code);
+	add_phases(text, times->entered_ns);
 	ddp_text_add(text, ",\n  \"verdict\": ");
 	add_verdict(text, verdict, step);
+	ddp_text_add(text, ",\n  \"decision\": ");
+	add_value(text, times->decision);
 	ddp_text_add(text, ",\n  \"ranks\": [");
 	add_ranks(text, step);
 	ddp_text_add(text, "\n  ],\n  \"nodes_lost\": [");

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef DDP_SUPERVISOR_ABSENT_H
-#define DDP_SUPERVISOR_ABSENT_H
+#ifndef DDP_SUPERVISOR_LOST_NODES_H
+#define DDP_SUPERVISOR_LOST_NODES_H
 
 #include "supervisor/late.h"
 #include "util/text.h"
+#include "verdict/step.h"
 
 struct ddp_attempt;
+
+/*
+ * The connection to the node's agent has ended with this errno; 0: it was closed.
+ * heard_ns: its last message. The node is lost where nothing answers for its
+ * machine. Where the kernel there says that the connection is no more, the agent
+ * alone has ended.
+ */
+void ddp_node_lose(struct ddp_step *step, struct ddp_step_node *node, int why,
+		   int64_t heard_ns);
 
 /* Nodes that have not begun their tasks; zeros are the beginning. */
 struct ddp_absent {
@@ -20,7 +30,7 @@ struct ddp_absent {
 
 /*
  * What is due. Nodes that are lost before their tasks have begun are in
- * attempt->step then.
+ * the step then.
  */
 void ddp_absent_tick(struct ddp_attempt *attempt, int64_t now_ns);
 

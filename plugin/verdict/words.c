@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a verdict is said, to people, where somebody is named. */
+/*
+ * How a verdict is said to people: who is named, what became of the others, and
+ * what is known where nobody is named.
+ */
 #define _GNU_SOURCE
 #include "verdict/verdict.h"
 
@@ -11,11 +14,9 @@
 #include <sysexits.h>
 
 #include "verdict/hang.h"
-#include "verdict/nodes.h"
-#include "verdict/who.h"
+#include "verdict/names.h"
+#include "verdict/times.h"
 #include "wire/wire.h"
-
-enum { LOST_NS = 1500000000 };	/* nodes are heard of once a second */
 
 static void add_status(struct ddp_text *text, uint32_t status)
 {
@@ -232,7 +233,7 @@ static bool is_lost_with(const struct ddp_step_node *first,
 	       node->orphaned == first->orphaned &&
 	       node->unlaunched == first->unlaunched &&
 	       node->awaited == first->awaited &&
-	       node->lost_ns - first->lost_ns < LOST_NS;
+	       node->lost_ns - first->lost_ns < ms(DDP_LOST_TOGETHER_MS);
 }
 
 /* Returns whether there are several. */
@@ -330,4 +331,250 @@ void ddp_verdict_add(struct ddp_text *text, const struct ddp_verdict *verdict,
 	else if (verdict->kind == DDP_VERDICT_SAVED)
 		add_saved(text, step);
 	add_warnings(text, verdict, step);
+}
+
+/* ---- the others */
+
+enum end {
+	APART,		/* it is the one that is named, or not of the step's end */
+	ALIKE,		/* it failed in the same way */
+	LEFT, KILLED,	/* it got time to end, and did; and did not */
+	BECAUSE		/* it ended because of the one that is named */
+};
+
+static bool is_named(const struct ddp_verdict *verdict, uint32_t rank,
+		     uint32_t node)
+{
+	if (verdict->kind == DDP_VERDICT_NODE)
+		return node == verdict->node;
+	return verdict->kind == DDP_VERDICT_RANK && rank == verdict->rank;
+}
+
+static enum end find_end(const struct ddp_verdict *verdict,
+			 const struct ddp_step *step, uint32_t rank)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+	const struct ddp_step_grace *grace = &step->grace;
+
+	if (!of->known || is_named(verdict, rank, of->node))
+		return APART;
+	if (of->ended && grace->began_ns && of->seen_ns >= grace->began_ns) {
+		if (!ddp_step_was_killed(of->status))
+			return LEFT;
+		if (grace->over_ns && of->seen_ns >= grace->over_ns)
+			return KILLED;
+	}
+	if (verdict->kind == DDP_VERDICT_HANG)
+		return APART;
+	if (ddp_verdict_is_alike(verdict, step, rank))
+		return ALIKE;
+	return !of->ended || (of->status != 0 && !of->answered) ?
+		BECAUSE : APART;
+}
+
+/*
+ * Whether it was killed, though the time of --ddp-grace was not over. Its agent
+ * may have been killed with it, and then that has ended since the first failure.
+ */
+static bool is_early(const struct ddp_step *step, uint32_t rank)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+	const struct ddp_step_node *node = &step->nodes[of->node];
+	const struct ddp_step_grace *grace = &step->grace;
+	int64_t at_ns = of->ended ? of->seen_ns : node->left_ns;
+
+	if (!grace->began_ns || (grace->over_ns && at_ns >= grace->over_ns))
+		return false;
+	return of->ended ? ddp_step_was_killed(of->status) && !of->cause :
+		node->left && step->end_ns && at_ns >= step->end_ns;
+}
+
+/* "3 other ranks" */
+static void add_count(struct ddp_text *text, const struct ddp_verdict *verdict,
+		      const struct ddp_step *step, uint32_t count)
+{
+	if (count > 0)
+		ddp_text_add(text, "%u", count);
+	else
+		ddp_text_add(text, "no");
+	ddp_text_add(text, verdict->kind == DDP_VERDICT_HANG ? " " : " other ");
+	ddp_who_add_word(text, step);
+	ddp_text_add(text, "%s", count > 1 ? "s" : "");
+}
+
+static void add_grace(struct ddp_text *text, const struct ddp_verdict *verdict,
+		      const struct ddp_step *step, uint32_t left,
+		      uint32_t killed)
+{
+	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", step->grace.seconds);
+	add_count(text, verdict, step, left);
+	ddp_text_add(text, " ended by %s, ", left > 1 ? "themselves" : "itself");
+	if (killed > 0)
+		ddp_text_add(text, "%u had to be killed\n", killed);
+	else
+		ddp_text_add(text, "none had to be killed\n");
+}
+
+/* It is not known who has killed them, only that Slurm does so. */
+static void add_early(struct ddp_text *text, const struct ddp_verdict *verdict,
+		      const struct ddp_step *step, uint32_t early)
+{
+	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", step->grace.seconds);
+	add_count(text, verdict, step, early);
+	ddp_text_add(text, " %s killed before that, and not by slurm-ddp; "
+		     "Slurm's PMIx plugin does so when a rank ends without "
+		     "MPI_Finalize\n", early > 1 ? "were" : "was");
+}
+
+void ddp_verdict_add_others(struct ddp_text *text,
+			    const struct ddp_verdict *verdict,
+			    const struct ddp_step *step)
+{
+	uint32_t counts[BECAUSE + 1] = { 0 }, early = 0, said, i;
+	enum end end;
+
+	for (i = 0; i < step->world_size; i++) {
+		end = find_end(verdict, step, i);
+		counts[end]++;
+		early += end == BECAUSE && is_early(step, i);
+	}
+	/* Of these it is said already; since, a clock may be known better. */
+	said = verdict->together > 0 ? verdict->together - 1 : 0;
+	counts[ALIKE] -= said < counts[ALIKE] ? said : counts[ALIKE];
+	if (counts[ALIKE] > 0) {
+		ddp_text_add(text, "slurm-ddp: ");
+		add_count(text, verdict, step, counts[ALIKE]);
+		ddp_text_add(text, " failed in the same way\n");
+	}
+	if (counts[BECAUSE] > 0) {
+		ddp_text_add(text, "slurm-ddp: ");
+		add_count(text, verdict, step, counts[BECAUSE]);
+		ddp_text_add(text, " ended because of it\n");
+	}
+	if (early > 0)
+		add_early(text, verdict, step, early);
+	if (counts[LEFT] + counts[KILLED] > 0)
+		add_grace(text, verdict, step, counts[LEFT], counts[KILLED]);
+}
+
+void ddp_verdict_add_alike_json(struct ddp_text *text,
+				const struct ddp_verdict *verdict,
+				const struct ddp_step *step)
+{
+	const char *comma = "";
+	uint32_t i;
+
+	ddp_text_add(text, ", \"alike\": [");
+	for (i = 0; i < step->world_size; i++) {
+		if (find_end(verdict, step, i) != ALIKE)
+			continue;
+		ddp_text_add(text, "%s%u", comma, i);
+		comma = ", ";
+	}
+	ddp_text_add(text, "]");
+}
+
+/* ---- where nobody is named */
+
+/* Whether all agents were killed at once; and one that has left; or NULL. */
+static const struct ddp_step_node *find_left(const struct ddp_step *step,
+					     bool *at_once)
+{
+	const struct ddp_step_node *left = NULL, *node;
+	uint32_t i;
+
+	*at_once = true;
+	for (i = 0; i < step->node_count; i++) {
+		node = &step->nodes[i];
+		if (!node->left || node->silent || (left &&
+		    llabs(node->left_ns - left->left_ns) >
+		    ms(DDP_SOON_MS)))
+			*at_once = false;
+		if (node->left && (!left || node->silent))
+			left = node;
+	}
+	return left;
+}
+
+void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step,
+			     bool went_on)
+{
+	bool at_once;
+	const struct ddp_step_node *left = find_left(step, &at_once);
+
+	if (!left)
+		return;
+	ddp_text_add(text, "slurm-ddp: which rank failed first, if any, is not "
+		     "known: ");
+	if (at_once && !went_on) {
+		ddp_text_add(text, "the whole step was killed at once, as "
+			     "scancel and MPI_Abort have it done\n");
+		return;
+	}
+	ddp_text_add_quoted(text, "the ddp-agent of node %s %s", left->name,
+			    left->silent ? "had stopped to answer" :
+			    "ended before its ranks did");
+	ddp_text_add(text, "\n");
+}
+
+bool ddp_verdict_still_runs(const struct ddp_step *step, uint32_t rank,
+			    const void *context)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	(void)context;
+	return !of->ended && ddp_step_is_watched(step, rank) &&
+	       !step->nodes[of->node].lost;
+}
+
+static bool has_ended(const struct ddp_step *step, uint32_t rank,
+		      const void *context)
+{
+	return step->ranks[rank].ended == *(const bool *)context;
+}
+
+void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step)
+{
+	static const bool yes = true, no = false;
+	uint32_t i, runs = 0;
+
+	for (i = 0; i < step->world_size; i++)
+		runs += ddp_verdict_still_runs(step, i, NULL);
+	ddp_text_add(text, "slurm-ddp: ");
+	ddp_who_add(text, step, has_ended, &yes);
+	ddp_text_add(text, " ended with exit code 0 a while ago, and ");
+	if (runs > 0) {
+		ddp_who_add(text, step, ddp_verdict_still_runs, NULL);
+		ddp_text_add(text, " still run%s", runs == 1 ? "s" : "");
+	} else {
+		ddp_text_add(text, "no end is known of ");
+		ddp_who_add(text, step, has_ended, &no);
+	}
+	ddp_text_add(text, "; do they wait for each other?\n");
+}
+
+static bool is_well(const struct ddp_step *step, uint32_t rank,
+		    const void *context)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	return (of->ended && of->status == 0) == *(const bool *)context;
+}
+
+void ddp_verdict_add_gone(struct ddp_text *text, const struct ddp_step *step)
+{
+	static const bool yes = true, no = false;
+	uint32_t i, well = 0;
+
+	for (i = 0; i < step->world_size; i++)
+		well += is_well(step, i, &yes);
+	if (well == 0 || step->known < step->world_size ||
+	    well == step->world_size)
+		return;
+	ddp_text_add(text, "slurm-ddp: ");
+	ddp_who_add(text, step, is_well, &yes);
+	ddp_text_add(text, " had ended with exit code 0 when the step was "
+		     "killed; did ");
+	ddp_who_add(text, step, is_well, &no);
+	ddp_text_add(text, " wait?\n");
 }

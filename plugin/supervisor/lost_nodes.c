@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes that are lost before their tasks have begun. Of some srun says so. For
- * others it waits, up to ten minutes, without a word: where a link breaks while
- * tasks are started, as where a prolog takes long. So a connection to the node's
- * slurmd tells the two apart: what still runs its prolog accepts one.
+ * Nodes that are lost.
+ *
+ * While tasks run, the connection to a node's agent tells. Before they have begun
+ * srun says so of some nodes. For others it waits, up to ten minutes, without a
+ * word: where a link breaks while tasks are started, as where a prolog takes long.
+ * So a connection to the node's slurmd tells the two apart: what still runs its
+ * prolog accepts one.
  */
 #define _GNU_SOURCE
-#include "supervisor/absent.h"
+#include "supervisor/lost_nodes.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "slurm/scontrol.h"
 #include "supervisor/attempt.h"
-#include "supervisor/now.h"
-#include "supervisor/slurmds.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "verdict/times.h"
 
 enum {
 	BEGIN_MS = 2000,	/* in which tasks usually begin */
@@ -31,12 +40,131 @@ enum {
 	TICK_MS = 250
 };
 
+/* ---- while tasks run */
+
+void ddp_node_lose(struct ddp_step *step, struct ddp_step_node *node, int why,
+		   int64_t heard_ns)
+{
+	if (why == 0 || why == EPROTO || why == ECONNRESET || why == EPIPE ||
+	    why == ENOBUFS) {
+		node->left = true;
+		node->left_ns = ddp_clock_ns();
+	} else if (!node->orphaned) {
+		node->lost = step->failed = true;
+		node->lost_ns = heard_ns;
+	}
+}
+
+/* ---- what Slurm knows of nodes, asked in a process of its own */
+
+/*
+ * "SlurmdPort              = 6818": that of all nodes which do not differ. False
+ * where it is not told, or where slurmds may not listen by IPv4.
+ */
+static bool read_port(char port[16])
+{
+	char *text = ddp_scontrol_show("config", NULL);
+	const char *at = ddp_scontrol_find_setting(text, "SlurmdPort");
+	int number = at && !strcasestr(text, "EnableIPv6") ? atoi(at) : 0;
+
+	snprintf(port, 16, "%d", number);
+	free(text);
+	return number > 0 && number <= UINT16_MAX;
+}
+
+/* A node whose address is not known here is left out. */
+static void print_node(const char *line, const char *usual)
+{
+	struct addrinfo hints = {
+		.ai_family = AF_INET, .ai_socktype = SOCK_STREAM,
+	}, *list;
+	char name[256], port[16], host[256];
+	int name_length, length;
+	const char *at = ddp_scontrol_find_word(line, "Port", &length);
+
+	if (length > 0)
+		snprintf(port, sizeof(port), "%.*s", length, at);
+	else
+		snprintf(port, sizeof(port), "%s", usual);
+	at = ddp_scontrol_find_word(line, "NodeAddr", &length);
+	snprintf(host, sizeof(host), "%.*s", length, at);
+	at = ddp_scontrol_find_word(line, "NodeName", &name_length);
+	snprintf(name, sizeof(name), "%.*s", name_length, at);
+	if (!*name || !*host || getaddrinfo(host, port, &hints, &list) != 0)
+		return;
+	if (getnameinfo(list->ai_addr, list->ai_addrlen, host, sizeof(host),
+			port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+		printf("%s %s %s\n", name, host, port);
+	freeaddrinfo(list);
+}
+
+static void print_nodes(uint32_t job_id, uint32_t step_id, const char *other)
+{
+	char *text = ddp_scontrol_show_step(job_id, step_id), *line, *save;
+	char *list = NULL, port[16];
+	bool known;
+	int length;
+	const char *at = ddp_scontrol_find_word(text, "NodeList", &length);
+
+	if (length > 0 && asprintf(&list, "%.*s%s%s", length, at,
+				   other ? "," : "", other ? other : "") < 0)
+		list = NULL;
+	free(text);
+	text = list ? ddp_scontrol_show("node", list) : NULL;
+	known = text && read_port(port);
+	for (line = known ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		print_node(line, port);
+	if (known)
+		puts("end");
+	fflush(stdout);
+}
+
+/*
+ * Start a process that asks for the nodes of a step and for another one, unless
+ * NULL. Returns a descriptor, which does not block, for its answer, as
+ * ddp_late_read takes it; -1: there can be none. The process leads a group of
+ * its own, with whatever it starts.
+ */
+static int ask_slurm(uint32_t job_id, uint32_t step_id, const char *other,
+		     pid_t *pid)
+{
+	int pipes[2];
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return -1;
+	*pid = fork();
+	if (*pid == 0) {
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(pipes[1], STDOUT_FILENO);
+		/* A user has nothing from scontrol's complaints. */
+		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+		/* A connection must not outlive the supervisor. */
+		ddp_close_from(STDERR_FILENO + 1);
+		print_nodes(job_id, step_id, other);
+		_exit(0);
+	}
+	close(pipes[1]);
+	if (*pid < 0) {
+		close(pipes[0]);
+		return -1;
+	}
+	/* Whoever is first: from now on the group can be ended. */
+	setpgid(*pid, *pid);
+	fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+	return pipes[0];
+}
+
+/* ---- before their tasks have begun */
+
 /* Which step the srun says it launches; of one it has heard its agents. */
 static bool is_step(const struct ddp_attempt *attempt, uint32_t job_id,
 		    uint32_t step_id)
 {
 	const struct ddp_child_launch *launch = &attempt->child.launch;
-	const struct ddp_step *step = &attempt->step;
+	const struct ddp_step *step = &attempt->facts.step;
 
 	if (step->world_size)
 		return job_id == step->job_id && step_id == step->step_id;
@@ -48,7 +176,7 @@ static void lose(struct ddp_attempt *attempt, const char *name, bool silent,
 		 int64_t now_ns)
 {
 	const struct ddp_child_launch *launch = &attempt->child.launch;
-	struct ddp_step *step = &attempt->step;
+	struct ddp_step *step = &attempt->facts.step;
 	struct ddp_wire wire = {
 		.job_id = step->job_id, .world_size = step->world_size,
 	};
@@ -80,14 +208,14 @@ static void find_unlaunched(struct ddp_attempt *attempt, int64_t now_ns)
 	unsigned int job_id, step_id;
 	char *lines, *line, *save, name[DDP_WIRE_NODE_SIZE];
 
-	if (!attempt->relay.sieve.unlaunched.length ||
-	    (!attempt->step.world_size && !attempt->child.launched_ms))
+	if (!attempt->facts.said.unlaunched.length ||
+	    (!attempt->facts.step.world_size && !attempt->child.launched_ms))
 		return;
-	lines = ddp_text_finish(&attempt->relay.sieve.unlaunched);
+	lines = ddp_text_finish(&attempt->facts.said.unlaunched);
 	for (line = lines ? strtok_r(lines, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save))
 		if (sscanf(line, "%u %u %255s", &job_id, &step_id, name) == 3 &&
-		    is_step(attempt, job_id, step_id) && !attempt->failed_ns)
+		    is_step(attempt, job_id, step_id) && !ddp_facts_failed_ns(&attempt->facts))
 			lose(attempt, name, false, now_ns);
 	free(lines);
 }
@@ -96,7 +224,7 @@ static void find_unlaunched(struct ddp_attempt *attempt, int64_t now_ns)
 static bool waits(const struct ddp_attempt *attempt, int64_t now_ns)
 {
 	const struct ddp_absent *absent = &attempt->absent;
-	const struct ddp_step *step = &attempt->step;
+	const struct ddp_step *step = &attempt->facts.step;
 
 	return attempt->child.launched_ms && !attempt->child.ended &&
 	       now_ns - ms(attempt->child.launched_ms) < ms(END_MS) &&
@@ -150,7 +278,7 @@ static void ask(struct ddp_attempt *attempt, int64_t now_ns)
 	if (!absent->asked) {
 		absent->next_ns = now_ns + ms(ASK_MS);
 		absent->asks++;
-		absent->out = ddp_slurmds_ask(launch->job_id, launch->step_id,
+		absent->out = ask_slurm(launch->job_id, launch->step_id,
 			restart->spares ? restart->names[restart->count] :
 					  NULL, &attempt->child.asker);
 		absent->asked = absent->out >= 0;
@@ -291,7 +419,7 @@ static void try(struct ddp_attempt *attempt, int64_t now_ns)
 		node = &late->all[i];
 		look(late, node);
 		node->here = node->here ||
-			ddp_step_find_node(&attempt->step, node->name) >= 0;
+			ddp_step_find_node(&attempt->facts.step, node->name) >= 0;
 	}
 	judge(attempt, now_ns);
 	say_slow(attempt, now_ns);

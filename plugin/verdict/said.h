@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What srun and slurmstepd have said on srun's stderr of the step and its end; the
+ * supervisor's sieve fills it in. srun's lines carry no step's number, and a rank
+ * that has started another step prints the same: so what agents tell outranks
+ * them. Times are those of the line, by ddp_clock_ns(); 0: it was not said.
+ */
+#ifndef DDP_VERDICT_SAID_H
+#define DDP_VERDICT_SAID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/text.h"
+
+struct ddp_facts;
+struct ddp_verdict;
+
+/* Who has said first that the step ends. */
+enum ddp_said_ends {
+	DDP_SAID_NOTHING,
+	DDP_SAID_SRUN,		/* srun, as ranks in failed had */
+	DDP_SAID_OTHERS		/* slurmstepd, or an srun for others */
+};
+
+struct ddp_said {
+	int64_t cancelled_ns;	/* slurmstepd, last: the step is cancelled */
+	int64_t aborted_ns;	/* srun, last: its step is aborted */
+	int64_t interrupted_ns;	/* srun, last: it sends SIGINT to its ranks */
+	int64_t failed_ns;	/* srun, first: ranks have failed */
+	int64_t last_ns;	/* one of these but SIGINT, last */
+	struct ddp_text failed;	/* those ranks, "3,0-1,"; the owner's */
+	size_t first;		/* bytes of it after the first such line, and
+				 * that line's node; 0: none, or too long */
+	char first_node[200];
+	enum ddp_said_ends ends;
+	size_t reason;		/* SRUN: bytes of failed then */
+	uint32_t given_up;	/* an srun of so many tasks has, as some did not
+				 * begin in 10 minutes; 0 */
+	int64_t aborter_ns;	/* Open MPI: a rank has called MPI_Abort, */
+	uint32_t aborter;	/* this one */
+	struct ddp_text unlaunched;	/* nodes where srun could not start its
+					 * tasks, as "JOB STEP NODE", a line
+					 * each; the owner's */
+};
+
+/* srun's lines were of another step: forget them. */
+void ddp_said_forget(struct ddp_said *said);
+
+/* Whether Slurm has said so lately that the step, or another, is cancelled. */
+bool ddp_said_cancelled(const struct ddp_said *said, int64_t now_ns);
+
+/*
+ * Notes in the step which ranks srun has named first (confirmed), unless others
+ * end it: a rank can have failed by that.
+ */
+void ddp_said_confirm(struct ddp_facts *facts);
+
+/*
+ * Whether srun may still tell of ranks: of those of an agent that does not
+ * answer, or of one that it has to name first.
+ */
+bool ddp_said_may_follow(const struct ddp_facts *facts,
+			 const struct ddp_verdict *verdict);
+
+/* Whether srun ends the step for what this verdict says. */
+bool ddp_said_is_reason(const struct ddp_facts *facts,
+			const struct ddp_verdict *verdict);
+
+/*
+ * Whether another rank than the verdict's may have failed first, of which its
+ * agent does not tell: it is stopped, perhaps. Adds why to text, unless NULL.
+ */
+bool ddp_said_hides(const struct ddp_facts *facts,
+		    const struct ddp_verdict *verdict, struct ddp_text *text);
+
+/*
+ * Where nobody was named when the step is over: adds the rank that srun has named
+ * first before it ended the step. Returns whether there is one, of whose start an
+ * agent has told, and not of its end: a rank that the plugin refuses has no agent.
+ */
+bool ddp_said_add_first(const struct ddp_facts *facts, struct ddp_text *text);
+
+/*
+ * Finds the lowest rank that has failed, as srun alone has said for long enough:
+ * no agent tells of it, or will. Returns whether there is one.
+ */
+bool ddp_said_find_unwatched(const struct ddp_facts *facts, int64_t now_ns,
+			     uint32_t *rank);
+
+#endif
