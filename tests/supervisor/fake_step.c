@@ -13,6 +13,7 @@
  * AGENT is NODE:FIRST-LAST:WORDS. Words have a comma between; an agent's are
  *
  *	w100	wait 100 ms (pings are answered in every wait)
+ *	b700	be busy for 700 ms: answer nothing
  *	c5000	its clock is 5000 ms ahead; the first word
  *	l500	it connects 500 ms late; the first word
  *	a200	what follows happened 200 ms ago
@@ -214,6 +215,8 @@ static void act(char *word, unsigned int world)
 
 	if (sscanf(word, "w%d", &number) == 1)
 		attend(number, 0, world);
+	else if (sscanf(word, "b%d", &number) == 1)
+		usleep((useconds_t)number * 1000);
 	else if (sscanf(word, "c%d", &number) == 1)
 		me.ahead_ns = ms(number);
 	else if (sscanf(word, "l%d", &number) == 1)

@@ -7,6 +7,14 @@ step 4 $two n2:2-3:w100,e2=3,K,done srun:all,x143
 said 'a rank that fails is named, and its code is the step'\''s' 3 \
 	"$(first 2 'n2 (pid 1002)' 1 'exit code 3'; others '3 other ranks')"
 check 'agents end the other ranks, so that Slurm need not' test ! -e "$ASKED"
+# n2 has no time for 700 ms, in which its rank fails before that of n1.
+step 2 n1:0-0:w300,e0=1,K,done n2:1-1:w100,b700,a640,e1=3,K,done srun:all
+said 'an earlier failure of which a busy agent tells late is the first' 3 \
+	"$(first 1 'n2 (pid 1001)' 2 'exit code 3'; others '1 other rank')"
+step 2 n1:0-0:w300,e0=1,K,done n2:1-1:w100,deaf,K,done srun:all
+said 'an agent that does not answer is not waited for without end' 1 \
+	"$(first 0 'n1 (GPU 0, pid 1000)' 3 'exit code 1'
+	others '1 other rank')"
 step 2 n1:0-1:w100,k0=11,K,done srun:all
 said 'a failed rank is told with its GPU and its signal in words' 139 "$(
 	first 0 'n1 (GPU 0, pid 1000)' 1 'killed by signal 11 (SIGSEGV)'
