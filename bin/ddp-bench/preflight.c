@@ -185,7 +185,7 @@ static int greet(const struct preflight *preflight, int fd, int64_t deadline,
 	struct message hello = preflight_message(preflight, MESSAGE_HELLO);
 	int i, result;
 
-	hello.facts.gpus_given = preflight_count_gpus();
+	preflight_count_gpus(&hello.facts);
 	result = preflight_send(fd, &hello, sizeof(hello));
 	clock->clock_error_s = -1;
 	for (i = 0; result == 0 && i < QUESTIONS; i++)

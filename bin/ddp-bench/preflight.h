@@ -122,8 +122,8 @@ int worker_start(struct worker *worker, const struct preflight *preflight);
  */
 int worker_mediate(struct worker *worker);
 
-/* The GPUs of the step here; asks no driver. */
-uint32_t preflight_count_gpus(void);
+/* Fill in the GPUs of the step here, given and untried; asks no driver. */
+void preflight_count_gpus(struct facts *facts);
 
 /* The worker calls it. It tells fd what it finds, as messages. */
 void preflight_move(const struct preflight *preflight,

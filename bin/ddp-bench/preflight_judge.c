@@ -98,6 +98,7 @@ static int take(struct server *server, struct peer *peer)
 			 message->header.host);
 		ddp_text_quote(member->host);
 		server->facts[rank].gpus_given = message->facts.gpus_given;
+		server->facts[rank].gpus_untried = message->facts.gpus_untried;
 	}
 	if (peer->rank != (int)rank)
 		return -1;

@@ -30,16 +30,36 @@ static void print_findings_json(const struct preflight_summary *summary,
 	}
 }
 
+/*
+ * The GPUs of all nodes together, given and untried: each node's lowest rank sees
+ * them all.
+ */
+static struct facts count_gpus(const struct preflight_summary *summary)
+{
+	struct facts sum = { .gpus_given = 0 };
+
+	for (int rank = 0; rank < summary->world->size; rank++) {
+		if (summary->world->members[rank].local_rank != 0)
+			continue;
+		sum.gpus_given += summary->facts[rank].gpus_given;
+		sum.gpus_untried += summary->facts[rank].gpus_untried;
+	}
+	return sum;
+}
+
 static void print_json(const struct preflight_summary *summary,
 		       const struct verdict *verdict)
 {
+	const struct facts gpus = count_gpus(summary);
 	const struct world *world = summary->world;
 	const char *comma = "";
 
 	print_findings_json(summary, verdict);
 	printf("{\"ok\":%s,\"ranks\":%d,\"nodes\":%d,\"seconds\":%.3f,"
-	       "\"not_moved\":", verdict_is_bad(verdict) ? "false" : "true",
-	       world->size, world->node_count, summary->seconds);
+	       "\"gpus\":%u,\"gpus_untried\":%u,\"not_moved\":",
+	       verdict_is_bad(verdict) ? "false" : "true", world->size,
+	       world->node_count, summary->seconds, gpus.gpus_given,
+	       gpus.gpus_untried);
 	if (summary->why_not_moved)
 		tool_print_json(stdout, summary->why_not_moved);
 	else
@@ -90,15 +110,11 @@ static double find_clocks(const struct preflight_summary *summary)
 	return high - low;
 }
 
-/* The GPUs of all nodes together: each node's lowest rank sees them all. */
-static uint32_t count_gpus(const struct preflight_summary *summary)
+/* ", 4 GPUs" */
+static void print_count(uint32_t gpus, const char *words)
 {
-	uint32_t count = 0;
-
-	for (int rank = 0; rank < summary->world->size; rank++)
-		if (summary->world->members[rank].local_rank == 0)
-			count += summary->facts[rank].gpus_given;
-	return count;
+	if (gpus > 0)
+		printf(", %u GPU%s%s", gpus, gpus > 1 ? "s" : "", words);
 }
 
 static void print_versions(const struct preflight_summary *summary)
@@ -121,14 +137,15 @@ static void print_versions(const struct preflight_summary *summary)
 static void print_passed(const struct preflight_summary *summary)
 {
 	const struct world *world = summary->world;
-	uint32_t gpus = count_gpus(summary);
+	const struct facts gpus = count_gpus(summary);
 	struct link link = summary->facts[0].link;
 
 	printf("ddp-bench: preflight passed: %d rank%s on %d node%s in %.1f s",
 	       world->size, world->size > 1 ? "s" : "", world->node_count,
 	       world->node_count > 1 ? "s" : "", summary->seconds);
-	if (gpus > 0)
-		printf(", %u GPU%s", gpus, gpus > 1 ? "s" : "");
+	print_count(gpus.gpus_given, "");
+	print_count(gpus.gpus_untried, " of another vendor than NVIDIA not "
+		    "tried");
 	print_versions(summary);
 	printf(", master reached, clocks within %.1f ms",
 	       find_clocks(summary) * 1e3);

@@ -53,24 +53,33 @@ static uint32_t count_list(const char *list)
 	return count;
 }
 
+#define CUDA_LIST "CUDA_VISIBLE_DEVICES"
+#define ROCR_LIST "ROCR_VISIBLE_DEVICES"	/* of AMD's GPUs */
+
 /*
  * The plugin's own record comes first: a start-up file or a wrapper of one node
- * may have changed CUDA_VISIBLE_DEVICES since.
+ * may have changed the variables since.
  */
-uint32_t preflight_count_gpus(void)
+void preflight_count_gpus(struct facts *facts)
 {
 	const char *record = getenv(DDP_PLACEMENT), *list;
+	bool rocr = !getenv(CUDA_LIST) && getenv(ROCR_LIST);
 	struct ddp_row row = { 0 };
 	uint32_t count = 0;
 
 	if (record && ddp_row_parse(record, &row, NULL) == 0) {
 		list = strchr(row.visible, '=');
 		count = count_list(list ? list + 1 : NULL);
+		if (list)
+			rocr = strncmp(row.visible, ROCR_LIST "=",
+				       strlen(ROCR_LIST "=")) == 0;
 		if (count < row.gpu_count)
 			count = row.gpu_count;
 	}
 	ddp_row_clear(&row);
-	return count > 0 ? count : count_list(getenv("CUDA_VISIBLE_DEVICES"));
+	if (count == 0)
+		count = count_list(getenv(rocr ? ROCR_LIST : CUDA_LIST));
+	*(rocr ? &facts->gpus_untried : &facts->gpus_given) = count;
 }
 
 /* ddp-bench's own, and that of the library which other programs load. */
@@ -196,7 +205,8 @@ static void try_gpu(const struct preflight *preflight, struct facts *facts)
 static void gather_facts(const struct preflight *preflight,
 			 struct facts *facts)
 {
-	*facts = (struct facts){ .gpus_given = preflight_count_gpus() };
+	*facts = (struct facts){ .gpus_given = 0 };
+	preflight_count_gpus(facts);
 	if (facts->gpus_given > 0)
 		read_gpus(facts);
 	if (facts->gpus_given > 0 && facts->gpus_seen >= facts->gpus_given &&
@@ -274,7 +284,7 @@ static struct message make_facts(const struct worker *worker)
 						   MESSAGE_FACTS);
 
 	message.facts = *worker->clock;
-	message.facts.gpus_given = preflight_count_gpus();
+	preflight_count_gpus(&message.facts);
 	return message;
 }
 

@@ -199,11 +199,11 @@ static void judge_gpus(struct verdict *verdict, const struct world *world,
 	if (facts->gpus_given == 0 && facts->gpu_error[0] != '\0')
 		verdict_add(verdict, node, "rank", "rank %d cannot tell what "
 			    "it has: %s", rank, facts->gpu_error);
-	else if (facts->gpus_given == 0 && any)
+	else if (facts->gpus_given == 0 && facts->gpus_untried == 0 && any)
 		verdict_add(verdict, node, "gpu", "the step has no GPU here, "
 			    "but has some on other nodes: ask for the same on "
 			    "each, as with --gres");
-	else if (facts->gpu_error[0] != '\0')
+	else if (facts->gpus_given > 0 && facts->gpu_error[0] != '\0')
 		verdict_add(verdict, node, "gpu", "the step has %u GPU%s here "
 			    "and rank %d cannot use them: %s",
 			    facts->gpus_given,
@@ -331,7 +331,7 @@ void verdict_facts(struct verdict *verdict, const struct world *world,
 	bool gpus = false;
 
 	for (int rank = 0; rank < world->size; rank++)
-		gpus |= all[rank].gpus_given > 0;
+		gpus |= all[rank].gpus_given > 0 || all[rank].gpus_untried > 0;
 	for (int rank = 0; rank < world->size; rank++)
 		judge_gpus(verdict, world, all, rank, gpus);
 	for (int rank = 0; rank < world->size; rank++)

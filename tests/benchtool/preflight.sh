@@ -111,6 +111,11 @@ preflight_cpus()
 		grep -q 'preflight passed: 6 ranks on 3 nodes .*no node slow$' \
 			out && grep -q 'clocks within ' out && ! test -s err
 	result $? '--preflight passes with one line'
+	call timeout 60 ./step -N3 -n6 env ROCR_VISIBLE_DEVICES=0,1 \
+		"$bench" --preflight
+	test "$status" -eq 0 && grep -q \
+		', 6 GPUs of another vendor than NVIDIA not tried, ' out
+	result $? '--preflight passes with GPUs by AMD, and says that it has not tried them'
 	names 'as JSON, too' '' ./step -N3 -n6 "$bench" --preflight
 	names 'a rank that is stopped before it begins' 'n2 rank' \
 		./step -K -N3 -n6 ./stopped 3 "$bench" --preflight

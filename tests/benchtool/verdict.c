@@ -138,6 +138,16 @@ static void test_facts(void)
 		all[rank].gpus_given = all[rank].gpus_seen = 0;
 	verdict_facts(&verdict, &four, all);
 	check(says(&verdict, "", ""), "a step without GPUs misses none");
+	for (int rank = 0; rank < RANKS; rank++)
+		all[rank].gpus_untried = 2;
+	verdict_facts(&verdict, &four, all);
+	check(says(&verdict, "", ""), "GPUs that CUDA cannot use miss nothing");
+	all[5].gpus_untried = 0;
+	verdict_facts(&verdict, &four, all);
+	check(says(&verdict, "n2 gpu", "has no GPU here, but has some"),
+	      "but a node that has none is named");
+	for (int rank = 0; rank < RANKS; rank++)
+		all[rank].gpus_untried = 0;
 	strcpy(all[3].gpu_error, "killed");
 	memset(all[3].versions, 0, sizeof(all[3].versions));
 	verdict_facts(&verdict, &four, all);
