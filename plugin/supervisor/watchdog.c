@@ -23,7 +23,7 @@ enum {
 static uint32_t measure(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_watchdog *watchdog = &attempt->watchdog;
-	uint32_t idle_ms = ddp_hang_idle_ms(&attempt->facts.step);
+	uint32_t idle_ms = ddp_hang_idle_ms(&attempt->facts.step, now_ns);
 
 	if ((watchdog->ticked_ns &&
 	     now_ns - watchdog->ticked_ns > ms(AWAY_MS)) ||

@@ -29,8 +29,9 @@ static bool runs(const struct ddp_step *step, uint32_t rank)
 	return step->ranks[rank].known && !step->ranks[rank].ended;
 }
 
-uint32_t ddp_hang_idle_ms(const struct ddp_step *step)
+uint32_t ddp_hang_idle_ms(const struct ddp_step *step, int64_t now_ns)
 {
+	int64_t since_ms = (now_ns - step->last_end_ns) / 1000000;
 	uint32_t i, idle_ms = UINT32_MAX;
 	const struct ddp_step_node *node;
 
@@ -45,7 +46,10 @@ uint32_t ddp_hang_idle_ms(const struct ddp_step *step)
 		if (node->idle_ms < idle_ms)
 			idle_ms = node->idle_ms;
 	}
-	return idle_ms == UINT32_MAX ? 0 : idle_ms;
+	if (idle_ms == UINT32_MAX)
+		return 0;
+	return step->ended && since_ms < idle_ms ? (uint32_t)since_ms :
+		idle_ms;
 }
 
 int ddp_hang_begin(struct ddp_step *step, uint32_t seconds)

@@ -63,11 +63,11 @@ void ddp_hang_add_detail(struct ddp_step *step, uint32_t node,
 			 const struct ddp_wire *wire);
 
 /*
- * For how long no rank of the step has made progress; 0 also if that cannot be
- * known, as one rank has not begun, a node is not watched any more, or its
- * agent does not answer.
+ * For how long no rank of the step has made progress, of which its end is some:
+ * others may have waited for it. 0 also if that cannot be known, as one rank has
+ * not begun, a node is not watched any more, or its agent does not answer.
  */
-uint32_t ddp_hang_idle_ms(const struct ddp_step *step);
+uint32_t ddp_hang_idle_ms(const struct ddp_step *step, int64_t now_ns);
 
 /* Make room for details. Returns 0; -1 if memory is short. */
 int ddp_hang_begin(struct ddp_step *step, uint32_t seconds);

@@ -194,6 +194,7 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 	rank->tail = copy(tail);
 	if (step->ended++ == 0)
 		step->end_ns = now_ns;
+	step->last_end_ns = now_ns;
 	rank->answered = is_answer(step, wire->status);
 	step->failed |= wire->status != 0 && !rank->answered;
 }

@@ -69,7 +69,8 @@ struct ddp_step {
 					 * ranks: those here are its tasks;
 					 * NULL: none */
 	int answer;			/* that code; 0: none yet */
-	int64_t end_ns;			/* when the first end was heard of */
+	int64_t end_ns, last_end_ns;	/* when the first end was heard of, and
+					 * the last; 0: none */
 	int64_t start_ns;		/* of its first agent */
 	struct ddp_step_grace grace;
 	uint32_t node_count;

@@ -180,7 +180,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		check_verdict(&verdict, &step);
 	}
 	if (step.world_size > 0) {
-		ddp_hang_idle_ms(&step);
+		ddp_hang_idle_ms(&step, now_ns);
 		verdict = ddp_verdict_find(&step);
 		say(&verdict, &step, size ? data[0] : 0);
 	}

@@ -23,6 +23,9 @@ slurm-ddp: rank 1: not known"
 step watchdog=1 3 n1:0-1:i9000,w1500,e0=0,e1=0,done \
 	n2:2-2:i900,w1500,e2=0,done srun:all
 said 'a step goes on in which one node makes progress' 0 ''
+# The agent of n1 is busy: what its rank does is not known 4 s after the question.
+step watchdog=1 2 n1:0-0:i9000,w5500,e0=0,done n2:1-1:w1000,e1=0,done srun:all
+said 'a step goes on whose ranks wait for one that has just ended' 0 ''
 step watchdog=1 2 n1:0-1:i1000,X,i0,w1500,e0=0,e1=0,done srun:all
 said 'a step goes on that makes progress before all have said what they do' 0 ''
 step watchdog=1 2 n1:0-0:i9000,w1500,e0=0,done n2:1-1:quit srun:w2500

@@ -38,11 +38,17 @@ static void pulse(struct ddp_step *step, uint32_t node, uint32_t idle_ms)
 	ddp_hang_add_pulse(step, node, &wire);
 }
 
+/* At 1 s. */
 static void end(struct ddp_step *step, uint32_t rank)
 {
 	struct ddp_wire wire = { .kind = DDP_WIRE_END, .rank = rank };
 
-	ddp_step_add_end(step, rank / 2, &wire, 0);
+	ddp_step_add_end(step, rank / 2, &wire, INT64_C(1000000000));
+}
+
+static uint32_t idle_ms(const struct ddp_step *step, int now_s)
+{
+	return ddp_hang_idle_ms(step, now_s * INT64_C(1000000000));
 }
 
 Test(hang, time_of_a_step)
@@ -52,27 +58,28 @@ Test(hang, time_of_a_step)
 	}, rank = { .kind = DDP_WIRE_RANK };
 	struct ddp_step step = { 0 };
 
-	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "nobody is there");
+	cr_expect_eq(idle_ms(&step, 60), 0, "nobody is there");
 	ddp_step_add_node(&step, &hello, 0);
 	ddp_step_add_rank(&step, 0, &rank);
 	pulse(&step, 0, 9000);
-	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "a rank is still missing");
+	cr_expect_eq(idle_ms(&step, 60), 0, "a rank is still missing");
 	ddp_step_clear(&step);
 
 	begin(&step);
 	pulse(&step, 0, 9000);
-	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "a node has said nothing");
+	cr_expect_eq(idle_ms(&step, 60), 0, "a node has said nothing");
 	pulse(&step, 1, 5000);
-	cr_expect_eq(ddp_hang_idle_ms(&step), 5000, "the last to move counts");
+	cr_expect_eq(idle_ms(&step, 60), 5000, "the last to move counts");
 	end(&step, 2);
-	cr_expect_eq(ddp_hang_idle_ms(&step), 5000);
+	cr_expect_eq(idle_ms(&step, 60), 5000);
 	end(&step, 3);
-	cr_expect_eq(ddp_hang_idle_ms(&step), 9000, "who has ended does not");
+	cr_expect_eq(idle_ms(&step, 60), 9000, "who has ended does not");
+	cr_expect_eq(idle_ms(&step, 4), 3000, "but its end was progress");
 	step.nodes[0].silent = true;
-	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "an agent is held up");
+	cr_expect_eq(idle_ms(&step, 60), 0, "an agent is held up");
 	step.nodes[0].silent = false;
 	step.nodes[0].left = true;
-	cr_expect_eq(ddp_hang_idle_ms(&step), 0, "an agent is gone");
+	cr_expect_eq(idle_ms(&step, 60), 0, "an agent is gone");
 	ddp_step_clear(&step);
 }
 
