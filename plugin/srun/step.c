@@ -21,12 +21,15 @@
 #include "srun/cli.h"
 #include "srun/rerun.h"
 #include "supervisor/child.h"
+#include "util/file.h"
 #include "util/program.h"
 #include "util/scan.h"
 
 /* ---- where the ranks are */
 
 #define NONE UINT32_MAX
+
+enum { READ_MS = 2000 };	/* for a supervisor on a busy machine */
 
 /*
  * The step's node list tells only for some distributions, and from Slurm 26.05
@@ -434,8 +437,12 @@ void ddp_srun_launch(spank_t spank)
 	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
 		ddp_policy_launch(job_id, ddp_srun.component > 1);
 	read_order(spank, &order);
-	if (ddp_plugin.explain || ddp_plugin.dry_run)
+	if (ddp_plugin.explain || ddp_plugin.dry_run) {
 		explain(spank, ddp_srun.component > 1, order.master);
+		/* The way of what tasks print is shorter: it may come first
+		 * where the supervisor has not read this yet. */
+		ddp_drain_wait(STDERR_FILENO, READ_MS);
+	}
 	free(order.master);
 	free(order.mapping);
 	tell_launch(spank);
