@@ -124,8 +124,8 @@ static int parse_logs(const struct ddp_option *option, const char *text,
 	if (!*text || *text == '-' || strlen(text) > DDP_LOGS_MAX)
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "--ddp-logs=%.64s: not a folder's path; "
-				     "give one of up to %d bytes", text,
-				     DDP_LOGS_MAX);
+				     "write --ddp-logs=FOLDER, of up to %d "
+				     "bytes", text, DDP_LOGS_MAX);
 	plugin->logs = text;
 	return 0;
 }

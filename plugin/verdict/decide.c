@@ -156,6 +156,26 @@ static bool was_aborted(const struct view *view)
 	return view->aborted && view->sent;
 }
 
+static bool is_hang(const struct view *view)
+{
+	return view->first.kind == DDP_VERDICT_HANG;
+}
+
+static bool is_node(const struct view *view)
+{
+	return view->first.kind == DDP_VERDICT_NODE;
+}
+
+static bool is_rank(const struct view *view)
+{
+	return view->first.kind == DDP_VERDICT_RANK;
+}
+
+static bool is_signal(const struct view *view)
+{
+	return view->first.kind == DDP_VERDICT_SIGNAL;
+}
+
 static bool hides(const struct view *view)
 {
 	return ddp_said_hides(view->facts, &view->first, NULL);
@@ -202,7 +222,14 @@ static const struct row {
 	{ "srun was aborted", was_aborted, DDP_DECISION_USER, 0, false },
 	{ "another rank may be the first", hides,
 	  DDP_DECISION_HIDDEN, 0, false },
-	{ "the first that is told of", always,
+	{ "no rank makes progress", is_hang, DDP_DECISION_CANDIDATE, 0, false },
+	{ "one signal has ended all ranks", is_signal,
+	  DDP_DECISION_CANDIDATE, 0, false },
+	{ "the node was lost before a rank failed", is_node,
+	  DDP_DECISION_CANDIDATE, 0, false },
+	{ "of all failures that agents tell of it is the earliest", is_rank,
+	  DDP_DECISION_CANDIDATE, 0, false },
+	{ "no agent tells of a failure that was not sent", always,
 	  DDP_DECISION_CANDIDATE, 0, false },
 };
 

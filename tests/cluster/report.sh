@@ -28,6 +28,8 @@ grep -nwE 'n[12]|n\[1-2\]|secretary|ddp@|uid 61000|10\.77\.0\.[0-9]+' out >why |
 	grep -nE 'GPU-0123|fe80|00:50:56' out >why
 test ! -s why
 result $? 'no name, address or UUID is in it'
+equal 'an option that has the name of the user stays' 5 \
+	"$(grep -c '^\$ srun .*--ddp' out)"
 equal 'words take their places' \
 	"0, Fake A100, GPU-uuid;seen from address and address by address;$(
 	)for user@node1 at 0000:1b:00.0" "$(sed -n 's/^0: //p' out |

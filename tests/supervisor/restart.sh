@@ -17,7 +17,8 @@ assert list(phases) == ["launching", "running", "failing", "ending", "over"]
 assert phases["launching"] == 0 and sorted(phases.values()) == list(
     phases.values()), phases
 assert 0.1 <= phases["failing"] - phases["running"] <= 3, phases
-assert report.pop("decision") == "the first that is told of"
+assert report.pop("decision") == (
+    "of all failures that agents tell of it is the earliest")
 ends = [(0, "n1", 9), (1, "n1", 9), (2, "n2", 9), (3, "n2", None)]
 wanted = {
     "schema": 1, "job": 12, "step": 3, "world_size": 4, "exit_code": 3,
