@@ -317,12 +317,17 @@ static bool has_answered(const struct server *server)
 	return true;
 }
 
+/* Whether NCCL can be tried: on GPUs by AMD it cannot. */
 static bool has_gpus(const struct server *server)
 {
-	for (int rank = 0; rank < server->world.size; rank++)
-		if (server->facts[rank].gpus_given > 0)
-			return true;
-	return false;
+	bool any = false;
+
+	for (int rank = 0; rank < server->world.size; rank++) {
+		if (server->facts[rank].gpus_untried > 0)
+			return false;
+		any |= server->facts[rank].gpus_given > 0;
+	}
+	return any;
 }
 
 static bool wait_until(struct server *server, bool done(const struct server *),

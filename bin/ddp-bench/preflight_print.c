@@ -144,8 +144,7 @@ static void print_passed(const struct preflight_summary *summary)
 	       world->size, world->size > 1 ? "s" : "", world->node_count,
 	       world->node_count > 1 ? "s" : "", summary->seconds);
 	print_count(gpus.gpus_given, "");
-	print_count(gpus.gpus_untried, " of another vendor than NVIDIA not "
-		    "tried");
+	print_count(gpus.gpus_untried, " by AMD not tried");
 	print_versions(summary);
 	printf(", master reached, clocks within %.1f ms",
 	       find_clocks(summary) * 1e3);

@@ -54,7 +54,23 @@ static uint32_t count_list(const char *list)
 }
 
 #define CUDA_LIST "CUDA_VISIBLE_DEVICES"
-#define ROCR_LIST "ROCR_VISIBLE_DEVICES"	/* of AMD's GPUs */
+#define ROCR_LIST "ROCR_VISIBLE_DEVICES"
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+/* Slurm may set both variables on a node with AMD's GPUs. */
+static bool is_amd(void)
+{
+	return is_set(ROCR_LIST) &&
+	       (!is_set(CUDA_LIST) ||
+		(access("/sys/module/amdgpu", F_OK) == 0 &&
+		 access("/sys/module/nvidia", F_OK) != 0));
+}
 
 /*
  * The plugin's own record comes first: a start-up file or a wrapper of one node
@@ -63,7 +79,7 @@ static uint32_t count_list(const char *list)
 void preflight_count_gpus(struct facts *facts)
 {
 	const char *record = getenv(DDP_PLACEMENT), *list;
-	bool rocr = !getenv(CUDA_LIST) && getenv(ROCR_LIST);
+	bool rocr = is_amd();
 	struct ddp_row row = { 0 };
 	uint32_t count = 0;
 

@@ -35,7 +35,7 @@ struct facts {
 	char versions[VERSIONS][FACT_VERSION];
 	uint32_t gpus_given;		/* by the step, to this rank's view, of
 					 * those that CUDA can use */
-	uint32_t gpus_untried;		/* of other vendors */
+	uint32_t gpus_untried;		/* of AMD's */
 	uint32_t gpus_seen;		/* by CUDA */
 	char gpu_error[FACT_TEXT];	/* a GPU, CUDA or NCCL does not work;
 					 * or none of this could be told */

@@ -114,7 +114,7 @@ preflight_cpus()
 	call timeout 60 ./step -N3 -n6 env ROCR_VISIBLE_DEVICES=0,1 \
 		"$bench" --preflight
 	test "$status" -eq 0 && grep -q \
-		', 6 GPUs of another vendor than NVIDIA not tried, ' out
+		', 6 GPUs by AMD not tried, ' out
 	result $? '--preflight passes with GPUs by AMD, and says that it has not tried them'
 	names 'as JSON, too' '' ./step -N3 -n6 "$bench" --preflight
 	names 'a rank that is stopped before it begins' 'n2 rank' \
