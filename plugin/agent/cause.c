@@ -92,7 +92,8 @@ void ddp_cause_begin(struct ddp_agent *agent)
 
 void ddp_cause_forget(struct ddp_agent *agent)
 {
-	agent->cause.machine = count_machine();
+	if (!agent->cause.asked)
+		agent->cause.machine = count_machine();
 }
 
 /* Whether a record is about this task: its process, or one of its GPUs. */

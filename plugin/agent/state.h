@@ -105,13 +105,14 @@ struct ddp_cause {
 	unsigned long step;	/* the same for the step, where tasks have no
 				 * cgroups of their own */
 	bool apart;		/* they have */
+	bool asked;		/* the step has failed: nothing is old news */
 };
 
 /* Before any task's program starts; and what may be a little later. */
 void ddp_cause_open(struct ddp_agent *agent);
 void ddp_cause_begin(struct ddp_agent *agent);
 
-/* What is known by now is no cause of what happens later. */
+/* What is known by now is no cause of what happens later, unless asked. */
 void ddp_cause_forget(struct ddp_agent *agent);
 
 /* Why this task failed, in words; "" if nothing is known. */

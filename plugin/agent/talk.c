@@ -188,6 +188,16 @@ static void answer(struct ddp_agent *agent, const struct ddp_wire *ping)
 	ddp_cause_forget(agent);
 }
 
+/*
+ * A rank has failed. That the kernel kills one for memory others can notice before
+ * it has ended: so the PING that follows makes no old news of it.
+ */
+static void tell_errors(struct ddp_agent *agent)
+{
+	agent->cause.asked = true;
+	ddp_ends_errors(agent);
+}
+
 static void obey(struct ddp_agent *agent, const struct ddp_wire *wire)
 {
 	bool on = agent->talk.state == DDP_TALK_ON;
@@ -205,7 +215,7 @@ static void obey(struct ddp_agent *agent, const struct ddp_wire *wire)
 	else if (on && wire->kind == DDP_WIRE_EXPLAIN)
 		ddp_explain_begin(agent);
 	else if (on && wire->kind == DDP_WIRE_ERRORS)
-		ddp_ends_errors(agent);
+		tell_errors(agent);
 	else
 		drop(agent, "it does not speak as it should");
 }
