@@ -227,8 +227,8 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 			ddp_said_forget(&facts->said);
 		return;
 	}
-	if (!ddp_facts_failed_ns(facts)) {
-		ddp_facts_enter(facts, DDP_PHASE_FAILING, now_ns);
+	if (!facts->failed_ns) {
+		ddp_facts_fail(facts, now_ns);
 		ddp_agents_tell(&attempt->agents, DDP_WIRE_ERRORS, 0);
 		ddp_relay_hold(&attempt->relay);
 	}
@@ -363,6 +363,9 @@ static void end_failed(struct ddp_attempt *attempt, int64_t now_ns)
 
 	if (!facts->scancelled_ns &&
 	    (misses || now_ns - attempt->act.over_ns >= ms(DDP_SRUN_ENDS_MS))) {
+		/* It takes the place of a helper that asks. */
+		if (facts->job == DDP_JOB_ASKED)
+			facts->job = DDP_JOB_UNKNOWN;
 		ddp_child_help(&attempt->child, cancel, attempt);
 		facts->scancelled_ns = now_ns;
 	}
@@ -456,7 +459,7 @@ static void give_notice(struct ddp_attempt *attempt)
 		facts->step.saves = attempt->wish->notice.number;
 		attempt->act.noticing = true;
 	}
-	if (ddp_facts_failed_ns(facts) || facts->ended_ns)
+	if (facts->failed_ns || facts->ended_ns)
 		ddp_timer_end(&attempt->timer);
 	signal = ddp_timer_run(&attempt->timer, &said);
 	if (said.length > 0)
@@ -473,7 +476,7 @@ void ddp_act_tick(struct ddp_attempt *attempt, int64_t now_ns)
 	bool fails;
 
 	judge(attempt, now_ns);
-	fails = ddp_facts_failed_ns(facts) != 0;
+	fails = facts->failed_ns != 0;
 	if (!fails && facts->step.known > 0)
 		ddp_relay_delay(&attempt->relay, now_ns);
 	if (!facts->ended_ns && !fails)
@@ -496,7 +499,7 @@ bool ddp_act_is_over(struct ddp_attempt *attempt, int64_t now_ns)
 	struct ddp_facts *facts = &attempt->facts;
 
 	if (!facts->ended_ns ||
-	    (ddp_facts_failed_ns(facts) && !facts->decided_ns))
+	    (facts->failed_ns && !facts->decided_ns))
 		return false;
 	if (ddp_abort_is_likely(facts)) {
 		ask_slurmctld(attempt, now_ns);

@@ -51,7 +51,9 @@ static void lose(struct ddp_agents *agents, struct ddp_peer *agent, int why)
 		return;
 	node = get_node(agents, agent);
 	node->open = node->unreachable = false;
-	if (!agent->done)
+	if (agent->done)
+		node->silent = false;
+	else
 		ddp_node_lose(&agents->facts->step, node, why, agent->heard_ns);
 }
 
@@ -71,7 +73,7 @@ static void ping(struct ddp_agents *agents, struct ddp_peer *agent)
 
 	if (agent->asked_ns)
 		return;
-	agent->asked_ns = ddp_clock_ns();
+	agent->asked_ns = get_node(agents, agent)->asked_ns = ddp_clock_ns();
 	send_wire(agents, agent, &wire);
 }
 
@@ -166,7 +168,7 @@ static bool hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		ddp_step_add_end(step, node, wire, agent->heard_ns);
 		return true;
 	case DDP_WIRE_PONG:
-		agent->asked_ns = 0;
+		agent->asked_ns = step->nodes[node].asked_ns = 0;
 		ddp_step_add_pong(step, node, wire, agent->heard_ns);
 		return true;
 	case DDP_WIRE_ORPHANED:
@@ -383,7 +385,8 @@ static bool is_unreachable(const struct ddp_peer *agent)
 
 void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 {
-	int64_t failed_ns = ddp_facts_failed_ns(agents->facts);
+	int64_t failed_ns = agents->facts->failed_ns;
+	bool decides = failed_ns && !agents->facts->decided_ns;
 	bool due = now_ns - agents->pinged_ns >= ms(DDP_PING_MS);
 	struct ddp_step_node *node;
 	struct ddp_peer *agent;
@@ -401,10 +404,11 @@ void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 		if (!agent->link || agent->node < 0)
 			continue;
 		node = get_node(agents, agent);
-		if (due || node->answered_ns < failed_ns)
+		if (due || (decides && node->answered_ns < failed_ns))
 			ping(agents, agent);
 		/* A PING may have lost it. */
-		node->unreachable = agent->link && is_unreachable(agent);
+		node->unreachable = decides && agent->link &&
+				    is_unreachable(agent);
 		node->silent = agent->asked_ns &&
 			now_ns - agent->asked_ns > ms(DDP_SILENT_MS);
 	}

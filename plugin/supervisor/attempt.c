@@ -21,7 +21,7 @@ static int get_timeout(const struct ddp_attempt *attempt)
 	int timer_ms = ddp_timer_timeout_ms(&attempt->timer);
 	int absent_ms = ddp_absent_timeout_ms(attempt, ddp_clock_ns());
 
-	if (ddp_facts_failed_ns(facts) || attempt->act.over_ns ||
+	if (facts->failed_ns || attempt->act.over_ns ||
 	    facts->ended_ns || attempt->child.waits || attempt->relay.kept_ns)
 		return DDP_TICK_MS;
 	if (timer_ms >= 0 && timer_ms < DDP_PING_MS)

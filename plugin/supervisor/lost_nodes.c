@@ -215,7 +215,7 @@ static void find_unlaunched(struct ddp_attempt *attempt, int64_t now_ns)
 	for (line = lines ? strtok_r(lines, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save))
 		if (sscanf(line, "%u %u %255s", &job_id, &step_id, name) == 3 &&
-		    is_step(attempt, job_id, step_id) && !ddp_facts_failed_ns(&attempt->facts))
+		    is_step(attempt, job_id, step_id) && !attempt->facts.failed_ns)
 			lose(attempt, name, false, now_ns);
 	free(lines);
 }

@@ -51,16 +51,23 @@ static bool is_unreachable(const struct view *view)
 	return false;
 }
 
-/* Whether an agent may have told less than it had to when the failure came. */
+/*
+ * Whether an agent may have told less than it had to when the failure came. One
+ * that did not answer for long before is stopped, and would count as silent when
+ * this wait is over.
+ */
 static bool is_behind(const struct view *view)
 {
+	int64_t failed_ns = view->facts->failed_ns;
 	const struct ddp_step_node *node;
 	uint32_t i;
 
 	for (i = 0; i < view->step->node_count; i++) {
 		node = &view->step->nodes[i];
-		if (node->open && node->answered_ns <
-				  ddp_facts_failed_ns(view->facts))
+		if (node->open && node->ended < node->count &&
+		    node->answered_ns < failed_ns &&
+		    !(node->asked_ns && failed_ns - node->asked_ns >=
+					ms(DDP_SILENT_MS - DDP_FENCE_MS)))
 			return true;
 	}
 	return false;
@@ -128,11 +135,19 @@ static bool is_asked(const struct view *view)
 	return is_doubtful(view) && view->facts->job == DDP_JOB_ASKED;
 }
 
-/* The agent of the rank for which the step was ended may have been slow. */
+/*
+ * The agent of the rank for which the step was ended may have been slow; or srun
+ * has ended, and left ranks that were killed for it.
+ */
 static bool came_of_our_end(const struct view *view)
 {
-	return view->facts->unwatched_ns &&
-	       view->first.at_ns > view->facts->unwatched_ns;
+	int64_t killed_ns = view->step->grace.over_ns;
+
+	if (view->facts->unwatched_ns)
+		return view->first.at_ns > view->facts->unwatched_ns;
+	/* Clocks are known to some ms. */
+	return killed_ns &&
+	       view->first.at_ns > killed_ns - ms(DDP_TOGETHER_MS);
 }
 
 static bool is_saved(const struct view *view)
@@ -229,7 +244,7 @@ static const struct row {
 	  DDP_DECISION_CANDIDATE, 0, false },
 	{ "of all failures that agents tell of it is the earliest", is_rank,
 	  DDP_DECISION_CANDIDATE, 0, false },
-	{ "no agent tells of a failure that was not sent", always,
+	{ "who was first is in doubt", always,
 	  DDP_DECISION_CANDIDATE, 0, false },
 };
 
@@ -272,7 +287,7 @@ static struct view look(const struct ddp_facts *facts, int64_t now_ns)
 
 static bool holds(const struct row *row, const struct view *view, bool told)
 {
-	int64_t waited_ns = view->now_ns - ddp_facts_failed_ns(view->facts);
+	int64_t waited_ns = view->now_ns - view->facts->failed_ns;
 
 	return !(row->news && told) &&
 	       !(row->wait_ms && waited_ns >= ms(row->wait_ms)) &&
@@ -318,7 +333,7 @@ bool ddp_decide_forgets(const struct ddp_facts *facts, int64_t now_ns)
 
 bool ddp_decide_holds(const struct ddp_facts *facts, int64_t now_ns)
 {
-	int64_t waited_ns = now_ns - ddp_facts_failed_ns(facts);
+	int64_t waited_ns = now_ns - facts->failed_ns;
 	struct view view;
 
 	if (facts->decided_ns && ddp_facts_all_told(facts))
@@ -327,7 +342,7 @@ bool ddp_decide_holds(const struct ddp_facts *facts, int64_t now_ns)
 		return waited_ns < ms(DDP_HOLD_MS);
 	view = look(facts, now_ns);
 	return waited_ns < ms(DDP_ERROR_MS) &&
-	       (may_srun_tell(&view) || had_error(&view));
+	       (may_srun_tell(&view) || had_error(&view) || is_behind(&view));
 }
 
 /*
@@ -435,7 +450,7 @@ bool ddp_abort_take(struct ddp_facts *facts)
 
 	if (!ddp_abort_is_likely(facts) || facts->job != DDP_JOB_RUNS)
 		return false;
-	ddp_facts_enter(facts, DDP_PHASE_FAILING, said->aborter_ns);
+	ddp_facts_fail(facts, said->aborter_ns);
 	facts->cancelled = facts->aborted = facts->by_user = false;
 	ddp_step_add_abort(&facts->step, said->aborter, find_abort_code(facts),
 			   "MPI_Abort", said->aborter_ns);
@@ -455,5 +470,5 @@ bool ddp_facts_unwanted(const struct ddp_facts *facts)
 {
 	return facts->by_user || ddp_facts_was_killed(facts) ||
 	       facts->told_ns || was_late(facts) ||
-	       facts->interrupted_ns > ddp_facts_failed_ns(facts);
+	       facts->interrupted_ns > facts->failed_ns;
 }

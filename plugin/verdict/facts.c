@@ -35,13 +35,19 @@ static void note_explanations(struct ddp_facts *facts, int64_t now_ns)
 void ddp_facts_enter(struct ddp_facts *facts, enum ddp_phase phase,
 		     int64_t now_ns)
 {
-	if (phase <= facts->phase && facts->entered_ns[phase])
+	if (phase < facts->phase || facts->entered_ns[phase])
 		return;
-	if (phase == DDP_PHASE_FAILING)
-		note_explanations(facts, now_ns);
-	if (phase > facts->phase)
-		facts->phase = phase;
+	facts->phase = phase;
 	facts->entered_ns[phase] = now_ns;
+}
+
+void ddp_facts_fail(struct ddp_facts *facts, int64_t now_ns)
+{
+	if (facts->failed_ns)
+		return;
+	note_explanations(facts, now_ns);
+	facts->failed_ns = now_ns;
+	ddp_facts_enter(facts, DDP_PHASE_FAILING, now_ns);
 }
 
 const char *ddp_phase_name(enum ddp_phase phase)
@@ -54,11 +60,6 @@ const char *ddp_phase_name(enum ddp_phase phase)
 	};
 
 	return names[phase];
-}
-
-int64_t ddp_facts_failed_ns(const struct ddp_facts *facts)
-{
-	return facts->entered_ns[DDP_PHASE_FAILING];
 }
 
 bool ddp_facts_named(const struct ddp_facts *facts)
@@ -90,7 +91,7 @@ static bool has_unbegun(const struct ddp_facts *facts)
 
 int ddp_facts_code(const struct ddp_facts *facts)
 {
-	bool failed = facts->unwatched_ns || ddp_facts_failed_ns(facts);
+	bool failed = facts->unwatched_ns || facts->failed_ns;
 	int code = facts->struck ? ddp_step_worst(&facts->step) :
 		   ddp_facts_srun_code(facts);
 

@@ -33,6 +33,8 @@ struct ddp_facts {
 	struct ddp_said said;
 	enum ddp_phase phase;
 	int64_t entered_ns[DDP_PHASES];
+	int64_t failed_ns;	/* the first failure was heard of: perhaps in a
+				 * later phase than FAILING */
 
 	/* srun */
 	uint32_t tasks;		/* that it launches; 0: not known */
@@ -67,18 +69,18 @@ struct ddp_facts {
 
 void ddp_facts_clear(struct ddp_facts *facts);
 
-/*
- * The phase is this one from now on, unless it is a later one already. With
- * FAILING it is noted what may explain the failure.
- */
+/* The phase is this one from now on, unless it is that or a later one already. */
 void ddp_facts_enter(struct ddp_facts *facts, enum ddp_phase phase,
 		     int64_t now_ns);
 
+/*
+ * The first failure is heard of, unless there was one: the step is FAILING, and
+ * it is noted what may explain the failure.
+ */
+void ddp_facts_fail(struct ddp_facts *facts, int64_t now_ns);
+
 /* Its name, as in a report. */
 const char *ddp_phase_name(enum ddp_phase phase);
-
-/* When the first failure was heard of. */
-int64_t ddp_facts_failed_ns(const struct ddp_facts *facts);
 
 /* The exit code of the step, which is over. */
 int ddp_facts_code(const struct ddp_facts *facts);

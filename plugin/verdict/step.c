@@ -195,6 +195,7 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 	if (step->ended++ == 0)
 		step->end_ns = now_ns;
 	step->last_end_ns = now_ns;
+	step->nodes[node].ended++;
 	rank->answered = is_answer(step, wire->status);
 	step->failed |= wire->status != 0 && !rank->answered;
 }

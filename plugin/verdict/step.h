@@ -13,12 +13,13 @@
 /* A node; in a heterogeneous step, the part of a component on a node. */
 struct ddp_step_node {
 	char name[DDP_WIRE_NODE_SIZE];
-	uint32_t count;			/* its ranks */
+	uint32_t count, ended;		/* its ranks; those that have */
 	int64_t offset_ns;		/* add it to the node's own times */
 	int64_t trip_ns;		/* round trip by which it is known */
 	int64_t answered_ns;		/* when the last PING was sent that its
 					 * agent has answered; 0: none */
 	bool open;			/* its agent is connected */
+	int64_t asked_ns;		/* a PING is not answered since; 0 */
 	bool unreachable;		/* its machine acknowledges nothing now */
 	bool lost, orphaned;		/* it does not answer; no slurmstepd */
 	bool unlaunched;		/* lost before its tasks had begun */

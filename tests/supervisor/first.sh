@@ -15,6 +15,15 @@ step 2 n1:0-0:w300,e0=1,K,done n2:1-1:w100,deaf,K,done srun:all
 said 'an agent that does not answer is not waited for without end' 1 \
 	"$(first 0 'n1 (GPU 0, pid 1000)' 3 'exit code 1'
 	others '1 other rank')"
+step 3 n1:0-1:w3800,k0=9,K,done n2:2-2:w1000,deaf,K,done srun:all
+said 'a rank that was killed alone is named beside an agent that has stopped before' \
+	137 "$(first 0 'n1 (GPU 0, pid 1000)' 3.8 'killed by signal 9 (SIGKILL)' |
+		sed 's/ 0\.3\.8 / 3.8 /'
+	others '2 other ranks')"
+step 2 n1:0-0:w300,e0=3,K,done n2:1-1:w200,deaf,w9000 \
+	'srun:w500,psrun: error: n1: task 0: Exited with exit code 3/,w4000,x3'
+head -n 1 err | grep -q '^slurm-ddp: rank 0 failed first '
+result $? 'lines of Slurm come after the verdict that waits for an agent'
 step 2 n1:0-1:w100,k0=11,K,done srun:all
 said 'a failed rank is told with its GPU and its signal in words' 139 "$(
 	first 0 'n1 (GPU 0, pid 1000)' 1 'killed by signal 11 (SIGSEGV)'

@@ -136,3 +136,9 @@ step restarts=1 2 n1:0-1:w100,e0=3,K,done n9:1-1:l1500,e1=9,K,done srun:w600,x3 
 	n1:0-0:w4000,e0=0,done n2:1-1:l2000,w2000,e1=0,done srun:all
 said 'an agent that an attempt has left behind cannot join the next one' 0 "$failed
 slurm-ddp: restart 1 of 1: on the same nodes"
+
+# Ranks that srun has left are killed a second later; that of n2 ends after those.
+step restarts=1 3 n1:0-0:K,done n2:1-1:b2700,K,done n3:2-2:K,done srun:w1400,x1 \
+	n1:0-2:e0=0,e1=0,e2=0,done srun:all
+! grep -q 'failed first\|restart 1' err && test "$status" = 1
+result $? 'ranks that are killed as srun has left them have not failed'

@@ -87,6 +87,27 @@ static void behind_and_gone(struct ddp_facts *facts)
 	facts->step.nodes[1].open = false;
 }
 
+/* It was asked 1.5 s before, and is stopped. */
+static void behind_for_long(struct ddp_facts *facts)
+{
+	behind(facts);
+	facts->step.nodes[1].asked_ns = MS(FAILED_MS - 1500);
+}
+
+static void behind_with_nothing_to_tell(struct ddp_facts *facts)
+{
+	end(facts, 2, 0, "");
+	end(facts, 3, 0, "");
+	behind(facts);
+}
+
+static void left_by_srun(struct ddp_facts *facts)
+{
+	facts->ended_ns = MS(13000);
+	facts->status = CODE;
+	facts->step.grace.over_ns = MS(14000);
+}
+
 static void unreachable(struct ddp_facts *facts)
 {
 	facts->step.nodes[1].unreachable = true;
@@ -279,6 +300,11 @@ static const struct {
 	  behind },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
 	  behind_and_gone },
+	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "", behind_for_long },
+	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
+	  behind_with_nothing_to_tell },
+	{ "it followed from our own end of the step", DDP_DECISION_NOBODY, 500,
+	  SIGKILL, "", left_by_srun },
 	{ "a node may be lost", DDP_DECISION_WAIT, 9999, CODE, "",
 	  unreachable },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 10000, CODE, "",
@@ -351,7 +377,7 @@ static const struct {
 	  250, CODE, "", node_lost },
 	{ "one signal has ended all ranks", DDP_DECISION_CANDIDATE, 0, SIGTERM,
 	  "", all_terminated },
-	{ "no agent tells of a failure that was not sent",
+	{ "who was first is in doubt",
 	  DDP_DECISION_CANDIDATE, 500, SIGTERM, "", agent_gone },
 };
 
@@ -364,7 +390,7 @@ Test(decide, rows)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(&facts);
 		end(&facts, 1, cases[i].status, cases[i].cause);
-		ddp_facts_enter(&facts, DDP_PHASE_FAILING, MS(FAILED_MS));
+		ddp_facts_fail(&facts, MS(FAILED_MS));
 		if (cases[i].change)
 			cases[i].change(&facts);
 		decision = ddp_decide(&facts,
@@ -400,7 +426,7 @@ Test(decide, what_may_explain_a_failure)
 		begin(&facts);
 		facts.said.cancelled_ns = MS(rows[i].cancelled_ms);
 		facts.told_ns = MS(rows[i].told_ms);
-		ddp_facts_enter(&facts, DDP_PHASE_FAILING, MS(60000));
+		ddp_facts_fail(&facts, MS(60000));
 		cr_expect_eq(facts.cancelled, rows[i].cancelled, "row %zu", i);
 		cr_expect_eq(facts.told, rows[i].told, "row %zu", i);
 		cr_expect_eq(facts.by_user, rows[i].told, "row %zu", i);
@@ -415,13 +441,14 @@ Test(decide, phases)
 
 	begin(&facts);
 	cr_expect_eq(facts.phase, DDP_PHASE_LAUNCHING);
-	ddp_facts_enter(&facts, DDP_PHASE_FAILING, MS(FAILED_MS));
-	ddp_facts_enter(&facts, DDP_PHASE_FAILING, MS(FAILED_MS + 1));
-	cr_expect_eq(ddp_facts_failed_ns(&facts), MS(FAILED_MS));
+	ddp_facts_fail(&facts, MS(FAILED_MS));
+	ddp_facts_fail(&facts, MS(FAILED_MS + 1));
+	cr_expect_eq(facts.failed_ns, MS(FAILED_MS));
 	ddp_facts_enter(&facts, DDP_PHASE_ENDING, MS(FAILED_MS + 2));
 	ddp_facts_enter(&facts, DDP_PHASE_FAILING, MS(FAILED_MS + 3));
+	ddp_facts_fail(&facts, MS(FAILED_MS + 3));
 	cr_expect_eq(facts.phase, DDP_PHASE_ENDING);
-	cr_expect_eq(ddp_facts_failed_ns(&facts), MS(FAILED_MS));
+	cr_expect_eq(facts.failed_ns, MS(FAILED_MS));
 	cr_expect_str_eq(ddp_phase_name(facts.phase), "ending");
 	ddp_facts_clear(&facts);
 }
