@@ -437,12 +437,12 @@ void ddp_srun_launch(spank_t spank)
 	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
 		ddp_policy_launch(job_id, ddp_srun.component > 1);
 	read_order(spank, &order);
-	if (ddp_plugin.explain || ddp_plugin.dry_run) {
+	if (ddp_plugin.explain || ddp_plugin.dry_run)
 		explain(spank, ddp_srun.component > 1, order.master);
-		/* The way of what tasks print is shorter: it may come first
-		 * where the supervisor has not read this yet. */
+	/* The way of what tasks print is shorter: it would come first where the
+	 * supervisor has not read this. */
+	if (ddp_srun.supervised)
 		ddp_drain_wait(STDERR_FILENO, READ_MS);
-	}
 	free(order.master);
 	free(order.mapping);
 	tell_launch(spank);

@@ -254,12 +254,16 @@ int mkostemp(char *path, int flags)
 	return fd;
 }
 
-/* Do not end a short wait: a busy machine may be late. */
+/* Do not end a short wait: a busy machine may be late. One of 1 ms is a pause. */
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-	const struct timespec time = { .tv_sec = timeout / 1000 };
+	const struct timespec time = {
+		.tv_sec = timeout / 1000,
+		.tv_nsec = timeout % 1000 * 1000000L,
+	};
+	bool ends = timeout >= 1000 || timeout == 1;
 
-	return ppoll(fds, count, timeout >= 1000 ? &time : NULL, NULL);
+	return ppoll(fds, count, ends ? &time : NULL, NULL);
 }
 
 /* Do not set a limit on memory: the sanitizers need more before that. */
