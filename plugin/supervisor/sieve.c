@@ -187,6 +187,8 @@ static void notice_end(struct ddp_sieve *sieve, bool cancelled, bool aborted)
 		said->ends = DDP_SAID_SRUN;
 		said->reason = said->failed.length;
 	}
+	if (said->ends != DDP_SAID_NOTHING)
+		said->ends_ns = sieve->now_ns;
 }
 
 /*

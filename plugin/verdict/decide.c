@@ -94,11 +94,21 @@ static bool is_others(const struct ddp_facts *facts)
 	return facts->said.ends == DDP_SAID_OTHERS && !facts->scancelled_ns;
 }
 
+/*
+ * The same, where the end can be why this rank got a signal. mpi/pmix has a step
+ * killed for a rank, but later.
+ */
+static bool is_before(const struct ddp_facts *facts)
+{
+	return is_others(facts) && facts->said.ends_ns - facts->failed_ns <
+				   ms(DDP_SENT_MS);
+}
+
 /* The rank's agent may be faster than what slurmstepd says. */
 static bool may_others_end(const struct view *view)
 {
 	return !view->facts->cancelled && !view->facts->aborted &&
-	       is_others(view->facts) && view->sent &&
+	       is_before(view->facts) && view->sent &&
 	       !view->facts->ended_ns && !ddp_step_is_over(view->step);
 }
 
@@ -277,7 +287,7 @@ static struct view look(const struct ddp_facts *facts, int64_t now_ns)
 	view.sent = ddp_verdict_is_sent(&view.first, view.step);
 	view.own = ddp_verdict_is_own(&view.first, view.step);
 	if (!view.cancelled && !view.aborted)
-		view.cancelled = is_others(facts) && view.sent &&
+		view.cancelled = is_before(facts) && view.sent &&
 				 !has_aborted(facts);
 	else if (view.said->ends == DDP_SAID_SRUN &&
 		 ddp_said_is_reason(facts, &view.first))

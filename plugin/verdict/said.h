@@ -35,6 +35,7 @@ struct ddp_said {
 				 * that line's node; 0: none, or too long */
 	char first_node[200];
 	enum ddp_said_ends ends;
+	int64_t ends_ns;	/* when they did */
 	size_t reason;		/* SRUN: bytes of failed then */
 	uint32_t given_up;	/* an srun of so many tasks has, as some did not
 				 * begin in 10 minutes; 0 */

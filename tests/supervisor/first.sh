@@ -20,6 +20,10 @@ said 'a rank that was killed alone is named beside an agent that has stopped bef
 	137 "$(first 0 'n1 (GPU 0, pid 1000)' 3.8 'killed by signal 9 (SIGKILL)' |
 		sed 's/ 0\.3\.8 / 3.8 /'
 	others '2 other ranks')"
+step 3 n1:0-0:w400,k0=9,K,done n2:1-1:w1300,K,done n3:2-2:w300,deaf,w9000 \
+	"srun:w1400,pslurmstepd: error: *** STEP 12.3 ON n1 CANCELLED AT 1 ***/,w2000,x137"
+head -n 1 err | grep -q '^slurm-ddp: rank 0 failed first ' && test "$status" = 137
+result $? 'that Slurm cancels the step a second after a failure does not explain it'
 step 2 n1:0-0:w300,e0=3,K,done n2:1-1:w200,deaf,w9000 \
 	'srun:w500,psrun: error: n1: task 0: Exited with exit code 3/,w4000,x3'
 head -n 1 err | grep -q '^slurm-ddp: rank 0 failed first '

@@ -151,6 +151,15 @@ static void others_end(struct ddp_facts *facts)
 	facts->said.ends = DDP_SAID_OTHERS;
 }
 
+static void others_end_later(struct ddp_facts *facts)
+{
+	others_end(facts);
+	facts->said.ends_ns = MS(FAILED_MS + 500);
+	facts->ended_ns = MS(FAILED_MS + 600);
+	facts->status = CODE;
+	end(facts, 2, CODE, "");
+}
+
 static void others_end_srun(struct ddp_facts *facts)
 {
 	others_end(facts);
@@ -333,6 +342,8 @@ static const struct {
 	  others_end },
 	{ "the step was cancelled", DDP_DECISION_USER, 500, SIGTERM, "",
 	  others_end_srun },
+	{ EARLIEST, DDP_DECISION_CANDIDATE, 600, SIGTERM, "",
+	  others_end_later },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 500, SIGTERM,
 	  "", ranks_abort },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
