@@ -18,6 +18,8 @@
 #define _GNU_SOURCE
 #include "verdict/decide.h"
 
+#include <sys/wait.h>
+
 #include "verdict/times.h"
 
 /* The facts, and what several rows ask of them. */
@@ -276,6 +278,26 @@ static bool has_aborted(const struct ddp_facts *facts)
 	return facts->ended_ns != 0;
 }
 
+/*
+ * Whether SIGKILL has ended the candidate, and others ended by a code after that:
+ * who cancels a step leaves no rank the time for one. They have missed it, as in
+ * MPI_Init.
+ */
+static bool was_missed(const struct view *view)
+{
+	const struct ddp_step *step = view->step;
+	uint32_t i;
+
+	if (!ddp_step_was_killed(step->ranks[view->first.rank].status))
+		return false;
+	for (i = 0; i < step->world_size; i++)
+		if (step->ranks[i].ended && WIFEXITED(step->ranks[i].status) &&
+		    WEXITSTATUS(step->ranks[i].status) != 0 &&
+		    ddp_step_end_ns(step, i) > view->first.at_ns)
+			return true;
+	return false;
+}
+
 static struct view look(const struct ddp_facts *facts, int64_t now_ns)
 {
 	struct view view = {
@@ -288,7 +310,7 @@ static struct view look(const struct ddp_facts *facts, int64_t now_ns)
 	view.own = ddp_verdict_is_own(&view.first, view.step);
 	if (!view.cancelled && !view.aborted)
 		view.cancelled = is_before(facts) && view.sent &&
-				 !has_aborted(facts);
+				 !has_aborted(facts) && !was_missed(&view);
 	else if (view.said->ends == DDP_SAID_SRUN &&
 		 ddp_said_is_reason(facts, &view.first))
 		view.cancelled = view.aborted = false;

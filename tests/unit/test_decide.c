@@ -160,6 +160,15 @@ static void others_end_later(struct ddp_facts *facts)
 	end(facts, 2, CODE, "");
 }
 
+/* It ends 0.6 s later, by srun's code. */
+static void another_misses_it(struct ddp_facts *facts)
+{
+	others_end(facts);
+	facts->ended_ns = MS(FAILED_MS + 100);
+	facts->status = CODE;
+	end(facts, 2, CODE, "");
+}
+
 static void others_end_srun(struct ddp_facts *facts)
 {
 	others_end(facts);
@@ -344,6 +353,10 @@ static const struct {
 	  others_end_srun },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 600, SIGTERM, "",
 	  others_end_later },
+	{ EARLIEST, DDP_DECISION_CANDIDATE, 600, SIGKILL, "",
+	  another_misses_it },
+	{ "the step was cancelled", DDP_DECISION_USER, 600, SIGTERM, "",
+	  another_misses_it },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 500, SIGTERM,
 	  "", ranks_abort },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
