@@ -317,7 +317,7 @@ static bool has_answered(const struct server *server)
 	return true;
 }
 
-/* Whether NCCL can be tried: on GPUs by AMD it cannot. */
+/* Returns true if NCCL can be tried: it cannot use GPUs by AMD. */
 static bool has_gpus(const struct server *server)
 {
 	bool any = false;

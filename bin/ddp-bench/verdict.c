@@ -50,7 +50,7 @@ bool verdict_has(const struct verdict *verdict, int node)
 	return false;
 }
 
-/* Whether so many ranks have a fault that it is no node's. */
+/* Returns true if so many ranks have a fault that it is no node's. */
 static bool is_common(const struct world *world, int ranks)
 {
 	return world->node_count > 3 && 2 * ranks > world->size;

@@ -64,7 +64,7 @@ extern struct ddp_driver ddp_driver;
 int ddp_driver_load(const char *before, const char *after,
 		    struct ddp_error *error);
 
-/* Whether it has the functions for memory. Returns 0, or -1 with error set. */
+/* Returns 0 if it has the functions for memory, or -1 with error set. */
 int ddp_driver_check_memory(struct ddp_error *error);
 
 /* The driver's words for a CUresult. */

@@ -14,7 +14,7 @@
 
 enum { KEPT_MAX = 8 };
 
-/* For all jobs and threads of this process. */
+/* All jobs and threads of this process share these. */
 static struct {
 	pthread_mutex_t lock;
 	unsigned int count;

@@ -112,7 +112,7 @@ struct ddp_cause {
 void ddp_cause_open(struct ddp_agent *agent);
 void ddp_cause_begin(struct ddp_agent *agent);
 
-/* What is known by now is no cause of what happens later, unless asked. */
+/* Forget the kills that are known by now, unless a rank has failed. */
 void ddp_cause_forget(struct ddp_agent *agent);
 
 /* Why this task failed, in words; "" if nothing is known. */

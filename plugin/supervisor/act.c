@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What follows from the facts of a step: a verdict is said, ranks are ended, and
- * srun is. Agents kill what is left on their nodes, at once, where Slurm itself
+ * Does what follows from the facts of a step: says the verdict, and ends ranks and
+ * srun. Agents kill what is left on their nodes, at once, where Slurm itself
  * would first wait for KillWait. srun then ends by itself, but not where a node or
  * its slurmstepd is gone, and sometimes not at all.
  */
@@ -102,7 +102,7 @@ static bool say_gone(struct ddp_attempt *attempt)
 	return true;
 }
 
-/* Whether the step has failed, or so it seems, and nobody was told why. */
+/* Returns true if the step seems to have failed, and nobody was told why. */
 static bool is_unknown(const struct ddp_facts *facts)
 {
 	return !ddp_facts_named(facts) && !facts->hidden &&
@@ -149,7 +149,8 @@ static void say_killed(struct ddp_attempt *attempt)
 
 /* ---- the verdict */
 
-/* In a helper: 0 if the job simply runs. Tasks of its array may follow it. */
+/* Runs in a helper, and returns 0 if the job simply runs. Tasks of its array may
+ * follow it. */
 static int ask_job(const void *argument)
 {
 	const struct ddp_attempt *attempt = argument;
@@ -292,7 +293,7 @@ static void end_ranks(struct ddp_attempt *attempt, int64_t now_ns)
 	kill_ranks(attempt, now_ns);
 }
 
-/* In a helper. Of a job that is srun's own nothing is left to wait for. */
+/* Runs in a helper. A job that is srun's own has nothing left to wait for. */
 static int cancel(const void *argument)
 {
 	const struct ddp_attempt *attempt = argument;
@@ -302,7 +303,7 @@ static int cancel(const void *argument)
 	char id[32];
 	const char *argv[] = { "scancel", "-Q", id, NULL };
 
-	/* Else srun was told to end it. */
+	/* A step without agents srun itself was told to end. */
 	if (step->world_size > 0) {
 		job_id = step->job_id;
 		step_id = step->step_id;
@@ -317,7 +318,8 @@ static int cancel(const void *argument)
 	return 0;
 }
 
-/* In a helper: 0 if Slurm knows the step no more. It prints a heading. */
+/* Runs in a helper, and returns 0 if Slurm knows the step no more: squeue then
+ * prints its heading alone. */
 static int ask_step(const void *argument)
 {
 	const struct ddp_attempt *attempt = argument;
@@ -341,7 +343,7 @@ static void strike(struct ddp_attempt *attempt)
 	attempt->facts.struck = true;
 }
 
-/* Whether srun misses the ends of some ranks, as they cannot end or tell. */
+/* Returns true if srun misses the ends of ranks that cannot end or tell. */
 static bool misses_ends(const struct ddp_step *step)
 {
 	const struct ddp_step_node *node;
@@ -408,7 +410,7 @@ static bool has_written(struct ddp_attempt *attempt)
 	return attempt->act.written != before;
 }
 
-/* Whether the ranks have ended, or have had the time for it. */
+/* Returns true if the ranks have ended, or have had the time for it. */
 static bool are_ranks_over(const struct ddp_facts *facts, int64_t now_ns)
 {
 	int64_t killed_ns = facts->step.grace.over_ns;
@@ -529,7 +531,7 @@ void ddp_act_end(struct ddp_attempt *attempt)
 	ddp_child_end_helper(&attempt->child);
 	if (ddp_abort_take(facts))
 		decide_at_last(attempt);
-	/* After --ddp-signal, ranks that have saved have not failed. */
+	/* Ranks that have saved after --ddp-signal have not failed. */
 	if (!facts->decided_ns &&
 	    ddp_verdict_find(&facts->step).kind == DDP_VERDICT_SAVED)
 		decide_at_last(attempt);

@@ -70,10 +70,11 @@ static void ping(struct ddp_agents *agents, struct ddp_peer *agent)
 	const struct ddp_wire wire = {
 		.kind = DDP_WIRE_PING, .at_ns = (uint64_t)ddp_clock_ns(),
 	};
+	struct ddp_step_node *node = get_node(agents, agent);
 
-	if (agent->asked_ns)
+	if (node->asked_ns)
 		return;
-	agent->asked_ns = get_node(agents, agent)->asked_ns = ddp_clock_ns();
+	node->asked_ns = ddp_clock_ns();
 	send_wire(agents, agent, &wire);
 }
 
@@ -168,7 +169,7 @@ static bool hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		ddp_step_add_end(step, node, wire, agent->heard_ns);
 		return true;
 	case DDP_WIRE_PONG:
-		agent->asked_ns = step->nodes[node].asked_ns = 0;
+		step->nodes[node].asked_ns = 0;
 		ddp_step_add_pong(step, node, wire, agent->heard_ns);
 		return true;
 	case DDP_WIRE_ORPHANED:
@@ -370,8 +371,8 @@ void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds)
 }
 
 /*
- * Whether its machine does not answer at this time. The kernels ask each other
- * each second, and answer for an agent that is stopped or suspended.
+ * Returns true if its machine does not answer at this time. The kernels ask each
+ * other each second, and answer for an agent that is stopped or suspended.
  */
 static bool is_unreachable(const struct ddp_peer *agent)
 {
@@ -409,8 +410,8 @@ void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns)
 		/* A PING may have lost it. */
 		node->unreachable = decides && agent->link &&
 				    is_unreachable(agent);
-		node->silent = agent->asked_ns &&
-			now_ns - agent->asked_ns > ms(DDP_SILENT_MS);
+		node->silent = node->asked_ns &&
+			now_ns - node->asked_ns > ms(DDP_SILENT_MS);
 	}
 }
 

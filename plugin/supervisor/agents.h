@@ -19,7 +19,6 @@ struct ddp_peer {
 	struct ddp_link *link;		/* NULL: it is gone */
 	unsigned char nonce[DDP_WIRE_NONCE];
 	int node;			/* of the step; -1: not proven yet */
-	int64_t asked_ns;		/* a PING is not answered since; 0 */
 	bool done;			/* it has said that all is over */
 	int64_t since_ns;		/* it connected */
 	int64_t heard_ns;		/* its last message */
@@ -47,8 +46,8 @@ size_t ddp_agents_fill(struct ddp_agents *agents, struct pollfd *fds);
 void ddp_agents_read(struct ddp_agents *agents, const struct pollfd *fds);
 
 /*
- * What is due: a PING to each, also to those that have answered none since the
- * first failure; who has not proven itself is cut off.
+ * Sends a PING to each where one is due, also to those that have answered none
+ * since the first failure, and cuts off who has not proven itself.
  */
 void ddp_agents_tick(struct ddp_agents *agents, int64_t now_ns);
 

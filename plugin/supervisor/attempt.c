@@ -67,7 +67,7 @@ static void wait_for_events(struct ddp_attempt *attempt)
 	free(fds);
 }
 
-/* What srun is and does. */
+/* Notes what srun is and does. */
 static void take_facts(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	const struct ddp_child *child = &attempt->child;

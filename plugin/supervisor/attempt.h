@@ -13,7 +13,7 @@
 #include "supervisor/watchdog.h"
 #include "verdict/facts.h"
 
-/* What act.c keeps for itself. Times are ddp_clock_ns(); 0: not yet. */
+/* act.c keeps this for itself. Times are ddp_clock_ns(); 0: not yet. */
 struct ddp_act {
 	bool noticing;		/* the time of --ddp-signal is waited for */
 	int64_t early_ns;	/* ranks have ended, and all others have begun */
@@ -24,7 +24,7 @@ struct ddp_act {
 	int64_t epilog_ns;	/* squeue was asked for the step */
 };
 
-/* One attempt at the step: srun, and what became of its ranks. */
+/* An attempt at the step is srun, and what became of its ranks. */
 struct ddp_attempt {
 	const struct ddp_supervisor *wish;
 	struct ddp_facts facts;
@@ -48,7 +48,7 @@ int ddp_attempt_run(struct ddp_attempt *attempt,
 		    const struct ddp_secret *secret);
 void ddp_attempt_clear(struct ddp_attempt *attempt);
 
-/* Whether a user has ended it, or wants it to end, by now. */
+/* Returns true if a user has ended it, or wants it to end, by now. */
 bool ddp_attempt_unwanted(struct ddp_attempt *attempt);
 
 #endif

@@ -62,7 +62,7 @@ static int listen_in(uint16_t first, uint16_t last)
 	return fd;
 }
 
-/* On all addresses, at a port from first to last; 0: any. */
+/* Listens on all addresses, at a port from first to last; 0: any. */
 static int open_port(struct ddp_supervisor *supervisor, struct ddp_error *error)
 {
 	uint16_t first = supervisor->port_first, last = supervisor->port_last;

@@ -54,9 +54,9 @@ static bool is_unreachable(const struct view *view)
 }
 
 /*
- * Whether an agent may have told less than it had to when the failure came. One
- * that did not answer for long before is stopped, and would count as silent when
- * this wait is over.
+ * Returns true if an agent may have told less than it had to when the failure
+ * came. One that did not answer for long before is stopped, and would count as
+ * silent when this wait is over.
  */
 static bool is_behind(const struct view *view)
 {
@@ -355,8 +355,7 @@ bool ddp_decide_forgets(const struct ddp_facts *facts, int64_t now_ns)
 	uint32_t i = 0;
 
 	if (!said->last_ns || said->ends == DDP_SAID_SRUN ||
-	    (said->cancelled_ns &&
-	     now_ns - said->cancelled_ns < ms(DDP_SAID_MS)))
+	    ddp_said_is_recent(said->cancelled_ns, now_ns))
 		return false;
 	while (i < step->world_size && ddp_step_denies(step, i, said->last_ns))
 		i++;

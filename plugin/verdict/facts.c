@@ -26,10 +26,8 @@ static void note_explanations(struct ddp_facts *facts, int64_t now_ns)
 		told_ns = said->interrupted_ns;
 	facts->told = told_ns && now_ns - told_ns < ms(DDP_TOLD_MS);
 	facts->by_user = facts->told || ddp_facts_was_killed(facts);
-	facts->cancelled = said->cancelled_ns &&
-			   now_ns - said->cancelled_ns < ms(DDP_SAID_MS);
-	facts->aborted = said->aborted_ns &&
-			 now_ns - said->aborted_ns < ms(DDP_SAID_MS);
+	facts->cancelled = ddp_said_is_recent(said->cancelled_ns, now_ns);
+	facts->aborted = ddp_said_is_recent(said->aborted_ns, now_ns);
 }
 
 void ddp_facts_enter(struct ddp_facts *facts, enum ddp_phase phase,

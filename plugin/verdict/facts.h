@@ -79,7 +79,7 @@ void ddp_facts_enter(struct ddp_facts *facts, enum ddp_phase phase,
  */
 void ddp_facts_fail(struct ddp_facts *facts, int64_t now_ns);
 
-/* Its name, as in a report. */
+/* Returns the name of a phase, as in a report. */
 const char *ddp_phase_name(enum ddp_phase phase);
 
 /* The exit code of the step, which is over. */

@@ -23,15 +23,15 @@ void ddp_said_forget(struct ddp_said *said)
 	said->failed_ns = said->aborted_ns = said->last_ns = 0;
 }
 
-static bool is_recent(int64_t said_ns, int64_t now_ns)
+bool ddp_said_is_recent(int64_t said_ns, int64_t now_ns)
 {
 	return said_ns && now_ns - said_ns < ms(DDP_SAID_MS);
 }
 
 bool ddp_said_cancelled(const struct ddp_said *said, int64_t now_ns)
 {
-	return is_recent(said->cancelled_ns, now_ns) ||
-	       is_recent(said->aborted_ns, now_ns);
+	return ddp_said_is_recent(said->cancelled_ns, now_ns) ||
+	       ddp_said_is_recent(said->aborted_ns, now_ns);
 }
 
 /* The first bytes of the list of failed ranks, the caller's; NULL: none. */

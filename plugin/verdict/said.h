@@ -49,6 +49,9 @@ struct ddp_said {
 /* srun's lines were of another step: forget them. */
 void ddp_said_forget(struct ddp_said *said);
 
+/* Returns true if what was said then still explains what ranks do now. */
+bool ddp_said_is_recent(int64_t said_ns, int64_t now_ns);
+
 /* Whether Slurm has said so lately that the step, or another, is cancelled. */
 bool ddp_said_cancelled(const struct ddp_said *said, int64_t now_ns);
 
