@@ -261,8 +261,8 @@ static const struct row {
 };
 
 /*
- * Whether those who have ended the step are ranks that call MPI_Abort as they miss
- * one, and not a user. With mpi/pmix the code of that call is srun's own; else that
+ * Returns true if those who have ended the step are ranks that call MPI_Abort as
+ * they miss one, and not a user. With mpi/pmix the code of that call is srun's own; else that
  * of a rank is.
  */
 static bool has_aborted(const struct ddp_facts *facts)
@@ -279,9 +279,9 @@ static bool has_aborted(const struct ddp_facts *facts)
 }
 
 /*
- * Whether SIGKILL has ended the candidate, and others ended by a code after that:
- * who cancels a step leaves no rank the time for one. They have missed it, as in
- * MPI_Init.
+ * Returns true if SIGKILL has ended the candidate, and others ended by a code after
+ * that: who cancels a step leaves no rank the time for one. They have missed it, as
+ * in MPI_Init.
  */
 static bool was_missed(const struct view *view)
 {
@@ -490,7 +490,7 @@ bool ddp_abort_take(struct ddp_facts *facts)
 
 /* ---- users */
 
-/* Whether Slurm's word that the step ends came after the verdict. */
+/* Returns true if Slurm's word that the step ends came after the verdict. */
 static bool was_late(const struct ddp_facts *facts)
 {
 	return is_others(facts) && !has_aborted(facts) &&

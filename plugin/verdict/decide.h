@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What follows from the facts of a step: who is named, when, and what ends. */
+/* Decides by the facts of a step who is named, when, and what ends. */
 #ifndef DDP_VERDICT_DECIDE_H
 #define DDP_VERDICT_DECIDE_H
 
@@ -22,17 +22,17 @@ struct ddp_decision {
 	bool by_user;		/* a user has ended the step, whatever the kind */
 };
 
-/* What is to be said of a step that has failed, by what is known now. */
+/* Decides about a step that has failed, by what is known now. */
 struct ddp_decision ddp_decide(const struct ddp_facts *facts, int64_t now_ns);
 
 /* While no rank has failed: whether all agents say that srun's lines are not of
  * this step. */
 bool ddp_decide_forgets(const struct ddp_facts *facts, int64_t now_ns);
 
-/* Whether Slurm's own lines are held back, as ours come first. */
+/* Returns true if Slurm's own lines are held back, as ours come first. */
 bool ddp_decide_holds(const struct ddp_facts *facts, int64_t now_ns);
 
-/* Whether the step must be ended now, by what is decided. */
+/* Returns true if the step must be ended now, by what is decided. */
 bool ddp_decide_ends(const struct ddp_facts *facts, int64_t now_ns);
 
 /*
@@ -44,8 +44,8 @@ bool ddp_abort_is_likely(const struct ddp_facts *facts);
 bool ddp_abort_take(struct ddp_facts *facts);
 
 /*
- * Whether a user has ended the step, killed srun, or has pressed Ctrl-C since it
- * failed.
+ * Returns true if a user has ended the step, killed srun, or has pressed Ctrl-C since
+ * it failed.
  */
 bool ddp_facts_unwanted(const struct ddp_facts *facts);
 

@@ -110,8 +110,8 @@ bool ddp_facts_all_told(const struct ddp_facts *facts)
 }
 
 /*
- * Whether all ranks that nobody knows can be those of nodes on which srun could
- * not start any. Of how many there were to be, the other nodes tell.
+ * Returns true if all ranks that nobody knows can be those of nodes on which srun
+ * could not start any. Of how many there were to be, the other nodes tell.
  */
 static bool is_unlaunched(const struct ddp_step *step)
 {

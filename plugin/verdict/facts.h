@@ -21,7 +21,10 @@ enum ddp_phase {
 	DDP_PHASES
 };
 
-/* Whether slurmctld says that the job simply runs, and is not cancelled. */
+/*
+ * Returns true if slurmctld says that the job simply runs, and is not
+ * cancelled.
+ */
 enum ddp_job { DDP_JOB_UNASKED, DDP_JOB_ASKED, DDP_JOB_RUNS, DDP_JOB_UNKNOWN };
 
 struct ddp_facts {
@@ -85,19 +88,24 @@ const char *ddp_phase_name(enum ddp_phase phase);
 /* The exit code of the step, which is over. */
 int ddp_facts_code(const struct ddp_facts *facts);
 
-/* Whether a rank or a node was named, or the step hangs. */
+/* Returns true if a rank or a node was named, or the step hangs. */
 bool ddp_facts_named(const struct ddp_facts *facts);
 
-/* Whether others have killed srun: what the ranks do follows from that. */
+/*
+ * Returns true if others have killed srun: what the ranks do follows from that.
+ */
 bool ddp_facts_was_killed(const struct ddp_facts *facts);
 
 /* srun's exit code, as a shell has it. */
 int ddp_facts_srun_code(const struct ddp_facts *facts);
 
-/* Whether no process of the step can still run on a node that is not lost. */
+/*
+ * Returns true if no process of the step can still run on a node that is not
+ * lost.
+ */
 bool ddp_facts_gone(const struct ddp_facts *facts);
 
-/* Whether no agent has anything more to tell. */
+/* Returns true if no agent has anything more to tell. */
 bool ddp_facts_all_told(const struct ddp_facts *facts);
 
 #endif

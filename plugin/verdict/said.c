@@ -52,7 +52,9 @@ static char *copy_list(const struct ddp_said *said, size_t length)
 	return NULL;
 }
 
-/* Whether its agent, which has told of this rank's start, owes its end. */
+/*
+ * Returns true if its agent, which has told of this rank's start, owes its end.
+ */
 static bool is_owed(const struct ddp_step *step, unsigned long rank)
 {
 	return rank < step->world_size && step->ranks[rank].known &&
@@ -60,8 +62,8 @@ static bool is_owed(const struct ddp_step *step, unsigned long rank)
 }
 
 /*
- * Whether srun alone tells that this rank has ended. If its agent, asked later,
- * does not, the line was printed for another step.
+ * Returns true if srun alone tells that this rank has ended. If its agent, asked
+ * later, does not, the line was printed for another step.
  */
 static bool is_told(const struct ddp_facts *facts, unsigned long rank)
 {
@@ -109,7 +111,7 @@ static const struct ddp_step_node *find_silent(const struct ddp_step *step)
 	return NULL;
 }
 
-/* Whether srun told of such a rank before that of the verdict. */
+/* Returns true if srun told of such a rank before that of the verdict. */
 static bool find_hidden(const struct ddp_facts *facts,
 			const struct ddp_verdict *verdict, uint32_t *told)
 {
@@ -122,7 +124,7 @@ static bool find_hidden(const struct ddp_facts *facts,
 	return hidden;
 }
 
-/* Whether another rank than that of the verdict may be the first. */
+/* Returns true if another rank than that of the verdict may be the first. */
 static bool is_open(const struct ddp_facts *facts,
 		    const struct ddp_verdict *verdict)
 {
@@ -220,7 +222,7 @@ bool ddp_said_hides(const struct ddp_facts *facts,
 	return true;
 }
 
-/* Whether no agent tells of this rank, which failed so long ago. */
+/* Returns true if no agent tells of this rank, which failed so long ago. */
 static bool is_unwatched(const struct ddp_step *step, uint32_t rank,
 			 int64_t waited_ns)
 {

@@ -17,7 +17,7 @@
 struct ddp_facts;
 struct ddp_verdict;
 
-/* Who has said first that the step ends. */
+/* One of these has said first that the step ends. */
 enum ddp_said_ends {
 	DDP_SAID_NOTHING,
 	DDP_SAID_SRUN,		/* srun, as ranks in failed had */
@@ -52,7 +52,10 @@ void ddp_said_forget(struct ddp_said *said);
 /* Returns true if what was said then still explains what ranks do now. */
 bool ddp_said_is_recent(int64_t said_ns, int64_t now_ns);
 
-/* Whether Slurm has said so lately that the step, or another, is cancelled. */
+/*
+ * Returns true if Slurm has said so lately that the step, or another, is
+ * cancelled.
+ */
 bool ddp_said_cancelled(const struct ddp_said *said, int64_t now_ns);
 
 /*
@@ -62,18 +65,18 @@ bool ddp_said_cancelled(const struct ddp_said *said, int64_t now_ns);
 void ddp_said_confirm(struct ddp_facts *facts);
 
 /*
- * Whether srun may still tell of ranks: of those of an agent that does not
+ * Returns true if srun may still tell of ranks: of those of an agent that does not
  * answer, or of one that it has to name first.
  */
 bool ddp_said_may_follow(const struct ddp_facts *facts,
 			 const struct ddp_verdict *verdict);
 
-/* Whether srun ends the step for what this verdict says. */
+/* Returns true if srun ends the step for what this verdict says. */
 bool ddp_said_is_reason(const struct ddp_facts *facts,
 			const struct ddp_verdict *verdict);
 
 /*
- * Whether another rank than the verdict's may have failed first, of which its
+ * Returns true if another rank than the verdict's may have failed first, of which its
  * agent does not tell: it is stopped, perhaps. Adds why to text, unless NULL.
  */
 bool ddp_said_hides(const struct ddp_facts *facts,
