@@ -138,14 +138,14 @@ preflight_cpus()
 	on_node n2 mount --bind "$scratch/hosts" /etc/hosts
 	names "a node that does not know the master's name" 'n2 rank' \
 		./step -N3 -n6 "$bench" --preflight --limit 3
-	on_node n2 umount /etc/hosts
+	on_node n2 umount -l /etc/hosts
 	check "a node that does not know the master's name says why" \
 		grep -q 'n2: cannot resolve .* n1: ' err
 	sed 's/^.* n1$/10.77.0.99 n1/' "$dir/cluster/etc/hosts" >other
 	on_node n3 mount --bind "$scratch/other" /etc/hosts
 	names 'a node that does not reach the master' 'n3 rank' \
 		./step -N3 -n6 "$bench" --preflight --limit 3
-	on_node n3 umount /etc/hosts
+	on_node n3 umount -l /etc/hosts
 	check 'a node that does not reach the master says its address' \
 		grep -q 'n1:29400 (10.77.0.99): ' err
 	if on_node n2 tc qdisc add dev eth0 root tbf rate 50mbit burst 16k \
@@ -243,7 +243,7 @@ preflight_links()
 	check 'the finding of a narrow link has the GPU' \
 		grep -q 'GPU 0000:01:00.0 is 32.0 GT/s x8, those of 5' out
 	for node in n1 n2 n3; do
-		on_node $node umount /sys/bus/pci/devices
+		on_node $node umount -l /sys/bus/pci/devices
 	done
 }
 

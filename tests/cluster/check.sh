@@ -201,7 +201,7 @@ result $? 'a check that fails says nothing of restarts'
 check "a node that cannot resolve the master's name is to be left out" \
 	grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
 checked -- --ddp-restarts=1 --ddp-spares=1
-admin n2 umount /etc/hosts
+admin n2 umount -l /etc/hosts
 passes 'a spare takes the place of a node that is left out' 4
 check 'the user is told that a spare takes its place' \
 	grep -qx 'slurm-ddp: --ddp-check: n3 in '\
@@ -283,7 +283,7 @@ done
 sed 's/^.* n1$/10.77.0.99 n1/' "$dir/cluster/etc/hosts" >hosts
 admin n3 mount --bind "$scratch/hosts" /etc/hosts
 checked --
-admin n3 umount /etc/hosts
+admin n3 umount -l /etc/hosts
 stops 'a node that does not reach the master is named' \
 	'ddp-bench: n3: cannot reach the master at n1:'
 if admin n2 tc qdisc add dev eth0 root tbf rate 50mbit burst 16k \
@@ -374,7 +374,7 @@ DDP_NCCL_LIBRARY=$scratch/libnccl.so.2 FAKE_GPUS=2"
 	done
 	checked $preload --
 	for node in n1 n2 n3; do
-		admin $node umount /sys/module
+		admin $node umount -l /sys/module
 	done
 	stops 'a node with another driver is named' \
 		'ddp-bench: n2: the NVIDIA '\

@@ -31,7 +31,7 @@ on_n2()
 }
 off_n2()
 {
-	admin n2 umount "$1"
+	admin n2 umount -l "$1"
 }
 
 # fake_info COMMAND: a fake of ddp-info for n2 alone, which changes by COMMAND

@@ -233,7 +233,7 @@ grep '^\[0 n1\] line' out >lines
 whole lines line 0 && test "$status" = 0 && test "$(wc -l <full)" = 1 &&
 	grep -q 'rank-000000.out any more: No space left on device' full
 result $? 'a full disk is told once, and the lines go on at srun'
-admin n1 umount "$scratch/theirs"
+admin n1 umount -l "$scratch/theirs"
 
 # Whoever is killed
 for name in ddp-tee ddp-agent; do

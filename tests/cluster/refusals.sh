@@ -101,7 +101,7 @@ refused_by_ranks()
 	# shellcheck disable=SC2086
 	call login env MASTER_ADDR=10.77.0.1 $step true
 	equal "$word: nor with a MASTER_ADDR of the user's" 0 "$status"
-	admin n2 umount /etc/hosts
+	admin n2 umount -l /etc/hosts
 	{ grep -v ' n1$' "$dir/cluster/etc/hosts"; echo 127.0.1.1 n1; } |
 		hosts n1
 	# shellcheck disable=SC2086
@@ -109,7 +109,7 @@ refused_by_ranks()
 		"the master's name n1 resolves to loopback (127.0.1.1)" $step
 	name="$word: on one node it does not matter" world n1 \
 		env GLOO_SOCKET_IFNAME=eth0 srun --ddp -w n1 --gres=gpu:1
-	admin n1 umount /etc/hosts
+	admin n1 umount -l /etc/hosts
 	for bad in 0.0.0.0 255.255.255.255 ::ffff:127.0.0.1 ff02::1; do
 		# shellcheck disable=SC2086
 		name="MASTER_ADDR=$bad" refuses_ranks 'n[12]' \
@@ -202,7 +202,7 @@ without_the_plugin()
 		test "$status" -ne 0 &&
 			grep -q "ValueError: invalid literal for int.*$p" err
 		result $? "Python ends at once, and names it: no ${mount##*/}"
-		admin n2 umount "${mount#* }"
+		admin n2 umount -l "${mount#* }"
 	done
 }
 
@@ -258,7 +258,7 @@ refused_on_a_node()
 	batch -w n2 --ddp <wrong.sh
 	equal "$word: a batch script does too, and a step of it does not" \
 		'1 batch 1' "$status $(cat out) $(grep -c speed=high err)"
-	admin n2 umount "$dir/cluster/etc/plugstack.conf"
+	admin n2 umount -l "$dir/cluster/etc/plugstack.conf"
 }
 
 cluster --nodes 3 --gpus 2 --cpus 8
