@@ -120,7 +120,7 @@ bool ddp_vars_recorded(const char *record, const char *name,
  * (ddp_heartbeat in ddp.h). Who starts the task makes an empty file that only
  * the user can open, and removes it at the end.
  * The task's first beat maps the file, so that a beat is one addition in memory;
- * it makes the file where the task has a /tmp of its own. Whoever reads the
+ * it makes the file where the task has a /dev/shm of its own. Whoever reads the
  * counter by pread(2) sees it; the time of a beat is not recorded.
  *
  * Only the user can write the file, so its reader trusts nothing in it: it

@@ -44,7 +44,7 @@ int ddp_random_fill(void *bytes, size_t size);
  * so that nobody can take it first; before that stands whose it is, so that what
  * a killed rank leaves can be removed.
  */
-enum { DDP_PRIVATE_SIZE = 64 };	/* holds a path and its NUL */
+enum { DDP_PRIVATE_SIZE = 72 };	/* holds a path and its NUL */
 
 /* The folders that may hold them: one in memory if possible, as Open MPI would.
  * Ends with NULL. */

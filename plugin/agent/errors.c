@@ -2,10 +2,10 @@
 /*
  * The tasks' error files, and those for their heartbeats. They are made before
  * any program starts, and only the user can open them, so that nobody else can
- * put something of that name there first. They lie in /tmp, not in TMPDIR: a
- * program may change to a root directory of its own, as in a container, which
- * has no such folder but a /tmp. PyTorch, which opens its file there, does not
- * expect that to fail, and would tell of that instead of the user's error.
+ * put something of that name there first. They lie in /dev/shm: most containers
+ * share it with the node, while /tmp is often their own, and TMPDIR is missing
+ * there. PyTorch does not expect that its file cannot be opened, and would tell of
+ * that instead of the user's error; it needs /dev/shm itself.
  *
  * torchrun removes a file that is there and makes its own, which others may read
  * by its umask. So it has a folder for it; where it lacks that it only warns.
@@ -96,7 +96,7 @@ static int make(const struct ddp_agent *agent, uint32_t rank, bool folder,
 	int fd = -1;
 
 	ddp_private_format(agent->job_id, agent->step_id, rank, name);
-	if (snprintf(path, DDP_PRIVATE_SIZE, "/tmp/%sXXXXXX", name) <
+	if (snprintf(path, DDP_PRIVATE_SIZE, "/dev/shm/%sXXXXXX", name) <
 	    DDP_PRIVATE_SIZE) {
 		if (folder && mkdtemp(path))
 			return 0;
@@ -117,7 +117,7 @@ static int make_error_file(const struct ddp_agent *agent,
 		return make(agent, slot->rank, false, slot->error_file);
 	if (make(agent, slot->rank, true, slot->error_folder) < 0)
 		return -1;
-	snprintf(slot->error_file, sizeof(slot->error_file), "%.57s/error",
+	snprintf(slot->error_file, sizeof(slot->error_file), "%.65s/error",
 		 slot->error_folder);
 	return 0;
 }

@@ -108,7 +108,7 @@ static int explain(uint32_t tasks, struct ddp_error *error)
 	char fix[64] = "see that /dev/null and all of /proc can be opened there";
 
 	if (unmade)
-		strcpy(fix, "see that all users can make files in /tmp there");
+		strcpy(fix, "see that all users can make files in /dev/shm there");
 	else if (cause == EMFILE)
 		snprintf(fix, sizeof(fix), "raise the limit of open files "
 			 "(ulimit -n %u)", TASK_FILES * tasks + OTHER_FILES);

@@ -337,8 +337,7 @@ void ddp_check_step(void)
 	check_logs_folder();
 }
 
-/* Returns true if an argument of srun itself begins with this. */
-static bool has_argument(const char *begin)
+bool ddp_check_has_argument(const char *begin)
 {
 	char **argv = ddp_arguments_read();
 	bool found = false;
@@ -353,8 +352,9 @@ static bool has_argument(const char *begin)
 void ddp_check_tasks(void)
 {
 	if (!getenv("SLURM_NTASKS") && !getenv("SLURM_NTASKS_PER_NODE") &&
-	    !has_argument("-n") && !has_argument("--ntasks") &&
-	    !has_argument("--tasks-per-node"))
+	    !ddp_check_has_argument("-n") &&
+	    !ddp_check_has_argument("--ntasks") &&
+	    !ddp_check_has_argument("--tasks-per-node"))
 		ddp_srun_refuse("this srun does not show its options to "
 				"plugins; give --ntasks-per-node");
 }
@@ -394,7 +394,8 @@ void ddp_check_dry_run(void)
 	 * A container is Slurm's, or another plugin's, as --container-image of
 	 * pyxis. One component says it for all.
 	 */
-	if (ddp_cli_isset("multi-prog") || has_argument("--container"))
+	if (ddp_cli_isset("multi-prog") ||
+	    ddp_check_has_argument("--container"))
 		ddp_rerun_add(DDP_TELL_COMMAND, "0");
 	else if (ddp_srun.component == 0)
 		tell_command();

@@ -180,6 +180,19 @@ static void set_poison(void)
 	setenv("WORLD_SIZE", DDP_POISON, ddp_srun.launcher == NULL);
 }
 
+/*
+ * pyxis gives each task the variables of the container's first process, and for
+ * images of PyTorch a hook of enroot has put its own choice among them: a port for
+ * the whole job, and one thread a rank. Those that are named here stay.
+ */
+static void keep_in_container(void)
+{
+	if (ddp_check_has_argument("--container-") ||
+	    getenv("PYXIS_CONTAINER_IMAGE") || getenv("PYXIS_CONTAINER_NAME"))
+		setenv("PYXIS_CONTAINER_ENV", "MASTER_ADDR,MASTER_PORT,"
+		       "WORLD_SIZE,OMP_NUM_THREADS", 0);
+}
+
 /* --ddp-logs and --ddp-show are for people, or for files. */
 static void tell_pipe(void)
 {
@@ -248,6 +261,7 @@ static void read_component(uint32_t component)
 	tell_pipe();
 	hide_jobs();
 	set_poison();
+	keep_in_container();
 }
 
 void ddp_srun_post_opt(void)

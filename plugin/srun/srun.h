@@ -89,6 +89,9 @@ void ddp_check_tasks(void);
  */
 void ddp_check_step(void);
 
+/* Returns true if an argument of srun itself begins with this. */
+bool ddp_check_has_argument(const char *begin);
+
 /*
  * Refuses options that --ddp=dry-run cannot be used with, and an MPI type that
  * is no pmix. Sets DDP_TELL_COMMAND for the tasks.

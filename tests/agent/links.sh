@@ -147,15 +147,15 @@ dead()
 dead before
 dead after
 
-# slurmstepd has a group of root's here that may write to /tmp, and so has not the user.
+# slurmstepd has a group of root's here that may write to /dev/shm, and so has not the user.
 if test "$(id -u)" = 0; then
 	fake
-	at=/dev/shm/slurm-ddp.$jobs.team user=12345 as='unshare -m ./in_team'
+	at=/tmp/slurm-ddp.$jobs.team user=12345 as='unshare -m ./in_team'
 	mkdir -m 777 team "$at"
 	cp step spank_ddp.so plugstack.conf "$at"
 	cat >in_team <<-END
 	#!/bin/sh
-	mount --bind team /tmp && cd $at && exec setpriv --groups 0,4242 "\$@"
+	mount --bind team /dev/shm && cd $at && exec setpriv --groups 0,4242 "\$@"
 	END
 	chmod 755 in_team
 	begin 1 sh -c 'echo >"$TORCHELASTIC_ERROR_FILE"; : >"$S/there"

@@ -227,7 +227,7 @@ ssize_t getrandom(void *buffer, size_t size, unsigned int flags)
 
 /*
  * Make no file, and always name the same. Where a case names a folder, make one,
- * and a link to it in there; "full" is a /tmp without room. With FAKE_TORN the
+ * and a link to it in there; "full" is a /dev/shm without room. With FAKE_TORN the
  * task is killed then.
  */
 int mkostemp(char *path, int flags)

@@ -18,6 +18,7 @@ static struct row {
 	bool isset;
 	char value[VALUE_SIZE];
 } rows[] = {
+	{ "container-image", NULL, 0, false, "" },	/* of pyxis */
 	{ "chdir", NULL, 'D', false, "" },
 	{ "cpu-bind", "SLURM_CPU_BIND", 0, false, "" },
 	{ "cpus-per-gpu", "SLURM_CPUS_PER_GPU", 0, false, "" },

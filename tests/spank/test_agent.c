@@ -16,7 +16,7 @@
 	"SLURM_STEP_NODELIST=n[1-2]|SLURM_STEP_TASKS_PER_NODE=3(x2)|" \
 	"SLURMD_NODENAME=n2|SLURM_DISTRIBUTION=block|SLURM_PROCID=3|TZ=UTC"
 #define HERE NODE "|FAKE_FILES=@/errors"
-#define NAME "/tmp/slurm-ddp.12.0."
+#define NAME "/dev/shm/slurm-ddp.12.0."
 #define ERROR(text) "{\"message\": {\"message\": \"" text "\"}}"
 #define SAYS(line) .err = "slurm-ddp: rank " line "\n", .writes = 1
 #define BROKEN "#writes=9.5:" ERROR("OSError: peer") "|#exits=1"
@@ -39,12 +39,12 @@ static const struct spank_case name_cases[] = {
 	  .env = NODE "|TORCHELASTIC_ERROR_FILE=mine", .command = STEPD(""),
 	  .want = "0:TORCHELASTIC_ERROR_FILE=mine|"
 	  "2:TORCHELASTIC_ERROR_FILE=mine" },
-	{ .name = "nor is anybody watched where /tmp takes no files",
+	{ .name = "nor is anybody watched where /dev/shm takes no files",
 	  .env = NODE "|FAKE_FILES=full", .tasks = "#cpus=0",
 	  .command = STEPD(""), .want = "-0:TORCHELASTIC_ERROR_FILE|0:RANK=3",
 	  .err = "slurm-ddp: on n2: 3 tasks of this node cannot be watched: No "
-	  "space left on device; see that all users can make files in /tmp "
-	  "there\n", .writes = 1 },
+	  "space left on device; see that all users can make files in "
+	  "/dev/shm there\n", .writes = 1 },
 	{ .name = "no name where tasks do not meet", .env = NODE,
 	  .tasks = "#cpus=0",
 	  .command = STEPD("--ddp-gpus=off --ddp-cpus=off"),

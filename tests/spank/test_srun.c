@@ -127,6 +127,23 @@ static const struct spank_case outer_cases[] = {
 	  .command = "srun " STEP, .env = OUTER "|-DDP_SET", .want = "same" },
 };
 
+#define PYXIS "PYXIS_CONTAINER_ENV="
+#define KEPT PYXIS "MASTER_ADDR,MASTER_PORT,WORLD_SIZE,OMP_NUM_THREADS"
+
+static const struct spank_case container_cases[] = {
+	{ .name = "pyxis keeps what the plugin sets",
+	  .command = "srun --ddp --container-image=a.sqsh " STEP,
+	  .want = FILLED "|" KEPT },
+	{ .name = "of an image that the environment names",
+	  .env = "PYXIS_CONTAINER_IMAGE=a.sqsh", .command = "srun --ddp " STEP,
+	  .want = FILLED "|" KEPT },
+	{ .name = "a user's own list stays", .env = PYXIS "A",
+	  .command = "srun --ddp --container-image=a.sqsh " STEP,
+	  .want = PYXIS "A" },
+	{ .name = "without a container it is told nothing",
+	  .command = "srun --ddp " STEP, .want = FILLED "|-PYXIS_CONTAINER_ENV" },
+};
+
 static const struct spank_case on_cases[] = {
 	{ .name = "--ddp", .command = "srun --ddp " STEP, .env = "A=b",
 	  .want = FILLED "|A=b" },
@@ -384,6 +401,7 @@ void test_srun(void)
 	test_hooks();
 	cases_run(off_cases, COUNT(off_cases));
 	cases_run(outer_cases, COUNT(outer_cases));
+	cases_run(container_cases, COUNT(container_cases));
 	cases_run(on_cases, COUNT(on_cases));
 	cases_run(noise_cases, COUNT(noise_cases));
 	cases_run(het_cases, COUNT(het_cases));
