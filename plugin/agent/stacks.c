@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ enum {
 	STACKS_MAX = 8,		/* of a node */
 	STACKS_MS = 3000,	/* for all of them */
 	PRINTED_SIZE = 16384,	/* what is read of a program */
-	DEPTH = 8		/* of shells that wait for a command */
+	DEPTH = 8		/* of processes that only wait for another */
 };
 
 /* What a process waits in, and how deep its stack is. */
@@ -52,6 +53,19 @@ static bool waits_for_child(pid_t pid)
 	return strcmp(place, "do_wait") == 0 || strcmp(place, call) == 0;
 }
 
+/* Returns true if the child is in a container, and its parent is outside. */
+static bool has_contained(pid_t parent, pid_t child)
+{
+	char path[64];
+	struct stat outside, inside;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)parent);
+	if (stat(path, &outside) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)child);
+	return stat(path, &inside) == 0 && outside.st_ino != inside.st_ino;
+}
+
 /* The only child of a process; NULL if it has none, or several. */
 static const struct ddp_process *find_child(const struct ddp_processes *all,
 					    pid_t pid)
@@ -69,7 +83,10 @@ static const struct ddp_process *find_child(const struct ddp_processes *all,
 	return child;
 }
 
-/* The task's process; where that is a shell that waits, the command's. */
+/*
+ * The task's process; the command's where that is a shell that waits, or has put
+ * the command into a container.
+ */
 static const struct ddp_process *find_main(const struct ddp_processes *all,
 					   pid_t pid)
 {
@@ -83,7 +100,8 @@ static const struct ddp_process *find_main(const struct ddp_processes *all,
 	for (depth = 0; process && depth < DEPTH; depth++) {
 		child = find_child(all, process->pid);
 		if (!child || process->state != 'S' ||
-		    !waits_for_child(process->pid))
+		    (!waits_for_child(process->pid) &&
+		     !has_contained(process->pid, child->pid)))
 			break;
 		process = child;
 	}
@@ -136,6 +154,37 @@ static bool is_python(pid_t pid)
 	return name && strncmp(name, "/python", strlen("/python")) == 0;
 }
 
+/* Returns true if the process finds another file at this path than we do. */
+static bool is_other_file(pid_t pid, const char *path)
+{
+	char there[PATH_MAX + 32];
+	struct stat theirs, ours;
+
+	snprintf(there, sizeof(there), "/proc/%d/root%s", (int)pid, path);
+	return stat(there, &theirs) == 0 &&
+	       (stat(path, &ours) < 0 || theirs.st_ino != ours.st_ino ||
+		theirs.st_dev != ours.st_dev);
+}
+
+/*
+ * Returns true if code of the process is of files that only its container has:
+ * eu-stack and gdb would read ours instead, and name wrong functions.
+ */
+static bool has_other_files(pid_t pid)
+{
+	char *text = ddp_file_read_of(pid, "maps"), *line, *save, *path;
+	bool other = false;
+
+	line = text ? strtok_r(text, "\n", &save) : NULL;
+	for (; line && !other; line = strtok_r(NULL, "\n", &save)) {
+		path = strchr(line, '/');
+		other = path && strstr(line, " r-xp ") &&
+			is_other_file(pid, path);
+	}
+	free(text);
+	return other;
+}
+
 /* In a process of its own: the first of these programs that can be used. */
 __attribute__((noreturn)) static void run_program(const struct ddp_agent *agent,
 						  pid_t pid)
@@ -150,6 +199,11 @@ __attribute__((noreturn)) static void run_program(const struct ddp_agent *agent,
 	if (is_python(pid) && find_program(agent, "py-spy", path))
 		execle(path, "py-spy", "dump", "--nonblocking", "--pid",
 		       digits, NULL, environment);
+	if (has_other_files(pid)) {
+		printf("    (no stack: its files are those of a container)\n");
+		fflush(stdout);
+		_exit(0);
+	}
 	if (find_program(agent, "eu-stack", path))
 		execle(path, "eu-stack", "-1", "-n", "32", "-p", digits, NULL,
 		       environment);

@@ -57,6 +57,12 @@ watched computes 1 sh -c '(while :; do :; done) & sleep 300 & wait'
 watched explained 3 sh -c 'test $RANK -ne 2 || exit 0
 	test $RANK -ne 0 || kill -STOP $$
 	sh -c "echo \$\$ >\"\$S/child\"; exec sleep 300"; exit'
+# as bubblewrap does: what waits in read(2) has started a rank with other files
+test "$(id -u)" != 0 || watched contained 1 sh -c 'mkfifo "$S/fifo"
+	cp /bin/sleep "$S/sleep"
+	unshare -m sh -c "mount --bind \"\$S/sleep\" /bin/sleep
+		echo \$\$ >\"\$S/child\"; exec /bin/sleep 300" &
+	read line <"$S/fifo"'
 
 look frozen
 started PULSE 2
@@ -82,12 +88,16 @@ END
 chmod 755 bin/eu-stack
 started END 1
 started PULSE 1
-child=$(cat explained/child)
-wait_until is_state "$child" S
+# waits_in PID: sets place
+waits_in()
+{
+	wait_until is_state "$1" S
+	place=$(cat "/proc/$1/wchan")
+	test "${place:-0}" != 0 ||
+		place="system call $(cut -d' ' -f1 "/proc/$1/syscall")"
+}
 wait_until is_state "$(rank_pid 0)" T
-place=$(cat "/proc/$child/wchan")
-test "${place:-0}" != 0 ||
-	place="system call $(cut -d' ' -f1 "/proc/$child/syscall")"
+waits_in "$(cat explained/child)"
 order EXPLAIN
 started DETAIL 2
 order PING
@@ -96,6 +106,26 @@ equal 'the agent says what each rank does that runs, and of a shell what it wait
 	"0|$(printf %d "'T") 1|$(printf %d "'S")|$place" \
 	"$(logged DETAIL | awk -F'|' '{ printf "%s%s|%s", sep, $2, $3; sep = " " }
 		$3 != 84 { printf "|%s", $8 }')"
+
+steps='frozen idle stores beats one_prints computes explained'
+name='a rank in a container is told, and no stack by files that it does not have'
+if test "$(id -u)" = 0; then
+	steps="$steps contained"
+	look contained
+	cat >bin/eu-stack <<-'END'
+	#!/bin/sh
+	echo '#0  0x00007f00 wrong'
+	END
+	wait_until test -s contained/child
+	started PULSE 1
+	waits_in "$(cat contained/child)"
+	order EXPLAIN
+	started DETAIL 1
+	equal "$name" "$place|(no stack: its files are those of a container)\\n" \
+		"$(logged DETAIL | cut -d'|' -f8,9)"
+else
+	skip "$name" 'only root can mount a file of its own'
+fi
 
 # One sample counts 2 s at most, however late it is.
 while test $(($(date +%s) - begun)) -lt 4; do sleep 0.1; done
@@ -107,12 +137,12 @@ pulses frozen | awk 'NR > 1 && $1 - last > 2000 { bad = 1 } { last = $1; print }
 	END { exit bad }' >why
 result $? 'a step that was suspended has not been idle meanwhile'
 
-for name in frozen idle stores beats one_prints computes explained; do
-	look $name
+for name in $steps; do
+	look "$name"
 	order KILL
 done
-for name in frozen idle stores beats one_prints computes explained; do
-	look $name
+for name in $steps; do
+	look "$name"
 	wait "$step"
 	order QUIT
 done
