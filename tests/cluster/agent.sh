@@ -80,7 +80,7 @@ wait
 END
 chmod 755 stubborn
 
-cluster --slurm "$own_jobs" --nodes 2 --gpus 2 --cpus 8
+cluster --nodes 2 --gpus 2 --cpus 8
 
 fake
 under -N2 --ntasks-per-node=2 --gres=gpu:2 sh -c 'echo "n$((SLURM_NODEID + 1))|$SLURM_PROCID|$$"'
@@ -374,7 +374,7 @@ else
 	finish 'a process that stayed'
 fi
 
-cluster --slurm "$own_jobs" --nodes 2 --cpus 8 \
+cluster --nodes 2 --cpus 8 \
 	--slurm ProctrackType=proctrack/linuxproc \
 	--slurm TaskPlugin=task/affinity
 fake
@@ -387,7 +387,7 @@ equal 'all are killed where Slurm uses no cgroups, too' '9 9 9 9' \
 	"$(logged END | cut -d'|' -f3 | paste -sd' ')"
 finish 'a step without cgroups'
 
-cluster --slurm "$own_jobs" --nodes 1 --cpus 8 --cgroup ConstrainRAMSpace=yes \
+cluster --nodes 1 --cpus 8 --cgroup ConstrainRAMSpace=yes \
 	--slurm SelectTypeParameters=CR_CPU_Memory
 fake
 under -N1 -n2 --mem=200 /usr/bin/python3 -c '

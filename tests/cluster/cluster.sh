@@ -35,13 +35,14 @@ cluster()
 	plugstack optional
 }
 
-# rank_files [ACTION]: what lies in /tmp for the ranks of a cluster with $own_jobs,
-# whose jobs' numbers are those of no other cluster of this machine
-own_jobs="FirstJobId=$((1000 + $$ % 60000))000"
+# rank_files: what lies in /dev/shm of any node for the ranks of a step
 rank_files()
 {
-	rank_jobs=${own_jobs#*=}
-	find /tmp -maxdepth 1 -name "slurm-ddp.${rank_jobs%000}???.*" "$@"
+	# shellcheck disable=SC2016 # for the inner shell
+	"$sandbox" exec --dir "$dir/cluster" --root sh -c 'for pid in $(
+		pgrep -x munged); do
+			find "/proc/$pid/root/dev/shm" -name "slurm-ddp.*"
+		done'
 }
 
 # plugstack WORD [KEY=VALUE]: how each further step loads the plugin

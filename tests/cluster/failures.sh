@@ -4,7 +4,7 @@
 # Which rank failed first, and why, where its program writes an error file as
 # PyTorch's @record does: without a supervisor, and with one.
 
-cluster --slurm "$own_jobs" --nodes 2 --gpus 2 --cpus 8
+cluster --nodes 2 --gpus 2 --cpus 8
 
 # A program for tasks: rank 2 fails, and the others when it is gone. It ends as
 # the variable HOW says: by an error, without one, by a signal, or well; or, if

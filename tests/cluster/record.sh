@@ -4,7 +4,7 @@
 # Which rank failed first where PyTorch's own @record writes the error file, and the
 # other ranks fail because of it: with a supervisor, and without.
 
-cluster --slurm "$own_jobs" --nodes 2 --gpus 2 --cpus 8
+cluster --nodes 2 --gpus 2 --cpus 8
 
 cat >record.py <<'END'
 import torch

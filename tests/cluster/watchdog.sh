@@ -5,7 +5,7 @@
 # that holds the others up is named; one that is quiet or suspended goes on.
 # WATCHDOG_HANGS is how often PyTorch hangs (1), in each way.
 
-cluster --slurm "$own_jobs" --nodes 2 --gpus 2 --cpus 8
+cluster --nodes 2 --gpus 2 --cpus 8
 
 # hangs RANK WHY WORDS...: run the step, which leaves the time at which it hangs
 # in $scratch/since; RANK is named for WHY

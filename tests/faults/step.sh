@@ -98,8 +98,6 @@ find_left()
 		done
 		find "$0/tmp" "$0/home" -mindepth 1 -user 61000 \
 			! -path "*/spmix_appdir_*" $1' "$dir/cluster" "${1-}"
-	# shellcheck disable=SC2086 # the same
-	rank_files ${1-}
 }
 
 # left: print what is left of the user's: processes and files, after a minute if
