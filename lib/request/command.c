@@ -26,6 +26,8 @@ static const struct wrapper {
 	{ "apptainer", "exec", CONTAINER, 1 },
 	{ "apptainer", "run", CONTAINER, 1 },
 	{ "builtin", NULL, "", 0 },
+	{ "ch-run", NULL, " -b --bind -c --cd -g --gid -m --mount -u --uid "
+	  "--join-ct --join-pid --join-tag --unset-env ", 2 },	/* and -- */
 	{ "chrt", NULL, " -T -P -D ", 1 },
 	{ "command", NULL, "", 0 },
 	{ "conda", "run", " -n --name -p --prefix --cwd ", 0 },

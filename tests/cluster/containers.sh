@@ -5,7 +5,7 @@
 # their sources lie in the folders that DDP_PYXIS and DDP_ENROOT name. A container has
 # the node's /usr and this test's folder, and all else of its own.
 
-cluster --nodes 2 --gpus 2
+cluster --nodes 2 --gpus 2 --cpus 4
 
 image=$scratch/image
 mkdir "$image"
@@ -107,6 +107,19 @@ fi
 if command -v ch-run >/dev/null; then
 	contained charliecloud -- ch-run --private-tmp -b /usr:/usr \
 		-b "$dir:$dir" "$image" --
+	# The template's image has no Python here, but a FAKE that says who it is.
+	mkdir -p small/bin small/etc small/usr small/mnt small/tmp small/dev \
+		small/proc small/sys small/home
+	cp -a /etc/group /etc/hosts /etc/passwd /etc/resolv.conf small/etc
+	# shellcheck disable=SC2046 # a list of files
+	cp -L --parents /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') small
+	printf '%s\n' '#!/bin/sh' 'echo "$1: $RANK of $WORLD_SIZE"' \
+		>small/bin/python3
+	chmod 755 small/bin/*
+	cp "$templates/charliecloud.sbatch" .
+	call login ./sbatch_wait -o output charliecloud.sbatch "$scratch/small"
+	equal 'sbatch charliecloud.sbatch' "$(printf \
+		'pytorch_ddp.py: %s of 4\n' 0 1 2 3)" "$(sort output)"
 else
 	skip charliecloud 'ch-run is not installed'
 fi

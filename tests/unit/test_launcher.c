@@ -79,6 +79,7 @@ static const char *const none[] = {
 	"timeout|-s|torchrun|9|a.out", "nice|-n|torchrun|a.out",
 	"conda|install|torchrun", "uv|pip|torchrun", "nsys|stats|torchrun",
 	"apptainer|exec|torchrun|python|train.py", "apptainer|run|torchrun",
+	"ch-run|torchrun|--|python|train.py",
 	"python|train/torch/distributed/walk.py", "", "a/", "A=b",
 	"python|xtorch/distributed/run.py", "pythonic|-m|torch.distributed.run",
 	"sh|-c|", "sh|-c|;;&|torchrun",
@@ -150,6 +151,7 @@ static const struct {
 	{ "singularity|exec|--bind|/data|a.sif|bash|-c|torchrun a.py", T },
 	{ "apptainer|run|--nv|a.sif|torchrun|a.py", T },
 	{ "singularity|run|-B|/data|a.sif|torchrun|a.py", T },
+	{ "ch-run|-b|/data|--private-tmp|a.img|--|torchrun|a.py", T },
 	{ "pixi|run|-e|gpu|torchrun|a.py", T },
 	{ "nsys|profile|-o|report|--trace=cuda|torchrun|a.py", T },
 	/* In a shell */
