@@ -268,6 +268,13 @@ static bool is_unnamed(const struct ddp_gpus_env *env)
 	       !is_set(env->cuda) && !is_set(env->rocr);
 }
 
+/* Returns true if the GPUs are Intel's: Slurm, untold, sets all the variables. */
+static bool is_intel(const struct ddp_gpus_env *env)
+{
+	return is_set(env->ze) && !is_set(env->cuda) && !is_set(env->rocr) &&
+	       (env->on_node > 0 || is_set(env->step_gpus));
+}
+
 /* How many GPUs the task can open; all, if no device file is known. */
 static uint32_t count_in_sight(const struct ddp_machine *machine,
 			       const struct counted *counted)
@@ -313,6 +320,11 @@ int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 	const char *text;
 	bool paired;
 
+	if (is_intel(env))
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "ZE_AFFINITY_MASK=%.60s gives Intel's "
+				     "GPUs, which --ddp cannot place; use "
+				     "--ddp-gpus=off", env->ze);
 	view->rocr = is_unnamed(env) ? amd :
 		     is_set(env->rocr) && (amd || !is_set(env->cuda));
 	text = view->rocr ? env->rocr : env->cuda;

@@ -49,6 +49,7 @@ struct ddp_gpus_env {
 	const char *cuda;
 	const char *rocr;
 	uint32_t on_node;		/* SLURM_GPUS_ON_NODE; 0: not set */
+	const char *ze;			/* ZE_AFFINITY_MASK, of Intel's */
 };
 
 /* A GPU, or a part of one, as a task names it. */
@@ -81,7 +82,7 @@ const char *ddp_gpus_variable(const struct ddp_view *view);
  * GPUs that nothing names (see above). A GPU that the node does not show as a
  * PCI device is an error only on a node that shows some.
  *
- * Returns 0, or -1 for a malformed list, for more than DDP_GPU_MAX or for the
+ * Returns 0, or -1 if Intel's GPUs alone are given, for a malformed list, for more than DDP_GPU_MAX or for the
  * same GPU twice. Returns -1 also for a number or UUID that the node does not
  * have, or if nothing tells which GPUs these are.
  */

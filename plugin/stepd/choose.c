@@ -68,7 +68,8 @@ enum device {
 	DEVICE_SHARE,		/* --ddp-gpus=share, and more tasks than GPUs */
 	DEVICE_CUT,		/* Slurm has given tasks different GPUs */
 	DEVICE_INSTANCE,	/* each rank has its MIG instance */
-	DEVICE_INSTANCES	/* a launcher has several */
+	DEVICE_INSTANCES,	/* a launcher has several */
+	DEVICE_HIP		/* the user has chosen among AMD's GPUs */
 };
 
 static const char *const devices[] = {
@@ -89,6 +90,9 @@ static const char *const devices[] = {
 	[DEVICE_INSTANCES] = "a process sees one MIG instance, so ranks that "
 		"a launcher starts all have the first; start one task an "
 		"instance instead: srun --ddp python3 PROGRAM",
+	[DEVICE_HIP] = "HIP_VISIBLE_DEVICES counts what "
+		"ROCR_VISIBLE_DEVICES leaves, so LOCAL_RANK may be another GPU "
+		"than the rank's; unset HIP_VISIBLE_DEVICES",
 };
 
 static void tell_device(const struct ddp_task *task, enum device why)
@@ -259,6 +263,9 @@ static void warn(const struct choice *choice)
 	bool instances = false, starts = choice->task->launcher;
 	uint32_t i;
 
+	if (choice->all.rocr &&
+	    ddp_task_users(choice->task, "HIP_VISIBLE_DEVICES"))
+		tell_device(choice->task, DEVICE_HIP);
 	for (i = 0; i < choice->all.count; i++)
 		instances |= ddp_gpus_is_instance(&choice->all.gpus[i]);
 	starts &= instances && choice->all.count > 1;

@@ -120,6 +120,7 @@ static int resolve_view(const struct ddp_task *task, struct ddp_node *node,
 		.cuda = ddp_task_getenv(task, "CUDA_VISIBLE_DEVICES"),
 		.rocr = ddp_task_getenv(task, "ROCR_VISIBLE_DEVICES"),
 		.on_node = ddp_task_gpus(task),
+		.ze = ddp_task_getenv(task, "ZE_AFFINITY_MASK"),
 	};
 	int rc;
 

@@ -141,6 +141,22 @@ static const struct spank_case name_cases[] = {
 	  .want = "0:ROCR_VISIBLE_DEVICES=1,0|1:ROCR_VISIBLE_DEVICES=1,0|"
 	  "0:#cpus=4-7|1:#cpus=0-3|-0:CUDA_VISIBLE_DEVICES|"
 	  "-0:CUDA_DEVICE_ORDER" },
+	{ .name = "a choice of the user's among AMD's GPUs is told", .env = TWO
+	  "|ROCR_VISIBLE_DEVICES=1,0|SLURM_STEP_GPUS=1,0|HIP_VISIBLE_DEVICES=1",
+	  .tasks = "#cpus=0-7", .command = STEPD(""), .conf = ON("amd"),
+	  .want = "0:ROCR_VISIBLE_DEVICES=1,0|0:HIP_VISIBLE_DEVICES=1",
+	  .err = "slurm-ddp: HIP_VISIBLE_DEVICES counts what "
+	  "ROCR_VISIBLE_DEVICES leaves, so LOCAL_RANK may be another GPU than "
+	  "the rank's; unset HIP_VISIBLE_DEVICES\n", .writes = 1 },
+	{ .name = "Intel's GPUs are refused by name", .env = TWO
+	  "|ZE_AFFINITY_MASK=0,1|SLURM_STEP_GPUS=0,1", .tasks = "#cpus=0-7",
+	  .command = STEPD(""), .conf = ON("amd"), .status = 1,
+	  .err = "slurm-ddp: rank 1 on n1: ZE_AFFINITY_MASK=0,1 gives Intel's "
+	  "GPUs, which --ddp cannot place; use --ddp-gpus=off\n" },
+	{ .name = "and left alone where that is asked for", .env = TWO
+	  "|ZE_AFFINITY_MASK=0,1|SLURM_STEP_GPUS=0,1", .tasks = "#cpus=0-7",
+	  .command = STEPD("--ddp-gpus=off"), .conf = ON("amd"),
+	  .want = "0:ZE_AFFINITY_MASK=0,1|0:RANK=0" },
 	/*
 	 * HIP's CUDA_VISIBLE_DEVICES counts what AMD's variable has left: only
 	 * one may be changed.

@@ -112,7 +112,7 @@ Test(gpus, resolves)
 		row = &gpus_table[i];
 		machine = make_node(row->node);
 		env = (struct ddp_gpus_env){ row->step, row->cuda, row->rocr,
-					     0 };
+					     0, NULL };
 		cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, &error),
 			     0, "row %zu: %s", i, error.text);
 		cr_assert_eq(view.count, row->count, "row %zu", i);
@@ -219,6 +219,12 @@ Test(gpus, prefers_names)
 	env = (struct ddp_gpus_env){ .step_gpus = "0,1", .on_node = 2 };
 	cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
 	cr_expect_eq(view.count, 0, "the site wants no variables");
+	env = (struct ddp_gpus_env){ .cuda = "0", .ze = "0", .on_node = 1 };
+	cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
+	cr_expect_eq(view.count, 1, "Slurm was not told whose GPUs they are");
+	env = (struct ddp_gpus_env){ .ze = "0" };
+	cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
+	cr_expect_eq(view.count, 0, "a user's variable, in a step without GPUs");
 	ddp_machine_destroy(machine);
 }
 
@@ -265,6 +271,19 @@ Test(gpus, refuses)
 				   "row %zu: %s", i, error.text);
 		ddp_machine_destroy(machine);
 	}
+}
+
+Test(gpus, refuses_intels)
+{
+	struct ddp_machine *machine = make_node(NONE);
+	struct ddp_gpus_env env = { .step_gpus = "0,1", .ze = "0,1" };
+	struct ddp_error error = { 0 };
+	struct ddp_view view;
+
+	cr_expect_eq(ddp_gpus_resolve(&env, machine, &view, &error), -1);
+	cr_expect_str_eq(error.text, "ZE_AFFINITY_MASK=0,1 gives Intel's GPUs, "
+			 "which --ddp cannot place; use --ddp-gpus=off");
+	ddp_machine_destroy(machine);
 }
 
 Test(gpus, refuses_too_many)
