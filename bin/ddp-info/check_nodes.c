@@ -341,6 +341,19 @@ static void judge_tmp(const struct check_node *node,
 	judge_folder(node, verdict, "tmp", "TmpFS");
 }
 
+/* nvd.nist.gov, CVE-2026-25506: munged of before 0.5.18 overflows. */
+static void judge_munge(const struct check_node *node,
+			struct check_verdict *verdict)
+{
+	char version[64];
+
+	if (check_fact(node, "munge", version, sizeof(version)) &&
+	    check_compare_versions(version, "0.5.18") < 0)
+		check_say(verdict, CHECK_ADVICE, "%s has the vulnerability "
+			  "CVE-2026-25506, unless your distribution has "
+			  "mended it: install 0.5.18 or later", version);
+}
+
 /* ---- all of it */
 
 /* Nodes that say nothing, whatever was asked. */
@@ -372,6 +385,7 @@ static const struct {
 	{ "interface", judge_interface },
 	{ "SlurmdSpoolDir", judge_spool },
 	{ "TmpFS", judge_tmp },
+	{ "munge", judge_munge },
 };
 
 void check_nodes(struct check *out, const struct check_world *world)

@@ -27,6 +27,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/net.h"
+#include "util/program.h"
 
 enum { NAMES_MS = 20000 };
 
@@ -88,6 +89,17 @@ static void add_nccl(struct ddp_text *text)
 			     version / 100 % 100, version % 100);
 }
 
+/* "munge-0.5.15 (2022-06-22)" */
+static void add_munge(struct ddp_text *text)
+{
+	static const char *const argv[] = { "munge", "--version", NULL };
+	char *words = ddp_program_read(argv);
+
+	if (words)
+		add_number(text, "munge", words + strcspn(words, "0123456789"));
+	free(words);
+}
+
 static void add_versions(struct ddp_text *text)
 {
 	char line[256];
@@ -95,6 +107,7 @@ static void add_versions(struct ddp_text *text)
 	add_fact(text, "ddp", DDP_VERSION);
 	add_pmix(text);
 	add_nccl(text);
+	add_munge(text);
 	ddp_file_read_line("/proc/driver/nvidia/version", line, sizeof(line));
 	add_number(text, "driver", line);
 	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)

@@ -480,6 +480,28 @@ Test(check_nodes, known_faults_of_pmix, .init = make_nodes, .fini = free_nodes)
 	}
 }
 
+Test(check_nodes, a_vulnerable_munge, .init = make_nodes, .fini = free_nodes)
+{
+	static const struct {
+		const char *fact;
+		bool advised;
+	} table[] = {
+		{ "munge 0.5.15", true }, { "munge 0.5.17", true },
+		{ "munge 0.5.18", false }, { "munge 0.6", false },
+	};
+	unsigned counts[CHECK_LEVELS];
+	char *text;
+	size_t i;
+
+	for (i = 0; i < ROWS(table); i++) {
+		change(1, "munge", table[i].fact);
+		text = examine(counts, "");
+		cr_expect_eq(strstr(text, "CVE-2026-25506") != NULL,
+			     table[i].advised, "%zu: %s", i, text);
+		free(text);
+	}
+}
+
 /* Of many nodes that are alike only a few are listed. */
 Test(check_nodes, groups_are_short)
 {
