@@ -157,6 +157,13 @@ static bool is_above(hwloc_obj_t above, hwloc_obj_t object)
 	return object == above;
 }
 
+/* hwloc 2.14 shows a Slingshot card twice: as hsn0, with sockets, and cxi0. */
+static bool has_rdma_alone(hwloc_obj_t device)
+{
+	return IS_OSDEV(device, OPENFABRICS) ||
+	       strncmp(device->name, "cxi", 3) == 0;
+}
+
 /*
  * Returns how far a network device is from a GPU. Fewer levels up to what
  * contains both are nearer; then a device with sockets comes before one with
@@ -171,7 +178,7 @@ static double find_cost(hwloc_obj_t gpu, hwloc_obj_t device)
 		above = above->parent;
 		steps++;
 	}
-	return steps * 1e6 + (IS_OSDEV(device, OPENFABRICS) ? 1e5 : 0) -
+	return steps * 1e6 + (has_rdma_alone(device) ? 1e5 : 0) -
 	       (double)pci->attr->pcidev.linkspeed;
 }
 

@@ -262,6 +262,11 @@ Test(topo, a_card_with_sockets_counts_before_one_with_rdma_alone)
 		NIC("0000:01:02.0", "2", "2.0", NETWORK, "eth0")), "eth0");
 	expect_interface(BRIDGE("1", GPU("0000:01:00.0")
 		NIC("0000:01:01.0", "1", "63.0", RDMA, "mlx5_0")), "mlx5_0");
+	expect_interface(BRIDGE("1", GPU("0000:01:00.0")
+		NIC("0000:01:01.0", "1", "31.5", NETWORK, "cxi0")
+		NIC("0000:01:02.0", "2", "31.5", NETWORK, "hsn0")), "hsn0");
+	expect_interface(BRIDGE("1", GPU("0000:01:00.0")
+		NIC("0000:01:01.0", "1", "31.5", NETWORK, "cxi0")), "cxi0");
 }
 
 Test(topo, the_nearer_card_counts_however_slow_it_is)
