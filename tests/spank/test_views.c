@@ -148,12 +148,7 @@ static const struct spank_case name_cases[] = {
 	  .err = "slurm-ddp: HIP_VISIBLE_DEVICES counts what "
 	  "ROCR_VISIBLE_DEVICES leaves, so LOCAL_RANK may be another GPU than "
 	  "the rank's; unset HIP_VISIBLE_DEVICES\n", .writes = 1 },
-	{ .name = "Intel's GPUs are refused by name", .env = TWO
-	  "|ZE_AFFINITY_MASK=0,1|SLURM_STEP_GPUS=0,1", .tasks = "#cpus=0-7",
-	  .command = STEPD(""), .conf = ON("amd"), .status = 1,
-	  .err = "slurm-ddp: rank 1 on n1: ZE_AFFINITY_MASK=0,1 gives Intel's "
-	  "GPUs, which --ddp cannot place; use --ddp-gpus=off\n" },
-	{ .name = "and left alone where that is asked for", .env = TWO
+	{ .name = "Intel's GPUs are left alone where that is asked for", .env = TWO
 	  "|ZE_AFFINITY_MASK=0,1|SLURM_STEP_GPUS=0,1", .tasks = "#cpus=0-7",
 	  .command = STEPD("--ddp-gpus=off"), .conf = ON("amd"),
 	  .want = "0:ZE_AFFINITY_MASK=0,1|0:RANK=0" },
@@ -222,6 +217,11 @@ static const struct spank_case unnamed_cases[] = {
 };
 
 static const struct spank_case refused_cases[] = {
+	{ .name = "Intel's GPUs", .env = TWO
+	  "|ZE_AFFINITY_MASK=0,1|SLURM_STEP_GPUS=0,1", .tasks = "#cpus=0-7",
+	  .command = STEPD(""), .conf = ON("amd"),
+	  .refusal = "ZE_AFFINITY_MASK=0,1 gives Intel's GPUs, which --ddp "
+	  "cannot place; use --ddp-gpus=off" },
 	{ .name = "a number that the node lacks", .env = TWO VIEW("0,8", "0,8"),
 	  .tasks = "#cpus=0-71", .command = STEPD(""), .conf = ON("server8"),
 	  .refusal = "GPU 8 is given and this node has 8, counted from 0" },
