@@ -148,7 +148,8 @@ const char *ddp_options_need(void)
 	return ddp_plugin.report ? "--ddp-report" :
 		ddp_plugin.grace_s ? "--ddp-grace" :
 		ddp_plugin.notice.number ? "--ddp-signal" :
-		ddp_plugin.watchdog_s ? "--ddp-watchdog" :
+		ddp_plugin.watchdog_s && ddp_options_typed("--ddp-watchdog") ?
+		"--ddp-watchdog" :
 		ddp_plugin.restarts ? "--ddp-restarts" : NULL;
 }
 

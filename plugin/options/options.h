@@ -37,7 +37,7 @@ const char *ddp_options_site(size_t index);
 const char *ddp_options_error(void);
 
 /*
- * An option that was given, and does nothing where the ranks are not watched;
+ * An option that was typed, and does nothing where the ranks are not watched;
  * NULL: there is none.
  */
 const char *ddp_options_need(void);

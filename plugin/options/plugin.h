@@ -41,7 +41,7 @@ struct ddp_plugin {
 	uint32_t check_s;	/* ddp-bench's --limit for it; 0: its own */
 	const char *report;	/* --ddp-report; NULL: not given */
 	uint32_t grace_s;	/* --ddp-grace; 0: not given */
-	uint32_t watchdog_s;	/* --ddp-watchdog; 0: not given */
+	uint32_t watchdog_s;	/* --ddp-watchdog; 0: not given, or off */
 	const char *logs;	/* --ddp-logs; NULL: not given */
 	const char *show;	/* --ddp-show; NULL: not given */
 	struct ddp_notice notice;	/* --ddp-signal; number 0: not given */
@@ -81,9 +81,11 @@ struct ddp_option {
 		     struct ddp_plugin *plugin, struct ddp_error *error);
 
 	/* parse sets this member of struct ddp_plugin. It takes numbers in this
-	 * range, and says what others are not; or it takes these words. */
+	 * range, perhaps "off" for 0, and says what others are not; or it takes
+	 * these words. */
 	size_t at, size;
 	uint32_t min, max;
+	bool can_be_off;
 	const char *not_number;
 	const char *const *words;
 };

@@ -26,7 +26,7 @@ enum kind {
 
 /*
  * parse sets what a value says, or returns -1 with the reason. It keeps the
- * value, not a copy.
+ * value, not a copy. NULL: as the option of this name does.
  */
 struct key {
 	const char *name;
@@ -43,18 +43,6 @@ static int parse_ddp(const char *value, struct ddp_plugin *plugin,
 
 	plugin->explain = index == 1;
 	return index < 0 ? -1 : 0;
-}
-
-static int parse_gpus(const char *value, struct ddp_plugin *plugin,
-		      struct ddp_error *error)
-{
-	return ddp_value_set("--ddp-gpus", value, plugin, error);
-}
-
-static int parse_cpus(const char *value, struct ddp_plugin *plugin,
-		      struct ddp_error *error)
-{
-	return ddp_value_set("--ddp-cpus", value, plugin, error);
 }
 
 /* A port for every step would be taken where two steps share a node. */
@@ -254,8 +242,9 @@ static int parse_deny(const char *value, struct ddp_plugin *plugin,
 
 static const struct key keys[] = {
 	{ "ddp", parse_ddp, KEY_STEP },
-	{ "ddp-gpus", parse_gpus, KEY_STEP },
-	{ "ddp-cpus", parse_cpus, KEY_STEP },
+	{ "ddp-gpus", NULL, KEY_STEP },
+	{ "ddp-cpus", NULL, KEY_STEP },
+	{ "ddp-watchdog", NULL, KEY_STEP },
 	{ "ddp-port", parse_port, KEY_REFUSED },
 	{ "port-range", parse_port_range, KEY_STEP },
 	{ "interface", parse_interface, KEY_STEP },
@@ -281,6 +270,17 @@ static struct {
 	struct ddp_plugin all;		/* what all of them say, at once */
 	struct ddp_error error;		/* the first; code 0: none */
 } site;
+
+static int parse_value(const struct key *key, const char *value,
+		       struct ddp_plugin *plugin, struct ddp_error *error)
+{
+	char option[64];
+
+	if (key->parse)
+		return key->parse(value, plugin, error);
+	snprintf(option, sizeof(option), "--%s", key->name);
+	return ddp_value_set(option, value, plugin, error);
+}
 
 /* partition=NAMES:REST; sets *names and returns REST, or text itself. */
 static const char *skip_partitions(const char *text, const char **names,
@@ -338,7 +338,7 @@ static int read_argument(const char *text, struct ddp_error *error)
 	if (!argument->key)
 		return -1;
 	argument->value = strchr(argument->text, '=') + 1;
-	if (argument->key->parse(argument->value, &site.all, error) < 0)
+	if (parse_value(argument->key, argument->value, &site.all, error) < 0)
 		return -1;
 	site.count++;
 	return 0;
@@ -381,10 +381,10 @@ void ddp_site_apply(struct ddp_plugin *plugin, const char *partition)
 
 	for (at = site.arguments; at < end; at++)
 		if (!at->partitions)
-			at->key->parse(at->value, plugin, NULL);
+			parse_value(at->key, at->value, plugin, NULL);
 	for (at = site.arguments; at < end; at++)
 		if (at->partitions && holds(at, partition))
-			at->key->parse(at->value, plugin, NULL);
+			parse_value(at->key, at->value, plugin, NULL);
 }
 
 static void tell_items(const char *key, const char *list,

@@ -58,9 +58,11 @@ static int parse_number(const struct ddp_option *option, const char *text,
 {
 	void *to = (char *)plugin + option->at;
 	const char *at = text;
-	uint64_t number;
+	uint64_t number = 0;
 
-	if (ddp_scan_number(&at, option->min, option->max, &number) < 0 || *at)
+	if (!(option->can_be_off && strcmp(text, "off") == 0) &&
+	    (ddp_scan_number(&at, option->min, option->max, &number) < 0 ||
+	     *at))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "%s=%.64s: %s from %u to %u", option->name,
 				     text, option->not_number, option->min,
@@ -266,10 +268,12 @@ const struct ddp_option ddp_option_table[DDP_OPTION_COUNT] = {
 		.parse = parse_number, AT(spares), COUNT,
 	},
 	{
-		"--ddp-watchdog", "SECONDS", 1, true,
+		"--ddp-watchdog", "off|SECONDS", 1, true,
 		"with --ddp: a step in which no rank makes progress "
-		"for this long is ended; who holds it up is named",
+		"for this long is ended; who holds it up is named; off "
+		"undoes a site's default",
 		.parse = parse_number, AT(watchdog_s), SECONDS(5),
+		.can_be_off = true,
 	},
 	{
 		"--ddp-check", "[on|off|SECONDS]", 2, true,

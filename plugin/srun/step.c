@@ -304,7 +304,8 @@ static void explain_unused(void)
 		{ ddp_plugin.restarts, "--ddp-restarts" },
 		{ ddp_plugin.show, "--ddp-show" },
 		{ ddp_plugin.notice.number, "--ddp-signal" },
-		{ ddp_plugin.watchdog_s, "--ddp-watchdog" },
+		{ ddp_plugin.watchdog_s &&
+		  ddp_options_typed("--ddp-watchdog"), "--ddp-watchdog" },
 	};
 	struct ddp_text names = { 0 };
 	char *list;

@@ -215,10 +215,10 @@ static const struct spank_case allow_cases[] = {
 
 static const struct spank_case bad_cases[] = {
 	BAD("interfce=ib0", "key 'interfce' is not one of ddp, ddp-gpus, "
-	    "ddp-cpus, port-range, interface, env, mpi, cpus, "
+	    "ddp-cpus, ddp-watchdog, port-range, interface, env, mpi, cpus, "
 	    "topology, allow, deny, partition; did you mean interface"),
 	BAD("partiton=a:mpi=keep", "key 'partiton' is not one of ddp, ddp-gpus,"
-	    " ddp-cpus, port-range, interface, env, mpi, cpus, "
+	    " ddp-cpus, ddp-watchdog, port-range, interface, env, mpi, cpus, "
 	    "topology, allow, deny, partition; did you mean partition"),
 	BAD("mpi", "mpi has no value; write KEY=VALUE"),
 	BAD("mpi=pmi", "mpi 'pmi' is not one of pmix, keep; did you mean pmix"),
@@ -226,6 +226,7 @@ static const struct spank_case bad_cases[] = {
 	BAD("ddp-gpus=shared", "--ddp-gpus 'shared' is not one of all, own, "
 	    "share, off; did you mean share"),
 	BAD("ddp-cpus=", "--ddp-cpus '' is not one of near, spread, off"),
+	BAD("ddp-watchdog=4", "--ddp-watchdog=4: not a time; give seconds "),
 	BAD("ddp-port=29500", "steps on one node need different ports; give "
 	    "port-range=FIRST-LAST"),
 	BAD("env=NCCL_DEBUG", "not a variable; write env=NAME=VALUE"),
@@ -278,6 +279,18 @@ static const struct spank_case explain_cases[] = {
 	  "runs; no default for one of them holds\n" EXPLAINED
 	  SAY "ddp-cpus=off: this site's default\n",
 	  .conf = LINE "ddp-cpus=off partition=slow:ddp-cpus=spread" },
+	{ .name = "a watchdog is the site's",
+	  .command = GIVEN "a", .err = EXPLAINED
+	  SAY "ddp-watchdog=7200: this site's default\n",
+	  .conf = LINE "ddp-watchdog=7200" },
+	{ .name = "which the user undoes",
+	  .command = GIVEN "--ddp-watchdog=off a", .err = EXPLAINED,
+	  .conf = LINE "ddp-watchdog=7200" },
+	{ .name = "and which goes where nobody watches",
+	  .command = "srun --ddp=explain --ddp-supervise=off --nodes=2 -n4 "
+	  "--mpi=pmix -K1 a", .err = EXPLAINED
+	  SAY "ddp-watchdog=7200: this site's default\n",
+	  .conf = LINE "ddp-watchdog=7200" },
 	{ .name = "what the user chose is not the site's",
 	  .command = GIVEN "--ddp-gpus=own a", .err = EXPLAINED,
 	  .conf = LINE "ddp-gpus=own ddp=on" },
