@@ -23,7 +23,8 @@ enum {
 	DDP_ENV_SIZE = 512,	/* holds each of them and its NUL */
 	DDP_SECONDS_MAX = 86400,	/* of a time in an option */
 	DDP_RESTART_MAX = 1000,	/* of --ddp-restarts */
-	DDP_LOGS_MAX = 2048	/* bytes of the path in --ddp-logs */
+	DDP_LOGS_MAX = 2048,	/* bytes of the path in --ddp-logs */
+	DDP_MASTER_MAX = 128	/* of master= */
 };
 
 /* The settings that hold: the user's options over the site's; see options.h. */
@@ -53,8 +54,10 @@ struct ddp_plugin {
 	bool cpus_trust;	/* plugstack: cpus=trust */
 	uint16_t port_first, port_last;	/* plugstack: port-range=a-b */
 	char interface[IF_NAMESIZE];	/* plugstack: interface=; or "" */
+	const char *master;	/* plugstack: master=, %n rank 0's node; NULL */
 	const char *topology;	/* plugstack: topology=, %n the node; NULL */
-	const char *env[DDP_ENV_MAX];	/* plugstack: env=NAME=VALUE */
+	const char *env[DDP_ENV_MAX];	/* plugstack: env=NAME=VALUE; the task
+					 * knows what its % words are */
 	size_t env_count;
 	const char *allow, *deny;	/* plugstack: lists; NULL */
 };

@@ -105,6 +105,24 @@ static int parse_interface(const char *value, struct ddp_plugin *plugin,
 	return 0;
 }
 
+/* A host's name, with %n once and no other %. */
+static int parse_master(const char *value, struct ddp_plugin *plugin,
+			struct ddp_error *error)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
+	const char *at = strstr(value, "%n");
+	size_t begin = strspn(value, letters);
+
+	if (!at || at != value + begin || strlen(value) > DDP_MASTER_MAX ||
+	    at[2 + strspn(at + 2, letters)])
+		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+				     "not a host's name with %%n, the name of "
+				     "rank 0's node, in it; write master=%%n-ib");
+	plugin->master = value;
+	return 0;
+}
+
 static int parse_topology(const char *value, struct ddp_plugin *plugin,
 			  struct ddp_error *error)
 {
@@ -248,6 +266,7 @@ static const struct key keys[] = {
 	{ "ddp-port", parse_port, KEY_REFUSED },
 	{ "port-range", parse_port_range, KEY_STEP },
 	{ "interface", parse_interface, KEY_STEP },
+	{ "master", parse_master, KEY_STEP },
 	{ "env", parse_env, KEY_VARIABLE },
 	{ "mpi", parse_mpi, KEY_STEP },
 	{ "cpus", parse_cpus_check, KEY_OTHER },

@@ -14,6 +14,7 @@
 
 #include "layout/port_range.h"
 #include "options/plugin.h"
+#include "util/text.h"
 
 enum {
 	NUMA_MAX = 1024,		/* the kernel has no more */
@@ -105,11 +106,42 @@ static int remove_options(struct ddp_task *task, struct ddp_error *error)
 	return rc;
 }
 
+/*
+ * Returns 0, or -1 if it does not fit: the value with the job for %j, the node
+ * for %n, the rank for %t and the user's number for %u. Any other % is a
+ * program's, as in NCCL_DEBUG_FILE.
+ */
+static int expand(const struct ddp_task *task, const char *value, char *out,
+		  size_t size)
+{
+	struct ddp_text text = { 0 };
+	char *all;
+	int rc;
+
+	for (; *value; value++) {
+		if (strncmp(value, "%j", 2) == 0)
+			ddp_text_add(&text, "%u", task->job_id);
+		else if (strncmp(value, "%n", 2) == 0)
+			ddp_text_add(&text, "%s", task->vars.rank.host);
+		else if (strncmp(value, "%t", 2) == 0)
+			ddp_text_add(&text, "%u", task->rank);
+		else if (strncmp(value, "%u", 2) == 0)
+			ddp_text_add(&text, "%u", (unsigned int)geteuid());
+		else
+			ddp_text_add(&text, "%c", *value);
+		value += *value == '%' && value[1] && strchr("jntu", value[1]);
+	}
+	all = ddp_text_finish(&text);
+	rc = all && snprintf(out, size, "%s", all) < (int)size ? 0 : -1;
+	free(all);
+	return rc;
+}
+
 /* The site's variables, but for those that the user has exported. */
 static int export_site(struct ddp_task *task, char *record,
 		       struct ddp_error *error)
 {
-	char name[DDP_ENV_SIZE];
+	char name[DDP_ENV_SIZE], expanded[2 * DDP_ENV_SIZE];
 	const char *value;
 	size_t i;
 
@@ -119,11 +151,12 @@ static int export_site(struct ddp_task *task, char *record,
 			 (int)(value - ddp_plugin.env[i]), ddp_plugin.env[i]);
 		if (ddp_task_getenv(task, name))
 			continue;
-		if (ddp_vars_record_add(record, RECORD_SIZE, name,
-					value + 1) < 0)
+		if (expand(task, value + 1, expanded, sizeof(expanded)) < 0 ||
+		    ddp_vars_record_add(record, RECORD_SIZE, name,
+					expanded) < 0)
 			return ddp_error_set(error, DDP_ERROR_SYSTEM,
 					     "%s is too long", name);
-		if (ddp_task_setenv(task, name, value + 1, error) < 0)
+		if (ddp_task_setenv(task, name, expanded, error) < 0)
 			return -1;
 	}
 	return 0;

@@ -458,6 +458,17 @@ static void check_users_master(struct ddp_task *task, const char *users,
 	ddp_task_say(ddp_text_finish(&text));
 }
 
+/* The name by which others find a node: the site can have one of its own. */
+static char *name_master(const char *node)
+{
+	const char *pattern = ddp_plugin.master ? ddp_plugin.master : "%n", *at;
+	char *name = NULL;
+
+	at = strstr(pattern, "%n");
+	return asprintf(&name, "%.*s%s%s", (int)(at - pattern), pattern, node,
+			at + 2) < 0 ? NULL : name;
+}
+
 int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 {
 	const char *users = ddp_task_users(task, "MASTER_ADDR");
@@ -467,7 +478,7 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 	int reach;
 
 	/* A copy: it is used when the environment has changed. */
-	task->master = strdup(users ? users : master);
+	task->master = users ? strdup(users) : name_master(master);
 	if (!task->master)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
 	task->vars.master_addr = task->master;
@@ -487,6 +498,9 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 				     task->vars.master_addr, why.text,
 				     task->vars.rank.host, users ?
 				     "export another MASTER_ADDR, or none" :
+				     ddp_plugin.master ?
+				     "correct master= in plugstack.conf, or "
+				     "export MASTER_ADDR" :
 				     "fix name resolution there, or export "
 				     "another MASTER_ADDR");
 	if (choose_interface(task, reach == 0 ? &address : NULL, error) < 0)

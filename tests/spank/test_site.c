@@ -215,10 +215,10 @@ static const struct spank_case allow_cases[] = {
 
 static const struct spank_case bad_cases[] = {
 	BAD("interfce=ib0", "key 'interfce' is not one of ddp, ddp-gpus, "
-	    "ddp-cpus, ddp-watchdog, port-range, interface, env, mpi, cpus, "
+	    "ddp-cpus, ddp-watchdog, port-range, interface, master, env, mpi, cpus, "
 	    "topology, allow, deny, partition; did you mean interface"),
 	BAD("partiton=a:mpi=keep", "key 'partiton' is not one of ddp, ddp-gpus,"
-	    " ddp-cpus, ddp-watchdog, port-range, interface, env, mpi, cpus, "
+	    " ddp-cpus, ddp-watchdog, port-range, interface, master, env, mpi, cpus, "
 	    "topology, allow, deny, partition; did you mean partition"),
 	BAD("mpi", "mpi has no value; write KEY=VALUE"),
 	BAD("mpi=pmi", "mpi 'pmi' is not one of pmix, keep; did you mean pmix"),
@@ -227,6 +227,9 @@ static const struct spank_case bad_cases[] = {
 	    "share, off; did you mean share"),
 	BAD("ddp-cpus=", "--ddp-cpus '' is not one of near, spread, off"),
 	BAD("ddp-watchdog=4", "--ddp-watchdog=4: not a time; give seconds "),
+	BAD("master=n1", "not a host's name with %n, the name of rank 0's "),
+	BAD("master=%nx%n", "not a host's name"), BAD("master=", "not a host"),
+	BAD("master=%n/x", "not a host's name"), BAD("master=%h%n", "not a"),
 	BAD("ddp-port=29500", "steps on one node need different ports; give "
 	    "port-range=FIRST-LAST"),
 	BAD("env=NCCL_DEBUG", "not a variable; write env=NAME=VALUE"),
@@ -316,6 +319,16 @@ static const struct spank_case task_cases[] = {
 	  "n1 MASTER_PORT=24331 " JAX " OMP_NUM_THREADS=1 "
 	  "GLOO_SOCKET_IFNAME=eth7 ACCELERATE_USE_CPU=true "
 	  "PET_NNODES=torchrun-needs-srun---ddp=torchrun" },
+	{ .name = "% words of env=, and those of programs", .env = TWO,
+	  .command = STEPD(OFF), .conf = LINE "env=A=%j-%n-%t-%h%p%",
+	  .want = "A=12-n1-0-%h%p%" },
+	{ .name = "master=", .env = TWO, .command = STEPD(OFF),
+	  .conf = LINE "master=%nib.site",
+	  .want = "MASTER_ADDR=n1ib.site|JAX_COORDINATOR_ADDRESS=n1ib.site:"
+	  "28331" },
+	{ .name = "a MASTER_ADDR of the user's over it", .command = STEPD(OFF),
+	  .env = TWO "|MASTER_ADDR=here", .conf = LINE "master=%nib",
+	  .want = "MASTER_ADDR=here" },
 	{ .name = "the user's own before that", .command = STEPD(OFF),
 	  .env = TWO "|NCCL_DEBUG=INFO|A=", .want = "NCCL_DEBUG=INFO|A=|"
 	  "DDP_SET=job=12.0 " RANKS " MASTER_ADDR=n1 MASTER_PORT=24331 "
