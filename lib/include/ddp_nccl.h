@@ -5,9 +5,10 @@
  *
  * NCCL is looked up when it is first needed: the copy that is in the process
  * already, or else the library that DDP_NCCL_LIBRARY names, or else
- * libnccl.so.2. Two copies in one process are an error that names both. Any
- * NCCL from 2.18 on will do, whatever version the program was compiled with. A
- * program that never calls these functions needs neither NCCL nor a GPU.
+ * libnccl.so.2; or librccl.so.1, of AMD's GPUs, where there is no CUDA driver.
+ * Two copies in one process are an error that names both. Any NCCL from 2.18 on
+ * will do, whatever version the program was compiled with. A program that never
+ * calls these functions needs neither NCCL nor a GPU.
  *
  * What would make NCCL hang or crash is found before it is called. Each rank
  * describes itself in one exchange, and an error is the same sentence on every

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks functions up in libraries, and asks the CUDA driver. */
+/* Looks functions up in libraries, and asks the CUDA driver, or HIP. */
 #include "nccl/driver.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,89 +102,153 @@ int ddp_driver_check_memory(struct ddp_error *error)
 			      missing_memory) : 0;
 }
 
-const char *ddp_driver_words(int result)
+static const char *get_words(const struct ddp_driver *driver, int result)
 {
 	const char *text = NULL;
 
-	if (ddp_driver.get_error(result, &text) != DDP_DRIVER_SUCCESS || !text)
+	if (driver->get_error(result, &text) != DDP_DRIVER_SUCCESS || !text)
 		text = "unknown error";
 	return text;
 }
 
-int ddp_driver_fail(const char *call, int result, struct ddp_error *error)
+static int fail(const struct ddp_driver *driver, const char *call, int result,
+		struct ddp_error *error)
 {
 	ddp_error_set(error, DDP_ERROR_CUDA, "%s: %s", call,
-		      ddp_driver_words(result));
+		      get_words(driver, result));
 	return ddp_error_set_native(error, result);
+}
+
+const char *ddp_driver_words(int result)
+{
+	return get_words(&ddp_driver, result);
+}
+
+int ddp_driver_fail(const char *call, int result, struct ddp_error *error)
+{
+	return fail(&ddp_driver, call, result, error);
+}
+
+/* ---- AMD's runtime
+ *
+ * HIP's functions are those of CUDA's driver by other names, as far as they are
+ * needed for a communicator (hip/hip_runtime_api.h), and so are the two results
+ * that are told apart. Its device is that of the calling thread; it does not tell
+ * whether the thread has chosen it.
+ */
+
+static struct ddp_driver hip;
+static pthread_once_t hip_once = PTHREAD_ONCE_INIT;
+static bool has_hip;
+
+static void look_up_hip(void)
+{
+	static const char *const names[] = {
+		"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+	};
+	static const struct ddp_symbol of_hip[] = {
+		{ "hipDeviceGetUuid", &hip.get_uuid, true },
+		{ "hipInit", &hip.init, false },
+		{ "hipDeviceGetPCIBusId", &hip.get_bus_id, false },
+		{ "hipGetDevice", &hip.get_current, false },
+		{ "hipStreamQuery", &hip.query_stream, false },
+		{ "hipDrvGetErrorString", &hip.get_error, false },
+	};
+	const size_t count = sizeof(names) / sizeof(names[0]);
+	void *library = NULL;
+	size_t i;
+
+	/* that of the program, if it has one */
+	for (i = 0; i < 2 * count && !library; i++)
+		library = dlopen(names[i % count], RTLD_NOW | RTLD_LOCAL |
+				 (i < count ? RTLD_NOLOAD : 0));
+	has_hip = library && !ddp_symbols_find(library, of_hip, sizeof(of_hip) /
+					       sizeof(of_hip[0]));
 }
 
 /* ---- this thread's GPU and streams */
 
-static int make_ready(struct ddp_error *error)
+/* Returns the driver of this process, which is ready; NULL with error set. */
+static const struct ddp_driver *make_ready(struct ddp_error *error)
 {
-	int result;
+	const struct ddp_driver *driver = &ddp_driver;
+	int result = ddp_driver_load("no GPU: ", "", error);
 
-	if (ddp_driver_load("no GPU: ", "", error) != 0)
-		return -1;
-	result = ddp_driver.init(0);
-	if (result != DDP_DRIVER_SUCCESS)
-		return ddp_driver_fail("no GPU: cuInit", result, error);
-	return 0;
+	if (result > 0) {
+		pthread_once(&hip_once, look_up_hip);
+		driver = has_hip ? &hip : NULL;
+	}
+	if (result < 0 || !driver)
+		return NULL;
+	result = driver->init(0);
+	if (result == DDP_DRIVER_SUCCESS)
+		return driver;
+	fail(driver, driver == &hip ? "no GPU: hipInit" : "no GPU: cuInit",
+	     result, error);
+	return NULL;
 }
 
-static int identify_gpu(struct ddp_gpu_id *gpu, int device,
+static int identify_gpu(const struct ddp_driver *driver,
+			struct ddp_gpu_id *gpu, int device,
 			struct ddp_error *error)
 {
 	char text[32] = "";
 	int result;
 
-	if (ddp_driver.get_uuid &&
-	    ddp_driver.get_uuid(gpu->bytes, device) == DDP_DRIVER_SUCCESS) {
+	if (driver->get_uuid &&
+	    driver->get_uuid(gpu->bytes, device) == DDP_DRIVER_SUCCESS) {
 		gpu->kind = DDP_GPU_ID_UUID;
 		return 0;
 	}
-	result = ddp_driver.get_bus_id(text, sizeof(text), device);
+	result = driver->get_bus_id(text, sizeof(text), device);
 	if (result != DDP_DRIVER_SUCCESS)
-		return ddp_driver_fail("cuDeviceGetPCIBusId", result, error);
+		return fail(driver, "the GPU's PCI bus id", result, error);
 	text[sizeof(gpu->bytes) - 1] = '\0';
 	memcpy(gpu->bytes, text, sizeof(gpu->bytes));
 	gpu->kind = DDP_GPU_ID_BUS;
 	return 0;
 }
 
-int ddp_cuda_get_current(struct ddp_gpu_id *gpu, struct ddp_error *error)
+static int check_context(struct ddp_error *error)
 {
 	void *context = NULL;
+	int result = ddp_driver.get_context(&context);
+
+	if (result != DDP_DRIVER_SUCCESS)
+		return ddp_driver_fail("cuCtxGetCurrent", result, error);
+	return context ? 0 :
+		ddp_error_set(error, DDP_ERROR_CUDA, "this thread has chosen "
+			      "no GPU: call cudaSetDevice first (before CUDA "
+			      "12, cudaFree(0) after it)");
+}
+
+int ddp_cuda_get_current(struct ddp_gpu_id *gpu, struct ddp_error *error)
+{
+	const struct ddp_driver *driver = make_ready(error);
 	int device, result;
 
 	memset(gpu, 0, sizeof(*gpu));
-	if (make_ready(error) != 0)
+	if (!driver || (driver == &ddp_driver && check_context(error) < 0))
 		return -1;
-	result = ddp_driver.get_context(&context);
+	result = driver->get_current(&device);
 	if (result != DDP_DRIVER_SUCCESS)
-		return ddp_driver_fail("cuCtxGetCurrent", result, error);
-	if (!context)
-		return ddp_error_set(error, DDP_ERROR_CUDA,
-				     "this thread has chosen no GPU: call "
-				     "cudaSetDevice first (before CUDA 12, "
-				     "cudaFree(0) after it)");
-	result = ddp_driver.get_current(&device);
-	if (result != DDP_DRIVER_SUCCESS)
-		return ddp_driver_fail("cuCtxGetDevice", result, error);
-	return identify_gpu(gpu, device, error);
+		return fail(driver, driver == &hip ? "hipGetDevice" :
+			    "cuCtxGetDevice", result, error);
+	return identify_gpu(driver, gpu, device, error);
 }
 
 int ddp_cuda_query_stream(void *stream, struct ddp_error *error)
 {
+	const struct ddp_driver *driver = make_ready(error);
 	int result;
 
-	if (make_ready(error) != 0)
+	if (!driver)
 		return -1;
-	result = ddp_driver.query_stream(stream);
+	result = driver->query_stream(stream);
 	if (result == DDP_DRIVER_SUCCESS)
 		return 1;
 	if (result == DDP_DRIVER_NOT_READY)
 		return 0;
-	return ddp_driver_fail("what was enqueued to the stream failed", result,
-			       error);
+	return fail(driver, "what was enqueued to the stream failed", result,
+		    error);
 }

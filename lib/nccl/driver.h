@@ -75,8 +75,11 @@ int ddp_driver_fail(const char *call, int result, struct ddp_error *error);
 
 struct ddp_gpu_id;
 
-/* The calling thread's GPU; this and the next load the driver themselves. Returns 0; or -1 if there is none, or the thread
- * has chosen none. */
+/*
+ * The calling thread's GPU, also one of AMD's, by HIP, where there is no CUDA
+ * driver. This and the next load what they need themselves. Returns 0; or -1 if
+ * there is none, or the thread has chosen none.
+ */
 int ddp_cuda_get_current(struct ddp_gpu_id *gpu, struct ddp_error *error);
 
 /* 1: all that was enqueued is done; 0: not yet; -1: an error. */

@@ -40,7 +40,8 @@ static int add_copy(struct dl_phdr_info *info, size_t size, void *data)
 
 	(void)size;
 	name = name ? name + 1 : info->dlpi_name;
-	if (strncmp(name, "libnccl.so", 10) != 0 ||
+	if ((strncmp(name, "libnccl.so", 10) != 0 &&
+	     strncmp(name, "librccl.so", 10) != 0) ||
 	    (name[10] != '\0' && name[10] != '.'))
 		return 0;
 	if (copies->count < 2)
@@ -104,11 +105,27 @@ static int check_copies(const struct copies *copies, struct ddp_error *error)
 
 /* ---- the table */
 
+/*
+ * AMD's RCCL has the same names, types and versions (rccl.h of ROCm). It counts
+ * where there is no CUDA driver, though an NCCL may lie about.
+ */
+static void *open_any(struct ddp_error *error)
+{
+	void *handle = NULL;
+
+	if (ddp_driver_load("", "", NULL) > 0)
+		handle = dlopen("librccl.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		ddp_error_set(error, DDP_ERROR_NCCL, "no NCCL: %.180s: set "
+			      "DDP_NCCL_LIBRARY to its path", dlerror());
+	return handle;
+}
+
 static void *open_handle(const struct copies *copies, struct ddp_error *error)
 {
 	const char *named = getenv("DDP_NCCL_LIBRARY");
-	const char *path = named && *named != '\0' ? named :
-		"libnccl.so.2";
 	void *handle;
 
 	if (copies->count > 0) {
@@ -116,11 +133,12 @@ static void *open_handle(const struct copies *copies, struct ddp_error *error)
 		/* The program itself has no name: NULL opens it. */
 		return handle ? handle : dlopen(NULL, RTLD_NOW);
 	}
-	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!named || *named == '\0')
+		return open_any(error);
+	handle = dlopen(named, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		ddp_error_set(error, DDP_ERROR_NCCL, "no NCCL: %.180s: set "
-			      "DDP_NCCL_LIBRARY to %s path", dlerror(),
-			      path == named ? "the right" : "its");
+			      "DDP_NCCL_LIBRARY to the right path", dlerror());
 	return handle;
 }
 

@@ -26,9 +26,9 @@ compile()
 }
 
 # Not the real ones: $fakes/libnccl.so.2 and libcuda.so.1; $old has no
-# ncclCommInitRankScalable; $driver has the driver alone.
-fakes=$scratch/fakes old=$scratch/old driver=$scratch/driver
-mkdir "$fakes" "$old" "$driver"
+# ncclCommInitRankScalable; $driver has the driver alone; $amd has RCCL and HIP.
+fakes=$scratch/fakes old=$scratch/old driver=$scratch/driver amd=$scratch/amd
+mkdir "$fakes" "$old" "$driver" "$amd"
 # fake ARGUMENT...: a library
 fake()
 {
@@ -40,6 +40,12 @@ fake "$@" -Wl,-soname,libnccl.so.2 -DFAKE_OLD -o "$old/libnccl.so.2"
 fake "$@" -o inside.so
 fake "$top/tests/fakes/fake_cuda.c" -Wl,-soname,libcuda.so.1 \
 	-o "$driver/libcuda.so.1"
+fake "$@" -Wl,-soname,librccl.so.1 -DFAKE_OLD -o "$amd/librccl.so.1"
+fake "$top/tests/fakes/fake_cuda.c" -DcuInit=hipInit -DcuCtxGetDevice=hipGetDevice \
+	-DcuDeviceGetPCIBusId=hipDeviceGetPCIBusId \
+	-DcuDeviceGetUuid_v2=hipDeviceGetUuid -DcuStreamQuery=hipStreamQuery \
+	-DcuGetErrorString=hipDrvGetErrorString -Wl,-soname,libamdhip64.so.6 \
+	-o "$amd/libamdhip64.so.6"
 cp "$driver/libcuda.so.1" "$fakes"
 cp "$driver/libcuda.so.1" "$old"
 # What is installed: the build may lie where the cluster's user cannot read.
@@ -347,6 +353,18 @@ equal 'DDP_NCCL_LIBRARY serves if no NCCL is loaded' \
 ranks '-N1 -n1' library
 equal 'libnccl.so.2 serves if nothing else does' \
 	"0 22809 $fakes/libnccl.so.2" "$(cat out)"
+
+with "$amd" '-N1 -n1' library
+equal 'librccl.so.1 serves where there is no NCCL' "0 $amd/librccl.so.1" \
+	"$(cut -d' ' -f1,3 out)"
+with "$amd" '-N2 -n5' create=7
+shows "AMD's: world, node and cross on 3 and 2 ranks" "$uneven"
+with "$amd" '-N2 --ntasks-per-node=1' create=1 set=FAKE_CUDA_STREAM=999999 wait=400
+says "AMD's: a stream that is not done in time" 2 TIMEOUT 'waited 0.4 s for a stream: abort the communicator'
+with "$amd" '-N1 -n2' set=FAKE_CUDA_GPU=same create=1
+says "AMD's: two ranks on one GPU" 2 ARGUMENT "all 2 ranks use the same GPU, GPU-73616d65-0000-0000-0000-000000000000: $advice"
+with "$amd" '-N1 -n1' set=FAKE_CUDA_INIT=3 create=1
+says "AMD's: HIP that does not begin" 1 CUDA 'rank 0 on n1: no GPU: hipInit: a fake CUDA error'
 
 # ---- the real one, without a GPU
 
