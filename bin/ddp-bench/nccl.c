@@ -138,11 +138,20 @@ void device_release(void *memory)
 	ddp_driver.free((uintptr_t)memory);
 }
 
+/*
+ * cuMemcpyHtoD returns while the last of pageable memory is on its way ("API
+ * synchronization behavior" of CUDA's documents), and our stream does not wait for
+ * it. To read a byte back does.
+ */
 int device_put(void *memory, const void *from, size_t size,
 	       struct ddp_error *error)
 {
-	return ended("cuMemcpyHtoD",
-		     ddp_driver.put((uintptr_t)memory, from, size), error);
+	char byte;
+
+	if (ended("cuMemcpyHtoD",
+		  ddp_driver.put((uintptr_t)memory, from, size), error) < 0)
+		return -1;
+	return size ? device_get(&byte, memory, 1, error) : 0;
 }
 
 int device_get(void *to, const void *memory, size_t size,
