@@ -83,6 +83,8 @@ static void add_nccl(struct ddp_text *text)
 				   "ncclGetVersion");
 	int (*get)(int *version), version;
 
+	if (!symbol && !(named && *named))
+		symbol = find_symbol("librccl.so.1", "ncclGetVersion");
 	memcpy(&get, &symbol, sizeof(get));
 	if (get && get(&version) == 0)
 		ddp_text_add(text, "nccl %d.%d.%d\n", version / 10000,

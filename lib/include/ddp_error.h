@@ -22,7 +22,7 @@ enum ddp_error_code {
 				 * does not fit this one */
 	DDP_ERROR_PMIX,		/* native is a pmix_status_t */
 	DDP_ERROR_NCCL,		/* native is an ncclResult_t */
-	DDP_ERROR_CUDA		/* native is a CUresult */
+	DDP_ERROR_CUDA		/* native is a CUresult, or a hipError_t */
 };
 
 struct ddp_error {

@@ -140,6 +140,7 @@ int ddp_driver_fail(const char *call, int result, struct ddp_error *error)
 static struct ddp_driver hip;
 static pthread_once_t hip_once = PTHREAD_ONCE_INIT;
 static bool has_hip;
+static const char *hip_lacks;		/* a function, where it is no use */
 
 static void look_up_hip(void)
 {
@@ -147,7 +148,6 @@ static void look_up_hip(void)
 		"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
 	};
 	static const struct ddp_symbol of_hip[] = {
-		{ "hipDeviceGetUuid", &hip.get_uuid, true },
 		{ "hipInit", &hip.init, false },
 		{ "hipDeviceGetPCIBusId", &hip.get_bus_id, false },
 		{ "hipGetDevice", &hip.get_current, false },
@@ -162,29 +162,44 @@ static void look_up_hip(void)
 	for (i = 0; i < 2 * count && !library; i++)
 		library = dlopen(names[i % count], RTLD_NOW | RTLD_LOCAL |
 				 (i < count ? RTLD_NOLOAD : 0));
-	has_hip = library && !ddp_symbols_find(library, of_hip, sizeof(of_hip) /
-					       sizeof(of_hip[0]));
+	if (library)
+		hip_lacks = ddp_symbols_find(library, of_hip, sizeof(of_hip) /
+					     sizeof(of_hip[0]));
+	has_hip = library && !hip_lacks;
 }
 
 /* ---- this thread's GPU and streams */
 
+static int tell_none(int loaded, int result, struct ddp_error *error)
+{
+	if (loaded == 0)
+		return ddp_driver_fail("no GPU: cuInit", result, error);
+	if (hip_lacks)
+		return ddp_error_set(error, DDP_ERROR_CUDA, "no GPU: "
+				     "libamdhip64.so has no %s: install ROCm "
+				     "5.5 or later", hip_lacks);
+	ddp_driver_load("no GPU: ", "", error);
+	return -1;
+}
+
 /* Returns the driver of this process, which is ready; NULL with error set. */
 static const struct ddp_driver *make_ready(struct ddp_error *error)
 {
-	const struct ddp_driver *driver = &ddp_driver;
-	int result = ddp_driver_load("no GPU: ", "", error);
+	int loaded = ddp_driver_load("", "", NULL);
+	int result = loaded == 0 ? ddp_driver.init(0) : DDP_DRIVER_NO_DEVICE;
 
-	if (result > 0) {
-		pthread_once(&hip_once, look_up_hip);
-		driver = has_hip ? &hip : NULL;
-	}
-	if (result < 0 || !driver)
-		return NULL;
-	result = driver->init(0);
 	if (result == DDP_DRIVER_SUCCESS)
-		return driver;
-	fail(driver, driver == &hip ? "no GPU: hipInit" : "no GPU: cuInit",
-	     result, error);
+		return &ddp_driver;
+	if (result == DDP_DRIVER_NO_DEVICE)
+		pthread_once(&hip_once, look_up_hip);
+	if (result != DDP_DRIVER_NO_DEVICE || !has_hip) {
+		tell_none(loaded, result, error);
+		return NULL;
+	}
+	result = hip.init(0);
+	if (result == DDP_DRIVER_SUCCESS)
+		return &hip;
+	fail(&hip, "no GPU: hipInit", result, error);
 	return NULL;
 }
 

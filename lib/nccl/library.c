@@ -106,20 +106,22 @@ static int check_copies(const struct copies *copies, struct ddp_error *error)
 /* ---- the table */
 
 /*
- * AMD's RCCL has the same names, types and versions (rccl.h of ROCm). It counts
- * where there is no CUDA driver, though an NCCL may lie about.
+ * AMD's RCCL has the same names, types and versions (rccl.h of ROCm). It is taken
+ * where there is no CUDA driver, even if an NCCL is installed.
  */
 static void *open_any(struct ddp_error *error)
 {
+	bool amd = ddp_driver_load("", "", NULL) > 0;
 	void *handle = NULL;
 
-	if (ddp_driver_load("", "", NULL) > 0)
+	if (amd)
 		handle = dlopen("librccl.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
-		ddp_error_set(error, DDP_ERROR_NCCL, "no NCCL: %.180s: set "
-			      "DDP_NCCL_LIBRARY to its path", dlerror());
+		ddp_error_set(error, DDP_ERROR_NCCL, "no NCCL: %.180s%s: set "
+			      "DDP_NCCL_LIBRARY to its path", dlerror(),
+			      amd ? "; nor can librccl.so.1 be loaded" : "");
 	return handle;
 }
 

@@ -268,11 +268,16 @@ static bool is_unnamed(const struct ddp_gpus_env *env)
 	       !is_set(env->cuda) && !is_set(env->rocr);
 }
 
-/* Returns true if the GPUs are Intel's: Slurm, untold, sets all the variables. */
-static bool is_intel(const struct ddp_gpus_env *env)
+/*
+ * Returns true if the GPUs are Intel's. Slurm, untold whose they are, sets all the
+ * variables, and a user may have set Intel's.
+ */
+static bool is_intel(const struct ddp_gpus_env *env,
+		     const struct ddp_machine *machine)
 {
 	return is_set(env->ze) && !is_set(env->cuda) && !is_set(env->rocr) &&
-	       (env->on_node > 0 || is_set(env->step_gpus));
+	       (env->on_node > 0 || is_set(env->step_gpus)) &&
+	       machine->gpu_count == 0;
 }
 
 /* How many GPUs the task can open; all, if no device file is known. */
@@ -320,7 +325,7 @@ int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 	const char *text;
 	bool paired;
 
-	if (is_intel(env))
+	if (is_intel(env, machine))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
 				     "ZE_AFFINITY_MASK=%.60s gives Intel's "
 				     "GPUs, which --ddp cannot place; use "

@@ -82,9 +82,9 @@ const char *ddp_gpus_variable(const struct ddp_view *view);
  * GPUs that nothing names (see above). A GPU that the node does not show as a
  * PCI device is an error only on a node that shows some.
  *
- * Returns 0, or -1 if Intel's GPUs alone are given, for a malformed list, for more than DDP_GPU_MAX or for the
+ * Returns 0, or -1 for a malformed list, for more than DDP_GPU_MAX or for the
  * same GPU twice. Returns -1 also for a number or UUID that the node does not
- * have, or if nothing tells which GPUs these are.
+ * have, if nothing tells which GPUs these are, or if Intel's alone are given.
  */
 int ddp_gpus_resolve(const struct ddp_gpus_env *env,
 		     const struct ddp_machine *machine, struct ddp_view *view,

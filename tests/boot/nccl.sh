@@ -43,7 +43,7 @@ fake "$top/tests/fakes/fake_cuda.c" -Wl,-soname,libcuda.so.1 \
 fake "$@" -Wl,-soname,librccl.so.1 -DFAKE_OLD -o "$amd/librccl.so.1"
 fake "$top/tests/fakes/fake_cuda.c" -DcuInit=hipInit -DcuCtxGetDevice=hipGetDevice \
 	-DcuDeviceGetPCIBusId=hipDeviceGetPCIBusId \
-	-DcuDeviceGetUuid_v2=hipDeviceGetUuid -DcuStreamQuery=hipStreamQuery \
+	-DcuStreamQuery=hipStreamQuery \
 	-DcuGetErrorString=hipDrvGetErrorString -Wl,-soname,libamdhip64.so.6 \
 	-o "$amd/libamdhip64.so.6"
 cp "$driver/libcuda.so.1" "$fakes"
@@ -362,7 +362,7 @@ shows "AMD's: world, node and cross on 3 and 2 ranks" "$uneven"
 with "$amd" '-N2 --ntasks-per-node=1' create=1 set=FAKE_CUDA_STREAM=999999 wait=400
 says "AMD's: a stream that is not done in time" 2 TIMEOUT 'waited 0.4 s for a stream: abort the communicator'
 with "$amd" '-N1 -n2' set=FAKE_CUDA_GPU=same create=1
-says "AMD's: two ranks on one GPU" 2 ARGUMENT "all 2 ranks use the same GPU, GPU-73616d65-0000-0000-0000-000000000000: $advice"
+says "AMD's: two ranks on one GPU" 2 ARGUMENT "all 2 ranks use the same GPU, same: $advice"
 with "$amd" '-N1 -n1' set=FAKE_CUDA_INIT=3 create=1
 says "AMD's: HIP that does not begin" 1 CUDA 'rank 0 on n1: no GPU: hipInit: a fake CUDA error'
 
