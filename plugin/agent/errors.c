@@ -4,8 +4,9 @@
  * any program starts, and only the user can open them, so that nobody else can
  * put something of that name there first. They lie in /dev/shm: most containers
  * share it with the node, while /tmp is often their own, and TMPDIR is missing
- * there. PyTorch does not expect that its file cannot be opened, and would tell of
- * that instead of the user's error; it needs /dev/shm itself.
+ * there. PyTorch does not expect that its file cannot be opened or written, and
+ * would tell of that instead of the user's error: so it is where /dev/shm is full,
+ * which PyTorch and NCCL need themselves.
  *
  * torchrun removes a file that is there and makes its own, which others may read
  * by its umask. So it has a folder for it; where it lacks that it only warns.

@@ -167,8 +167,8 @@ static bool is_other_file(pid_t pid, const char *path)
 }
 
 /*
- * Returns true if code of the process is of files that only its container has:
- * eu-stack and gdb would read ours instead, and name wrong functions.
+ * Returns true if code of the process is known to be of files that only its
+ * container has: eu-stack would read ours instead, and name wrong functions.
  */
 static bool has_other_files(pid_t pid)
 {

@@ -64,9 +64,10 @@ static int parse_number(const struct ddp_option *option, const char *text,
 	    (ddp_scan_number(&at, option->min, option->max, &number) < 0 ||
 	     *at))
 		return ddp_error_set(error, DDP_ERROR_ARGUMENT,
-				     "%s=%.64s: %s from %u to %u", option->name,
-				     text, option->not_number, option->min,
-				     option->max);
+				     "%s=%.64s: %s from %u to %u%s",
+				     option->name, text, option->not_number,
+				     option->min, option->max,
+				     option->can_be_off ? ", or off" : "");
 	if (option->size == sizeof(uint16_t))
 		*(uint16_t *)to = (uint16_t)number;
 	else

@@ -119,7 +119,7 @@ void ddp_stack_read(const char *printed, char stack[DDP_WIRE_TAIL_SIZE])
 static bool is_common(const char *line)
 {
 	static const char *const prefixes[] = {
-		"_", "?", "<", "(", "Py", "std::", "futex", "pthread_", "poll",
+		"_", "?", "<", "Py", "std::", "futex", "pthread_", "poll",
 		"ppoll", "select", "epoll_", "syscall", "clock_nanosleep",
 		"nanosleep", "sem_", "read ", "recv", "wait",
 	};

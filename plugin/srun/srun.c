@@ -180,6 +180,8 @@ static void set_poison(void)
 	setenv("WORLD_SIZE", DDP_POISON, ddp_srun.launcher == NULL);
 }
 
+#define PYXIS_INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_pyxis_container_"
+
 /*
  * pyxis gives each task the variables of the container's first process, and for
  * images of PyTorch a hook of enroot has put its own choice among them: a port for
@@ -187,8 +189,17 @@ static void set_poison(void)
  */
 static void keep_in_container(void)
 {
-	if (ddp_check_has_argument("--container-") ||
-	    getenv("PYXIS_CONTAINER_IMAGE") || getenv("PYXIS_CONTAINER_NAME"))
+	static const char *const images[] = {
+		"PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME",
+		/* an option of sbatch's or salloc's, handed on to their steps */
+		PYXIS_INHERITED "image", PYXIS_INHERITED "name",
+	};
+	bool contained = ddp_check_has_argument("--container-");
+	size_t i;
+
+	for (i = 0; i < sizeof(images) / sizeof(images[0]); i++)
+		contained |= getenv(images[i]) != NULL;
+	if (contained)
 		setenv("PYXIS_CONTAINER_ENV", "MASTER_ADDR,MASTER_PORT,"
 		       "WORLD_SIZE,OMP_NUM_THREADS", 0);
 }

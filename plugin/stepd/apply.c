@@ -108,7 +108,7 @@ static int remove_options(struct ddp_task *task, struct ddp_error *error)
 
 /*
  * Returns 0, or -1 if it does not fit: the value with the job for %j, the node
- * for %n, the rank for %t and the user's number for %u. Any other % is a
+ * for %n, the task's number for %t and the user's for %u. Any other % is a
  * program's, as in NCCL_DEBUG_FILE.
  */
 static int expand(const struct ddp_task *task, const char *value, char *out,
@@ -141,7 +141,7 @@ static int expand(const struct ddp_task *task, const char *value, char *out,
 static int export_site(struct ddp_task *task, char *record,
 		       struct ddp_error *error)
 {
-	char name[DDP_ENV_SIZE], expanded[2 * DDP_ENV_SIZE];
+	char name[DDP_ENV_SIZE], expanded[DDP_ENV_SIZE];
 	const char *value;
 	size_t i;
 
@@ -151,8 +151,14 @@ static int export_site(struct ddp_task *task, char *record,
 			 (int)(value - ddp_plugin.env[i]), ddp_plugin.env[i]);
 		if (ddp_task_getenv(task, name))
 			continue;
-		if (expand(task, value + 1, expanded, sizeof(expanded)) < 0 ||
-		    ddp_vars_record_add(record, RECORD_SIZE, name,
+		if (expand(task, value + 1, expanded, sizeof(expanded)) < 0)
+			return ddp_error_set(error, DDP_ERROR_ARGUMENT,
+					     "env=%.64s: its value is longer "
+					     "than %d bytes here; shorten it "
+					     "in plugstack.conf",
+					     ddp_plugin.env[i],
+					     DDP_ENV_SIZE - 1);
+		if (ddp_vars_record_add(record, RECORD_SIZE, name,
 					expanded) < 0)
 			return ddp_error_set(error, DDP_ERROR_SYSTEM,
 					     "%s is too long", name);

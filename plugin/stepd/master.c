@@ -492,7 +492,8 @@ int ddp_task_find_master(struct ddp_task *task, struct ddp_error *error)
 	reach = resolve(task->vars.master_addr, &address, &why);
 	if (reach != 0 &&
 	    !(reach < 0 && ddp_task_getenv(task, DDP_TELL_CHECKS)) &&
-	    (task->vars.node_count > 1 || (users && reach < 0)))
+	    (task->vars.node_count > 1 ||
+	     ((users || ddp_plugin.master) && reach < 0)))
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,
 				     "the master's name %.64s %s on %s; %s",
 				     task->vars.master_addr, why.text,

@@ -39,10 +39,11 @@ cluster()
 rank_files()
 {
 	# shellcheck disable=SC2016 # for the inner shell
-	"$sandbox" exec --dir "$dir/cluster" --root sh -c 'for pid in $(
-		pgrep -x munged); do
+	"$sandbox" exec --dir "$dir/cluster" --root sh -c '
+		pids=$(pgrep -x munged) || echo "nobody has looked"
+		for pid in $pids; do
 			find "/proc/$pid/root/dev/shm" -name "slurm-ddp.*"
-		done'
+		done' || echo 'nobody has looked'
 }
 
 # plugstack WORD [KEY=VALUE]: how each further step loads the plugin

@@ -226,7 +226,8 @@ static const struct spank_case bad_cases[] = {
 	BAD("ddp-gpus=shared", "--ddp-gpus 'shared' is not one of all, own, "
 	    "share, off; did you mean share"),
 	BAD("ddp-cpus=", "--ddp-cpus '' is not one of near, spread, off"),
-	BAD("ddp-watchdog=4", "--ddp-watchdog=4: not a time; give seconds "),
+	BAD("ddp-watchdog=4", "--ddp-watchdog=4: not a time; give seconds from "
+	    "5 to 86400, or off"),
 	BAD("master=n1", "not a host's name with %n, the name of rank 0's "),
 	BAD("master=%nx%n", "not a host's name"), BAD("master=", "not a host"),
 	BAD("master=%n/x", "not a host's name"), BAD("master=%h%n", "not a"),

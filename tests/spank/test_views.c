@@ -219,7 +219,7 @@ static const struct spank_case unnamed_cases[] = {
 static const struct spank_case refused_cases[] = {
 	{ .name = "Intel's GPUs", .env = TWO
 	  "|ZE_AFFINITY_MASK=0,1|SLURM_STEP_GPUS=0,1", .tasks = "#cpus=0-7",
-	  .command = STEPD(""), .conf = ON("amd"),
+	  .command = STEPD(""), .conf = ON("bare"),
 	  .refusal = "ZE_AFFINITY_MASK=0,1 gives Intel's GPUs, which --ddp "
 	  "cannot place; use --ddp-gpus=off" },
 	{ .name = "a number that the node lacks", .env = TWO VIEW("0,8", "0,8"),

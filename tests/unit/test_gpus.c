@@ -225,6 +225,9 @@ Test(gpus, prefers_names)
 	env = (struct ddp_gpus_env){ .ze = "0" };
 	cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
 	cr_expect_eq(view.count, 0, "a user's variable, in a step without GPUs");
+	env = (struct ddp_gpus_env){ .step_gpus = "0,1", .ze = "0" };
+	cr_assert_eq(ddp_gpus_resolve(&env, machine, &view, NULL), 0);
+	cr_expect_eq(view.count, 0, "the same, on a node with others' GPUs");
 	ddp_machine_destroy(machine);
 }
 
