@@ -106,6 +106,7 @@ chmod 755 hidden/torchrun
 tells()
 {
 	rm -f seen
+	: >err		# the last one's has the word that is waited for
 	# shellcheck disable=SC2086 # several words
 	LAUNCH='hidden/torchrun --nnodes' login $ddp $1 sh -c "$2" >out 2>err &
 	wait_until grep -q torchrun err
@@ -123,6 +124,7 @@ tells --ddp-supervise=off '$LAUNCH=3 seen; exit'
 quiet()
 {
 	rm -f seen
+	: >err		# the last one's has the word that is waited for
 	# shellcheck disable=SC2086 # several words
 	LAUNCH='hidden/torchrun --nnodes' call login srun -N2 --gres=gpu:2 $1 \
 		sh -c "(sleep 2; : >seen) & $2"
