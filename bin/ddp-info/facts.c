@@ -76,15 +76,19 @@ static void add_pmix(struct ddp_text *text)
 		add_number(text, "pmix", get());
 }
 
+/* As libddp, it takes RCCL first where there is no CUDA driver. */
 static void add_nccl(struct ddp_text *text)
 {
 	const char *named = getenv("DDP_NCCL_LIBRARY");
-	void *symbol = find_symbol(named && *named ? named : "libnccl.so.2",
-				   "ncclGetVersion");
+	bool is_named = named && *named;
+	void *symbol = NULL;
 	int (*get)(int *version), version;
 
-	if (!symbol && !(named && *named))
+	if (!is_named && !find_symbol("libcuda.so.1", "cuInit"))
 		symbol = find_symbol("librccl.so.1", "ncclGetVersion");
+	if (!symbol)
+		symbol = find_symbol(is_named ? named : "libnccl.so.2",
+				     "ncclGetVersion");
 	memcpy(&get, &symbol, sizeof(get));
 	if (get && get(&version) == 0)
 		ddp_text_add(text, "nccl %d.%d.%d\n", version / 10000,
