@@ -129,12 +129,12 @@ int ddp_driver_fail(const char *call, int result, struct ddp_error *error)
 	return fail(&ddp_driver, call, result, error);
 }
 
-/* ---- AMD's runtime
- *
- * HIP's functions are those of CUDA's driver by other names, as far as they are
- * needed for a communicator (hip/hip_runtime_api.h), and so are the two results
- * that are told apart. Its device is that of the calling thread; it does not tell
- * whether the thread has chosen it.
+/* ---- AMD's runtime */
+
+/*
+ * HIP has the functions of CUDA's driver that a communicator needs, by other names
+ * (hip/hip_runtime_api.h), and the same two results. Its device is that of the
+ * calling thread. It does not tell whether the thread has chosen it.
  */
 
 static struct ddp_driver hip;
@@ -158,7 +158,7 @@ static void look_up_hip(void)
 	void *library = NULL;
 	size_t i;
 
-	/* that of the program, if it has one */
+	/* The program's own library comes first. */
 	for (i = 0; i < 2 * count && !library; i++)
 		library = dlopen(names[i % count], RTLD_NOW | RTLD_LOCAL |
 				 (i < count ? RTLD_NOLOAD : 0));

@@ -107,9 +107,9 @@ static int remove_options(struct ddp_task *task, struct ddp_error *error)
 }
 
 /*
- * Returns 0, or -1 if it does not fit: the value with the job for %j, the node
- * for %n, the task's number for %t and the user's for %u. Any other % is a
- * program's, as in NCCL_DEBUG_FILE.
+ * Writes the value to out[size], with the job for %j, the node for %n, the task's
+ * number for %t and the user's for %u. Any other % is a program's, as in
+ * NCCL_DEBUG_FILE. Returns 0, or -1 if it does not fit.
  */
 static int expand(const struct ddp_task *task, const char *value, char *out,
 		  size_t size)

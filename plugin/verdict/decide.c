@@ -262,8 +262,8 @@ static const struct row {
 
 /*
  * Returns true if those who have ended the step are ranks that call MPI_Abort as
- * they miss one, and not a user. With mpi/pmix the code of that call is srun's own; else that
- * of a rank is.
+ * they miss one, and not a user. With mpi/pmix the code of that call is srun's
+ * own; else that of a rank is.
  */
 static bool has_aborted(const struct ddp_facts *facts)
 {

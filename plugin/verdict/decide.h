@@ -44,8 +44,8 @@ bool ddp_abort_is_likely(const struct ddp_facts *facts);
 bool ddp_abort_take(struct ddp_facts *facts);
 
 /*
- * Returns true if a user has ended the step, killed srun, or has pressed Ctrl-C since
- * it failed.
+ * Returns true if a user has ended the step, killed srun, or has pressed Ctrl-C
+ * since it failed.
  */
 bool ddp_facts_unwanted(const struct ddp_facts *facts);
 

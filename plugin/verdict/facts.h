@@ -21,10 +21,7 @@ enum ddp_phase {
 	DDP_PHASES
 };
 
-/*
- * Returns true if slurmctld says that the job simply runs, and is not
- * cancelled.
- */
+/* slurmctld tells whether the job simply runs (RUNS), and is not cancelled. */
 enum ddp_job { DDP_JOB_UNASKED, DDP_JOB_ASKED, DDP_JOB_RUNS, DDP_JOB_UNKNOWN };
 
 struct ddp_facts {

@@ -76,8 +76,8 @@ bool ddp_said_is_reason(const struct ddp_facts *facts,
 			const struct ddp_verdict *verdict);
 
 /*
- * Returns true if another rank than the verdict's may have failed first, of which its
- * agent does not tell: it is stopped, perhaps. Adds why to text, unless NULL.
+ * Returns true if another rank than the verdict's may have failed first, of which
+ * its agent does not tell: it is stopped, perhaps. Adds why to text, unless NULL.
  */
 bool ddp_said_hides(const struct ddp_facts *facts,
 		    const struct ddp_verdict *verdict, struct ddp_text *text);

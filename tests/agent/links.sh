@@ -147,7 +147,7 @@ dead()
 dead before
 dead after
 
-# slurmstepd has a group of root's here that may write to /dev/shm, and so has not the user.
+# slurmstepd has a group of root's here that may write to /dev/shm. The user has not.
 if test "$(id -u)" = 0; then
 	fake
 	at=/tmp/slurm-ddp.$jobs.team user=12345 as='unshare -m ./in_team'

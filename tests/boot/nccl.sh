@@ -355,7 +355,7 @@ equal 'libnccl.so.2 serves if nothing else does' \
 	"0 22809 $fakes/libnccl.so.2" "$(cat out)"
 
 with "$amd" '-N1 -n1' library
-equal 'librccl.so.1 serves where there is no NCCL' "0 $amd/librccl.so.1" \
+equal 'librccl.so.1 serves where there is no CUDA driver' "0 $amd/librccl.so.1" \
 	"$(cut -d' ' -f1,3 out)"
 with "$amd" '-N2 -n5' create=7
 shows "AMD's: world, node and cross on 3 and 2 ranks" "$uneven"
