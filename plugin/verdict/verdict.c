@@ -187,7 +187,7 @@ static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 /*
  * A process closes its sockets before it has ended: what another rank writes of
  * that can be earlier. Slurm kills nobody as soon, and what ended later has not
- * made others end.
+ * made others end. Libraries that have lost a peer call abort().
  */
 static void find_silent(const struct ddp_step *step, struct ddp_verdict *first)
 {
@@ -204,7 +204,7 @@ static void find_silent(const struct ddp_step *step, struct ddp_verdict *first)
 		at_ns = ddp_step_end_ns(step, i);
 		if (!has_failed(rank) || rank->message ||
 		    (WIFSIGNALED(rank->status) &&
-		     !is_sent(WTERMSIG(rank->status))) || at_ns > limit_ns ||
+		     WTERMSIG(rank->status) == SIGABRT) || at_ns > limit_ns ||
 		    rank->seen_ns >= told->seen_ns)
 			continue;
 		first->rank = i;

@@ -119,8 +119,10 @@ static const struct {
 				    { 0, 1 << 8, 11000, 0, "a fault" } } },
 	{ "rank 0 after 1000 ms", { { 0, 1 << 8, 11000, 0, "a fault" },
 				    { 1, 9, 11020, 0, 0 } } },
-	{ "rank 0 after 1000 ms", { { 1, 11, 11020, 0, 0 },
+	{ "rank 0 after 1000 ms", { { 1, 6, 11020, 0, 0 },
 				    { 0, 1 << 8, 11000, 0, "a fault" } } },
+	{ "rank 1 after 1020 ms", { { 1, 11, 11020, 0, 0 },
+				    { 0, 1 << 8, 11000, 0, "reset" } } },
 	/* The kernel had one killed, which the others saw before its end. */
 	{ "rank 1 after 1300 ms", { { 0, 1 << 8, 11000, 0, 0 },
 				    { 2, 1 << 8, 6005, 0, "reset" },
