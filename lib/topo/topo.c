@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,36 +20,6 @@ enum {
 	TRIAL_SECONDS = 5,
 	TRIAL_BYTES_MAX = 1 << 30
 };
-
-/* The file's text, for the caller to free; opening it does not wait. */
-static char *read_file(const char *file, size_t *size, struct ddp_error *error)
-{
-	int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	char *buffer = NULL;
-	struct stat info;
-
-	if (fd < 0 || fstat(fd, &info) < 0)
-		ddp_error_set(error, DDP_ERROR_SYSTEM,
-			      "cannot open the topology file %s: %s", file,
-			      strerror(errno));
-	else if (!S_ISREG(info.st_mode))
-		ddp_error_set(error, DDP_ERROR_ARGUMENT,
-			      "the topology file %s is not a regular file",
-			      file);
-	else if (!(buffer = ddp_file_read_fd(fd, DDP_TOPO_FILE_MAX, size)) &&
-		 errno == EFBIG)
-		ddp_error_set(error, DDP_ERROR_ARGUMENT,
-			      "the topology file %s is longer than %d bytes",
-			      file, DDP_TOPO_FILE_MAX);
-	else if (!buffer)
-		ddp_error_set(error, DDP_ERROR_SYSTEM,
-			      "cannot read the topology file %s: %s", file,
-			      strerror(errno));
-	*size += 1;
-	if (fd >= 0)
-		close(fd);
-	return buffer;
-}
 
 /*
  * hwloc's files have no entities and few levels. Either would make it use up
@@ -197,11 +166,13 @@ static int load_file(struct ddp_topo *topo, const char *file,
 		     struct ddp_error *error)
 {
 	size_t size = 0;
-	char *text = read_file(file, &size, error);
+	char *text = ddp_file_read_regular("the topology file", file,
+					   DDP_TOPO_FILE_MAX, &size, error);
 	int rc = -1;
 
 	if (!text)
 		return -1;
+	size++;		/* hwloc wants the NUL, too */
 	if (check_xml(file, text, size, error) == 0 &&
 	    try_file(file, text, size, error) == 0) {
 		rc = load(topo, text, size, false);

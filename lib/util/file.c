@@ -56,6 +56,31 @@ char *ddp_file_read_fd(int fd, size_t max, size_t *length)
 	return text;
 }
 
+char *ddp_file_read_regular(const char *what, const char *path, size_t max,
+			    size_t *length, struct ddp_error *error)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	struct stat info;
+	char *text = NULL;
+
+	if (fd < 0 || fstat(fd, &info) < 0)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot open %s %s: %s",
+			      what, path, strerror(errno));
+	else if (!S_ISREG(info.st_mode))
+		ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			      "%s %s is not a regular file", what, path);
+	else if (!(text = ddp_file_read_fd(fd, max, length)) && errno == EFBIG)
+		ddp_error_set(error, DDP_ERROR_ARGUMENT,
+			      "%s %s is longer than %zu bytes", what, path,
+			      max);
+	else if (!text)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "cannot read %s %s: %s",
+			      what, path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
 char *ddp_file_read(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

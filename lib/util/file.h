@@ -8,6 +8,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "util/error.h"
+
+/*
+ * Returns the text of a file that a user names, for the caller to free; opening it
+ * does not wait, and it is a regular file of at most max bytes. *length (unless
+ * NULL) as of ddp_file_read_fd. what is the file's name in errors: "the topology
+ * file". NULL on error.
+ */
+char *ddp_file_read_regular(const char *what, const char *path, size_t max,
+			    size_t *length, struct ddp_error *error);
+
 /*
  * Returns the text of a whole file, also of those of /proc and /sys, which do not
  * tell their size. Two NULs end it, so that a list of words, such as cmdline, ends
