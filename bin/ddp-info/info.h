@@ -30,7 +30,7 @@ struct options {
 	enum tool_help help;
 	bool version, variables, gather, doctor;
 	bool describes;			/* nodes, by any option */
-	const char *nodes, *tasks, *topology, *draw;
+	const char *nodes, *tasks, *topology, *network, *draw;
 	uint64_t gpus;			/* DDP_GPU_NONE: all that there are */
 	struct tool_list masks, visible;
 	enum ddp_gpus_policy gpus_policy;

@@ -7,7 +7,7 @@
 #define AT(field) offsetof(struct options, field)
 
 /* The options in front of this one describe nodes. */
-enum { ROW_FORMAT = 9 };
+enum { ROW_FORMAT = 10 };
 
 static const struct tool_option rows[] = {
 	{ "nodes", TOOL_TEXT, AT(nodes), .value = "LIST",
@@ -21,6 +21,9 @@ static const struct tool_option rows[] = {
 	{ "topology", TOOL_TEXT, AT(topology), .value = "FILE",
 	  .help = "a node's hardware, as hwloc's lstopo FILE.xml\n"
 		  "writes it" },
+	{ "topology-conf", TOOL_TEXT, AT(network), .value = "FILE",
+	  .help = "Slurm's topology.conf: ranks follow its switches\n"
+		  "or blocks, as by srun --ddp-order=network" },
 	{ "mask", TOOL_LIST, AT(masks), .value = "CPUS",
 	  .help = "what Slurm gave the tasks, as 0-15,32-47; given\n"
 		  "again: what it gave local rank 1, and so on" },

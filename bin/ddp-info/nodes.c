@@ -9,11 +9,13 @@
 #include "info.h"
 #include "layout/hostlist.h"
 #include "layout/layout.h"
+#include "layout/network.h"
 #include "layout/tasks.h"
 #include "place/visible_gpus.h"
 #include "place/report.h"
 #include "tool/tool.h"
 #include "topo/topo.h"
+#include "util/file.h"
 
 /* ---- the nodes, read from the options */
 
@@ -34,6 +36,7 @@ struct nodes {
 	struct ddp_machine *machine;
 	struct ddp_hostlist *hosts;
 	uint32_t *tasks;		/* of each host */
+	struct ddp_text network;	/* what is said of it */
 	struct ddp_layout *layout;
 	struct ddp_cpuset *masks;	/* by local rank; one: for all */
 	struct ddp_view *views;		/* likewise */
@@ -147,6 +150,92 @@ static int read_tasks(struct nodes *nodes, struct ddp_error *error)
 	return ddp_tasks_parse(every, count, nodes->tasks, error);
 }
 
+/* Puts hosts, and their tasks, in this order. */
+static int reorder(struct nodes *nodes, const uint32_t *order,
+		   struct ddp_error *error)
+{
+	uint32_t count = (uint32_t)ddp_hostlist_count(nodes->hosts), i;
+	uint32_t *tasks = calloc(count, sizeof(*tasks));
+	struct ddp_hostlist *hosts = NULL;
+	struct ddp_text names = { 0 };
+	char *list;
+
+	for (i = 0; i < count; i++)
+		ddp_text_add(&names, "%s%s", i ? "," : "",
+			     ddp_hostlist_get(nodes->hosts, order[i]));
+	list = ddp_text_finish(&names);
+	if (list && tasks)
+		hosts = ddp_hostlist_create(list, error);
+	else
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	free(list);
+	for (i = 0; hosts && i < count; i++)
+		tasks[i] = nodes->tasks[order[i]];
+	if (!hosts) {
+		free(tasks);
+		return -1;
+	}
+	free(nodes->tasks);
+	ddp_hostlist_destroy(nodes->hosts);
+	nodes->tasks = tasks;
+	nodes->hosts = hosts;
+	return 0;
+}
+
+static int follow_network(struct nodes *nodes,
+			  const struct ddp_network *network,
+			  struct ddp_error *error)
+{
+	size_t count = ddp_hostlist_count(nodes->hosts);
+	uint32_t *order = calloc(count, sizeof(*order)), cut;
+	int64_t used = ddp_network_used(network, nodes->hosts, &cut);
+	int rc = -1;
+
+	if (!order || used < 0)
+		ddp_error_set(error, DDP_ERROR_SYSTEM, "out of memory");
+	else
+		rc = ddp_network_order(network, nodes->hosts, order, error);
+	if (rc == 0) {
+		ddp_text_add(&nodes->network, "NETWORK: a ring through the "
+			     "nodes leaves a switch %llu times, as given %llu "
+			     "times\n", (unsigned long long)
+			     ddp_network_crossings(network, nodes->hosts,
+						   order),
+			     (unsigned long long)
+			     ddp_network_crossings(network, nodes->hosts,
+						   NULL));
+		ddp_text_add(&nodes->network, "NETWORK: switches or blocks: "
+			     "%lld, of which %u have other nodes, too\n",
+			     (long long)used, cut);
+		rc = reorder(nodes, order, error);
+	}
+	free(order);
+	return rc;
+}
+
+enum { NETWORK_MAX = 64 << 20 };	/* bytes of a topology.conf */
+
+static int read_network(struct nodes *nodes, struct ddp_error *error)
+{
+	const char *path = nodes->options->network;
+	struct ddp_network *network;
+	char *text;
+	int rc = -1;
+
+	if (!path)
+		return 0;
+	text = ddp_file_read_regular("--topology-conf", path, NETWORK_MAX,
+				     NULL, error);
+	if (!text)
+		return -1;
+	network = ddp_network_create(text, error);
+	if (network)
+		rc = follow_network(nodes, network, error);
+	ddp_network_destroy(network);
+	free(text);
+	return rc;
+}
+
 static int read_layout(struct nodes *nodes, struct ddp_error *error)
 {
 	struct ddp_layout_params params = {
@@ -159,7 +248,8 @@ static int read_layout(struct nodes *nodes, struct ddp_error *error)
 		list = self;
 	}
 	nodes->hosts = ddp_hostlist_create(list, error);
-	if (!nodes->hosts || read_tasks(nodes, error))
+	if (!nodes->hosts || read_tasks(nodes, error) ||
+	    read_network(nodes, error))
 		return -1;
 	params.hosts = nodes->hosts;
 	params.tasks = nodes->tasks;
@@ -344,6 +434,10 @@ static int print_table(struct nodes *nodes, struct ddp_error *error)
 	if (walk_rows(nodes, &table, true, error) == 0 &&
 	    walk_rows(nodes, &table, false, error) == 0)
 		rc = tool_print_text(ddp_table_end(&table), error);
+	if (rc == 0 && nodes->network.length > 0) {
+		rc = tool_print_text(ddp_text_finish(&nodes->network), error);
+		nodes->network = (struct ddp_text){ 0 };
+	}
 	ddp_table_clear(&table);
 	return rc;
 }
@@ -409,6 +503,7 @@ static void clear_nodes(struct nodes *nodes)
 	free(nodes->views);
 	free(nodes->indexes);
 	free(nodes->tasks);
+	free(nodes->network.data);
 	ddp_layout_destroy(nodes->layout);
 	ddp_hostlist_destroy(nodes->hosts);
 	ddp_machine_destroy(nodes->machine);
