@@ -401,20 +401,114 @@ static void read_nvidia(struct ddp_gpu *gpu, const char *root)
 			 minor);
 }
 
+/* What AMD's driver calls a node: a GPU, or a part of one. */
+struct kfd_node {
+	char bus_id[DDP_BUS_ID_SIZE];
+	char device[DDP_DEVICE_SIZE];
+};
+
+/* The number of a line "NAME NUMBER"; 0: there is none. */
+static unsigned long read_property(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; text; text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL)
+		if (strncmp(text, name, length) == 0 && text[length] == ' ')
+			return strtoul(text + length, NULL, 10);
+	return 0;
+}
+
+/*
+ * The GPUs among KFD's nodes, in its order, in which ROCm counts them. Returns how
+ * many. The bus, device and function are the low bits of location_id; in the
+ * highest ones is the part's number (kfd_topology.c in Linux).
+ */
+static uint32_t read_kfd(const char *root, struct kfd_node nodes[DDP_GPU_MAX])
+{
+	char path[PATH_MAX], *text;
+	uint32_t count = 0, i;
+	unsigned long at;
+
+	for (i = 0; count < DDP_GPU_MAX; i++) {
+		snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/"
+			 "nodes/%u/properties", root, i);
+		if (access(path, F_OK) != 0)
+			break;
+		text = ddp_file_read(path);
+		if (read_property(text, "simd_count") > 0) {
+			at = read_property(text, "location_id");
+			snprintf(nodes[count].bus_id, DDP_BUS_ID_SIZE,
+				 "%04lx:%02lx:%02lx.%lx",
+				 read_property(text, "domain"), at >> 8 & 0xff,
+				 at >> 3 & 0x1f, at & 7);
+			snprintf(nodes[count].device, DDP_DEVICE_SIZE,
+				 "/dev/dri/renderD%lu",
+				 read_property(text, "drm_render_minor"));
+			count++;
+		}
+		free(text);
+	}
+	return count;
+}
+
+/*
+ * Copies a GPU by AMD to each of its parts, as an MI300 has them in its mode CPX;
+ * most GPUs are one. Returns how many there are, of which room are written.
+ */
+static uint32_t split_amd(const struct ddp_gpu *gpu,
+			  const struct kfd_node *nodes, uint32_t count,
+			  struct ddp_gpu *parts, uint32_t room)
+{
+	uint32_t found = 0, i;
+
+	for (i = 0; i < count; i++) {
+		if (strcmp(nodes[i].bus_id, gpu->bus_id) != 0)
+			continue;
+		if (found < room) {
+			parts[found] = *gpu;
+			memcpy(parts[found].device, nodes[i].device,
+			       DDP_DEVICE_SIZE);
+		}
+		found++;
+	}
+	if (found > 0 || room == 0)
+		return found;
+	/* The driver hides a GPU that this process may not use. */
+	*parts = *gpu;
+	snprintf(parts->device, sizeof(parts->device),
+		 "/dev/dri/by-path/pci-%s-render", gpu->bus_id);
+	return 1;
+}
+
 void ddp_topo_drivers(struct ddp_machine *machine, const char *root)
 {
-	uint32_t i;
+	struct ddp_gpu *all = calloc(DDP_GPU_MAX + 1, sizeof(*all));
+	struct kfd_node *nodes = calloc(DDP_GPU_MAX, sizeof(*nodes));
+	uint32_t first[DDP_GPU_MAX] = { 0 }, nodes_count = 0, count = 0, i;
 
-	for (i = 0; i < machine->gpu_count; i++) {
-		struct ddp_gpu *gpu = &machine->gpus[i];
-
-		if (gpu->vendor == DDP_VENDOR_NVIDIA)
-			read_nvidia(gpu, root);
-		else
-			snprintf(gpu->device, sizeof(gpu->device),
-				 "/dev/dri/by-path/pci-%s-render",
-				 gpu->bus_id);
+	for (i = 0; nodes && i < machine->gpu_count && !nodes_count; i++)
+		if (machine->gpus[i].vendor == DDP_VENDOR_AMD)
+			nodes_count = read_kfd(root, nodes);
+	for (i = 0; all && i < machine->gpu_count && count < DDP_GPU_MAX;
+	     i++) {
+		first[i] = count;
+		if (machine->gpus[i].vendor == DDP_VENDOR_AMD) {
+			count += split_amd(&machine->gpus[i], nodes,
+					   nodes_count, &all[count],
+					   DDP_GPU_MAX - count);
+			continue;
+		}
+		read_nvidia(&machine->gpus[i], root);
+		all[count++] = machine->gpus[i];
 	}
+	free(nodes);
+	if (!all)
+		return;
+	for (i = 0; i < machine->part_count; i++)
+		machine->parts[i].gpu = first[machine->parts[i].gpu];
+	free(machine->gpus);
+	machine->gpus = all;
+	machine->gpu_count = count < DDP_GPU_MAX ? count : DDP_GPU_MAX;
 }
 
 /* access() is refused by the device cgroup as well, without opening. */

@@ -66,9 +66,10 @@ struct ddp_machine *ddp_topo_machine(const struct ddp_topo *topo,
 /*
  * Add what the drivers say of this machine's GPUs, read below root ("" but in
  * tests): of those by NVIDIA the UUID and the device file, from
- * /proc/driver/nvidia/gpus/<bus id>; of those by AMD the device file,
- * /dev/dri/by-path/pci-<bus id>-render. What is not there stays unknown, which
- * is no error.
+ * /proc/driver/nvidia/gpus/<bus id>; of those by AMD the device file, and the parts
+ * into which a mode such as CPX divides a GPU, from /sys/class/kfd: each counts as a
+ * GPU, with the bus id of the whole. What is not there stays unknown, which is no
+ * error.
  */
 void ddp_topo_drivers(struct ddp_machine *machine, const char *root);
 

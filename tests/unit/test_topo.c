@@ -548,6 +548,51 @@ Test(topo, has_device_of_others)
 	cr_assert_eq(setreuid(user, (uid_t)-1), 0);
 }
 
+static void write_kfd(unsigned int node, unsigned int simds,
+		      unsigned long location, unsigned int minor)
+{
+	char name[64], text[128];
+
+	snprintf(name, sizeof(name),
+		 "sys/class/kfd/kfd/topology/nodes/%u/properties", node);
+	snprintf(text, sizeof(text), "cpu_cores_count %u\nsimd_count %u\n"
+		 "location_id %lu\ndomain 0\ndrm_render_minor %u\n",
+		 simds ? 0 : 64, simds, location, minor);
+	write_file(name, text);
+}
+
+/* Bus 4 is one GPU, and bus 5 is divided into three: 5 << 8 is 1280. */
+Test(topo, parts_of_amd)
+{
+	static const char *const devices[] = {
+		"/dev/dri/renderD128", "/dev/dri/renderD129",
+		"/dev/dri/renderD130", "/dev/dri/renderD131",
+	};
+	struct ddp_error error = { 0 };
+	struct ddp_machine *machine = read_machine(HEAD PU("0", "0x1")
+		PCI("0000:04:00.0", "1200 [1002:74a1]", "0", "")
+		PCI("0000:05:00.0", "1200 [1002:74a1]", "1", "") TAIL, &error);
+	uint32_t i;
+
+	cr_assert_not_null(machine, "%s", error.text);
+	write_kfd(0, 0, 0, 0);
+	write_kfd(1, 1216, 1024, 128);
+	write_kfd(2, 152, 1280, 129);
+	write_kfd(3, 152, 1280 | 1UL << 28, 130);
+	write_kfd(4, 152, 1280 | 2UL << 28, 131);
+	write_file("dev/dri/renderD130", "");
+	ddp_topo_drivers(machine, directory);
+	ddp_topo_reach(machine, directory);
+	cr_assert_eq(machine->gpu_count, 4);
+	for (i = 0; i < 4; i++) {
+		cr_expect_str_eq(machine->gpus[i].device, devices[i]);
+		cr_expect_str_eq(machine->gpus[i].bus_id, i ? "0000:05:00.0" :
+				 "0000:04:00.0");
+		cr_expect_eq(machine->gpus[i].reachable, i == 2, "%u", i);
+	}
+	ddp_machine_destroy(machine);
+}
+
 /* Files like the drivers' own: GPU 0 has minor 1, and may be opened. */
 Test(topo, drivers)
 {
