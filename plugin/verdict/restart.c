@@ -10,6 +10,7 @@ void ddp_restart_clear(struct ddp_restart *restart)
 {
 	free(restart->names);
 	ddp_hostlist_destroy(restart->hosts);
+	ddp_network_destroy(restart->network);
 	*restart = (struct ddp_restart){ .max = 0 };
 }
 
@@ -179,6 +180,23 @@ bool ddp_restart_drop(struct ddp_restart *restart, const char *node)
 	return true;
 }
 
+/* The first of those that are nearest to a node. */
+static const char *find_spare(const struct ddp_restart *restart,
+			      const char *node)
+{
+	const char **spares = restart->names + restart->count;
+	uint32_t nearest = 0, least = UINT32_MAX, i, links;
+
+	for (i = 0; restart->network && i < restart->spares; i++) {
+		links = ddp_network_distance(restart->network, node, spares[i]);
+		if (links < least) {
+			least = links;
+			nearest = i;
+		}
+	}
+	return spares[nearest];
+}
+
 const char *ddp_restart_replace(struct ddp_restart *restart, const char *node)
 {
 	uint32_t i = find(restart, 0, restart->count, node);
@@ -186,7 +204,7 @@ const char *ddp_restart_replace(struct ddp_restart *restart, const char *node)
 
 	if (i == restart->count || !restart->spares)
 		return NULL;
-	spare = restart->names[restart->count];
+	spare = find_spare(restart, node);
 	ddp_restart_drop(restart, spare);
 	restart->names[i] = spare;
 	return spare;

@@ -11,6 +11,7 @@
 #define DDP_VERDICT_RESTART_H
 
 #include "layout/hostlist.h"
+#include "layout/network.h"
 #include "util/error.h"
 #include "verdict/verdict.h"
 
@@ -35,6 +36,7 @@ struct ddp_restart {
 	uint32_t spares;	/* nodes that are kept back */
 	const char **names;	/* count of the step, then the spares */
 	struct ddp_hostlist *hosts;	/* whose names these are */
+	struct ddp_network *network;	/* NULL: all nodes are equally near */
 };
 
 void ddp_restart_clear(struct ddp_restart *restart);
@@ -58,7 +60,8 @@ char *ddp_restart_format(const struct ddp_restart *restart);
 
 /*
  * Leave a node of the step out for good. Returns the name of the spare that
- * takes its place, borrowed; NULL: none is left, and nothing changes.
+ * takes its place, borrowed, the nearest one; NULL: none is left, and nothing
+ * changes.
  */
 const char *ddp_restart_replace(struct ddp_restart *restart, const char *node);
 

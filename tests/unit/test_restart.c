@@ -268,6 +268,30 @@ Test(restart, counts_failures_in_a_time)
 	free(ddp_text_finish(&text));
 }
 
+/* n1 and n4 are on one switch, n2 and n3 on another, and n5 on the next. */
+Test(restart, takes_the_nearest_spare)
+{
+	static const char switches[] = "SwitchName=s1 Nodes=n[1,4]\n"
+				       "SwitchName=s2 Nodes=n[2-3]\n"
+				       "SwitchName=s3 Nodes=n5\n"
+				       "SwitchName=r1 Switches=s[1-2]\n"
+				       "SwitchName=r2 Switches=s3\n"
+				       "SwitchName=top Switches=r[1-2]\n";
+	const struct ddp_restart_job job = {
+		.nodes = "n[1-2,5,3-4]", .count = 2, .spares = 3,
+	};
+	struct ddp_restart restart = { .max = 1 };
+
+	cr_assert_eq(ddp_restart_choose(&restart, &job, NULL), 0);
+	restart.network = ddp_network_create(switches, NULL);
+	cr_assert(restart.network);
+	cr_expect_str_eq(ddp_restart_replace(&restart, "n1"), "n4");
+	cr_expect_str_eq(ddp_restart_replace(&restart, "n4"), "n3");
+	cr_expect_str_eq(ddp_restart_replace(&restart, "n2"), "n5");
+	cr_expect_null(ddp_restart_replace(&restart, "n3"));
+	ddp_restart_clear(&restart);
+}
+
 Test(restart, drops_spares)
 {
 	const struct ddp_restart_job job = {
