@@ -99,7 +99,7 @@ static void add_nccl(struct ddp_text *text)
 static void add_munge(struct ddp_text *text)
 {
 	static const char *const argv[] = { "munge", "--version", NULL };
-	char *words = ddp_program_read(argv);
+	char *words = ddp_program_read(argv, STDERR_FILENO);
 
 	if (words)
 		add_number(text, "munge", words + strcspn(words, "0123456789"));

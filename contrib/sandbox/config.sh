@@ -245,6 +245,10 @@ plugin_lines()
 	none) echo ProctrackType=proctrack/linuxproc ;;
 	*) echo ProctrackType=proctrack/cgroup ;;
 	esac
+	case ${topology[*]-} in
+	*BlockName=*) echo TopologyPlugin=topology/block ;;
+	*SwitchName=*) echo TopologyPlugin=topology/tree ;;
+	esac
 	[ ! -s "$dir/etc/gres.conf" ] || echo "GresTypes=$(
 		grep -oi '\bname=[^ ]*' "$dir/etc/gres.conf" |
 		cut -d= -f2 | sort -u | paste -sd,)"
@@ -366,6 +370,8 @@ write_config()
 	copy_manuals || exit
 	printf '%s\n' "${plugstack[@]//@PLUGIN@/$dir/bin/spank_ddp.so}" \
 		>"$etc/plugstack.conf"
+	[ ${#topology[@]} -eq 0 ] ||
+		printf '%s\n' "${topology[@]}" >"$etc/topology.conf"
 	cgroup_conf | override "${cgconf[@]}" >"$etc/cgroup.conf"
 	slurm_conf >"$conf"		# enough for scontrol in expand
 	case $mode in

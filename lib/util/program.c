@@ -94,7 +94,7 @@ pid_t ddp_program_start(const char *program, const char *const argv[],
 	return pid;
 }
 
-char *ddp_program_read(const char *const argv[])
+char *ddp_program_read(const char *const argv[], int err)
 {
 	/* If srun was started to ignore SIGCHLD, there would be no status. */
 	const struct sigaction usual = { .sa_handler = SIG_DFL };
@@ -106,7 +106,7 @@ char *ddp_program_read(const char *const argv[])
 
 	sigaction(SIGCHLD, &usual, &before);
 	pid = ddp_program_start(ddp_program_find(argv[0], path), argv, NULL,
-				STDERR_FILENO, &out);
+				err, &out);
 	if (pid >= 0) {
 		text = ddp_file_read_fd(out, SIZE_MAX, &length);
 		close(out);

@@ -15,10 +15,11 @@ const char *ddp_program_find(const char *name, char path[PATH_MAX]);
  * Run argv[0], one of Slurm's programs, without SQUEUE_ variables, by which a
  * user's squeue shows some jobs only, in a form of theirs. Returns all that it
  * prints on stdout, the caller's to free; NULL if it fails or prints nothing. Its
- * stdin is empty, and its stderr is this process's. Until it has ended SIGCHLD
- * has its usual effect in this process, so one thread at a time may call this.
+ * stdin is empty, and err is its stderr; -1: what it prints there is dropped. Until
+ * it has ended SIGCHLD has its usual effect in this process, so one thread at a
+ * time may call this.
  */
-char *ddp_program_read(const char *const argv[]);
+char *ddp_program_read(const char *const argv[], int err);
 
 /*
  * Start a program, found as execvp(3) does, also without SQUEUE_ variables. entry,

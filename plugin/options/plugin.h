@@ -27,6 +27,9 @@ enum {
 	DDP_MASTER_MAX = 128	/* of master= */
 };
 
+/* Ranks in Slurm's order of nodes, or along the switches. */
+enum ddp_order { DDP_ORDER_SLURM, DDP_ORDER_NETWORK };
+
 /* The settings that hold: the user's options over the site's; see options.h. */
 struct ddp_plugin {
 	bool seen;		/* --ddp was given in some form */
@@ -37,6 +40,7 @@ struct ddp_plugin {
 	bool tf;		/* --ddp-env=tf */
 	enum ddp_gpus_policy gpus;	/* --ddp-gpus */
 	enum ddp_cpus_policy cpus;	/* --ddp-cpus */
+	enum ddp_order order;	/* --ddp-order */
 	bool unsupervised;	/* --ddp-supervise=off */
 	bool check;		/* --ddp-check */
 	uint32_t check_s;	/* ddp-bench's --limit for it; 0: its own */
@@ -93,7 +97,7 @@ struct ddp_option {
 	const char *const *words;
 };
 
-enum { DDP_OPTION_COUNT = 15 };
+enum { DDP_OPTION_COUNT = 16 };
 
 /* The first is --ddp itself. */
 extern const struct ddp_option ddp_option_table[DDP_OPTION_COUNT];

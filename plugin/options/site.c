@@ -262,6 +262,7 @@ static const struct key keys[] = {
 	{ "ddp", parse_ddp, KEY_STEP },
 	{ "ddp-gpus", NULL, KEY_STEP },
 	{ "ddp-cpus", NULL, KEY_STEP },
+	{ "ddp-order", NULL, KEY_STEP },
 	{ "ddp-watchdog", NULL, KEY_STEP },
 	{ "ddp-port", parse_port, KEY_REFUSED },
 	{ "port-range", parse_port_range, KEY_STEP },

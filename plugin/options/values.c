@@ -168,6 +168,8 @@ static int parse_check(const struct ddp_option *option, const char *text,
 	return 0;
 }
 
+static const char *const order_words[] = { "slurm", "network", NULL };
+
 #define AT(member) \
 	.at = offsetof(struct ddp_plugin, member), \
 	.size = sizeof(((struct ddp_plugin *)0)->member)
@@ -210,6 +212,13 @@ const struct ddp_option ddp_option_table[DDP_OPTION_COUNT] = {
 		"with --ddp: a task's CPUs are those near its GPU, "
 		"spread over the node, or as Slurm gave them",
 		.parse = parse_choice, AT(cpus), .words = ddp_cpus_words,
+	},
+	{
+		"--ddp-order", "slurm|network", 1, false,
+		"with --ddp, in a job: network: ranks follow the "
+		"switches or blocks of the cluster, so that a ring "
+		"through them leaves as few as possible",
+		.parse = parse_choice, AT(order), .words = order_words,
 	},
 	{
 		"--ddp-env", "tf", 1, false,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "request/gres.h"
 #include "util/program.h"
@@ -15,7 +16,15 @@ char *ddp_scontrol_show(const char *what, const char *id)
 {
 	const char *argv[] = { "scontrol", "-d", "-o", "show", what, id, NULL };
 
-	return ddp_program_read(argv);
+	return ddp_program_read(argv, STDERR_FILENO);
+}
+
+/* Where there is none, some versions print an error. */
+char *ddp_scontrol_show_topology(void)
+{
+	const char *argv[] = { "scontrol", "show", "topology", NULL };
+
+	return ddp_program_read(argv, -1);
 }
 
 /* All of an array or a heterogeneous job can be shown for one number. */
@@ -24,7 +33,7 @@ char *ddp_squeue_show(const char *job_id, const char *option,
 {
 	const char *argv[] = { "squeue", "-ah", "-tall", "-j", job_id, option,
 			       format, NULL };
-	char *text = ddp_program_read(argv), *line, *save, *found = NULL;
+	char *text = ddp_program_read(argv, STDERR_FILENO), *line, *save, *found = NULL;
 	size_t length = strlen(job_id);
 
 	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;

@@ -24,6 +24,12 @@ int ddp_scontrol_count_gpus(const char *job_id, uint32_t *gpus,
 char *ddp_scontrol_show(const char *what, const char *id);
 
 /*
+ * The cluster's switches or blocks, as layout/network.h reads them, for the caller to
+ * free; NULL: there are none, or scontrol does not tell.
+ */
+char *ddp_scontrol_show_topology(void);
+
+/*
  * Ask squeue for fields of a job that users do not write. They write some of those
  * that scontrol prints, where what they write may look like another field. The
  * option is -o or -O, and its format begins with the job's number. Returns what

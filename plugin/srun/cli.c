@@ -184,7 +184,7 @@ typedef void *(*create_fn)(const char *list);
 typedef ssize_t (*format_fn)(void *hosts, size_t size, char *buffer);
 typedef void (*change_fn)(void *hosts);
 
-char *ddp_hosts_compress(const char *list)
+char *ddp_hosts_compress(const char *list, bool sorted)
 {
 	/* A bracket can take more room than it saves: n[1,3] for n1,n3. */
 	size_t size = 2 * strlen(list) + 1;
@@ -200,7 +200,7 @@ char *ddp_hosts_compress(const char *list)
 	*(void **)&destroy = dlsym(RTLD_DEFAULT, "slurm_hostlist_destroy");
 	if (text && create && sort && format && destroy)
 		hosts = create(list);
-	if (hosts)
+	if (hosts && sorted)
 		sort(hosts);
 	if (text && (!hosts || format(hosts, size, text) < 0))
 		strcpy(text, list);

@@ -63,11 +63,11 @@ void ddp_arguments_find(char *const *argv, uint32_t begin, const char *name,
 			char *value, size_t size);
 
 /*
- * A list of host names, sorted and as short as Slurm writes it, n[1-3] for
- * n2,n3,n1: execve takes no argument of more than 128 KiB. The list as it is
- * where srun does not export what this takes. The caller frees it; NULL: out of
- * memory.
+ * A list of host names as short as Slurm writes it, n[1-3] for n1,n2,n3: execve
+ * takes no argument of more than 128 KiB. sorted: in Slurm's order, and each once.
+ * The list as it is where srun does not export what this takes. The caller frees
+ * it; NULL: out of memory.
  */
-char *ddp_hosts_compress(const char *list);
+char *ddp_hosts_compress(const char *list, bool sorted);
 
 #endif

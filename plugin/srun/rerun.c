@@ -90,16 +90,18 @@ void ddp_srun_refuse(const char *format, ...)
 static void read_mark(void)
 {
 	const char *mark = getenv(MARK);
-	unsigned int pid, count, supervised, placed, checks;
+	unsigned int pid, count, supervised, placed, checks, ordered;
 
-	if (mark && sscanf(mark, "%u:%u:%u:%u:%u", &pid, &count, &supervised,
-			   &placed, &checks) == 5 &&
+	if (mark && sscanf(mark, "%u:%u:%u:%u:%u:%u:%u:%u", &pid, &count,
+			   &supervised, &placed, &checks, &ordered,
+			   &ddp_srun.up, &ddp_srun.up_before) == 8 &&
 	    pid == (unsigned int)getpid()) {
 		ddp_srun.again = true;
 		ddp_srun.done = count;
 		ddp_srun.supervised = (pid_t)supervised;
 		ddp_srun.placed = placed;
 		ddp_srun.checks = checks;
+		ddp_srun.ordered = ddp_srun.measured = ordered;
 	}
 	unsetenv(MARK);
 	if (!ddp_srun.again)
@@ -185,6 +187,43 @@ void ddp_rerun_insert(const char *argument)
 	ddp_srun.extra[ddp_srun.extra_count++] = copy;
 }
 
+/* Words of srun's own that are -N, 1 or 2; 0: others. */
+static size_t count_nodes_words(const char *word)
+{
+	return strcmp(word, "-N") == 0 || strcmp(word, "--nodes") == 0 ? 2 :
+		strncmp(word, "-N", 2) == 0 ||
+		strncmp(word, "--nodes=", 8) == 0;
+}
+
+bool ddp_rerun_can_drop_nodes(void)
+{
+	char **argv = ddp_arguments_read();
+	bool found = !ddp_cli_typed('N');
+	int i;
+
+	for (i = 1; argv && argv[i] && i < optind; i++)
+		found |= count_nodes_words(argv[i]) > 0;
+	ddp_arguments_free(argv);
+	return found;
+}
+
+/* Leaves -N out. Returns how many words are left, *left of them srun's own. */
+static size_t drop_nodes(char **argv, size_t end, size_t *left)
+{
+	size_t i, words, to = 1;
+
+	for (i = 1; i < end; i += words ? words : 1) {
+		words = count_nodes_words(argv[i]);
+		if (!words)
+			argv[to++] = argv[i];
+	}
+	*left = to;
+	for (i = end; argv[i]; i++)
+		argv[to++] = argv[i];
+	argv[to] = NULL;
+	return to;
+}
+
 /* The arguments with ours after the user's options; NULL on error. */
 static char **read_arguments(void)
 {
@@ -198,6 +237,8 @@ static char **read_arguments(void)
 	at = (size_t)optind;
 	if (at > length)
 		at = length;
+	if (ddp_srun.ordered && ddp_cli_typed('N'))
+		length = drop_nodes(argv, at, &at);
 	at -= at > 1 && strcmp(argv[at - 1], "--") == 0;
 	more = calloc(length + count + 1, sizeof(*more));
 	if (!more)
@@ -210,15 +251,17 @@ static char **read_arguments(void)
 
 void ddp_rerun_exec(uint32_t component, char **argv)
 {
-	char path[PATH_MAX], mark[64];
+	char path[PATH_MAX], mark[128];
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	sigset_t none;
 
 	if (!argv)
 		argv = read_arguments();
-	snprintf(mark, sizeof(mark), "%u:%u:%u:%u:%u", (unsigned int)getpid(),
-		 component, (unsigned int)ddp_srun.supervised, ddp_srun.placed,
-		 ddp_srun.checks);
+	snprintf(mark, sizeof(mark), "%u:%u:%u:%u:%u:%u:%u:%u",
+		 (unsigned int)getpid(), component,
+		 (unsigned int)ddp_srun.supervised, ddp_srun.placed,
+		 ddp_srun.checks, ddp_srun.ordered, ddp_srun.up,
+		 ddp_srun.up_before);
 	if (!argv || length < 0 || setenv(MARK, mark, 1) < 0)
 		ddp_srun_refuse("cannot read srun's arguments: %s",
 				strerror(errno));

@@ -37,6 +37,12 @@ extern struct ddp_srun {
 	char *mpi_before;	/* SLURM_MPI_TYPE; NULL: not set */
 	bool mpi_given;		/* --mpi, in the last component */
 
+	/* order.c */
+	bool ordered;		/* the arguments have the order of the ranks */
+	bool measured;		/* the two that follow are known */
+	uint32_t up, up_before;	/* crossings of a ring through the nodes, and
+				 * in the order of their names */
+
 	/* rerun.c */
 	bool again;		/* an earlier run of this command saw --ddp */
 	uint32_t done;		/* components that earlier runs filled in */
@@ -74,6 +80,13 @@ void ddp_rerun_add(const char *name, const char *value);
 
 /* Add an argument for the next run, which holds over those before it. */
 void ddp_rerun_insert(const char *argument);
+
+/*
+ * srun refuses the number of nodes beside a list that says where each task runs, so
+ * that it is left out of an ordered step's arguments. Returns false if srun has it
+ * in a group of letters, as -lN2, where it is not found.
+ */
+bool ddp_rerun_can_drop_nodes(void);
 
 /* Hide a variable from the tasks. */
 void ddp_rerun_hide(const char *name);

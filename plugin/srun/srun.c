@@ -30,6 +30,7 @@ static const char help[] =
 "  --ddp-gpus=all | own     a task sees the node's GPUs, or its own alone\n"
 "  --ddp-gpus=share | off   several tasks a GPU; GPUs as Slurm gives them\n"
 "  --ddp-cpus=near | spread | off    CPUs near the GPU; over the node; as given\n"
+"  --ddp-order=network      ranks follow the cluster's switches or blocks\n"
 "  --ddp-port=PORT          MASTER_PORT\n"
 "  --ddp-env=tf             TF_CONFIG, too\n"
 "  --ddp-check[=SECONDS]    check the nodes first\n"
@@ -260,7 +261,7 @@ static void read_component(uint32_t component)
 		ddp_check_tasks();
 	else if (component >= ddp_srun.done)
 		filled = ddp_fill_component(component);
-	if ((is_last() && ddp_supervise()) || filled)
+	if ((is_last() && ddp_supervise()) || filled || ddp_order_nodes())
 		ddp_rerun_exec(component + 1, NULL);
 	if (ddp_plugin.dry_run && ddp_cli_available())
 		ddp_check_dry_run();

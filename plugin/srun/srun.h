@@ -3,9 +3,9 @@
  * The plugin's work in srun, sbatch and salloc, as the user. Read srun.c first:
  * it has the order. typed_options.c and cli.c read what the user gave. check.c
  * refuses, find_launcher.c looks for torchrun and the like in the command,
- * defaults.c fills in what the user left open, preflight.c checks the nodes, and
- * supervise.c starts the supervisor. rerun.c runs srun again with all that, and
- * step.c says what was chosen.
+ * defaults.c fills in what the user left open, order.c puts the ranks along the
+ * network, preflight.c checks the nodes, and supervise.c starts the supervisor.
+ * rerun.c runs srun again with all that, and step.c says what was chosen.
  */
 #ifndef DDP_SRUN_SRUN_H
 #define DDP_SRUN_SRUN_H
@@ -142,6 +142,21 @@ void ddp_again_check(void);
  * Chooses the step's nodes and the spares, in zeros. Returns false if none are
  * kept back, or if srun knows the step's nodes already.
  */
+/* ---- order.c */
+
+/*
+ * For --ddp-order=network, when the step's nodes and tasks are known: adds the
+ * arguments by which the ranks follow the network. Returns whether it did, and srun
+ * must run again; says why not where it cannot.
+ */
+bool ddp_order_nodes(void);
+
+/*
+ * What Slurm tells of the cluster's switches or blocks, the caller's; NULL: it
+ * tells nothing that can be used.
+ */
+struct ddp_network *ddp_order_read(struct ddp_error *error);
+
 bool ddp_again_choose(struct ddp_restart *restart);
 
 /*

@@ -110,7 +110,7 @@ static void ask_order(uint32_t job_id, uint32_t step_id, struct order *order)
 	char *text;
 
 	snprintf(id, sizeof(id), "%u.%u", job_id, step_id);
-	text = ddp_program_read(argv);
+	text = ddp_program_read(argv, STDERR_FILENO);
 	if (text && parse_answer(text, &places)) {
 		order->mapping = ddp_mapping_format(places.hosts,
 						    places.ranks);
@@ -201,6 +201,20 @@ static void explain_tasks(spank_t spank, bool heterogeneous)
 }
 
 static void explain_mpi(void)
+static void explain_order(void)
+{
+	if (!ddp_srun.measured)
+		return;
+	if (ddp_srun.ordered)
+		say("order along the network: a ring through the nodes leaves "
+		    "a switch %u times, and by their names %u times",
+		    ddp_srun.up, ddp_srun.up_before);
+	else
+		say("order of Slurm: a ring through the nodes leaves a switch "
+		    "%u times by their names, and no other order less often",
+		    ddp_srun.up);
+}
+
 {
 	const char *mpi = ddp_cli_get_default("mpi"), *why = "as asked for";
 
@@ -328,6 +342,7 @@ static void explain(spank_t spank, bool heterogeneous, const char *master)
 	char *step;
 
 	explain_tasks(spank, heterogeneous);
+	explain_order();
 	explain_mpi();
 	if (spank_get_item(spank, S_JOB_ID, &job_id) ||
 	    spank_get_item(spank, S_JOB_STEPID, &step_id)) {

@@ -165,6 +165,9 @@ static void choose(struct ddp_restart *restart, uint32_t count)
 				"nodes of job %.64s", job_id);
 	if (ddp_restart_choose(restart, &job, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
+	/* Without it the first spare is taken. */
+	if (ddp_plugin.spares > 1)
+		restart->network = ddp_order_read(NULL);
 	free(nodes);
 }
 
@@ -187,7 +190,7 @@ static void insert(char *argument)
 static char *name_nodes(const struct ddp_restart *restart)
 {
 	char *list = ddp_restart_format(restart);
-	char *text = list ? ddp_hosts_compress(list) : NULL;
+	char *text = list ? ddp_hosts_compress(list, true) : NULL;
 	char *argument = make_argument("nodelist", text);
 
 	free(text);
@@ -305,7 +308,7 @@ static void exclude(struct ddp_text *unfit, uint32_t spares)
 	if (excluded)
 		ddp_text_add(unfit, ",%s", excluded);
 	list = ddp_text_finish(unfit);
-	names = list ? ddp_hosts_compress(list) : NULL;
+	names = list ? ddp_hosts_compress(list, true) : NULL;
 	snprintf(text, sizeof(text), "%u", spares);
 	insert(make_argument("exclude", names));
 	insert(make_argument("ddp-spares", text));
@@ -337,7 +340,7 @@ static bool has_line(const char *job_id)
 	bool batch = text && atoi(text) > 0, kept;
 
 	free(text);
-	text = batch ? ddp_program_read(argv) : NULL;
+	text = batch ? ddp_program_read(argv, STDERR_FILENO) : NULL;
 	kept = text && (ddp_words_sbatch(text, "--no-kill") ||
 			ddp_words_sbatch(text, "-k"));
 	free(text);
@@ -429,6 +432,9 @@ static void go_without(struct ddp_error *error)
 	if (needs)
 		ddp_srun_refuse("%s: needs the supervisor, which cannot run "
 				"here: %s", needs, error->text);
+	/* The site's grace had left that to the supervisor. */
+	if (ddp_rerun_added("SLURM_KILL_BAD_EXIT"))
+		ddp_rerun_add("SLURM_KILL_BAD_EXIT", "1");
 	slurm_info("slurm-ddp: nobody watches this step, as the supervisor "
 		   "cannot run here: %s", ddp_text_quote(error->text));
 }

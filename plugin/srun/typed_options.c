@@ -145,6 +145,9 @@ void ddp_asked_read(struct ddp_request *request)
 	request->nodes_typed = ddp_cli_typed('N') ||
 			       get_typed("nodes", "SLURM_JOB_NUM_NODES");
 	request->ntasks = ddp_cli_get("ntasks");
+	/* Where the list of our order has set it. */
+	if (ddp_srun.ordered && !ddp_cli_typed('n'))
+		request->ntasks = getenv("SLURM_NTASKS");
 	request->ntasks_per_node = ddp_cli_get("ntasks-per-node");
 	request->ntasks_per_gpu = ddp_cli_get("ntasks-per-gpu");
 	request->cpus_per_task = ddp_cli_get("cpus-per-task");
@@ -154,7 +157,7 @@ void ddp_asked_read(struct ddp_request *request)
 	if (!request->nodes && request->in_job)
 		request->nodes = find_job_nodes();
 	read_gpus(request);
-	request->arbitrary = distribution &&
+	request->arbitrary = distribution && !ddp_srun.ordered &&
 			     strncmp(distribution, "arbitrary", 9) == 0;
 	request->pty = ddp_cli_get("pty") != NULL;
 	request->cpus_open = ddp_cli_get("exclusive") ||

@@ -314,7 +314,7 @@ static int cancel(const void *argument)
 		snprintf(id, sizeof(id), "%u", job_id);
 	else
 		snprintf(id, sizeof(id), "%u.%u", job_id, step_id);
-	free(ddp_program_read(argv));
+	free(ddp_program_read(argv, STDERR_FILENO));
 	return 0;
 }
 
@@ -329,7 +329,7 @@ static int ask_step(const void *argument)
 
 	snprintf(id, sizeof(id), "%u.%u", attempt->facts.step.job_id,
 		 attempt->facts.step.step_id);
-	answer = ddp_program_read(argv);
+	answer = ddp_program_read(argv, STDERR_FILENO);
 	rows = answer ? strchr(answer, '\n') : NULL;
 	gone = rows && !rows[1];
 	free(answer);

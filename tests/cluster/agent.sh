@@ -25,7 +25,7 @@ fake()
 # supervisor, and starts none
 cat >under <<'END'
 #!/bin/sh
-export SLURM_DDP_RERUN="$$:1:1:0:0" SLURM_DDP_SUPERVISOR="$1"
+export SLURM_DDP_RERUN="$$:1:1:0:0:0:0:0" SLURM_DDP_SUPERVISOR="$1"
 shift
 exec srun --ddp "$@"
 END

@@ -72,7 +72,7 @@ if has PLUGIN && command -v srun >/dev/null; then
 	check 'slurm-ddp.7 has the options of srun --help' \
 		diff wanted.options had.options
 	ask 'squeue --' --own
-	ask 'salloc --' --ddp --ddp-port --ddp-gpus --ddp-cpus --ddp-env \
+	ask 'salloc --' --ddp --ddp-port --ddp-gpus --ddp-cpus --ddp-order --ddp-env \
 		--ddp-supervise --ddp-report --ddp-grace --ddp-logs --ddp-show \
 		--ddp-signal --ddp-restarts --ddp-spares --ddp-watchdog \
 		--ddp-check --own

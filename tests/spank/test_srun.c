@@ -29,7 +29,7 @@ static const struct spank_case off_cases[] = {
 	  .command = "srun " STEP, .env = "A=b|RANK=7|SLURM_MPI_TYPE=none",
 	  .want = "same" },
 	{ .name = "without --ddp Slurm is asked nothing",
-	  .command = "srun " STEP, .want = "#options=15|#items=0|#calls=16" },
+	  .command = "srun " STEP, .want = "#options=16|#items=0|#calls=17" },
 	{ .name = "nor does it without --ddp and with a bad plugstack.conf",
 	  .command = "srun " STEP, .env = "A=b", .want = "same",
 	  .conf = LINE " speed=9 mpi port-range=1 interface= =" },
@@ -96,7 +96,7 @@ static const struct spank_case off_cases[] = {
 
 static const struct spank_case outer_cases[] = {
 	{ .name = "a step within a --ddp step sees nothing of it",
-	  .command = "srun " STEP, .want = NOTHING "|#calls=16",
+	  .command = "srun " STEP, .want = NOTHING "|#calls=17",
 	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER },
 	{ .name = "with --ddp=off", .command = "srun --ddp=off " STEP,
 	  .env = "A=b|CUDA_VISIBLE_DEVICES=1,0|" OUTER, .want = NOTHING },
@@ -188,7 +188,7 @@ static const struct spank_case on_cases[] = {
 	  .command = "srun --ddp=off --ddp " STEP, .want = FILLED },
 	{ .name = "stale variables of ours",
 	  .command = "srun --ddp " STEP,
-	  .env = "SLURM_DDP_RERUN=1:1:0:0:0|SLURM_DDP_ADDED=OLD|RANK=7|"
+	  .env = "SLURM_DDP_RERUN=1:1:0:0:0:0:0:0|SLURM_DDP_ADDED=OLD|RANK=7|"
 		 "LOCAL_RANK=7|WORLD_SIZE=9", .want = FILLED },
 	{ .name = "a malformed mark", .command = "srun --ddp " STEP,
 	  .env = "SLURM_DDP_RERUN=x", .want = FILLED },
@@ -219,7 +219,7 @@ static const struct spank_case on_cases[] = {
 	  .want = FILLED },
 	{ .name = "two lines in plugstack.conf",
 	  .command = "srun --ddp --noise " STEP,
-	  .conf = LINE "\n" LINE " mpi=pmix", .want = FILLED "|#options=15",
+	  .conf = LINE "\n" LINE " mpi=pmix", .want = FILLED "|#options=16",
 	  .err = "srun: noise\n" },
 	{ .name = "srun hides its options, -n", .dir = "bare",
 	  .command = "srun --ddp -n4 --nodes=2 a.out",

@@ -57,7 +57,7 @@ static const struct spank_case none_cases[] = {
 	  .want = "same", .command = "slurmstepd 0 0 2 4 train",
 	  .conf = LINE " speed=9 mpi" },
 	{ .name = "Slurm is asked nothing", .env = BASE,
-	  .command = "slurmstepd 0 0 2 4 train", .want = "#calls=16" },
+	  .command = "slurmstepd 0 0 2 4 train", .want = "#calls=17" },
 	{ .name = "a task with --ddp=off", .env = BASE, .want = "same",
 	  .command = "slurmstepd 0 0 2 4 --ddp=off train" },
 	{ .name = "off as the later word", .env = BASE, .want = "same",
