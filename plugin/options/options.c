@@ -146,11 +146,13 @@ const char *ddp_options_error(void)
 const char *ddp_options_need(void)
 {
 	return ddp_plugin.report ? "--ddp-report" :
-		ddp_plugin.grace_s ? "--ddp-grace" :
+		ddp_plugin.grace_s && ddp_options_typed("--ddp-grace") ?
+		"--ddp-grace" :
 		ddp_plugin.notice.number ? "--ddp-signal" :
 		ddp_plugin.watchdog_s && ddp_options_typed("--ddp-watchdog") ?
 		"--ddp-watchdog" :
-		ddp_plugin.restarts ? "--ddp-restarts" : NULL;
+		ddp_plugin.restarts && ddp_options_typed("--ddp-restarts") ?
+		"--ddp-restarts" : NULL;
 }
 
 bool ddp_options_place(void)

@@ -239,10 +239,12 @@ const struct ddp_option ddp_option_table[DDP_OPTION_COUNT] = {
 		.parse = parse_report,
 	},
 	{
-		"--ddp-grace", "SECONDS", 1, true,
+		"--ddp-grace", "off|SECONDS", 1, true,
 		"with --ddp: when a rank has failed, the others get "
-		"SIGTERM and this much time before they are killed",
+		"SIGTERM and this much time before they are killed; off "
+		"undoes a site's default",
 		.parse = parse_number, AT(grace_s), SECONDS(1),
+		.can_be_off = true,
 	},
 	{
 		"--ddp-logs", "DIR", 1, true,

@@ -60,6 +60,43 @@ static void check_logs(void)
 					ddp_cli_get(files[i]), option);
 }
 
+#define PYXIS_INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_pyxis_container_"
+
+bool ddp_check_is_contained(void)
+{
+	static const char *const images[] = {
+		"PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME",
+		/* an option of sbatch's or salloc's, handed on to their steps */
+		PYXIS_INHERITED "image", PYXIS_INHERITED "name",
+	};
+	bool contained = ddp_check_has_argument("--container-") ||
+		ddp_check_has_argument("--environment");	/* of Alps */
+	size_t i;
+
+	for (i = 0; i < sizeof(images) / sizeof(images[0]); i++)
+		contained |= getenv(images[i]) != NULL;
+	return contained;
+}
+
+void ddp_check_defaults(void)
+{
+	bool unwatched = ddp_plugin.unsupervised || ddp_cli_isset("async");
+	bool single = ddp_cli_get("jobid") && ddp_srun.expected <= 1;
+	const char *kill = ddp_rerun_added("SLURM_KILL_BAD_EXIT") ? NULL :
+		ddp_cli_get("kill-on-bad-exit");
+
+	if ((unwatched || kill) && !ddp_options_typed("--ddp-grace"))
+		ddp_plugin.grace_s = 0;
+	if ((unwatched || !single || ddp_cli_isset("pty") ||
+	     (kill && strcmp(kill, "0") == 0)) &&
+	    !ddp_options_typed("--ddp-restarts"))
+		ddp_plugin.restarts = 0;
+	if ((!single || ddp_cli_isset("async") || ddp_cli_isset("pty") ||
+	     ddp_cli_isset("multi-prog") || ddp_check_is_contained()) &&
+	    !ddp_options_typed("--ddp-check"))
+		ddp_plugin.check = false;
+}
+
 bool ddp_check_options(void)
 {
 	const char *error;
@@ -73,7 +110,8 @@ bool ddp_check_options(void)
 	if (error)
 		ddp_srun_refuse("%s", error);
 	check_logs();
-	if (ddp_plugin.check && ddp_cli_isset("async"))
+	if (ddp_options_typed("--ddp-check") && ddp_plugin.check &&
+	    ddp_cli_isset("async"))
 		ddp_srun_refuse("--ddp-check: tells the result to an srun that "
 				"waits; leave out it or --async");
 	if (ddp_cli_get("no-allocate"))

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "options/plugin.h"
+#include "options/options.h"
 #include "srun/cli.h"
 #include "srun/rerun.h"
 #include "supervisor/threads.h"
@@ -443,6 +443,20 @@ static bool check(char *program, struct ddp_restart *restart,
 	return false;
 }
 
+#define NO_BENCH "finds no ddp-bench on PATH; install it, on the nodes too, and " \
+	"add its folder to PATH"
+
+static void say_left_out(void)
+{
+	FILE *out = ddp_output_open();
+
+	if (!out)
+		return;
+	fprintf(out, "slurm-ddp: the site's ddp-check= is left out: " NO_BENCH
+		"\n");
+	fclose(out);
+}
+
 void ddp_preflight(struct ddp_restart *restart, struct ddp_text *unfit)
 {
 	const char *folders = getenv("PATH");
@@ -451,10 +465,12 @@ void ddp_preflight(struct ddp_restart *restart, struct ddp_text *unfit)
 	refuse_what_cannot_be();
 	/* The user's shell finds it there, and so the nodes should. */
 	do
-		if (!ddp_path_next(&folders, "ddp-bench", program))
-			ddp_srun_refuse("--ddp-check: finds no ddp-bench on "
-					"PATH; install it, on the nodes too, "
-					"and add its folder to PATH");
+		if (!ddp_path_next(&folders, "ddp-bench", program)) {
+			if (ddp_options_typed("--ddp-check"))
+				ddp_srun_refuse("--ddp-check: " NO_BENCH);
+			say_left_out();
+			return;
+		}
 	while (*program != '/' || access(program, X_OK) != 0);
 	while (check(program, restart, unfit))
 		;

@@ -240,12 +240,11 @@ static void choose_nodes(uint32_t component, bool checks)
 	if (checks)
 		ddp_preflight(NULL, NULL);
 }
+	ddp_check_defaults();
 
 /* A component that is part of a --ddp step. */
 static void read_component(uint32_t component)
 {
-	bool checks = ddp_plugin.check && !ddp_plugin.dry_run &&
-		      !ddp_srun.again;
 	bool filled = false;
 
 	/* The earlier components were read as those of a plain step. */
@@ -255,7 +254,8 @@ static void read_component(uint32_t component)
 	if (component >= ddp_srun.done)
 		ddp_policy_check(component);
 	ddp_again_check();
-	choose_nodes(component, checks);
+	choose_nodes(component, ddp_plugin.check && !ddp_plugin.dry_run &&
+		     !ddp_srun.again);
 	ddp_launch_read(component);
 	if (!ddp_cli_available())
 		ddp_check_tasks();

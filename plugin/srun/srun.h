@@ -78,6 +78,12 @@ void ddp_policy_check(uint32_t component);
 void ddp_policy_launch(uint32_t job_id, bool heterogeneous);
 
 /*
+ * Leaves out what the site wants of every step, where this step has no use for it
+ * or its options contradict it. Who has typed it gets a refusal there.
+ */
+void ddp_check_defaults(void);
+
+/*
  * Refuses a step without a number of tasks, such as -n. Nothing can be filled
  * in where srun hides its options.
  */
@@ -88,6 +94,9 @@ void ddp_check_tasks(void);
  * folder around that of --ddp-logs is missing.
  */
 void ddp_check_step(void);
+
+/* Returns true if pyxis, or what Alps has of it, puts the step into containers. */
+bool ddp_check_is_contained(void);
 
 /* Returns true if an argument of srun itself begins with this. */
 bool ddp_check_has_argument(const char *begin);
@@ -133,15 +142,6 @@ bool ddp_mpi_is_pmix(void);
  */
 bool ddp_fill_component(uint32_t component);
 
-/* ---- supervise.c */
-
-/* End srun where --ddp-restarts and --ddp-spares cannot work. */
-void ddp_again_check(void);
-
-/*
- * Chooses the step's nodes and the spares, in zeros. Returns false if none are
- * kept back, or if srun knows the step's nodes already.
- */
 /* ---- order.c */
 
 /*
@@ -157,6 +157,15 @@ bool ddp_order_nodes(void);
  */
 struct ddp_network *ddp_order_read(struct ddp_error *error);
 
+/* ---- supervise.c */
+
+/* End srun where --ddp-restarts and --ddp-spares cannot work. */
+void ddp_again_check(void);
+
+/*
+ * Chooses the step's nodes and the spares, in zeros. Returns false if none are
+ * kept back, or if srun knows the step's nodes already.
+ */
 bool ddp_again_choose(struct ddp_restart *restart);
 
 /*

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "layout/hostlist.h"
 #include "layout/port_range.h"
@@ -200,7 +201,6 @@ static void explain_tasks(spank_t spank, bool heterogeneous)
 	    why);
 }
 
-static void explain_mpi(void)
 static void explain_order(void)
 {
 	if (!ddp_srun.measured)
@@ -215,6 +215,7 @@ static void explain_order(void)
 		    ddp_srun.up);
 }
 
+static void explain_mpi(void)
 {
 	const char *mpi = ddp_cli_get_default("mpi"), *why = "as asked for";
 
@@ -318,15 +319,14 @@ static void explain_unused(void)
 		{ ddp_plugin.restarts, "--ddp-restarts" },
 		{ ddp_plugin.show, "--ddp-show" },
 		{ ddp_plugin.notice.number, "--ddp-signal" },
-		{ ddp_plugin.watchdog_s &&
-		  ddp_options_typed("--ddp-watchdog"), "--ddp-watchdog" },
+		{ ddp_plugin.watchdog_s, "--ddp-watchdog" },
 	};
 	struct ddp_text names = { 0 };
 	char *list;
 	size_t i;
 
 	for (i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
-		if (unused[i].given)
+		if (unused[i].given && ddp_options_typed(unused[i].name))
 			ddp_text_add(&names, "%s%s", names.length ? ", " : "",
 				     unused[i].name);
 	list = names.length ? ddp_text_finish(&names) : NULL;

@@ -18,7 +18,8 @@ ask_all()
 {
 	call "$1" --help ${3:+"$3"}
 	sed -n 's/^ \{2,6\}\(-[a-z], \)\{0,1\}--/--/p' out |
-		grep -e "^$2" | sed 's/  .*//' >options
+		grep -e "^$2" |
+		sed 's/  .*//; s/^\(--[^ ]*=[^ ]*\) .*/\1/' >options
 	sed 's/[ =].*//' options >names
 	# shellcheck disable=SC2046 # words
 	ask "$1 $2" $(cat names)

@@ -215,11 +215,13 @@ static const struct spank_case allow_cases[] = {
 
 static const struct spank_case bad_cases[] = {
 	BAD("interfce=ib0", "key 'interfce' is not one of ddp, ddp-gpus, "
-	    "ddp-cpus, ddp-watchdog, port-range, interface, master, env, mpi, cpus, "
-	    "topology, allow, deny, partition; did you mean interface"),
+	    "ddp-cpus, ddp-order, ddp-watchdog, ddp-grace, ddp-restarts, "
+	    "ddp-check, port-range, interface, master, env, mpi, cpus, topology, "
+	    "allow, deny, partition; did you mean interface"),
 	BAD("partiton=a:mpi=keep", "key 'partiton' is not one of ddp, ddp-gpus,"
-	    " ddp-cpus, ddp-watchdog, port-range, interface, master, env, mpi, cpus, "
-	    "topology, allow, deny, partition; did you mean partition"),
+	    " ddp-cpus, ddp-order, ddp-watchdog, ddp-grace, ddp-restarts, "
+	    "ddp-check, port-range, interface, master, env, mpi, cpus, topology, "
+	    "allow, deny, partition; did you mean partition"),
 	BAD("mpi", "mpi has no value; write KEY=VALUE"),
 	BAD("mpi=pmi", "mpi 'pmi' is not one of pmix, keep; did you mean pmix"),
 	BAD("ddp=dry-run", "ddp 'dry-run' is not one of on, explain"),
@@ -256,7 +258,8 @@ static const struct spank_case bad_cases[] = {
 	BAD("allow=--ddp-port", "every option is allowed; give partitions or "
 	    "@groups"),
 	BAD("deny=--ddp-gpu", "option '--ddp-gpu' is not one of --ddp, "
-	    "--ddp-port, --ddp-gpus, --ddp-cpus, --ddp-env, --ddp-supervise, "
+	    "--ddp-port, --ddp-gpus, --ddp-cpus, --ddp-order, --ddp-env, "
+	    "--ddp-supervise, "
 	    "--ddp-report, --ddp-grace, --ddp-logs, --ddp-show, "
 	    "--ddp-signal, --ddp-restarts, --ddp-spares, --ddp-watchdog, "
 	    "--ddp-check; did you mean "

@@ -12,6 +12,7 @@
 	"5a5a5a5a5a5a5a5a5a5a5a5a"
 #define KILL "SLURM_KILL_BAD_EXIT"
 #define JOB "SLURM_JOB_ID=7"
+#define SITE "optional spank_ddp.so ddp-restarts=2 ddp-grace=30"
 #define THREADS "IDLE_THREADS="
 #define DEAF "a thread of srun (\"srun\") does not leave signals to it; take " \
 	"the library that starts that thread out of LD_PRELOAD"
@@ -112,6 +113,46 @@ static const struct spank_case cases[] = {
 	{ .name = "not what somebody has exported", .env = JOB
 	  "|SLURM_DDP_RESTARTS=1:2", .want = TOLD "|-SLURM_DDP_RESTARTS",
 	  .command = "srun --ddp --ddp-restarts=0 " STEP },
+	{ .name = "restarts are the site's", .env = JOB, .conf = SITE,
+	  .command = "srun --ddp " STEP,
+	  .want = TOLD "|SLURM_DDP_RESTARTS=0:2|" KILL "=0" },
+	{ .name = "which the user undoes, and the grace with them", .env = JOB,
+	  .command = "srun --ddp --ddp-restarts=0 --ddp-grace=off " STEP,
+	  .conf = SITE, .want = TOLD "|-SLURM_DDP_RESTARTS|" KILL "=1" },
+	{ .name = "a step without a job has none", .conf = SITE,
+	  .command = "srun --ddp " STEP,
+	  .want = TOLD "|-SLURM_DDP_RESTARTS|" KILL "=0" },
+	{ .name = "nor one without a supervisor, which Slurm ends", .env = JOB,
+	  .command = "srun --ddp --ddp-supervise=off " STEP, .conf = SITE,
+	  .want = "-SLURM_DDP_SUPERVISOR|-SLURM_DDP_RESTARTS|" KILL "=1" },
+	{ .name = "nor a heterogeneous one", .env = JOB, .conf = SITE,
+	  .command = "srun --ddp " STEP " : " STEP,
+	  .want = TOLD "|-SLURM_DDP_RESTARTS" },
+	{ .name = "nor one that a failure does not end", .env = JOB,
+	  .command = "srun --ddp -K0 " STEP, .conf = SITE,
+	  .want = TOLD "|-SLURM_DDP_RESTARTS" },
+	{ .name = "a site's check is for jobs alone", .conf = SITE
+	  " ddp-check=on", .command = "srun --ddp " STEP, .want = TOLD },
+	{ .name = "and for an srun that waits", .env = JOB, .conf = SITE
+	  " ddp-check=on", .command = "srun --ddp --async " STEP,
+	  .want = "-SLURM_DDP_SUPERVISOR" },
+	{ .name = "where there can be no supervisor Slurm ends the step",
+	  .env = THREADS "deaf", .command = "srun --ddp " STEP, .conf = SITE,
+	  .want = "-SLURM_DDP_SUPERVISOR|" KILL "=1", .err = "srun: slurm-ddp: "
+	  "nobody watches this step, as the supervisor cannot run here: " DEAF
+	  "\n" },
+	{ .name = "a site's check is for no container", .env = JOB, .conf = SITE
+	  " ddp-check=on", .want = TOLD,
+	  .command = "srun --ddp --container-image=a.sqsh " STEP },
+	{ .name = "nor for who has no ddp-bench", .env = JOB "|PATH=/nowhere",
+	  .conf = SITE " ddp-check=on", .command = "srun --ddp " STEP,
+	  .want = TOLD, .err = "slurm-ddp: the site's ddp-check= is left "
+	  "out: finds no ddp-bench on PATH; install it, on the nodes too, and "
+	  "add its folder to PATH\n" },
+	{ .name = "who types it is refused", .env = JOB, .conf = SITE,
+	  .refusal = "--ddp-grace: needs the supervisor; leave out "
+	  "--ddp-supervise=off",
+	  .command = "srun --ddp --ddp-grace=9 --ddp-supervise=off " STEP },
 	{ .name = "restarts without a job", .refusal = "--ddp-restarts: srun "
 	  "gives its nodes back when a step fails, so this works within a job "
 	  "only; use sbatch or salloc",
