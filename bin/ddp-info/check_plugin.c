@@ -7,6 +7,7 @@
 #include "check.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,39 +213,90 @@ static void judge_server(const struct check_node *node,
 			  "use the same", server, client);
 }
 
-/* Faults that versions are known for, and that a small step does not show. */
-static void judge_hang(const struct check_node *node,
+/*
+ * Faults that versions are known for, and that a small step does not show. Each
+ * source is the list of changes (CHANGELOG in Slurm's source) of the release that
+ * mended it.
+ */
+static const struct known {
+	const char *since, *mended;	/* releases of Slurm */
+	const char *pmix_since, *pmix_mended;	/* NULL: not of PMIx; any */
+	enum check_level level;
+	const char *what;
+} known[] = {
+	{ "22.05", "22.05.9", NULL, NULL, CHECK_ADVICE,
+	  "some steps hang instead of running" },
+	{ "23.02", "23.02.3", NULL, NULL, CHECK_ADVICE,
+	  "steps with --cpus-per-gpu and a type of GPU do not start" },
+	{ "26.05", "26.05.3", NULL, NULL, CHECK_ADVICE,
+	  "srun can hang when its step has ended" },
+	{ "23.02", "23.02.4", "0", NULL, CHECK_ADVICE,
+	  "a step on more nodes than TreeWidth ends slurmstepd" },
+	{ "25.05", "25.05.4", "0", NULL, CHECK_ADVICE,
+	  "slurmstepd can hang when a step is cancelled" },
+	{ "0", "25.11.2", "5.0.8", "5.0.10", CHECK_WRONG,
+	  "programs hang when they connect" },
+	{ "0", "25.11.7", "3.2", NULL, CHECK_ADVICE,
+	  "steps with very many tasks fail to start" },
+	{ "26.05", "26.05.2", "3.2", NULL, CHECK_ADVICE,
+	  "steps with very many tasks fail to start" },
+};
+
+/* until NULL: up to the newest. */
+static bool is_between(const char *version, const char *since,
+		       const char *until)
+{
+	return check_compare_versions(version, since) >= 0 &&
+	       (!until || check_compare_versions(version, until) < 0);
+}
+
+/* pmix NULL: those of Slurm alone. */
+static void say_known(const char *slurm, const char *pmix,
+		      struct check_verdict *verdict)
+{
+	const struct known *row = known, *end = known +
+		sizeof(known) / sizeof(known[0]);
+	enum check_level level = CHECK_ADVICE;
+	char text[768] = "";
+	size_t used = 0;
+
+	for (; row < end; row++) {
+		if (!is_between(slurm, row->since, row->mended) ||
+		    !pmix != !row->pmix_since ||
+		    (pmix && !is_between(pmix, row->pmix_since,
+					 row->pmix_mended)))
+			continue;
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%s%s (mended in %s)",
+					 used ? "; " : "", row->what,
+					 row->mended);
+		if (row->level == CHECK_WRONG)
+			level = CHECK_WRONG;
+	}
+	if (used > 0)
+		check_say(verdict, level, "in Slurm %s%s%s %s", slurm,
+			  pmix ? " with PMIx " : "", pmix ? pmix : "", text);
+}
+
+static void judge_slurm(const struct check_node *node,
+			struct check_verdict *verdict)
+{
+	char slurm[64];
+
+	if (node->here && check_get(verdict->world->config, "SLURM_VERSION",
+				    slurm, sizeof(slurm)))
+		say_known(slurm, NULL, verdict);
+}
+
+static void judge_pmix(const struct check_node *node,
 		       struct check_verdict *verdict)
 {
 	char pmix[64], slurm[64];
 
 	if (check_fact(node, "pmix", pmix, sizeof(pmix)) &&
-	    (check_compare_versions(pmix, "5.0.8") == 0 ||
-	     check_compare_versions(pmix, "5.0.9") == 0) &&
 	    check_get(verdict->world->config, "SLURM_VERSION", slurm,
-		      sizeof(slurm)) &&
-	    check_compare_versions(slurm, "25.11.2") < 0)
-		check_say(verdict, CHECK_WRONG, "programs with PMIx %s hang "
-			  "when they connect to Slurm %s: install another "
-			  "PMIx, or Slurm 25.11.2 or later", pmix, slurm);
-}
-
-static void judge_tasks(const struct check_node *node,
-			struct check_verdict *verdict)
-{
-	char pmix[64], slurm[64];
-
-	if (!check_fact(node, "pmix", pmix, sizeof(pmix)) ||
-	    !check_get(verdict->world->config, "SLURM_VERSION", slurm,
-		       sizeof(slurm)) ||
-	    check_compare_versions(pmix, "3.2") < 0 ||
-	    check_compare_versions(slurm,
-				   check_compare_versions(slurm, "26.05") < 0 ?
-				   "25.11.7" : "26.05.2") >= 0)
-		return;
-	check_say(verdict, CHECK_ADVICE, "with PMIx %s and Slurm %s, steps "
-		  "with very many tasks fail to start: if yours do, install "
-		  "Slurm 25.11.7, 26.05.2 or later", pmix, slurm);
+		      sizeof(slurm)))
+		say_known(slurm, pmix, verdict);
 }
 
 void check_plugin(struct check *out, const struct check_world *world)
@@ -257,7 +309,7 @@ void check_plugin(struct check *out, const struct check_world *world)
 	check_each(out, world, "srun --ddp", judge_rank);
 	check_each(out, world, "PMIx", judge_meeting);
 	check_each(out, world, "PMIx", judge_security);
-	check_each(out, world, "PMIx", judge_hang);
-	check_each(out, world, "PMIx", judge_tasks);
+	check_each(out, world, "Slurm", judge_slurm);
+	check_each(out, world, "PMIx", judge_pmix);
 	check_each(out, world, "PMIx", judge_server);
 }

@@ -439,21 +439,33 @@ Test(check_nodes, limits_are_raised_where_they_come_from, .init = make_nodes,
 	}
 }
 
-Test(check_nodes, known_faults_of_pmix, .init = make_nodes, .fini = free_nodes)
+Test(check_nodes, known_faults, .init = make_nodes, .fini = free_nodes)
 {
 	static const struct {
 		const char *slurm, *pmix;
 		bool hangs, fails;	/* large steps */
+		const char *also;
 	} table[] = {
-		{ "22.05.8", "4.2.2rc2", false, true },
-		{ "22.05.8", "3.1.5", false, false },
-		{ "25.11.1", "5.0.8", true, true },
-		{ "25.11.1", "5.0.10", false, true },
-		{ "25.11.2", "5.0.9", false, true },
-		{ "25.11.6", "3.2.0", false, true },
-		{ "25.11.7", "5.0.9", false, false },
-		{ "26.05.1", "5.0.9", false, true },
-		{ "26.05.2", "5.0.9", false, false },
+		{ "22.05.8", "4.2.2rc2", false, true,
+		  "advice  Slurm: login: in Slurm 22.05.8 some steps hang instead "
+		  "of running (mended in 22.05.9)\n" },
+		{ "22.05.9", "3.1.5", false, false, NULL },
+		{ "23.02.2", "4.2.2", false, true,
+		  "PMIx: n1, n2, n3: in Slurm 23.02.2 with PMIx 4.2.2 a step on "
+		  "more nodes than TreeWidth ends slurmstepd (mended in 23.02.4); "
+		  "steps with very many tasks fail to start (mended in "
+		  "25.11.7)\n" },
+		{ "23.02.2", "4.2.2", false, true, "--cpus-per-gpu" },
+		{ "25.05.3", "5.0.7", false, true, "when a step is cancelled" },
+		{ "25.05.4", "5.0.7", false, true, NULL },
+		{ "25.11.1", "5.0.8", true, true, NULL },
+		{ "25.11.1", "5.0.10", false, true, NULL },
+		{ "25.11.2", "5.0.9", false, true, NULL },
+		{ "25.11.6", "3.2.0", false, true, NULL },
+		{ "25.11.7", "5.0.9", false, false, NULL },
+		{ "26.05.1", "5.0.9", false, true,
+		  "srun can hang when its step has ended" },
+		{ "26.05.3", "5.0.9", false, false, NULL },
 	};
 	char settings[64], *text;
 	unsigned counts[CHECK_LEVELS];
@@ -476,6 +488,10 @@ Test(check_nodes, known_faults_of_pmix, .init = make_nodes, .fini = free_nodes)
 			     table[i].hangs, "%zu: %s", i, text);
 		cr_expect_eq(strstr(text, "very many tasks") != NULL,
 			     table[i].fails, "%zu: %s", i, text);
+		cr_expect(!table[i].also || strstr(text, table[i].also),
+			  "%zu: %s", i, text);
+		cr_expect(table[i].also || !strstr(text, "Slurm: "), "%zu: %s",
+			  i, text);
 		free(text);
 	}
 }
