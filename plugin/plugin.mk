@@ -18,6 +18,7 @@ man8dir = $(mandir)/man8
 ddpconfdir = $(sysconfdir)/slurm-ddp
 sbatchdir = $(datadir)/slurm-ddp/sbatch
 sandboxdir = $(datadir)/slurm-ddp/sandbox
+sitesdir = $(datadir)/slurm-ddp/sites
 
 obj/plugin/%.o: PART_CFLAGS = -fPIC -I$(srcdir)/plugin $(SLURM_CFLAGS) \
 	-DDDP_BINDIR='"$(bindir)"'
@@ -43,6 +44,7 @@ INSTALLED += plugindir:obj/plugin/spank_ddp.so
 INSTALLED += man7dir:$(srcdir)/plugin/slurm-ddp.7
 INSTALLED += man8dir:$(srcdir)/plugin/spank_ddp.8
 INSTALLED += ddpconfdir:obj/etc/ddp.conf
+INSTALLED += $(patsubst %,sitesdir:%,$(wildcard $(srcdir)/etc/sites/*))
 INSTALLED += $(patsubst %,sbatchdir:%,$(wildcard $(srcdir)/contrib/sbatch/*))
 INSTALLED += $(patsubst %,sandboxdir:%,$(filter-out %/demo %/prepare, \
 	$(wildcard $(srcdir)/contrib/sandbox/*)))

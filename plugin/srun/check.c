@@ -430,10 +430,11 @@ void ddp_check_dry_run(void)
 					"leave out --%s", programs[i]);
 	/*
 	 * A container is Slurm's, or another plugin's, as --container-image of
-	 * pyxis. One component says it for all.
+	 * pyxis and --environment of Alps. One component says it for all.
 	 */
 	if (ddp_cli_isset("multi-prog") ||
-	    ddp_check_has_argument("--container"))
+	    ddp_check_has_argument("--container") ||
+	    ddp_check_has_argument("--environment"))
 		ddp_rerun_add(DDP_TELL_COMMAND, "0");
 	else if (ddp_srun.component == 0)
 		tell_command();

@@ -181,8 +181,6 @@ static void set_poison(void)
 	setenv("WORLD_SIZE", DDP_POISON, ddp_srun.launcher == NULL);
 }
 
-#define PYXIS_INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_pyxis_container_"
-
 /*
  * pyxis gives each task the variables of the container's first process, and for
  * images of PyTorch a hook of enroot has put its own choice among them: a port for
@@ -190,17 +188,7 @@ static void set_poison(void)
  */
 static void keep_in_container(void)
 {
-	static const char *const images[] = {
-		"PYXIS_CONTAINER_IMAGE", "PYXIS_CONTAINER_NAME",
-		/* an option of sbatch's or salloc's, handed on to their steps */
-		PYXIS_INHERITED "image", PYXIS_INHERITED "name",
-	};
-	bool contained = ddp_check_has_argument("--container-");
-	size_t i;
-
-	for (i = 0; i < sizeof(images) / sizeof(images[0]); i++)
-		contained |= getenv(images[i]) != NULL;
-	if (contained)
+	if (ddp_check_is_contained())
 		setenv("PYXIS_CONTAINER_ENV", "MASTER_ADDR,MASTER_PORT,"
 		       "WORLD_SIZE,OMP_NUM_THREADS", 0);
 }
@@ -240,7 +228,6 @@ static void choose_nodes(uint32_t component, bool checks)
 	if (checks)
 		ddp_preflight(NULL, NULL);
 }
-	ddp_check_defaults();
 
 /* A component that is part of a --ddp step. */
 static void read_component(uint32_t component)
@@ -253,6 +240,7 @@ static void read_component(uint32_t component)
 	ddp_srun.was_on = true;
 	if (component >= ddp_srun.done)
 		ddp_policy_check(component);
+	ddp_check_defaults();
 	ddp_again_check();
 	choose_nodes(component, ddp_plugin.check && !ddp_plugin.dry_run &&
 		     !ddp_srun.again);

@@ -19,6 +19,7 @@ static struct row {
 	char value[VALUE_SIZE];
 } rows[] = {
 	{ "container-image", NULL, 0, false, "" },	/* of pyxis */
+	{ "environment", NULL, 0, false, "" },		/* of Alps */
 	{ "chdir", NULL, 'D', false, "" },
 	{ "cpu-bind", "SLURM_CPU_BIND", 0, false, "" },
 	{ "cpus-per-gpu", "SLURM_CPUS_PER_GPU", 0, false, "" },
