@@ -195,3 +195,30 @@ call login sh -c 'cd alone && sbatch --wait -o output pytorch_requeue.sbatch'
 cp alone/output out
 equal 'a job whose script is missing is not queued again' '2 0 1' \
 	"$status $(grep -c requeued out) $(grep -c 'all 4 ranks failed' out)"
+
+# With another program in the place of pytorch_ddp.py, which says whose Python it
+# got. The nodes of the sandbox share /tmp.
+for node in n1 n2; do
+	admin $node mount -t tmpfs -o mode=1777 tmpfs /mnt
+done
+mkdir -m 777 staged
+cp "$templates/pytorch_staged.sbatch" sbatch_wait staged
+cat >staged/pytorch_ddp.py <<'END'
+import os
+import sys
+print(os.environ["SLURMD_NODENAME"], os.environ["RANK"], sys.prefix, flush=True)
+END
+call login sh -c 'cd staged && /usr/bin/python3 -m venv --without-pip ours &&
+	NODE_DISK=/mnt ./sbatch_wait -o output pytorch_staged.sbatch ours'
+sort staged/output >out
+equal 'a virtual environment is copied to each node' \
+	'0 |n1 0 /mnt/venv n1 1 /mnt/venv n2 2 /mnt/venv n2 3 /mnt/venv' \
+	"$status $(cat err)|$(sed 's,\(/mnt/venv\)\..*,\1,' out | paste -sd' ')"
+for node in n1 n2; do
+	"$sandbox" exec --dir "$dir/cluster" --node "$node" \
+		sh -c 'ls -d /mnt/venv.*' 2>/dev/null
+done >why
+equal 'and removed at the end' 0 "$(wc -l <why)"
+call login sh -c 'cd staged && ./sbatch_wait -o output pytorch_staged.sbatch'
+equal 'the template asks for its argument' '2 1' \
+	"$status $(grep -c 'name a virtual environment' staged/output)"
