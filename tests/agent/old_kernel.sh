@@ -60,6 +60,8 @@ if test "$(uname -m)" = x86_64; then
 	fake
 	as='./old_kernel 318'
 	run 2 true
+	is_done() { test "$(logged DONE)"; }
+	wait_until is_done
 	equal 'an agent before Linux 3.17 proves that it is the right one' \
 		'n1' "$(logged DONE)"
 	finish 'a step before Linux 3.17'

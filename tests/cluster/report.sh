@@ -10,6 +10,7 @@ cat >fakes/nvidia-smi <<'END'
 echo '0, Fake A100, GPU-01234567-89ab-cdef-0123-456789abcdef'
 echo 'seen from 10.77.0.12 and fe80::250:56ff:fe9a:1 by 00:50:56:9a:12:34'
 echo "for $(id -un)@$(hostname) at 0000:1b:00.0"
+echo "slurmstepd-$(hostname): error: *** STEP 1.6 ON $(hostname) CANCELLED ***"
 END
 chmod 755 fakes/nvidia-smi
 cp "$top/contrib/report/ddp-report" .

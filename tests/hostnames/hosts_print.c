@@ -15,7 +15,7 @@ int main(void)
 	if (getline(&list, &size, stdin) < 0)
 		return 1;
 	list[strcspn(list, "\n")] = '\0';
-	text = ddp_hosts_compress(list);
+	text = ddp_hosts_compress(list, true);
 	puts(text ? text : "");
 	free(text);
 	free(list);
