@@ -220,7 +220,8 @@ static void judge_server(const struct check_node *node,
  */
 static const struct known {
 	const char *since, *mended;	/* releases of Slurm */
-	const char *pmix_since, *pmix_mended;	/* NULL: not of PMIx; any */
+	const char *pmix_since;		/* NULL: the fault is Slurm's alone */
+	const char *pmix_mended;	/* NULL: no PMIx is without it */
 	enum check_level level;
 	const char *what;
 } known[] = {
@@ -242,7 +243,7 @@ static const struct known {
 	  "steps with very many tasks fail to start" },
 };
 
-/* until NULL: up to the newest. */
+/* Returns true from since on and before until; NULL: that has not come yet. */
 static bool is_between(const char *version, const char *since,
 		       const char *until)
 {
@@ -250,7 +251,7 @@ static bool is_between(const char *version, const char *since,
 	       (!until || check_compare_versions(version, until) < 0);
 }
 
-/* pmix NULL: those of Slurm alone. */
+/* Says which faults these releases have; pmix NULL: those of Slurm alone. */
 static void say_known(const char *slurm, const char *pmix,
 		      struct check_verdict *verdict)
 {

@@ -103,7 +103,7 @@ static int read_line(struct ddp_network *network, char *line,
 	network->groups = more;
 	group.rank = network->count;
 	more[network->count++] = group;
-	/* Those of a switch above others are listed again, as these have them. */
+	/* scontrol lists the nodes of a switch again for each switch above it. */
 	if (!nodes || group.below)
 		return 0;
 	more[network->count - 1].nodes = ddp_hostlist_create(nodes, error);
@@ -147,7 +147,7 @@ static int adopt(struct ddp_network *network, const struct entry *names,
 					     "%.64s, which is below %.64s",
 					     ddp_hostlist_get(group->switches,
 							      i), group->name);
-		/* Of several ways up the first is taken. */
+		/* A switch has one way up here, the first. */
 		if (network->groups[child].parent != NONE)
 			continue;
 		network->groups[child].parent = parent;
@@ -285,7 +285,8 @@ static uint32_t meet(const struct ddp_network *network, uint32_t *one,
 	return groups[*one].parent;
 }
 
-/* Of two nodes, by their leaves. A node on no switch is one level below the root. */
+/* Counts the links between two leaves. A node on no switch is one level below the
+ * root. */
 static uint32_t count_links(const struct ddp_network *network, uint32_t one,
 			    uint32_t two)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which switch or block each node of a cluster is on, as Slurm tells it, and in
- * which order a ring through some nodes leaves as few switches as possible.
+ * Reads from Slurm's text which switch or block each node of a cluster is on, and
+ * orders nodes so that a ring through them leaves as few switches as possible.
  *
  * The text is that of topology.conf(5), or of `scontrol show topology`, of the
  * plugins topology/tree and topology/block:

@@ -401,7 +401,7 @@ static void read_nvidia(struct ddp_gpu *gpu, const char *root)
 			 minor);
 }
 
-/* What AMD's driver calls a node: a GPU, or a part of one. */
+/* AMD's driver calls this a node: it is a GPU, or a part of one. */
 struct kfd_node {
 	char bus_id[DDP_BUS_ID_SIZE];
 	char device[DDP_DEVICE_SIZE];

@@ -19,7 +19,7 @@ char *ddp_scontrol_show(const char *what, const char *id)
 	return ddp_program_read(argv, STDERR_FILENO);
 }
 
-/* Where there is none, some versions print an error. */
+/* Some versions print an error where a cluster has none, which is dropped. */
 char *ddp_scontrol_show_topology(void)
 {
 	const char *argv[] = { "scontrol", "show", "topology", NULL };

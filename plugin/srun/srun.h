@@ -145,15 +145,15 @@ bool ddp_fill_component(uint32_t component);
 /* ---- order.c */
 
 /*
- * For --ddp-order=network, when the step's nodes and tasks are known: adds the
- * arguments by which the ranks follow the network. Returns whether it did, and srun
- * must run again; says why not where it cannot.
+ * Adds the arguments by which the ranks follow the network, for
+ * --ddp-order=network. The step's nodes and tasks must be known. Returns true if it
+ * did, and srun must run again. Says why where it cannot.
  */
 bool ddp_order_nodes(void);
 
 /*
- * What Slurm tells of the cluster's switches or blocks, the caller's; NULL: it
- * tells nothing that can be used.
+ * Asks Slurm for the cluster's switches or blocks. The caller destroys them. NULL:
+ * Slurm tells nothing that can be used.
  */
 struct ddp_network *ddp_order_read(struct ddp_error *error);
 

@@ -165,7 +165,7 @@ static void choose(struct ddp_restart *restart, uint32_t count)
 				"nodes of job %.64s", job_id);
 	if (ddp_restart_choose(restart, &job, &error) < 0)
 		ddp_srun_refuse("%s", error.text);
-	/* Without it the first spare is taken. */
+	/* The first spare is taken where Slurm tells of no network. */
 	if (ddp_plugin.spares > 1)
 		restart->network = ddp_order_read(NULL);
 	free(nodes);

@@ -145,7 +145,7 @@ void ddp_asked_read(struct ddp_request *request)
 	request->nodes_typed = ddp_cli_typed('N') ||
 			       get_typed("nodes", "SLURM_JOB_NUM_NODES");
 	request->ntasks = ddp_cli_get("ntasks");
-	/* Where the list of our order has set it. */
+	/* The list of nodes that our order gives srun has set it. */
 	if (ddp_srun.ordered && !ddp_cli_typed('n'))
 		request->ntasks = getenv("SLURM_NTASKS");
 	request->ntasks_per_node = ddp_cli_get("ntasks-per-node");

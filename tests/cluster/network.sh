@@ -40,7 +40,7 @@ leaves_it()
 	result $? "$1 ${2-} leaves the ranks as Slurm has them"
 	grep -qF "slurm-ddp: --ddp-order=network: ranks stay in Slurm's order: \
 $reason" err
-	result $? "and says why: $reason"
+	result $? "$1 ${2-} makes srun say why the order stays: $reason"
 }
 
 # of_network: what holds for switches and for blocks
@@ -78,7 +78,7 @@ call login salloc -Q -N2 -w n1,n3 --ntasks-per-node=2 --gres=gpu:2 srun --ddp=ex
 	--ddp-order=network true
 test "$status" = 0 && grep -qx "slurm-ddp: order of Slurm: a ring through the \
 nodes leaves a switch 0 times by their names, and no other order less often" err
-result $? 'where nothing is to do Slurm keeps the order'
+result $? 'Slurm keeps its order where no other is better'
 
 leaves_it 'which nodes it gets is open, as it is 2 of 3; give -N and --nodelist' \
 	-N2
@@ -95,7 +95,7 @@ test "$status" = 0 && grep -qF 'not a step of one component within a job' err
 result $? 'a step without a job keeps the order, and says why'
 call login salloc -Q -N2 --gres=gpu:1 srun --ddp --ddp-order=network -N1 true
 test "$status" = 0 && ! test -s err
-result $? 'of one node nothing is said'
+result $? 'a step on one node says nothing of its order'
 call login srun --ddp --ddp-order=speed -N2 true
 test "$status" = 1 && grep -qF -- \
 	"--ddp-order 'speed' is not one of slurm, network" err
@@ -129,7 +129,7 @@ cluster --nodes 2 --gpus 1
 in_order 'without switches the ranks are in the order of names' n1,n2 -N2 \
 	--gres=gpu:1 -- --ddp-order=network
 grep -qF 'Slurm tells of no switches or blocks' err
-result $? 'which is said'
+result $? 'srun says that it knows of no switches'
 
 case $(slurmctld -V) in
 *22.* | *23.02*) return ;;	# topology/block is newer

@@ -71,7 +71,7 @@ Test(network, distances)
 	}
 }
 
-/* before: up in the given order; after: in the best one. */
+/* The ring goes up so often before it is ordered, and after. */
 static const struct {
 	const char *text, *hosts, *order;
 	uint64_t before, after;
