@@ -380,9 +380,22 @@ bool ddp_verdict_is_in_time(const struct ddp_verdict *verdict,
 	       ddp_step_end_ns(step, rank) - verdict->at_ns <= ms(DDP_ALIKE_MS);
 }
 
+bool ddp_verdict_is_same_second(const struct ddp_verdict *verdict,
+				const struct ddp_step *step, uint32_t rank)
+{
+	struct ddp_who_cause first, cause;
+
+	return verdict->kind == DDP_VERDICT_RANK &&
+	       has_failed(&step->ranks[rank]) &&
+	       ddp_who_find_cause(step, step->ranks[verdict->rank].tail,
+				  &first) &&
+	       ddp_who_find_cause(step, step->ranks[rank].tail, &cause) &&
+	       strcmp(cause.time, first.time) == 0;
+}
+
 /*
- * A signal that was sent tells nothing: it may be the one that ends all. Nor does
- * torchrun's summary, whose last lines are always the same.
+ * A signal that was sent tells nothing: it may be the one that ends all. Nor do
+ * the last lines of torchrun's summary, which are always the same.
  */
 bool ddp_verdict_is_alike(const struct ddp_verdict *verdict,
 			  const struct ddp_step *step, uint32_t rank)
@@ -391,8 +404,9 @@ bool ddp_verdict_is_alike(const struct ddp_verdict *verdict,
 	const struct ddp_step_rank *of = &step->ranks[rank];
 	struct ddp_who_cause cause;
 
+	if (ddp_who_find_cause(step, of->tail, &cause))
+		return ddp_verdict_is_same_second(verdict, step, rank);
 	return verdict->kind == DDP_VERDICT_RANK &&
-	       !ddp_who_find_cause(step, of->tail, &cause) &&
 	       !ddp_verdict_is_sent(verdict, step) &&
 	       of->ended && !of->answered && of->status == first->status &&
 	       strcmp(of->cause ? of->cause : "",
@@ -422,8 +436,14 @@ static void find_together(struct ddp_verdict *verdict,
 			  const struct ddp_step *step)
 {
 	struct ddp_verdict found = *verdict;
-	uint32_t i, ended = 0, alike = 0;
+	uint32_t i, ended = 0, alike = 0, same = 0;
 
+	for (i = 0; i < step->world_size; i++)
+		same += ddp_verdict_is_same_second(verdict, step, i);
+	if (same > 1)
+		verdict->together = same;
+	if (same > 0)
+		return;
 	if (is_refusal(&step->ranks[verdict->rank]))
 		found.rank = find_speaker(verdict, step);
 	found.node = step->ranks[found.rank].node;

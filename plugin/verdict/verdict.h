@@ -35,7 +35,8 @@ struct ddp_verdict {
 	int64_t after_ns;	/* since the step began */
 	uint32_t together;	/* RANK: so many had failed in the same way, most
 				 * ranks and no other, so that none was first:
-				 * this one has said why; 0: it was first */
+				 * this one has said why; or so many launchers
+				 * name one second; 0: it was first */
 };
 
 /* The verdict by what is known of a step now. */
@@ -43,10 +44,17 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step);
 
 /*
  * Whether this rank failed in the same way as the one of RANK: with the same
- * status, cause and last words.
+ * status, cause and last words; or in the same second, see below.
  */
 bool ddp_verdict_is_alike(const struct ddp_verdict *verdict,
 			  const struct ddp_step *step, uint32_t rank);
+
+/*
+ * Whether this rank is a launcher, and its summary has the same second as that of
+ * RANK: then nobody knows which was first.
+ */
+bool ddp_verdict_is_same_second(const struct ddp_verdict *verdict,
+				const struct ddp_step *step, uint32_t rank);
 
 /*
  * Whether this rank had ended DDP_ALIKE_MS after the first one, of RANK with

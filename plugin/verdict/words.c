@@ -13,10 +13,16 @@
 #include <sys/wait.h>
 #include <sysexits.h>
 
+#include "layout/vars.h"
 #include "verdict/hang.h"
 #include "verdict/names.h"
 #include "verdict/times.h"
 #include "wire/wire.h"
+
+enum {
+	CAUSES_MAX = 16,	/* ranks that launchers name, in a line */
+	TAILS_MAX = 4		/* launchers whose last lines are shown */
+};
 
 static void add_status(struct ddp_text *text, uint32_t status)
 {
@@ -154,8 +160,29 @@ static bool still_ran(const struct ddp_step *step, uint32_t rank,
 		      const void *context)
 {
 	return step->ranks[rank].ended ?
-		!ddp_verdict_is_in_time(context, step, rank) :
+		!ddp_verdict_is_in_time(context, step, rank) &&
+		!ddp_verdict_is_same_second(context, step, rank) :
 		ddp_verdict_still_runs(step, rank, NULL);
+}
+
+/* The ranks that launchers name, of the world that these have made. */
+static void add_causes(struct ddp_text *text, const struct ddp_verdict *verdict,
+		       const struct ddp_step *step)
+{
+	struct ddp_who_cause cause;
+	const char *comma = "";
+	uint32_t i, left = CAUSES_MAX;
+
+	ddp_text_add(text, " second (their ranks ");
+	for (i = 0; i < step->world_size && left > 0; i++) {
+		if (!ddp_verdict_is_same_second(verdict, step, i))
+			continue;
+		ddp_who_find_cause(step, step->ranks[i].tail, &cause);
+		ddp_text_add(text, "%s%u", comma, cause.rank);
+		comma = ",";
+		left--;
+	}
+	ddp_text_add(text, verdict->together > CAUSES_MAX ? ", ...)" : ")");
 }
 
 static void add_together(struct ddp_text *text,
@@ -172,7 +199,11 @@ static void add_together(struct ddp_text *text,
 		ddp_text_add(text, "%u of ", verdict->together);
 	ddp_text_add(text, "%u ", step->world_size);
 	ddp_who_add_word(text, step);
-	ddp_text_add(text, "s failed in the same way");
+	ddp_text_add(text, "s failed in the same");
+	if (ddp_verdict_is_same_second(verdict, step, verdict->rank))
+		add_causes(text, verdict, step);
+	else
+		ddp_text_add(text, " way");
 	for (i = 0; i < step->world_size && !any; i++)
 		any = still_ran(step, i, verdict);
 	if (any) {
@@ -201,10 +232,30 @@ static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
 	ddp_text_add(text, "pid %u) after ", rank->pid);
 }
 
+/*
+ * What to do where the last thing that was said does not tell it. Debian 12's
+ * torchrun does not run under its Python 3.11.
+ */
+static void add_hint(struct ddp_text *text, const struct ddp_step *step,
+		     const char *tail)
+{
+	if (strstr(tail, DDP_VARS_SEVERAL))
+		ddp_text_add(text, "slurm-ddp: each rank started a launcher, "
+			     "such as torchrun; with --ddp=torchrun srun starts "
+			     "one a node\n");
+	if (step->launcher && strstr(tail, "start_processes") &&
+	    strstr(tail, "'NoneType' object has no attribute 'get'"))
+		ddp_text_add(text, "slurm-ddp: this torchrun needs the options "
+			     "--redirects=1 --tee=1\n");
+}
+
 static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step)
 {
 	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
+	bool launched = ddp_verdict_is_same_second(verdict, step,
+						   verdict->rank);
+	uint32_t i, tails = 0;
 
 	if (verdict->together > 0)
 		add_together(text, verdict, step);
@@ -216,13 +267,20 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		ddp_text_add_quoted(text, "%s, ", rank->cause ? rank->cause :
 				    rank->guess);
 	add_status(text, rank->status);
-	if (rank->message)
+	if (rank->message && !(launched && verdict->together > 0))
 		ddp_text_add_quoted(text, ": %s", rank->message);
 	ddp_text_add(text, "\n");
 	add_had_ended(text, verdict->rank, step);
 	add_had_error(text, verdict, step);
-	if (rank->tail)
+	if (rank->tail && !launched) {
 		add_tail(text, step, verdict->rank);
+		add_hint(text, step, rank->tail);
+	}
+	for (i = 0; i < step->world_size && tails < TAILS_MAX; i++)
+		if (ddp_verdict_is_same_second(verdict, step, i)) {
+			add_tail(text, step, i);
+			tails++;
+		}
 }
 
 /* Whether a node was lost with the first one, and in the same way. */

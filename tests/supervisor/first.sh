@@ -96,6 +96,39 @@ said 'of two torchruns the one whose rank failed earlier is named' 1 "$(
 		'  time      : 2026-11-28_16:58:42' \
 		'  rank      : 3 (local_rank: 1)' ====
 	others '1 other torchrun task')"
+# shellcheck disable=SC2059 # a format
+step launcher=torchrun report=report.json 2 \
+	"n1:0-0:w100,$(printf "$summary" 0 4 1),e0=1,K,done" \
+	"n2:1-1:w150,$(printf "$summary" 1 4 3),e1=1,K,done" srun:all
+said 'of two torchruns whose ranks failed in one second none is first' 1 "$(
+	echo 'slurm-ddp: all 2 torchrun tasks failed in the same second' \
+		'(their ranks 1,3), after 0.1 s: exit code 1'
+	for task in 0 1; do
+		printf "slurm-ddp: torchrun task $task: | %s\n" \
+			'  time      : 2026-11-28_16:58:44' \
+			"  rank      : $((2 * task + 1)) (local_rank: 1)" ====
+	done)"
+equal 'the report says so' '0 [1]' "$("$python" -c '
+import json
+verdict = json.load(open("report.json"))["verdict"]
+print(verdict["rank"], verdict["alike"])')"
+
+step 2 'n1:0-1:w100,t0=ValueError: torchrun-needs-srun---ddp=torchrun,e0=1,K,done' \
+	srun:all
+said 'a rank that has started torchrun is told what to do' 1 "$(
+	first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 1'
+	echo 'slurm-ddp: rank 0: | ValueError: torchrun-needs-srun---ddp=torchrun'
+	echo 'slurm-ddp: each rank started a launcher, such as torchrun; with' \
+		'--ddp=torchrun srun starts one a node'
+	others '1 other rank')"
+step launcher=torchrun 1 "n1:0-0:w100,t0=  in start_processes/AttributeError:\
+ 'NoneType' object has no attribute 'get',e0=1,K,done" srun:all
+said "Debian 12's torchrun needs two options" 1 "$(
+	echo 'slurm-ddp: torchrun task 0 failed first on n1 (GPU 0, pid 1000)' \
+		'after 0.1 s: exit code 1'
+	printf 'slurm-ddp: torchrun task 0: | %s\n' '  in start_processes' \
+		"AttributeError: 'NoneType' object has no attribute 'get'"
+	echo 'slurm-ddp: this torchrun needs the options --redirects=1 --tee=1')"
 
 step 4 "$two" n2:2-3:w110,a60,e3=4,a50,e2=5,K,done \
 	n3:9-9:forge srun:all
