@@ -287,7 +287,13 @@ void ddp_srun_exit(void)
 
 void ddp_allocator_init(void)
 {
+	char **argv = ddp_arguments_read();
+
 	ddp_options_help = print_help;
+	/* sbatch wants a script before it reads the options of plugins. */
+	if (argv && argv[0] && argv[1] && strcmp(argv[1], "--ddp=help") == 0)
+		print_help();
+	ddp_arguments_free(argv);
 	remove_outer();
 	unsetenv(DDP_TELL_NO_KILL);	/* of a job around this one */
 }
@@ -305,18 +311,6 @@ static void tell_kill(void)
 			   "node up, it ends the job; add --no-kill");
 }
 
-/* --ddp does nothing for a job that starts no step; a script may start one. */
-static void check_wrap(void)
-{
-	const char *wrap = ddp_cli_get("wrap");
-
-	if (wrap && !strstr(wrap, "srun") &&
-	    (strstr(wrap, "python") || strstr(wrap, "torchrun") ||
-	     strstr(wrap, "accelerate ")))
-		slurm_info("slurm-ddp: --wrap: --ddp is for the srun commands "
-			   "of a job, and this has none; wrap 'srun COMMAND'");
-}
-
 void ddp_allocator_post_opt(void)
 {
 	if (!ddp_check_options() || !ddp_cli_available())
@@ -326,5 +320,5 @@ void ddp_allocator_post_opt(void)
 	ddp_check_signals();
 	if (!ddp_plugin.cpus_trust)
 		ddp_check_cpus();
-	check_wrap();
+	ddp_launch_advise();
 }

@@ -124,6 +124,12 @@ void ddp_check_cpus(void);
  */
 void ddp_launch_read(uint32_t component);
 
+/*
+ * In sbatch and salloc: say that --ddp does nothing for a launcher, or a program of
+ * --wrap, that no srun starts.
+ */
+void ddp_launch_advise(void);
+
 /* ---- defaults.c */
 
 /*

@@ -20,6 +20,13 @@ for program in srun sbatch salloc; do
 	result $? "$program --ddp=help shows them in one screen"
 	cp out help.out
 done
+call login sbatch --ddp=help </dev/null
+check 'sbatch --ddp=help needs no script' cmp out help.out
+printf '#!/bin/sh\ntorchrun train.py\n' >alone.sh
+call login sbatch --ddp -N2 -o /dev/null alone.sh
+test "$status" -eq 0 && grep -q 'slurm-ddp: ./alone.sh line 2 calls torchrun without srun' err
+result $? 'a job that starts torchrun on one node alone is told'
+call login scancel --me
 call login srun --ddp=help
 check 'srun --ddp=help needs no command' cmp out help.out
 

@@ -220,10 +220,35 @@ static const struct spank_case refused[] = {
 	  .command = "srun --ddp=torchrun,off " GRES "bash run.sh" },
 };
 
+#define ALONE(place) "sbatch: slurm-ddp: " place " calls torchrun without " \
+	"srun, so it runs on one node alone, and --ddp does nothing for it; " \
+	"write 'srun torchrun ...'\n"
+
+static const struct spank_case jobs[] = {
+	{ .name = "a job's script that calls torchrun itself", .env = SCRIPTS,
+	  .command = "sbatch --ddp --nodes=2 many", .err = ALONE("many line 3") },
+	{ .name = "on one node, with a number", .env = SCRIPTS, .err = "",
+	  .command = "sbatch --ddp --nodes=1 many" },
+	{ .name = "and without, so that it starts one rank", .env = SCRIPTS,
+	  .command = "sbatch --ddp --nodes=1 split",
+	  .err = ALONE("split line 2") },
+	{ .name = "one that starts it by srun", .env = SCRIPTS, .err = "",
+	  .command = "sbatch --ddp --nodes=2 job" },
+	{ .name = "and without it where there is no Slurm", .env = SCRIPTS,
+	  .command = "sbatch --ddp --nodes=2 anywhere", .err = "" },
+	{ .name = "--wrap", .err = ALONE("the command"),
+	  .command = "sbatch --ddp --nodes=2 --wrap=torchrun" },
+	{ .name = "salloc's command", .err = "salloc: slurm-ddp: the command "
+	  "calls torchrun without srun, so it runs on one node alone, and --ddp "
+	  "does nothing for it; write 'srun torchrun ...'\n",
+	  .command = "salloc --ddp --nodes=2 torchrun a.py" },
+};
+
 void test_launcher(void)
 {
 	cases_run(filled, COUNT(filled));
 	cases_run(scripts, COUNT(scripts));
 	cases_run(job_cases, COUNT(job_cases));
 	cases_run(refused, COUNT(refused));
+	cases_run(jobs, COUNT(jobs));
 }
