@@ -182,6 +182,25 @@ static int reorder(struct nodes *nodes, const uint32_t *order,
 	return 0;
 }
 
+/* A node that is misspelt, or lacks in the file, would stand last for no reason. */
+static void name_unknown(struct nodes *nodes, const struct ddp_network *network)
+{
+	const char *first = NULL, *name;
+	size_t i, count = 0;
+
+	for (i = 0; i < ddp_hostlist_count(nodes->hosts); i++) {
+		name = ddp_hostlist_get(nodes->hosts, i);
+		if (ddp_network_has(network, name))
+			continue;
+		first = first ? first : name;
+		count++;
+	}
+	if (count > 0)
+		ddp_text_add(&nodes->network, "NETWORK: nodes that the file "
+			     "does not have, and that stand last: %zu, the "
+			     "first of them %s\n", count, first);
+}
+
 static int follow_network(struct nodes *nodes,
 			  const struct ddp_network *network,
 			  struct ddp_error *error)
@@ -207,6 +226,7 @@ static int follow_network(struct nodes *nodes,
 		ddp_text_add(&nodes->network, "NETWORK: switches or blocks: "
 			     "%lld, of which %u have other nodes, too\n",
 			     (long long)used, cut);
+		name_unknown(nodes, network);
 		rc = reorder(nodes, order, error);
 	}
 	free(order);

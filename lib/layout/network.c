@@ -297,6 +297,11 @@ static uint32_t count_links(const struct ddp_network *network, uint32_t one,
 	return links - 2 * get_depth(network, meet(network, &one, &two));
 }
 
+bool ddp_network_has(const struct ddp_network *network, const char *node)
+{
+	return find_leaf(network, node) != NONE;
+}
+
 uint32_t ddp_network_distance(const struct ddp_network *network,
 			      const char *node, const char *other)
 {

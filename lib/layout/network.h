@@ -16,6 +16,7 @@
 #ifndef DDP_LAYOUT_NETWORK_H
 #define DDP_LAYOUT_NETWORK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "layout/hostlist.h"
@@ -32,6 +33,9 @@ struct ddp_network;
 struct ddp_network *ddp_network_create(const char *text,
 				       struct ddp_error *error);
 void ddp_network_destroy(struct ddp_network *network);	/* NULL: nothing */
+
+/* Returns whether a node is on one of the switches or blocks. */
+bool ddp_network_has(const struct ddp_network *network, const char *node);
 
 /*
  * Links between two nodes' switches; 0: they share one. Whatever has no switch

@@ -112,9 +112,10 @@ static int read_nodes(struct order *order, const struct ddp_request *request,
 	order->count = (uint32_t)ddp_hostlist_count(order->hosts);
 	if (!request->nodes || ddp_request_nodes(request) == order->count)
 		return 0;
-	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "which nodes it gets is "
-			     "open, as it is %.32s of %u; give -N and "
-			     "--nodelist", request->nodes, order->count);
+	return ddp_error_set(error, DDP_ERROR_ARGUMENT, "-N%.32s leaves open "
+			     "which nodes the step gets, as %s has %u; give "
+			     "as many by --nodelist", request->nodes,
+			     list ? "--nodelist" : "the job", order->count);
 }
 
 static int count_ranks(struct order *order, const struct ddp_request *request,

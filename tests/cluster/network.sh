@@ -80,7 +80,7 @@ test "$status" = 0 && grep -qx "slurm-ddp: order of Slurm: a ring through the \
 nodes leaves a switch 0 times by their names, and no other order less often" err
 result $? 'Slurm keeps its order where no other is better'
 
-leaves_it 'which nodes it gets is open, as it is 2 of 3; give -N and --nodelist' \
+leaves_it '-N2 leaves open which nodes the step gets, as the job has 3; give as many by --nodelist' \
 	-N2
 leaves_it '--distribution, or a host file says where ranks are, too; leave out' \
 	--distribution=plane=1 -N2 -wn1,n2

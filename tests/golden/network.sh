@@ -30,6 +30,14 @@ equal 'on one switch nothing changes' \
 a ring through the nodes leaves a switch 0 times, as given 0 times
 switches or blocks: 1, of which 1 have other nodes, too' \
 	"$(planned --nodes n3,n1 --tasks-per-node 1)"
+# n7 and n8 meet n2, which is two switches below the top, and each other there: 3 + 3
+# + 2 links, each half a way up. Three nodes have but one ring.
+equal 'nodes that the file lacks are told, and stand last' \
+	'0 n2 n7 n8
+a ring through the nodes leaves a switch 4 times, as given 4 times
+switches or blocks: 3, of which 1 have other nodes, too
+nodes that the file does not have, and that stand last: 2, the first of them n7' \
+	"$(planned --nodes n7,n2,n8 --tasks-per-node 1)"
 call "$info" --topology "$xml" --topology-conf switches --nodes n2,n1,n4 \
 	--tasks-per-node 1 --format env
 equal 'the variables follow' 'n1 n2 n4' \
