@@ -214,6 +214,23 @@ static void add_together(struct ddp_text *text,
 	ddp_text_add(text, ", after ");
 }
 
+/*
+ * Returns true if a launcher has told of its ranks, and others have not: they look at
+ * theirs from time to time, so that one of those may have failed before.
+ */
+static bool is_alone(const struct ddp_verdict *verdict,
+		     const struct ddp_step *step)
+{
+	struct ddp_who_cause cause;
+	uint32_t i, told = 0;
+
+	for (i = 0; i < step->world_size; i++)
+		told += ddp_who_find_cause(step, step->ranks[i].tail, &cause);
+	return told == 1 && step->world_size > 1 &&
+	       ddp_who_find_cause(step, step->ranks[verdict->rank].tail,
+				  &cause);
+}
+
 static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
 		      const struct ddp_step *step)
 {
@@ -222,7 +239,8 @@ static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
 
 	ddp_text_add(text, "slurm-ddp: ");
 	ddp_who_add_word(text, step);
-	ddp_text_add(text, " %u failed first on ", verdict->rank);
+	ddp_text_add(text, " %u %s first on ", verdict->rank,
+		     is_alone(verdict, step) ? "ended" : "failed");
 	ddp_text_add_string(text, step->nodes[rank->node].name);
 	ddp_text_add(text, " (");
 	if (ddp_who_find_cause(step, rank->tail, &cause))
@@ -276,6 +294,10 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		add_tail(text, step, verdict->rank);
 		add_hint(text, step, rank->tail);
 	}
+	if (is_alone(verdict, step))
+		ddp_text_add(text, "slurm-ddp: a rank of another %s may have "
+			     "failed before: each looks at its own from time to "
+			     "time\n", step->launcher);
 	for (i = 0; i < step->world_size && tails < TAILS_MAX; i++)
 		if (ddp_verdict_is_same_second(verdict, step, i)) {
 			add_tail(text, step, i);

@@ -74,8 +74,10 @@ step launcher=torchrun report=report.json 2 n1:0-0:w100,K,done \
 	'n2:1-1:w100,t1=[0]:/  rank      : 2 (local_rank: 0)/[1]:/  rank      : 3 (local_rank: 1),e1=1,K,done' \
 	srun:all
 said 'under torchrun its task is named, and the rank that it names last' 1 "$(
-	echo 'slurm-ddp: torchrun task 1 failed first on n2 (its rank 3, pid 1001)' \
+	echo 'slurm-ddp: torchrun task 1 ended first on n2 (its rank 3, pid 1001)' \
 		'after 0.1 s: exit code 1'
+	echo 'slurm-ddp: a rank of another torchrun may have failed before: each' \
+		'looks at its own from time to time'
 	printf 'slurm-ddp: torchrun task 1: | %s\n' '[0]:' \
 		'  rank      : 2 (local_rank: 0)' '[1]:' \
 		'  rank      : 3 (local_rank: 1)'
