@@ -37,11 +37,12 @@ static void add_status(struct ddp_text *text, uint32_t status)
 			     WEXITSTATUS(status));
 }
 
-static void add_after(struct ddp_text *text, const struct ddp_verdict *verdict)
+static void add_after(struct ddp_text *text, int64_t after_ns)
 {
+	if (after_ns < 0)
+		after_ns = 0;
 	ddp_text_add(text, ", \"after_s\": %" PRId64 ".%03d",
-		     verdict->after_ns / 1000000000,
-		     (int)(verdict->after_ns / 1000000 % 1000));
+		     after_ns / 1000000000, (int)(after_ns / 1000000 % 1000));
 }
 
 static void add_launcher(struct ddp_text *text, const struct ddp_step *step,
@@ -73,7 +74,7 @@ static void add_verdict(struct ddp_text *text,
 	if (verdict->kind == DDP_VERDICT_RANK ||
 	    verdict->kind == DDP_VERDICT_NODE) {
 		add_text(text, "node", step->nodes[verdict->node].name);
-		add_after(text, verdict);
+		add_after(text, verdict->after_ns);
 	}
 	if (verdict->kind == DDP_VERDICT_NODE)
 		add_text(text, "cause", step->nodes[verdict->node].orphaned ?
@@ -95,7 +96,7 @@ static void add_verdict(struct ddp_text *text,
 		ddp_verdict_add_alike_json(text, verdict, step);
 	}
 	if (verdict->kind == DDP_VERDICT_HANG) {
-		add_after(text, verdict);
+		add_after(text, verdict->after_ns);
 		ddp_hang_add_json(text, step);
 	}
 	ddp_text_add(text, "}");
@@ -114,11 +115,14 @@ static void add_ranks(struct ddp_text *text, const struct ddp_step *step)
 		ddp_text_add(text, "%s\n    {\"rank\": %u", comma, i);
 		add_text(text, "node", step->nodes[rank->node].name);
 		ddp_text_add(text, ", \"pid\": %u", rank->pid);
-		if (rank->ended)
+		if (rank->ended) {
+			add_after(text, ddp_step_end_ns(step, i) -
+				  step->start_ns);
 			add_status(text, rank->status);
-		else
-			ddp_text_add(text, ", \"exit_code\": null, "
-				     "\"signal\": null");
+		} else {
+			ddp_text_add(text, ", \"after_s\": null, \"exit_code\": "
+				     "null, \"signal\": null");
+		}
 		ddp_hang_add_rank_json(text, step, i);
 		ddp_text_add(text, "}");
 		comma = ",";

@@ -19,6 +19,9 @@ assert phases["launching"] == 0 and sorted(phases.values()) == list(
 assert 0.1 <= phases["failing"] - phases["running"] <= 3, phases
 assert report.pop("decision") == (
     "of all failures that agents tell of it is the earliest")
+# Rank 3 is the first to end, and the others when the step is killed for it.
+ended = [rank.pop("after_s") for rank in report["ranks"]]
+assert ended[3] == after_s and min(ended[:3]) >= after_s + 0.2, ended
 ends = [(0, "n1", 9), (1, "n1", 9), (2, "n2", 9), (3, "n2", None)]
 wanted = {
     "schema": 1, "job": 12, "step": 3, "world_size": 4, "exit_code": 3,
