@@ -79,7 +79,7 @@ call()
 		# Debian 12's mpirun can fall in PMIx_server_finalize after
 		# MPI_Abort, when all ranks have ended: 5 times of 120.
 		! grep -q '(PMIx_server_finalize' "$scratch/err" ||
-			status=$(sed -n 's/^with errorcode \([0-9]*\).*/\1/p' \
+			status=$(sed -n '/^with errorcode/{s/[^0-9]//gp;q}' \
 				"$scratch/err")
 		status=${status:-139} ;;
 	esac

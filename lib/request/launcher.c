@@ -327,7 +327,6 @@ static void read_option(struct ddp_launcher *launcher, enum option option,
 	launcher->no_ssh |= option == OPTION_NO_SSH;
 	launcher->node_rank |= option == OPTION_NODE_RANK;
 	launcher->world |= option == OPTION_WORLD;
-	launcher->counted |= option == OPTION_PROCESSES;
 	launcher->parallel |= option == OPTION_PARALLEL ||
 			      option == OPTION_CONFIG;
 	launcher->port |= option == OPTION_PORT || option == OPTION_CONFIG;
@@ -422,7 +421,6 @@ static void join(struct ddp_launcher *launcher,
 	launcher->parallel &= other->parallel;
 	launcher->port &= other->port;
 	launcher->world &= other->world;
-	launcher->counted &= other->counted;
 	if (launcher->nodes_min != other->nodes_min ||
 	    launcher->nodes_max != other->nodes_max)
 		launcher->nodes_min = launcher->nodes_max = 0;
@@ -446,17 +444,13 @@ static void note_launcher(struct search *search, const struct ddp_place *place,
 	}
 }
 
-/*
- * A rank's own program, as far as a name tells. "$RUN a.py" may be one, and srun
- * starts some.
- */
+/* A rank's own program, as far as a name tells. "$RUN a.py" may be one. */
 static bool is_program(struct ddp_words words)
 {
 	const char *name = words.at[0];
 
 	if (!is_python(name))
-		return name[0] == '$' ||
-		       strcmp(ddp_command_base(name), "srun") == 0;
+		return name[0] == '$';
 	name = find_script(&words);
 	return name && strcmp(name, "pip") != 0;
 }

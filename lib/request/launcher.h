@@ -49,7 +49,6 @@ struct ddp_launcher {
 	bool own_rendezvous;		/* --rdzv-backend, other than static */
 	bool no_ssh;			/* --no_ssh */
 	bool world;			/* --world_size */
-	bool counted;			/* --nproc-per-node, whatever its value */
 	char config[256];		/* --config_file; "" */
 	uint32_t nodes_min, nodes_max;	/* --nnodes, --num_machines */
 	uint32_t processes;		/* --nproc-per-node; of Accelerate

@@ -162,20 +162,6 @@ static uint32_t count_nodes(const struct ddp_launcher *launcher,
 	return ddp_request_nodes(request);
 }
 
-enum { PLACE_SIZE = 300 };
-
-/* For a sentence: where a launcher stands. */
-static const char *name_place(const struct ddp_launcher *launcher,
-			      char place[PLACE_SIZE])
-{
-	if (launcher->file[0])
-		snprintf(place, PLACE_SIZE, "%s line %u", launcher->file,
-			 launcher->line);
-	else
-		strcpy(place, "the command");
-	return ddp_text_quote(place);
-}
-
 /* Several tasks a node are the job's number, and not one for this step. */
 static bool is_jobs(const struct ddp_request *request)
 {
@@ -194,9 +180,14 @@ static bool is_starter(const struct ddp_launcher *launcher, uint32_t nodes,
 {
 	bool counted = request->ntasks || request->ntasks_per_node;
 	struct ddp_error error;
-	char place[PLACE_SIZE];
+	char place[300];
 
-	name_place(launcher, place);
+	if (launcher->file[0])
+		snprintf(place, sizeof(place), "%s line %u", launcher->file,
+			 launcher->line);
+	else
+		strcpy(place, "the command");
+	ddp_text_quote(place);
 	if (nodes == 0)
 		return false;
 	if (is_jobs(request)) {
@@ -298,43 +289,49 @@ void ddp_launch_read(uint32_t component)
 		ddp_rerun_add(DDP_TELL_NEEDS_PORT, launcher.name);
 }
 
-/* ---- sbatch and salloc */
+/* ---- a job's script */
 
-static bool find_in_job(struct ddp_launcher *launcher)
+/*
+ * Returns true if a script may reach other nodes by one of these. It can have them
+ * call a function, too.
+ */
+static bool goes_elsewhere(const char *text)
 {
-	const char *wrap = ddp_cli_get("wrap");
-	char *wrapped[] = { "sh", "-c", (char *)wrap, NULL };
-	char **argv = ddp_arguments_read();
-	char **command = wrap ? wrapped : ddp_arguments_command(argv, 0);
-	char path[PATH_MAX], *here[] = { path, NULL };
-	bool found = command &&
-		     ddp_launcher_find(command, read_script, launcher);
+	static const char *const words[] = {
+		"srun", "ssh", "mpirun", "mpiexec", "pdsh", "clush", "parallel",
+	};
+	size_t i;
 
-	/* sbatch seeks a script here, and not on PATH. */
-	if (command && !found &&
-	    snprintf(path, sizeof(path), "./%s", command[0]) <
-	    (int)sizeof(path))
-		found = ddp_launcher_find(here, read_script, launcher);
-	ddp_arguments_free(argv);
-	return found && !launcher->disputed;
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(text, words[i]))
+			return true;
+	return false;
 }
 
-void ddp_launch_advise(void)
+void ddp_launch_check_script(void)
 {
-	const char *wrap = ddp_cli_get("wrap");
+	char **argv = ddp_arguments_read(), **command = NULL, *text = NULL;
+	char *shell[] = { "sh", "-c", NULL, NULL };
 	struct ddp_launcher launcher;
 	struct ddp_request request;
-	char place[PLACE_SIZE];
+	uint32_t nodes;
 
 	ddp_asked_read(&request);
-	if (find_in_job(&launcher) &&
-	    (ddp_request_nodes(&request) > 1 ||
-	     (launcher.kind == DDP_LAUNCHER_TORCHRUN && !launcher.counted)))
+	nodes = ddp_request_nodes(&request);
+	if (argv && argv[0] && !ddp_cli_get("wrap") &&
+	    strcmp(ddp_command_base(argv[0]), "sbatch") == 0)
+		command = ddp_arguments_command(argv, 0);
+	if (command)
+		text = read_text(command[0]);
+	shell[2] = text;
+	if (text && nodes > 1 && begins_script(text) && !goes_elsewhere(text) &&
+	    ddp_launcher_find(shell, NULL, &launcher) && !launcher.disputed &&
+	    !launcher.cpu && ddp_launcher_check(&launcher, nodes, NULL) == 0)
 		slurm_info("slurm-ddp: %s calls %s without srun, so it runs on "
-			   "one node alone, and --ddp does nothing for it; "
-			   "write 'srun %s ...'", name_place(&launcher, place),
-			   launcher.name, launcher.name);
-	else if (wrap && !strstr(wrap, "srun") && strstr(wrap, "python"))
-		slurm_info("slurm-ddp: --wrap: --ddp is for the srun commands "
-			   "of a job, and this has none; wrap 'srun COMMAND'");
+			   "the first of %u nodes alone, and --ddp does nothing "
+			   "for it; write 'srun %s ...'",
+			   ddp_text_quote(command[0]), launcher.name, nodes,
+			   launcher.name);
+	free(text);
+	ddp_arguments_free(argv);
 }

@@ -311,6 +311,18 @@ static void tell_kill(void)
 			   "node up, it ends the job; add --no-kill");
 }
 
+/* --ddp does nothing for a job that starts no step; a script may start one. */
+static void check_wrap(void)
+{
+	const char *wrap = ddp_cli_get("wrap");
+
+	if (wrap && !strstr(wrap, "srun") &&
+	    (strstr(wrap, "python") || strstr(wrap, "torchrun") ||
+	     strstr(wrap, "accelerate ")))
+		slurm_info("slurm-ddp: --wrap: --ddp is for the srun commands "
+			   "of a job, and this has none; wrap 'srun COMMAND'");
+}
+
 void ddp_allocator_post_opt(void)
 {
 	if (!ddp_check_options() || !ddp_cli_available())
@@ -320,5 +332,6 @@ void ddp_allocator_post_opt(void)
 	ddp_check_signals();
 	if (!ddp_plugin.cpus_trust)
 		ddp_check_cpus();
-	ddp_launch_advise();
+	check_wrap();
+	ddp_launch_check_script();
 }

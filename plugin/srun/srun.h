@@ -125,10 +125,10 @@ void ddp_check_cpus(void);
 void ddp_launch_read(uint32_t component);
 
 /*
- * In sbatch and salloc: say that --ddp does nothing for a launcher, or a program of
- * --wrap, that no srun starts.
+ * In sbatch: say that the job's script calls a launcher without srun, which then
+ * starts ranks on one of several nodes. Says nothing where that is not certain.
  */
-void ddp_launch_advise(void);
+void ddp_launch_check_script(void);
 
 /* ---- defaults.c */
 

@@ -271,7 +271,7 @@ static void find_launched(const struct ddp_step *step,
 	for (i = 0; i < step->world_size; i++) {
 		if (!has_failed(&step->ranks[i]) ||
 		    !ddp_who_find_cause(step, step->ranks[i].tail, &cause) ||
-		    strcmp(cause.time, earliest.time) >= 0)
+		    !*cause.time || strcmp(cause.time, earliest.time) >= 0)
 			continue;
 		earliest = cause;
 		first->rank = i;
@@ -390,7 +390,7 @@ bool ddp_verdict_is_same_second(const struct ddp_verdict *verdict,
 	       ddp_who_find_cause(step, step->ranks[verdict->rank].tail,
 				  &first) &&
 	       ddp_who_find_cause(step, step->ranks[rank].tail, &cause) &&
-	       strcmp(cause.time, first.time) == 0;
+	       *first.time && strcmp(cause.time, first.time) == 0;
 }
 
 /*

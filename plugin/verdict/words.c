@@ -21,7 +21,7 @@
 
 enum {
 	CAUSES_MAX = 16,	/* ranks that launchers name, in a line */
-	TAILS_MAX = 4		/* launchers whose last lines are shown */
+	TAILS_MAX = 3		/* other launchers whose last lines are shown */
 };
 
 static void add_status(struct ddp_text *text, uint32_t status)
@@ -165,6 +165,13 @@ static bool still_ran(const struct ddp_step *step, uint32_t rank,
 		ddp_verdict_still_runs(step, rank, NULL);
 }
 
+/* Returns true if the verdict names a launcher that told when its rank failed. */
+static bool is_launched(const struct ddp_verdict *verdict,
+			const struct ddp_step *step)
+{
+	return ddp_verdict_is_same_second(verdict, step, verdict->rank);
+}
+
 /* The ranks that launchers name, of the world that these have made. */
 static void add_causes(struct ddp_text *text, const struct ddp_verdict *verdict,
 		       const struct ddp_step *step)
@@ -200,7 +207,7 @@ static void add_together(struct ddp_text *text,
 	ddp_text_add(text, "%u ", step->world_size);
 	ddp_who_add_word(text, step);
 	ddp_text_add(text, "s failed in the same");
-	if (ddp_verdict_is_same_second(verdict, step, verdict->rank))
+	if (is_launched(verdict, step))
 		add_causes(text, verdict, step);
 	else
 		ddp_text_add(text, " way");
@@ -215,20 +222,25 @@ static void add_together(struct ddp_text *text,
 }
 
 /*
- * Returns true if a launcher has told of its ranks, and others have not: they look at
- * theirs from time to time, so that one of those may have failed before.
+ * Returns true if a launcher has told of its ranks, and another has not: it checks
+ * its own now and then, so that one of them may have failed before.
  */
-static bool is_alone(const struct ddp_verdict *verdict,
-		     const struct ddp_step *step)
+static bool is_open(const struct ddp_verdict *verdict,
+		    const struct ddp_step *step)
 {
+	const struct ddp_step_rank *rank;
 	struct ddp_who_cause cause;
-	uint32_t i, told = 0;
+	uint32_t i;
 
-	for (i = 0; i < step->world_size; i++)
-		told += ddp_who_find_cause(step, step->ranks[i].tail, &cause);
-	return told == 1 && step->world_size > 1 &&
-	       ddp_who_find_cause(step, step->ranks[verdict->rank].tail,
-				  &cause);
+	if (!ddp_who_find_cause(step, step->ranks[verdict->rank].tail, &cause))
+		return false;
+	for (i = 0; i < step->world_size; i++) {
+		rank = &step->ranks[i];
+		if (!(rank->ended && rank->status == 0) &&
+		    !ddp_who_find_cause(step, rank->tail, &cause))
+			return true;
+	}
+	return false;
 }
 
 static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
@@ -239,8 +251,8 @@ static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
 
 	ddp_text_add(text, "slurm-ddp: ");
 	ddp_who_add_word(text, step);
-	ddp_text_add(text, " %u %s first on ", verdict->rank,
-		     is_alone(verdict, step) ? "ended" : "failed");
+	ddp_text_add(text, " %u failed first%s on ", verdict->rank,
+		     is_open(verdict, step) ? ", as far as is known," : "");
 	ddp_text_add_string(text, step->nodes[rank->node].name);
 	ddp_text_add(text, " (");
 	if (ddp_who_find_cause(step, rank->tail, &cause))
@@ -251,8 +263,8 @@ static void add_first(struct ddp_text *text, const struct ddp_verdict *verdict,
 }
 
 /*
- * What to do where the last thing that was said does not tell it. Debian 12's
- * torchrun does not run under its Python 3.11.
+ * Says what to do where the last lines do not. Debian 12's torchrun does not run
+ * under its Python 3.11.
  */
 static void add_hint(struct ddp_text *text, const struct ddp_step *step,
 		     const char *tail)
@@ -271,8 +283,6 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		     const struct ddp_step *step)
 {
 	const struct ddp_step_rank *rank = &step->ranks[verdict->rank];
-	bool launched = ddp_verdict_is_same_second(verdict, step,
-						   verdict->rank);
 	uint32_t i, tails = 0;
 
 	if (verdict->together > 0)
@@ -285,24 +295,26 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 		ddp_text_add_quoted(text, "%s, ", rank->cause ? rank->cause :
 				    rank->guess);
 	add_status(text, rank->status);
-	if (rank->message && !(launched && verdict->together > 0))
+	if (rank->message &&
+	    !(verdict->together > 0 && is_launched(verdict, step)))
 		ddp_text_add_quoted(text, ": %s", rank->message);
 	ddp_text_add(text, "\n");
 	add_had_ended(text, verdict->rank, step);
 	add_had_error(text, verdict, step);
-	if (rank->tail && !launched) {
+	if (rank->tail) {
 		add_tail(text, step, verdict->rank);
 		add_hint(text, step, rank->tail);
 	}
-	if (is_alone(verdict, step))
-		ddp_text_add(text, "slurm-ddp: a rank of another %s may have "
-			     "failed before: each looks at its own from time to "
-			     "time\n", step->launcher);
 	for (i = 0; i < step->world_size && tails < TAILS_MAX; i++)
-		if (ddp_verdict_is_same_second(verdict, step, i)) {
+		if (i != verdict->rank &&
+		    ddp_verdict_is_same_second(verdict, step, i)) {
 			add_tail(text, step, i);
 			tails++;
 		}
+	if (verdict->together == 0 && is_open(verdict, step))
+		ddp_text_add(text, "slurm-ddp: a rank of another task may have "
+			     "failed before, as %s checks its ranks now and "
+			     "then\n", step->launcher);
 }
 
 /* Whether a node was lost with the first one, and in the same way. */
@@ -524,7 +536,8 @@ void ddp_verdict_add_others(struct ddp_text *text,
 	if (counts[ALIKE] > 0) {
 		ddp_text_add(text, "slurm-ddp: ");
 		add_count(text, verdict, step, counts[ALIKE]);
-		ddp_text_add(text, " failed in the same way\n");
+		ddp_text_add(text, " failed in the same %s\n",
+			     is_launched(verdict, step) ? "second" : "way");
 	}
 	if (counts[BECAUSE] > 0) {
 		ddp_text_add(text, "slurm-ddp: ");

@@ -89,7 +89,7 @@ END
 chmod 755 fails/torchrun
 # shellcheck disable=SC2086 # several words
 call login $ddp fails/torchrun
-grep -q '^slurm-ddp: torchrun task 1 ended first on n2 (its rank 3, ' err &&
+grep -q '^slurm-ddp: torchrun task 1 failed first, as far as is known, on n2 (its rank 3, ' err &&
 	grep -qx 'slurm-ddp: 1 other torchrun task ended because of it' err
 result $? 'a torchrun that fails is named as that, with its rank'
 # One that srun cannot see, as the shell has its name in a variable: it runs until

@@ -24,7 +24,7 @@ call login sbatch --ddp=help </dev/null
 check 'sbatch --ddp=help needs no script' cmp out help.out
 printf '#!/bin/sh\ntorchrun train.py\n' >alone.sh
 call login sbatch --ddp -N2 -o /dev/null alone.sh
-test "$status" -eq 0 && grep -q 'slurm-ddp: ./alone.sh line 2 calls torchrun without srun' err
+test "$status" -eq 0 && grep -q 'slurm-ddp: alone.sh calls torchrun without srun' err
 result $? 'a job that starts torchrun on one node alone is told'
 call login scancel --me
 call login srun --ddp=help

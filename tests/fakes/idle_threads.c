@@ -50,38 +50,27 @@ static void *sleep_on(void *unused)
 	return unused;
 }
 
-static void *be_deaf(void *unused)
-{
-	sigset_t set;
-	size_t i;
-
-	sigfillset(&set);
-	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigdelset(&set, ends[i]);
-	sigdelset(&set, SIGRTMIN);
-	pthread_sigmask(SIG_SETMASK, &set, NULL);
-	return sleep_on(unused);
-}
-
 static void *wait_for_ends(void *unused)
 {
 	sigset_t set;
 	int number;
 
-	sigfillset(&set);
-	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	fill_ends(&set);
 	for (;;)
 		sigwait(&set, &number);
 	return unused;
 }
 
-static void start(void *(*run)(void *))
+/* It has this mask from its first moment on. */
+static void start(void *(*run)(void *), const sigset_t *mask)
 {
 	pthread_t thread;
+	sigset_t before;
 
+	pthread_sigmask(SIG_SETMASK, mask, &before);
 	if (pthread_create(&thread, NULL, run, NULL) != 0)
 		abort();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_detach(thread);
 }
 
@@ -97,16 +86,24 @@ static const char *asked(void)
 __attribute__((constructor)) static void start_all(void)
 {
 	const char *threads = asked();
+	sigset_t as_is, all, others;
+	size_t i;
 
 	if (!threads)
 		return;
 	started = getpid();
-	start(sleep_on);
-	start(sleep_on);
+	pthread_sigmask(SIG_SETMASK, NULL, &as_is);
+	sigfillset(&all);
+	others = all;
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigdelset(&others, ends[i]);
+	sigdelset(&others, SIGRTMIN);
+	start(sleep_on, &as_is);
+	start(sleep_on, &as_is);
 	if (strcmp(threads, "deaf") == 0)
-		start(be_deaf);
+		start(sleep_on, &others);
 	if (strcmp(threads, "waits") == 0)
-		start(wait_for_ends);
+		start(wait_for_ends, &all);
 }
 
 static bool is_plugin(const void *caller)

@@ -220,28 +220,34 @@ static const struct spank_case refused[] = {
 	  .command = "srun --ddp=torchrun,off " GRES "bash run.sh" },
 };
 
-#define ALONE(place) "sbatch: slurm-ddp: " place " calls torchrun without " \
-	"srun, so it runs on one node alone, and --ddp does nothing for it; " \
-	"write 'srun torchrun ...'\n"
+#define ALONE(file, name) "sbatch: slurm-ddp: " file " calls " name " without " \
+	"srun, so it runs on the first of 2 nodes alone, and --ddp does nothing " \
+	"for it; write 'srun " name " ...'\n"
 
 static const struct spank_case jobs[] = {
-	{ .name = "a job's script that calls torchrun itself", .env = SCRIPTS,
-	  .command = "sbatch --ddp --nodes=2 many", .err = ALONE("many line 3") },
-	{ .name = "on one node, with a number", .env = SCRIPTS, .err = "",
-	  .command = "sbatch --ddp --nodes=1 many" },
-	{ .name = "and without, so that it starts one rank", .env = SCRIPTS,
-	  .command = "sbatch --ddp --nodes=1 split",
-	  .err = ALONE("split line 2") },
-	{ .name = "one that starts it by srun", .env = SCRIPTS, .err = "",
-	  .command = "sbatch --ddp --nodes=2 job" },
-	{ .name = "and without it where there is no Slurm", .env = SCRIPTS,
-	  .command = "sbatch --ddp --nodes=2 anywhere", .err = "" },
-	{ .name = "--wrap", .err = ALONE("the command"),
-	  .command = "sbatch --ddp --nodes=2 --wrap=torchrun" },
-	{ .name = "salloc's command", .err = "salloc: slurm-ddp: the command "
-	  "calls torchrun without srun, so it runs on one node alone, and --ddp "
-	  "does nothing for it; write 'srun torchrun ...'\n",
-	  .command = "salloc --ddp --nodes=2 torchrun a.py" },
+	{ .name = "a job's script that calls torchrun itself",
+	  .command = "sbatch --ddp --nodes=2 bin/many",
+	  .err = ALONE("bin/many", "torchrun") },
+	{ .name = "on one node", .command = "sbatch --ddp --nodes=1 bin/many",
+	  .err = "" },
+	{ .name = "as salloc's command", .err = "",
+	  .command = "salloc --ddp --nodes=2 bin/many" },
+	{ .name = "beside srun", .err = "",
+	  .command = "sbatch --ddp --nodes=2 bin/job" },
+	{ .name = "in a function that ssh calls", .err = "",
+	  .command = "sbatch --ddp --nodes=2 bin/remote" },
+	{ .name = "in one of two branches", .err = "",
+	  .command = "sbatch --ddp --nodes=2 bin/branch" },
+	{ .name = "one that goes to other nodes itself", .err = "",
+	  .command = "sbatch --ddp --nodes=2 bin/speed" },
+	{ .name = "one for one node", .err = "",
+	  .command = "sbatch --ddp --nodes=2 bin/farm" },
+	{ .name = "Accelerate's that is a rank", .err = "",
+	  .command = "sbatch --ddp --nodes=2 bin/cpu" },
+	{ .name = "a script of Python's", .err = "",
+	  .command = "sbatch --ddp --nodes=2 bin/python" },
+	{ .name = "a script that is not there", .err = "",
+	  .command = "sbatch --ddp --nodes=2 many", .env = SCRIPTS },
 };
 
 void test_launcher(void)

@@ -125,7 +125,8 @@ static void child(const struct spank_case *test, int out, int err)
 	env[used] = NULL;
 	if (test->childless)
 		signal(SIGCHLD, SIG_IGN);
-	if (dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
+	if (dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0 &&
+	    chdir(cases_dir) == 0)
 		execve(path_of(test, "srun"), argv, env);
 	_exit(96);
 }

@@ -74,13 +74,13 @@ step launcher=torchrun report=report.json 2 n1:0-0:w100,K,done \
 	'n2:1-1:w100,t1=[0]:/  rank      : 2 (local_rank: 0)/[1]:/  rank      : 3 (local_rank: 1),e1=1,K,done' \
 	srun:all
 said 'under torchrun its task is named, and the rank that it names last' 1 "$(
-	echo 'slurm-ddp: torchrun task 1 ended first on n2 (its rank 3, pid 1001)' \
-		'after 0.1 s: exit code 1'
-	echo 'slurm-ddp: a rank of another torchrun may have failed before: each' \
-		'looks at its own from time to time'
+	echo 'slurm-ddp: torchrun task 1 failed first, as far as is known, on n2' \
+		'(its rank 3, pid 1001) after 0.1 s: exit code 1'
 	printf 'slurm-ddp: torchrun task 1: | %s\n' '[0]:' \
 		'  rank      : 2 (local_rank: 0)' '[1]:' \
 		'  rank      : 3 (local_rank: 1)'
+	echo 'slurm-ddp: a rank of another task may have failed before, as torchrun' \
+		'checks its ranks now and then'
 	others '1 other torchrun task')"
 equal 'the report has both numbers' '1 torchrun 3' "$("$python" -c '
 import json
@@ -114,6 +114,24 @@ equal 'the report says so' '0 [1]' "$("$python" -c '
 import json
 verdict = json.load(open("report.json"))["verdict"]
 print(verdict["rank"], verdict["alike"])')"
+
+step launcher=torchrun 2 'n1:0-0:w100,t0=  rank : 1 (local_rank: 1),e0=1,K,done' \
+	'n2:1-1:w150,t1=  rank : 3 (local_rank: 1),e1=1,K,done' srun:all
+said 'summaries that have lost their time tell no order' 1 "$(
+	echo 'slurm-ddp: torchrun task 0 failed first on n1 (its rank 1,' \
+		'GPU 0, pid 1000) after 0.1 s: exit code 1'
+	echo 'slurm-ddp: torchrun task 0: |   rank : 1 (local_rank: 1)'
+	others '1 other torchrun task')"
+step launcher=torchrun 2 n1:0-0:w50,e0=0,done \
+	"n2:1-1:w150,$(printf "$summary" 1 4 3),e1=1,K,done" srun:all
+said 'a torchrun that ended well has no rank that failed' 1 "$(
+	echo 'slurm-ddp: torchrun task 1 failed first on n2 (its rank 3, pid 1001)' \
+		'after 0.2 s: exit code 1'
+	echo 'slurm-ddp: torchrun task 0 had ended with exit code 0, 0.1 s before;' \
+		'did torchrun task 1 wait for it?'
+	printf 'slurm-ddp: torchrun task 1: | %s\n' \
+		'  time      : 2026-11-28_16:58:44' \
+		'  rank      : 3 (local_rank: 1)' ====)"
 
 step 2 'n1:0-1:w100,t0=ValueError: torchrun-needs-srun---ddp=torchrun,e0=1,K,done' \
 	srun:all
