@@ -184,7 +184,6 @@ static int64_t get_deadline(const struct ddp_agent *agent)
 	int64_t at = earlier(ddp_talk_deadline(agent),
 			     get_children_deadline(agent));
 
-	at = earlier(at, ddp_lost_deadline(agent));
 	at = earlier(at, ddp_progress_deadline(agent));
 	at = earlier(at, ddp_unseen_deadline(agent));
 	if (agent->kill_ms != DDP_CLOCK_NEVER)
@@ -238,7 +237,6 @@ static void serve(struct ddp_agent *agent, const struct pollfd *fds)
 		if (fds[TASKS + i].fd >= 0 && fds[TASKS + i].revents)
 			ddp_ends_read(agent, i);
 	ddp_talk_serve(agent);
-	ddp_lost_serve(agent);
 	ddp_progress_serve(agent);
 	ddp_unseen_serve(agent);
 	if (agent->kill_ms != DDP_CLOCK_NEVER && now >= agent->next_kill_ms)

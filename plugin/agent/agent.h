@@ -10,7 +10,7 @@
  *
  * start.c starts it, agent.c is its loop, talk.c the link to the supervisor,
  * node/node.h what slurmstepd and the tasks tell it, ends.c the ends of tasks,
- * cause.c and errors.c why they failed, progress.c and stacks.c whether they
+ * cause.c why they failed, files.c their files, progress.c and stacks.c whether they
  * hang, step.c all processes of the step. tee.c and tee_process.c are the
  * process that copies the tasks' output, and splice.c what it does with one
  * stream. This header is what plugin/stepd calls; state.h

@@ -37,7 +37,7 @@ struct ddp_error_file {
 	char message[DDP_FAILURE_SIZE];
 };
 
-/* errors.c */
+/* files.c */
 struct ddp_agent;
 
 /*
@@ -61,6 +61,9 @@ bool ddp_errors_find_first(const struct ddp_node *node, uint32_t count,
 
 /* Print it, with the time, by which the first of several nodes is known. */
 void ddp_errors_tell(const struct ddp_error_file *error, const char *host);
+
+/* At the end: remove what killed ranks of ddp-train have left. */
+void ddp_folders_remove(const struct ddp_agent *agent);
 
 /* A process of the step. */
 struct ddp_process {
@@ -147,19 +150,10 @@ struct ddp_talk {
 	bool greeted;		/* HELLO is sent */
 	struct ddp_link *link;	/* NULL: between two attempts */
 	int64_t until_ms, again_ms;
+	pid_t helper;		/* it asks whether Slurm ends the job; 0: none */
 	char host[64], port[8];
 	const char *why;	/* it cannot be reached */
 };
-
-/* supervisor_lost.c: the supervisor has ended; are the tasks killed for it? */
-struct ddp_lost {
-	pid_t helper;		/* it asks Slurm; 0: none */
-	int64_t until_ms;	/* it has time */
-};
-
-void ddp_lost_begin(struct ddp_agent *agent);
-int64_t ddp_lost_deadline(const struct ddp_agent *agent);
-void ddp_lost_serve(struct ddp_agent *agent);
 
 /* launchers.c: launchers that srun did not see. */
 struct ddp_unseen {
@@ -210,9 +204,6 @@ void ddp_ends_errors(struct ddp_agent *agent);
 void ddp_ends_send(struct ddp_agent *agent);
 void ddp_ends_tell(struct ddp_agent *agent);
 
-/* folders.c: at the end, what killed ranks of ddp-train have left. */
-void ddp_folders_remove(const struct ddp_agent *agent);
-
 /* agent.c */
 struct ddp_agent {
 	struct ddp_siblings *siblings;	/* in whose memory node is */
@@ -235,7 +226,6 @@ struct ddp_agent {
 	struct ddp_container step;
 	struct ddp_cause cause;
 	struct ddp_talk talk;
-	struct ddp_lost lost;
 	struct ddp_unseen unseen;
 	struct ddp_tee *tee;
 	struct ddp_progress progress;

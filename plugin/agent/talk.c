@@ -6,16 +6,24 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/state.h"
 #include "options/plugin.h"
+#include "slurm/scontrol.h"
+#include "util/file.h"
 
 enum {
 	PATIENCE_MS = 10000,
-	AGAIN_MS = 500		/* from one attempt to the next */
+	AGAIN_MS = 500,		/* from one attempt, or question, to the next */
+	ANSWER_MS = 8000,	/* slurmctld's, when the supervisor is lost */
+	LOOK_MS = 50
 };
 
 static int find_address(struct ddp_talk *talk)
@@ -58,6 +66,90 @@ void ddp_talk_begin(struct ddp_agent *agent)
 	if (agent->talk.until_ms == 0)
 		agent->talk.until_ms = ddp_clock_ms() + PATIENCE_MS;
 }
+
+/* ---- the supervisor has ended while tasks run
+ *
+ * Then they are killed, but not where Slurm ends a batch job: it kills the script
+ * with all that this has started, and so srun, at once, and leaves the tasks the time
+ * of KillWait after SIGTERM. In the step both look alike, so a helper process asks
+ * slurmctld.
+ */
+
+/*
+ * Returns true if Slurm ends this batch job. Its state tells, and its flag, which
+ * is 0 for other jobs and counts how often a batch job began.
+ */
+static bool is_ended(const char *job)
+{
+	static const char *const lives[] = {
+		"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "CONFIGURING",
+		"SIGNALING",
+	};
+	char state[32];
+	int flag;
+	size_t i;
+
+	if (sscanf(job, "%31s %d", state, &flag) != 2)
+		return false;
+	for (i = 0; i < sizeof(lives) / sizeof(lives[0]); i++)
+		if (strcmp(state, lives[i]) == 0)
+			return false;
+	return flag != 0;
+}
+
+/* The helper. Slurm's SIGTERM for the step must not end squeue. */
+__attribute__((noreturn)) static void ask(const struct ddp_agent *agent)
+{
+	char id[16], *job;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGTERM, SIG_IGN);
+	dup2(DDP_AGENT_NULL, STDIN_FILENO);
+	dup2(DDP_AGENT_NULL, STDERR_FILENO);
+	ddp_close_from(STDERR_FILENO + 1);
+	snprintf(id, sizeof(id), "%u", agent->job_id);
+	if (agent->path)
+		setenv("PATH", agent->path, 1);
+	while (!(job = ddp_squeue_show(id, "-O",
+				       "JobID:20,State:20,BatchFlag:20")))
+		usleep(1000 * AGAIN_MS);
+	_exit(is_ended(job) ? 0 : 1);
+}
+
+static void begin_to_ask(struct ddp_agent *agent)
+{
+	struct ddp_talk *talk = &agent->talk;
+
+	talk->until_ms = ddp_clock_ms() + ANSWER_MS;
+	talk->helper = fork();
+	if (talk->helper == 0)
+		ask(agent);
+	if (talk->helper > 0) {
+		/* Whoever is first. */
+		setpgid(talk->helper, talk->helper);
+		return;
+	}
+	talk->helper = 0;
+	ddp_agent_kill(agent);
+}
+
+static void wait_for_answer(struct ddp_agent *agent)
+{
+	struct ddp_talk *talk = &agent->talk;
+	bool late = ddp_clock_ms() >= talk->until_ms;
+	int status;
+
+	if (late)
+		kill(-talk->helper, SIGKILL);
+	if (waitpid(talk->helper, &status, late ? 0 : WNOHANG) == 0)
+		return;
+	talk->helper = 0;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		ddp_agent_kill(agent);
+}
+
+/* ---- the connection */
 
 static void dial(struct ddp_talk *talk)
 {
@@ -107,7 +199,7 @@ static void lose(struct ddp_agent *agent, int error)
 	if (!closed)
 		drop(agent, why);
 	else if (part(agent, why))
-		ddp_lost_begin(agent);
+		begin_to_ask(agent);
 }
 
 static void give_up(struct ddp_agent *agent)
@@ -250,6 +342,8 @@ int64_t ddp_talk_deadline(const struct ddp_agent *agent)
 {
 	const struct ddp_talk *talk = &agent->talk;
 
+	if (talk->helper)
+		return ddp_clock_ms() + LOOK_MS;
 	if (talk->state != DDP_TALK_DIALING)
 		return DDP_CLOCK_NEVER;
 	return talk->link || talk->until_ms < talk->again_ms ?
@@ -268,6 +362,8 @@ void ddp_talk_serve(struct ddp_agent *agent)
 		dial(talk);
 	if (talk->link)
 		receive(agent);
+	if (talk->helper)
+		wait_for_answer(agent);
 }
 
 void ddp_talk_send(struct ddp_agent *agent, const struct ddp_wire *wire)
