@@ -200,13 +200,13 @@ node_share()
 node_lines()
 {
 	local i first=0 gres each
-	gres=$(node_gres n1)
+	gres=$(node_gres "${prefix}1")
 	each=$(grep -i nodename= "$dir/etc/gres.conf")
 	for ((i = 0; i < nodes; i++)); do
 		[ "$binding" = none ] ||
 			read -r first _ <<<"$(node_share "$i")"
-		[ -z "$each" ] || gres=$(node_gres "n$((i + 1))")
-		echo "NodeName=n$((i + 1)) NodeAddr=$net.$((i + 1))" \
+		[ -z "$each" ] || gres=$(node_gres "$prefix$((i + 1))")
+		echo "NodeName=$prefix$((i + 1)) NodeAddr=$net.$((i + 1))" \
 			"CPUs=$((first + cpus))${gres:+ Gres=$gres}" \
 			"$( ((first)) && echo "CpuSpecList=0-$((first - 1))")"
 	done
@@ -327,7 +327,7 @@ write_names()
 		echo "::1 localhost"
 		echo "$net.254 login ctl"
 		for ((i = 1; i <= nodes; i++)); do
-			echo "$net.$i n$i"
+			echo "$net.$i $prefix$i"
 		done
 	} >"$dir/etc/hosts"
 }
@@ -350,7 +350,7 @@ copy_manuals()
 write_config()
 {
 	local i names=() lines etc=$dir/etc
-	for ((i = 1; i <= nodes; i++)); do names+=("n$i"); done
+	for ((i = 1; i <= nodes; i++)); do names+=("$prefix$i"); done
 	[ "$mode" = private ] || names=("$(hostname -s)")
 	(cd "$dir" && mkdir -p bin etc dev home log run/munge spool state tmp &&
 		mkdir "${names[@]/#/spool/}" "${names[@]/#/tmp/}" &&

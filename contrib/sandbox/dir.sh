@@ -84,7 +84,7 @@ dir_exists()
 save_state()
 {
 	printf '%s=%s\n' mode "$mode" cgroup "$cgroup" binding "$binding" \
-		nodes "$nodes" cpus "$cpus" user "$user" uid "$uid" \
+		prefix "$prefix" nodes "$nodes" cpus "$cpus" user "$user" uid "$uid" \
 		gid "$gid" end '' >"$dir/etc/state"
 }
 
@@ -93,7 +93,7 @@ load_state()
 {
 	local key value shapes='^(mode=(private|host)|cgroup=(none|v1|v2)'
 	shapes+='|binding=(own|wrap|none)|user=(ddp|nobody)'
-	shapes+='|(nodes|cpus|uid|gid)=[0-9]{1,5})$'
+	shapes+='|prefix=[a-z][a-z0-9-]*|(nodes|cpus|uid|gid)=[0-9]{1,5})$'
 	dir_exists && [ -f "$dir/.ddp-sandbox" ] && [ -f "$dir/etc/state" ] ||
 		return
 	while IFS='=' read -r key value; do

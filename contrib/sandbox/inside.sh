@@ -67,7 +67,7 @@ cmd_hold()
 	for ((i = 1; i <= nodes; i++)); do
 		start_node "$i" &
 	done
-	until set -- "$dir"/run/n*.pid && [ -e "$1" ] && [ $# -eq "$nodes" ]
+	until set -- "$dir/run/$prefix"*.pid && [ -e "$1" ] && [ $# -eq "$nodes" ]
 	do
 		sleep 0.02
 	done
@@ -93,8 +93,8 @@ start_node()
 	local d
 	for d in /sys/fs/cgroup/"$cg" /sys/fs/cgroup/*/"$cg"; do
 		[ -d "$d" ] || continue
-		mkdir -p "$d/n$1"
-		echo 0 >"$d/n$1/cgroup.procs"
+		mkdir -p "$d/$prefix$1"
+		echo 0 >"$d/$prefix$1/cgroup.procs"
 	done
 	exec unshare --mount --uts --ipc --net --cgroup \
 		"$self" _node "$dir" "$1"
@@ -122,8 +122,9 @@ mount_cgroups()
 
 cmd_node()
 {
-	local n=n$2 first width
+	local n first width
 	enter_dir "$1"
+	n=$prefix$2
 	read -r first width <<<"$(node_share $(($2 - 1)))"
 	process_id self && echo "$identity" >"$dir/run/$n" || exit
 	hostname "$n"

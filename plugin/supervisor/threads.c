@@ -2,13 +2,15 @@
 /*
  * A thread's mask can be changed by that thread alone. So each gets SIGURG, and
  * its handler adds the signals to the mask that the thread has when the handler
- * returns. SIGURG is ignored by default: one that arrives late does no harm.
+ * returns. They are blocked in the handler, too, as that can take long on a busy
+ * machine. SIGURG is ignored by default: one that arrives late does no harm.
  */
 #define _GNU_SOURCE
 #include "supervisor/threads.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +18,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "proc/kernel.h"
 #include "util/clock.h"
 #include "util/file.h"
 
 enum {
 	ANSWER_MS = 5000,	/* a busy machine runs each thread in it */
-	BLOCKED_MS = 100,	/* who blocks SIGURG for longer does it for
-				 * good, unlike pthread_create */
+	BLOCKED_MS = 100,	/* who sleeps and blocks SIGURG for longer does
+				 * it for good */
 	PAUSE_MS = 1,		/* an idle thread answers in it */
 	CLEAN_PASSES = 2	/* one that has just started was asked in the
 				 * first, and answers before the second */
@@ -33,6 +36,8 @@ enum state {
 	ALONE,		/* there is no other thread */
 	BLOCKED,	/* it blocks the signals, or has ended */
 	HELD,		/* it blocks them, and SIGURG, which waits */
+	STARTING,	/* the same, but it does not sleep: pthread_create, which
+			 * blocks all for a moment, has perhaps just made it */
 	DEAF,		/* it blocks SIGURG alone */
 	OPEN		/* it blocks neither, and will answer */
 };
@@ -84,6 +89,20 @@ static uint64_t make_mask(const sigset_t *set)
 	return mask;
 }
 
+static bool sleeps(const char *tid)
+{
+	struct ddp_kernel_process thread;
+	char path[64], *text;
+	bool asleep;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", tid);
+	text = ddp_file_read(path);
+	asleep = text && ddp_kernel_read_process(text, &thread) == 0 &&
+		 thread.state != 'R';
+	free(text);
+	return asleep;
+}
+
 static enum state read_state(const char *tid)
 {
 	const uint64_t mask = make_mask(&wanted);
@@ -97,13 +116,20 @@ static enum state read_state(const char *tid)
 		return access(path, F_OK) == 0 ? OPEN : BLOCKED;
 	if ((blocked & mask) != mask)
 		return blocked & asks ? DEAF : OPEN;
-	return pending & asks ? HELD : BLOCKED;
+	if (!(pending & asks))
+		return BLOCKED;
+	return sleeps(tid) ? HELD : STARTING;
 }
 
-/* Asks all, and returns the last state of any; [worst] is whose that is. */
+/*
+ * Asks all, and returns the last state of any; [worst] is whose that is. The /proc of
+ * another PID namespace has other numbers: a single thread is then this one.
+ */
 static enum state ask_all(DIR *tasks, pid_t *worst)
 {
 	enum state state, last = ALONE;
+	bool known = false;
+	int others = 0;
 	const pid_t self = (pid_t)syscall(SYS_gettid);
 	struct dirent *entry;
 	pid_t tid;
@@ -111,8 +137,10 @@ static enum state ask_all(DIR *tasks, pid_t *worst)
 	rewinddir(tasks);
 	while ((entry = readdir(tasks))) {
 		tid = (pid_t)atoi(entry->d_name);
+		known |= tid == self;
 		if (tid <= 0 || tid == self)
 			continue;
+		others++;
 		state = read_state(entry->d_name);
 		if (state > last) {
 			last = state;
@@ -120,7 +148,7 @@ static enum state ask_all(DIR *tasks, pid_t *worst)
 		}
 		syscall(SYS_tgkill, getpid(), tid, SIGURG);
 	}
-	return last;
+	return !known && others == 1 ? ALONE : last;
 }
 
 /* Returns 0 when all have blocked them, or a thread that has not. */
@@ -135,17 +163,16 @@ static pid_t block_in_all(DIR *tasks)
 	do {
 		state = ask_all(tasks, &worst);
 		now_ms = ddp_clock_ms();
-		if (state == OPEN)
+		if (state == OPEN || state == STARTING)
 			open_ms = now_ms;
 		clean = state == BLOCKED ? clean + 1 : 0;
 		if (state == ALONE || clean == CLEAN_PASSES)
 			return 0;
-		if (state != OPEN && clean == 0 &&
-		    now_ms - open_ms >= BLOCKED_MS)
+		if (clean == 0 && now_ms - open_ms >= BLOCKED_MS)
 			return state == HELD ? 0 : worst;
 		usleep(1000 * PAUSE_MS);
 	} while (now_ms < end_ms);
-	return worst;
+	return state == STARTING ? 0 : worst;
 }
 
 static void read_name(pid_t tid, char name[17])
@@ -161,7 +188,8 @@ static void read_name(pid_t tid, char name[17])
 int ddp_threads_block(const sigset_t *set, struct ddp_error *error)
 {
 	struct sigaction ours = {
-		.sa_sigaction = add_wanted, .sa_flags = SA_SIGINFO | SA_RESTART,
+		.sa_sigaction = add_wanted, .sa_mask = *set,
+		.sa_flags = SA_SIGINFO | SA_RESTART,
 	}, before;
 	DIR *tasks = opendir("/proc/self/task");
 	char name[17];

@@ -7,6 +7,11 @@
  *	2	two threads, which only sleep
  *	deaf	one more, which blocks all signals but those that end an srun
  *	waits	one more, which blocks all and takes those by sigwait
+ *	slow	as 2, but a signal's handler takes them 0.3 s, as on a busy machine
+ *
+ *	late	one more, which blocks all while it runs for 0.3 s, as one that
+ *		pthread_create has made does on a busy machine. If the plugin forks
+ *		before, the process ends with code 97.
  *
  * The plugin must not change what belongs to the whole process: the umask, the
  * buffer of getgrnam, and in the supervisor, when srun itself is done with it, the
@@ -18,6 +23,7 @@
 #include <grp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +31,11 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static pid_t started;	/* the process in which there are threads */
+static int (*real_sigismember)(const sigset_t *set, int number);
 
 static const int ends[] = {
 	SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
@@ -61,6 +69,27 @@ static void *wait_for_ends(void *unused)
 	return unused;
 }
 
+static atomic_bool late;
+
+static void *come_late(void *unused)
+{
+	struct timespec now, end;
+	sigset_t none;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += 300000000;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while (now.tv_sec < end.tv_sec ||
+	       (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+	sigemptyset(&none);
+	atomic_store(&late, false);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	return sleep_on(unused);
+}
+
 /* It has this mask from its first moment on. */
 static void start(void *(*run)(void *), const sigset_t *mask)
 {
@@ -89,6 +118,7 @@ __attribute__((constructor)) static void start_all(void)
 	sigset_t as_is, all, others;
 	size_t i;
 
+	*(void **)&real_sigismember = dlsym(RTLD_NEXT, "sigismember");
 	if (!threads)
 		return;
 	started = getpid();
@@ -104,6 +134,9 @@ __attribute__((constructor)) static void start_all(void)
 		start(sleep_on, &others);
 	if (strcmp(threads, "waits") == 0)
 		start(wait_for_ends, &all);
+	atomic_store(&late, strcmp(threads, "late") == 0);
+	if (late)
+		start(come_late, &all);
 }
 
 static bool is_plugin(const void *caller)
@@ -131,6 +164,15 @@ static void refuse_if(bool wrong, const char *what, const char *name)
 	_exit(97);
 }
 
+pid_t fork(void)
+{
+	pid_t (*real)(void);
+
+	refuse_if(atomic_load(&late), "fork", "");
+	*(void **)&real = dlsym(RTLD_NEXT, "fork");
+	return real();
+}
+
 mode_t umask(mode_t mask)
 {
 	refuse_if(is_plugin(__builtin_return_address(0)) || is_supervisor(),
@@ -145,6 +187,16 @@ int setenv(const char *name, const char *value, int overwrite)
 	refuse_if(is_supervisor(), "setenv", name);
 	*(void **)&real = dlsym(RTLD_NEXT, "setenv");
 	return real(name, value, overwrite);
+}
+
+int sigismember(const sigset_t *set, int number)
+{
+	const char *threads = asked();
+
+	if (getpid() == started && (pid_t)syscall(SYS_gettid) != started &&
+	    number == 1 && threads && strcmp(threads, "slow") == 0)
+		usleep(300000);
+	return real_sigismember(set, number);
 }
 
 struct group *getgrnam(const char *name)
