@@ -250,7 +250,8 @@ static int become_user(uid_t uid, gid_t gid)
 
 /*
  * Slurm can kill a step with SIGKILL, as scancel has it do, and mpi/pmix for
- * MPI_Abort. The agent is then killed, too, and what tasks leave would stay.
+ * MPI_Abort, up to Slurm 25.11. The agent is then killed, too, and what tasks
+ * leave would stay.
  */
 static void tidy(spank_t spank)
 {

@@ -11,9 +11,11 @@
  * srun has the step killed as a rank has failed. Then it has said so before, and
  * which rank that was (said.c).
  *
- * mpi/pmix has it killed as a rank has ended. That is by SIGKILL, which agents do
- * not survive, and by which no rank ends with an exit code. A job that is
- * cancelled may get SIGTERM just before; then slurmctld knows it.
+ * mpi/pmix has it killed as a rank has ended. Up to Slurm 25.11 that is by
+ * SIGKILL, which agents do not survive, and by which no rank ends with an exit
+ * code. A job that is cancelled may get SIGTERM just before; then slurmctld
+ * knows it. Since Slurm 26.05 it is by SIGTERM, and by SIGKILL after KillWait.
+ * Agents survive SIGTERM, and tell of the ends (verdict.c).
  */
 #define _GNU_SOURCE
 #include "verdict/decide.h"
@@ -397,11 +399,11 @@ bool ddp_decide_ends(const struct ddp_facts *facts, int64_t now_ns)
 
 /* ---- MPI_Abort
  *
- * Where a rank calls it, Slurm's mpi/pmix has the whole step killed, mostly before
- * an agent could tell of that rank; and slurmstepd says the same as of scancel. But
- * Open MPI has said it before, and srun ends with the code of the call, and not
- * with that of a signal, as it does where ranks are killed (Slurm's srun/srun.c and
- * mpi/pmix/pmixp_agent.c).
+ * Where a rank calls it, mpi/pmix has the whole step killed, up to Slurm 25.11
+ * mostly before an agent could tell of that rank; and slurmstepd says the same
+ * as of scancel. But Open MPI has said it before, and srun ends with the code
+ * of the call, and not with that of a signal, as it does where ranks are killed
+ * (Slurm's srun/srun.c and mpi/pmix/pmixp_agent.c).
  */
 
 /* Whether a rank has failed in a way in which mpi/pmix ends none. */

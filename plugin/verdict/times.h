@@ -34,6 +34,10 @@ enum {
 	/* The same on a busy machine; and the kernel ends a rank for lack of
 	 * memory. -, + as above, where a rank has ended well. */
 	DDP_SOON_MS = 500,
+	/* A rank has ended well without leaving MPI: PMIx tells Slurm of that a
+	 * second later, and a busy slurmctld takes time to end the others. - one
+	 * of these is named; + a rank that a user ends by SIGTERM is not. */
+	DDP_MISSED_MS = 10000,
 	/* Nodes are heard of once a second. - several lines; + those that were
 	 * lost later are said to be lost with the first. */
 	DDP_LOST_TOGETHER_MS = 1500,

@@ -173,13 +173,49 @@ static bool is_srun_decisive(const struct ddp_step *step, uint32_t rank)
 	       was_killed_alone(step, rank);
 }
 
+/*
+ * Returns true if Slurm may have ended this rank by SIGTERM, because another
+ * one had ended well without leaving MPI. Since Slurm 26.05 mpi/pmix then sends
+ * SIGTERM to all ranks. A user who kills a rank sends it to that one alone, and
+ * Slurm ends the others after more than DDP_TOGETHER_MS. The supervisor sends
+ * it after a failure, or as a notice.
+ */
+static bool may_miss_one(const struct ddp_step *step, uint32_t rank)
+{
+	bool missed = false, last = true, together = false;
+	const struct ddp_step_rank *other;
+	int64_t after_ns;
+	uint32_t i;
+
+	if (WTERMSIG(step->ranks[rank].status) != SIGTERM || step->noticed)
+		return false;
+	for (i = 0; i < step->world_size; i++) {
+		other = &step->ranks[i];
+		if (i == rank)
+			continue;
+		/* Clocks are known to some ms. */
+		after_ns =
+			ddp_step_end_ns(step, i) - ddp_step_end_ns(step, rank);
+		if (other->ended && other->status == 0 &&
+		    after_ns < ms(DDP_TOGETHER_MS)) {
+			missed |= after_ns > -ms(DDP_MISSED_MS);
+			continue;
+		}
+		last = false;
+		together |= other->ended &&
+			    WTERMSIG(other->status) == SIGTERM &&
+			    after_ns <= ms(DDP_TOGETHER_MS);
+	}
+	return missed && (last || together);
+}
+
 /* Whether another one may have failed, and Slurm have killed this one. */
 static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 {
 	const struct ddp_step_rank *of = &step->ranks[rank];
 
 	return was_sent(of) &&
-	       (has_unwatched(step, of->seen_ns) ||
+	       (has_unwatched(step, of->seen_ns) || may_miss_one(step, rank) ||
 		(step->known < step->world_size &&
 		 !(of->confirmed && is_srun_decisive(step, rank))));
 }

@@ -74,3 +74,30 @@ said 'a rank that ended well before the step was killed is told' 143 \
 step 3 n1:0-0:w100,e0=0,done n2:1-1:w300,quit srun:all,x143
 said 'no rank is told to have ended well where not all ranks are known' 143 \
 	'slurm-ddp: which rank failed first, if any, is not known: the ddp-agent of node n2 ended before its ranks did'
+
+# Since Slurm 26.05 mpi/pmix ends all others by SIGTERM, which agents survive.
+failure='slurmstepd: error: *** STEP 12.3 ON n1 CANCELLED AT 1 DUE TO TASK FAILURE ***'
+for line in "p$failure/," ''; do
+	step restarts=1 6 n1:0-1:w1400,k0=15,k1=15,done \
+		n2:2-3:w400,e2=0,w1030,k3=15,done n3:4-5:w1410,k4=15,k5=15,done \
+		"srun:w1405,${line}all,x143"
+	said "a rank that ended well is told where SIGTERM then ends all others${line:+, as Slurm says}" \
+		143 "${line:+$failure
+}slurm-ddp: rank 2 had ended with exit code 0 when the step was killed; did ranks \
+0-1,3-5 wait?
+slurm-ddp: the step is not started again: it is not known which rank or node \
+failed"
+done
+step 2 n1:0-0:w1400,k0=15,done n2:1-1:w400,e1=0,done srun:all,x143
+said 'a rank that ended well is told where SIGTERM then ends the only other one' \
+	143 'slurm-ddp: rank 1 had ended with exit code 0 when the step was killed; did rank 0 wait?'
+step 4 n1:0-1:w1400,k0=15,w300,k1=15,done n2:2-3:w400,e2=0,w1300,k3=15,done \
+	srun:all,x143
+said 'a rank is named that SIGTERM ends alone, though another had ended well' 143 \
+	"$(first 0 'n1 (GPU 0, pid 1000)' 1.4 'killed by signal 15 (SIGTERM)' |
+		sed 's/ 0\.1\.4 / 1.4 /'
+	others '2 other ranks')"
+step 2 n1:0-0:w11000,k0=15,done n2:1-1:w400,e1=0,done srun:all,x143
+said 'a rank is named that SIGTERM ends 11 s after another had ended well' 143 \
+	"slurm-ddp: rank 0 failed first on n1 (GPU 0, pid 1000) after 11.0 s: killed by \
+signal 15 (SIGTERM)"

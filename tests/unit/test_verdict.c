@@ -25,6 +25,9 @@ struct end {
 /* Rank 0 warned of this. */
 static const char *warning = "";
 
+/* Ranks got --ddp-signal. */
+static bool noticed;
+
 /* Two nodes with two ranks each. The second clock is 5 s behind. */
 static void begin(struct ddp_step *step)
 {
@@ -35,6 +38,7 @@ static void begin(struct ddp_step *step)
 	uint32_t i;
 
 	memset(step, 0, sizeof(*step));
+	step->noticed = noticed;
 	cr_assert_eq(ddp_step_add_node(step, &wire, MS(10000)), 0);
 	strcpy(wire.node, "n2");
 	cr_assert_eq(ddp_step_add_node(step, &wire, MS(10000)), 1);
@@ -315,6 +319,75 @@ Test(verdict, of_what_a_rank_that_ended_well_may_have_caused)
 	step.nodes[1].left_ns = MS(20501);
 	cr_expect_eq(ddp_verdict_find(&step).kind, DDP_VERDICT_RANK);
 	ddp_step_clear(&step);
+}
+
+/*
+ * Since Slurm 26.05 SIGTERM ends all ranks where one had ended well before. 6000
+ * on the second node is 11000 here.
+ */
+Test(verdict, of_ranks_that_slurm_ends_for_one_that_ended_well)
+{
+	static const struct {
+		const char *wanted;
+		bool noticed;
+		struct end ends[4];
+	} cases[] = {
+		{ "none", false, {
+			{ 2, 0, 6000, 0, 0 }, { 0, 15, 12000, 0, 0 },
+			{ 1, 15, 12001, 0, 0 }, { 3, 15, 7030, 0, 0 } } },
+		/* Two together are enough, while others take their time. */
+		{ "none", false, {
+			{ 2, 0, 6000, 0, 0 }, { 0, 15, 12000, 0, 0 },
+			{ 3, 15, 7150, 0, 0 } } },
+		{ "rank 0 after 2000 ms", false, {
+			{ 2, 0, 6000, 0, 0 }, { 0, 15, 12000, 0, 0 },
+			{ 3, 15, 7151, 0, 0 } } },
+		{ "none", false, {
+			{ 1, 0, 11000, 0, 0 }, { 2, 0, 6000, 0, 0 },
+			{ 3, 0, 6000, 0, 0 }, { 0, 15, 12000, 0, 0 } } },
+		/* It got the signal alone, and another one lives or fails. */
+		{ "rank 0 after 2000 ms", false, {
+			{ 1, 0, 11000, 0, 0 }, { 2, 0, 6000, 0, 0 },
+			{ 0, 15, 12000, 0, 0 } } },
+		{ "rank 0 after 2000 ms", false, {
+			{ 2, 0, 6000, 0, 0 }, { 0, 15, 12000, 0, 0 },
+			{ 1, 9, 12001, 0, 0 } } },
+		{ "rank 0 after 2000 ms", false, {
+			{ 2, 1 << 8, 7200, 0, 0 }, { 0, 15, 12000, 0, 0 },
+			{ 1, 15, 12001, 0, 0 } } },
+		/* Another signal; an error that it had. */
+		{ "rank 0 after 2000 ms", false, {
+			{ 2, 0, 6000, 0, 0 }, { 0, 9, 12000, 0, 0 },
+			{ 1, 9, 12001, 0, 0 }, { 3, 9, 7001, 0, 0 } } },
+		{ "rank 0 after 2000 ms", false, {
+			{ 2, 0, 6000, 0, 0 }, { 0, 15, 12000, 0, "E: bad" },
+			{ 1, 15, 12001, 0, 0 }, { 3, 15, 7001, 0, 0 } } },
+		/* Long before; and after, when clocks may differ. */
+		{ "none", false, {
+			{ 2, 0, 5001, 0, 0 }, { 0, 15, 20000, 0, 0 },
+			{ 1, 15, 20000, 0, 0 } } },
+		{ "rank 0 after 10000 ms", false, {
+			{ 2, 0, 5000, 0, 0 }, { 0, 15, 20000, 0, 0 },
+			{ 1, 15, 20000, 0, 0 } } },
+		{ "none", false, {
+			{ 2, 0, 7149, 0, 0 }, { 0, 15, 12000, 0, 0 },
+			{ 1, 15, 12001, 0, 0 } } },
+		{ "rank 0 after 2000 ms", false, {
+			{ 2, 0, 7150, 0, 0 }, { 0, 15, 12000, 0, 0 },
+			{ 1, 15, 12001, 0, 0 } } },
+		/* The signal was the notice of the job's end. */
+		{ "rank 0 after 2000 ms", true, {
+			{ 2, 0, 6000, 0, 0 }, { 0, 15, 12000, 0, 0 },
+			{ 1, 15, 12001, 0, 0 }, { 3, 15, 7030, 0, 0 } } },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		noticed = cases[i].noticed;
+		cr_expect_str_eq(judge(cases[i].ends, 4), cases[i].wanted,
+				 "%zu: %s", i, judge(cases[i].ends, 4));
+	}
+	noticed = false;
 }
 
 /* 6000 on the second node is 11000 here. */
