@@ -241,11 +241,13 @@ doctor
 patience=20
 grep -q '^advice  KillOnBadExit: 0: .*KillOnBadExit=1 in slurm.conf' out
 result $? 'the doctor advises to set KillOnBadExit'
-# With Slurm 24.11 ranks meet in a shared folder all the same.
+# With Slurm 24.11 ranks meet in a shared folder all the same, with 26.11 mpi/pmix
+# starts no task there.
+unmet='
+WRONG   PMIx: '
 case $release in
-22.* | 23.*) unmet='
-WRONG   PMIx: ' ;;
-*) unmet= ;;
+22.* | 23.*) ;;
+*) ! login srun -N2 --mpi=pmix true >begun.out 2>&1 || unmet= ;;
 esac
 finds "WRONG   MpiParams: ports=12000-12001 are 2 ports, and a step with a task
 WRONG   TmpFS: n1, n2: nodes share this folder$unmet" 'MpiParams=ports=12000-12999'
