@@ -84,18 +84,37 @@ static const struct ddp_process *find_child(const struct ddp_processes *all,
 }
 
 /*
+ * Returns true if the process is the first of a container that podman has started:
+ * its parent is no task's, and is outside.
+ */
+static bool is_adopted(const struct ddp_processes *all,
+		       const struct ddp_process *process)
+{
+	size_t i;
+
+	for (i = 0; process->apart && i < all->count; i++)
+		if (all->data[i].pid == process->parent)
+			return has_contained(process->parent, process->pid);
+	return false;
+}
+
+/*
  * The task's process; the command's where that is a shell that waits, or has put
- * the command into a container.
+ * the command into a container, or had it put there.
  */
 static const struct ddp_process *find_main(const struct ddp_processes *all,
-					   pid_t pid)
+					   const struct ddp_slot *slot)
 {
 	const struct ddp_process *process = NULL, *child;
 	int depth;
 	size_t i;
 
 	for (i = 0; i < all->count; i++)
-		if (all->data[i].pid == pid)
+		if (all->data[i].pid == slot->pid)
+			process = &all->data[i];
+	for (i = 0; i < all->count; i++)
+		if (all->data[i].rank == slot->rank &&
+		    is_adopted(all, &all->data[i]))
 			process = &all->data[i];
 	for (depth = 0; process && depth < DEPTH; depth++) {
 		child = find_child(all, process->pid);
@@ -114,7 +133,7 @@ static void describe(struct ddp_agent *agent, uint32_t task,
 {
 	const struct ddp_slot *slot = &agent->node->slots[task];
 	const struct ddp_rank_progress *rank = &agent->progress.ranks[task];
-	const struct ddp_process *process = find_main(all, slot->pid);
+	const struct ddp_process *process = find_main(all, slot);
 	char place[DDP_KERNEL_PLACE_SIZE] = "";
 
 	detail->kind = DDP_WIRE_DETAIL;

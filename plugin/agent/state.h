@@ -72,6 +72,7 @@ struct ddp_process {
 	char state;
 	uint64_t cpu;		/* clock ticks */
 	bool ours;		/* while they are looked for */
+	bool apart;		/* it descends from no task */
 	bool told;		/* that it stays */
 };
 

@@ -126,17 +126,34 @@ static void add_session(struct ddp_agent *agent, struct ddp_processes *list)
 	keep_session(agent, list);
 }
 
-/* Whose process it is: its own or its ancestor's, or what was seen before. */
-static uint32_t find_rank(const struct ddp_agent *agent,
+/* Returns the rank that a process's variables name; DDP_WIRE_NO_RANK: none. */
+static uint32_t read_rank(const struct ddp_agent *agent, pid_t pid)
+{
+	static const char name[] = "SLURM_PROCID=";
+	char *text = ddp_file_read_of(pid, "environ");
+	const char *at = text;
+	uint32_t i, rank = DDP_WIRE_NO_RANK;
+	char digits[16];
+
+	while (at && *at && strncmp(at, name, strlen(name)) != 0)
+		at += strlen(at) + 1;
+	for (i = 0; at && *at && i < agent->count; i++) {
+		snprintf(digits, sizeof(digits), "%u",
+			 agent->node->slots[i].rank);
+		if (strcmp(at + strlen(name), digits) == 0)
+			rank = agent->node->slots[i].rank;
+	}
+	free(text);
+	return rank;
+}
+
+/* Returns the rank of the task that a process is, or descends from; the same. */
+static uint32_t find_task(const struct ddp_agent *agent,
 			  const struct ddp_processes *now,
 			  const struct ddp_process *process)
 {
-	const struct ddp_process *before =
-		find(&agent->step.found, process->pid);
 	uint32_t i;
 
-	if (before && before->rank != DDP_WIRE_NO_RANK)
-		return before->rank;
 	for (; process; process = find(now, process->parent))
 		for (i = 0; i < agent->count; i++)
 			if (agent->node->slots[i].pid == process->pid)
@@ -144,15 +161,27 @@ static uint32_t find_rank(const struct ddp_agent *agent,
 	return DDP_WIRE_NO_RANK;
 }
 
+/*
+ * A process keeps the rank with which it was seen before. podman's containers
+ * descend from no task, but have its variables.
+ */
 static void note_ranks(const struct ddp_agent *agent, struct ddp_processes *now)
 {
-	const struct ddp_process *before;
+	const struct ddp_process *before, *at;
+	struct ddp_process *process;
 	size_t i;
 
 	for (i = 0; i < now->count; i++) {
-		before = find(&agent->step.found, now->data[i].pid);
-		now->data[i].rank = find_rank(agent, now, &now->data[i]);
-		now->data[i].told = before && before->told;
+		process = &now->data[i];
+		before = find(&agent->step.found, process->pid);
+		process->told = before && before->told;
+		process->rank = find_task(agent, now, process);
+		process->apart = process->rank == DDP_WIRE_NO_RANK;
+		if (before && before->rank != DDP_WIRE_NO_RANK)
+			process->rank = before->rank;
+		for (at = process; at && process->rank == DDP_WIRE_NO_RANK;
+		     at = find(now, at->parent))
+			process->rank = read_rank(agent, at->pid);
 	}
 }
 

@@ -54,6 +54,8 @@ watched beats 1 bash -c "$forever"' i=$((i % 7 + 1))
 watched one_prints 2 sh -c 'test $RANK = 0 || exec sleep 300; '"$forever"'
 	echo >&2; done'
 watched computes 1 sh -c '(while :; do :; done) & sleep 300 & wait'
+# as podman does: what computes has left the task
+watched leaves 1 sh -c '(while :; do :; done &); exec sleep 300'
 watched explained 3 sh -c 'test $RANK -ne 2 || exit 0
 	test $RANK -ne 0 || kill -STOP $$
 	sh -c "echo \$\$ >\"\$S/child\"; exec sleep 300"; exit'
@@ -80,6 +82,8 @@ wait_until moves one_prints
 result $? 'ranks make progress where one of them prints'
 wait_until moves computes
 result $? 'a rank whose child computes makes progress'
+wait_until moves leaves
+result $? 'a rank makes progress where what it left behind computes'
 
 look explained
 cat >bin/eu-stack <<'END'
@@ -107,7 +111,7 @@ equal 'the agent says what each rank does that runs, and of a shell what it wait
 	"$(logged DETAIL | awk -F'|' '{ printf "%s%s|%s", sep, $2, $3; sep = " " }
 		$3 != 84 { printf "|%s", $8 }')"
 
-steps='frozen idle stores beats one_prints computes explained'
+steps='frozen idle stores beats one_prints computes leaves explained'
 name='a rank in a container is told, and no stack by files that it does not have'
 if test "$(id -u)" = 0; then
 	steps="$steps contained"
