@@ -14,8 +14,35 @@ enum {
 	FILES_MAX = 64		/* of all depths together */
 };
 
-#define CONTAINER " -B --bind --env --env-file -H --home --mount --overlay " \
-	"--pwd -S --scratch -W --workdir "
+#define CONTAINER " --add-caps --app --apply-cgroups --authfile -B --bind " \
+	"--cpu-shares --cpus --cpuset-cpus --cpuset-mems --cwd --dns " \
+	"--drop-caps --env --env-file --fusemount -H --home --hostname " \
+	"--memory --memory-reservation --memory-swap --mount --netns-path " \
+	"--network --network-args --no-mount -o --overlay --pem-path " \
+	"--pids-limit --pwd -S --scratch --security -W --workdir "
+
+/* This lacks the options for block devices, real time and health checks. */
+#define PODMAN " " \
+	"-a --add-host --annotation --arch --attach --authfile -c " \
+	"--cap-add --cap-drop --cgroup-conf --cgroup-parent --cgroupns " \
+	"--cgroups --chrootdirs --cidfile --conmon-pidfile --cpu-period " \
+	"--cpu-quota --cpu-shares --cpus --cpuset-cpus --cpuset-mems " \
+	"--decryption-key --detach-keys --device --dns --dns-option " \
+	"--dns-search -e --entrypoint --env --env-file --env-merge " \
+	"--expose --gidmap --gpus --group-add --group-entry -h --hostname " \
+	"--hosts-file --hostuser --image-volume --init-path --ip --ip6 " \
+	"--ipc -l --label --label-file --log-driver --log-opt -m " \
+	"--mac-address --memory --memory-reservation --memory-swap " \
+	"--memory-swappiness --mount --name --net --network " \
+	"--network-alias --oom-score-adj --os -p --passwd-entry " \
+	"--personality --pid --pidfile --pids-limit --platform --pod " \
+	"--pod-id-file --preserve-fd --preserve-fds --publish --pull " \
+	"--rdt-class --requires --restart --retry --retry-delay --sdnotify " \
+	"--seccomp-policy --secret --security-opt --shm-size " \
+	"--shm-size-systemd --stop-signal --stop-timeout --subgidname " \
+	"--subuidname --sysctl --systemd --timeout --tmpfs --tz -u " \
+	"--uidmap --ulimit --umask --unsetenv --user --userns --uts -v " \
+	"--variant --volume --volumes-from -w --workdir "
 
 /* Programs, and commands of the shell, that run the command behind them. */
 static const struct wrapper {
@@ -44,6 +71,9 @@ static const struct wrapper {
 	  "--preferred --cpunodebind --physcpubind --weighted-interleave ", 0 },
 	{ "pipenv", "run", "", 0 },
 	{ "pixi", "run", " -e --environment -m --manifest-path ", 0 },
+	{ "podman", "run", PODMAN, 1 },
+	{ "podman-hpc", "run", PODMAN, 1 },
+	{ "podman-hpc", "shared-run", PODMAN, 1 },
 	{ "poetry", "run", " -C --directory -P --project ", 0 },
 	{ "setsid", NULL, "", 0 },
 	{ "singularity", "exec", CONTAINER, 1 },
