@@ -181,6 +181,23 @@ bool ddp_command_is_shell(const char *name)
 	return is_listed(" bash sh dash zsh ksh ", name);
 }
 
+bool ddp_command_is_contained(char *const *command)
+{
+	static const char containers[] =
+		" apptainer bwrap ch-run podman podman-hpc singularity ";
+	struct ddp_words words = { .at = command };
+
+	while (command[words.count])
+		words.count++;
+	while (words.count > 0 &&
+	       !is_listed(containers, ddp_command_base(words.at[0])))
+		if (is_assignment(words.at[0]))
+			ddp_words_skip(&words, 1);
+		else if (!skip_wrapper(&words))
+			return false;
+	return words.count > 0;
+}
+
 /* The arguments of a shell tell it to run one of these. */
 struct shell {
 	const char *script;		/* of its -c; NULL: none */

@@ -25,6 +25,12 @@ const char *ddp_command_base(const char *command);
 /* Returns whether a program of this name, without its folder, is a shell. */
 bool ddp_command_is_shell(const char *name);
 
+/*
+ * Returns true if a command, whose words end with NULL, begins with a program that
+ * puts another into a container, as far as its words tell: no script is read.
+ */
+bool ddp_command_is_contained(char *const *command);
+
 /* This says where a program stands. */
 struct ddp_place {
 	const char *file;		/* the script; NULL: none was read */

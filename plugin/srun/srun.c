@@ -181,16 +181,33 @@ static void set_poison(void)
 	setenv("WORLD_SIZE", DDP_POISON, ddp_srun.launcher == NULL);
 }
 
+static bool begins_container(uint32_t component)
+{
+	char **argv = ddp_arguments_read();
+	char **command = ddp_arguments_command(argv, component);
+	bool begins = command && ddp_command_is_contained(command);
+
+	ddp_arguments_free(argv);
+	return begins;
+}
+
 /*
+ * A container may lack the folder in which PMIx shares a file with the ranks of a
+ * node, and its PMIx may be another: each rank gets a copy of its own.
+ *
  * pyxis gives each task the variables of the container's first process, and for
  * images of PyTorch a hook of enroot has put its own choice among them: a port for
  * the whole job, and one thread a rank. Those that are named here stay.
  */
-static void keep_in_container(void)
+static void keep_in_container(uint32_t component)
 {
-	if (ddp_check_is_contained())
+	bool pyxis = ddp_check_is_contained();
+
+	if (pyxis)
 		setenv("PYXIS_CONTAINER_ENV", "MASTER_ADDR,MASTER_PORT,"
 		       "WORLD_SIZE,OMP_NUM_THREADS", 0);
+	if (pyxis || begins_container(component))
+		setenv("PMIX_MCA_gds", "hash", 0);
 }
 
 /* --ddp-logs and --ddp-show are for people, or for files. */
@@ -261,7 +278,7 @@ static void read_component(uint32_t component)
 	tell_pipe();
 	hide_jobs();
 	set_poison();
-	keep_in_container();
+	keep_in_container(component);
 }
 
 void ddp_srun_post_opt(void)

@@ -147,7 +147,18 @@ static const struct spank_case container_cases[] = {
 	  .command = "srun --ddp --container-image=a.sqsh " STEP,
 	  .want = PYXIS "A" },
 	{ .name = "without a container it is told nothing",
-	  .command = "srun --ddp " STEP, .want = FILLED "|-PYXIS_CONTAINER_ENV" },
+	  .command = "srun --ddp " STEP,
+	  .want = FILLED "|-PYXIS_CONTAINER_ENV|-PMIX_MCA_gds" },
+	{ .name = "PMIx needs no folder in a container of pyxis",
+	  .command = "srun --ddp --container-image=a.sqsh " STEP,
+	  .want = FILLED "|PMIX_MCA_gds=hash" },
+	{ .name = "or of a program",
+	  .command = "srun --ddp --nodes=2 --gres=gpu:2 env A=b "
+	  "apptainer exec a.sif a.out",
+	  .want = FILLED "|PMIX_MCA_gds=hash|-PYXIS_CONTAINER_ENV" },
+	{ .name = "unless the user chose otherwise", .env = "PMIX_MCA_gds=ds21",
+	  .command = "srun --ddp --nodes=2 --gres=gpu:2 podman run a a.out",
+	  .want = FILLED "|PMIX_MCA_gds=ds21" },
 };
 
 static const struct spank_case on_cases[] = {
