@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # shellcheck disable=SC2154,SC2016 # see run; the tasks' shells expand
-# Ranks in containers: of bubblewrap and charliecloud; and of pyxis and enroot, where
-# their sources lie in the folders that DDP_PYXIS and DDP_ENROOT name. A container has
-# the node's /usr and this test's folder, and all else of its own.
+# Ranks in containers: of bubblewrap, charliecloud and podman; of apptainer, whose package
+# of Debian sid can be installed on Debian 13, too; and of pyxis and enroot, where their
+# sources lie in the folders that DDP_PYXIS and DDP_ENROOT name. A container has the
+# node's /usr and this test's folder, and all else of its own.
 
 cluster --nodes 2 --gpus 2 --cpus 4
 
@@ -11,7 +12,8 @@ image=$scratch/image
 mkdir "$image"
 (
 	cd "$image" || exit 1
-	mkdir -p dev etc home mnt proc root run srv sys tmp usr var ".$dir"
+	mkdir -p dev etc home mnt proc root run srv sys tmp usr var \
+		".$scratch"
 	for folder in bin lib lib64 sbin; do
 		ln -s usr/$folder $folder
 	done
@@ -36,6 +38,12 @@ if os.environ["RANK"] == "2":
     time.sleep(1000)
 threading.Event().wait()
 END
+cat >computes <<'END'
+#!/bin/sh
+test "$RANK" = 0 || exec sleep 8
+timeout 8 sh -c 'while :; do :; done'
+test $? -eq 124
+END
 cat >sums.py <<'END'
 import torch.distributed as dist, torch
 dist.init_process_group("gloo")
@@ -43,7 +51,7 @@ sum = torch.tensor([dist.get_rank()])
 dist.all_reduce(sum)
 print(sum.item())
 END
-chmod 755 within fails
+chmod 755 within fails computes
 if has_pmix; then
 	make -s -C "$build" obj/tests/boot/job >&2 || exit 1
 	cp "$build/obj/tests/boot/job" .
@@ -77,9 +85,8 @@ contained()
 			test "$status" -eq 124
 		result $? "$name: a rank that hangs is named"
 		if has_pmix; then
-			call login env PMIX_MCA_gds=hash srun --ddp -N2 \
-				--gres=gpu:2 $options "$@" "$scratch/job" \
-				create barrier
+			call login srun --ddp -N2 --gres=gpu:2 $options "$@" \
+				"$scratch/job" create barrier
 			equal "$name: ranks meet over PMIx" 0 "$status"
 		else
 			skip "$name: ranks meet over PMIx" 'this srun has no --mpi=pmix'
@@ -100,30 +107,90 @@ contained()
 
 if command -v bwrap >/dev/null; then
 	contained bubblewrap -- bwrap --unshare-pid --bind "$image" / \
-		--ro-bind /usr /usr --bind "$dir" "$dir" --proc /proc \
+		--ro-bind /usr /usr --bind "$scratch" "$scratch" --proc /proc \
 		--dev-bind /dev /dev --ro-bind /sys /sys \
 		--ro-bind /etc/hosts /etc/hosts
 else
 	skip bubblewrap 'bwrap is not installed'
 fi
+
+# The templates' image has no Python here, but a FAKE that says who it is.
+mkdir -p small/bin small/etc small/usr small/mnt small/tmp small/dev small/proc \
+	small/run small/sys small/home small/var/tmp
+cp -a /etc/group /etc/hosts /etc/passwd /etc/resolv.conf small/etc
+# shellcheck disable=SC2046 # a list of files
+cp -L --parents /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') small
+printf '%s\n' '#!/bin/sh' 'echo "$1: $RANK of $WORLD_SIZE"' >small/bin/python3
+chmod 755 small/bin/*
+
+# What podman wants of a node for --ipc=host
+ipc=--ipc=host
+test -d /dev/mqueue || ipc=--volume=/dev/shm:/dev/shm
+
+# template NAME: that of contrib/sbatch runs, but for what here is no GPU's
+template()
+{
+	sed "s/ --device nvidia.com.gpu=all//; s,--ipc=host,$ipc,; s/ --nv / /" \
+		"$templates/$1.sbatch" >"$1.sbatch"
+	call login ./sbatch_wait -o output "$1.sbatch" "$scratch/small"
+	equal "sbatch $1.sbatch" "$(printf 'pytorch_ddp.py: %s of 4\n' 0 1 2 3)" \
+		"$(sort output)"
+}
+
 if command -v ch-run >/dev/null; then
 	contained charliecloud -- ch-run --private-tmp -b /usr:/usr \
-		-b "$dir:$dir" "$image" --
-	# The template's image has no Python here, but a FAKE that says who it is.
-	mkdir -p small/bin small/etc small/usr small/mnt small/tmp small/dev \
-		small/proc small/sys small/home
-	cp -a /etc/group /etc/hosts /etc/passwd /etc/resolv.conf small/etc
-	# shellcheck disable=SC2046 # a list of files
-	cp -L --parents /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') small
-	printf '%s\n' '#!/bin/sh' 'echo "$1: $RANK of $WORLD_SIZE"' \
-		>small/bin/python3
-	chmod 755 small/bin/*
-	cp "$templates/charliecloud.sbatch" .
-	call login ./sbatch_wait -o output charliecloud.sbatch "$scratch/small"
-	equal 'sbatch charliecloud.sbatch' "$(printf \
-		'pytorch_ddp.py: %s of 4\n' 0 1 2 3)" "$(sort output)"
+		-b "$scratch:$scratch" "$image" --
+	template charliecloud
 else
 	skip charliecloud 'ch-run is not installed'
+fi
+
+# Podman needs folders of the node's, and these nodes have one disk; and more than one
+# uid. An image is a folder here.
+if podman=$(command -v podman); then
+	cat >podman <<-END
+	#!/bin/sh
+	export XDG_RUNTIME_DIR=/dev/shm/podman.\${FOLDER-\$SLURM_JOB_ID}
+	mkdir -p -m 700 \$XDG_RUNTIME_DIR
+	test "\$1" != run || { shift; set -- run --rootfs "\$@"; }
+	exec $podman --log-level error --root \$XDG_RUNTIME_DIR/root "\$@"
+	END
+	chmod 755 podman
+	cp -r "$image" rootfs
+	chown -R 61000:61000 rootfs small
+	echo 61000:200000:65536 >ids
+	for node in n1 n2; do
+		for file in subuid subgid; do
+			admin $node mount --bind "$scratch/ids" /etc/$file
+		done
+	done
+	whole_path=$PATH PATH=$scratch:$PATH
+	set -- podman run --rm --env-host --userns=keep-id --network=host \
+		--pid=host "$ipc" -v /usr:/usr:ro -v "$scratch:$scratch" \
+		"$scratch/rootfs"
+	contained podman -- "$@"
+	call login srun --ddp --ddp-watchdog=5 -N2 --gres=gpu:2 "$@" \
+		"$scratch/computes"
+	equal 'podman: a rank that computes makes progress' 0 "$status"
+	call login env FOLDER=kept srun --ddp --ddp-grace=20 -N2 --gres=gpu:2 \
+		"$@" "$scratch/fails"
+	grep -q '3 other ranks ended by themselves' err && test "$status" -eq 3 &&
+		call login env FOLDER=kept srun --ddp -N2 --gres=gpu:2 "$@" true &&
+		test "$status" -eq 0
+	result $? 'podman: another step begins after one with --ddp-grace'
+	template podman
+	PATH=$whole_path
+else
+	skip podman 'podman is not installed'
+fi
+if command -v apptainer >/dev/null; then
+	for sub in exec run; do
+		contained "apptainer $sub" -- apptainer -s $sub --bind /usr \
+			--bind "$scratch" "$image"
+	done
+	template apptainer
+else
+	skip apptainer 'apptainer is not installed'
 fi
 
 # build_pyxis: pyxis, and of enroot what starts a container
@@ -175,7 +242,7 @@ if test -d "${DDP_PYXIS-}" && test -d "${DDP_ENROOT-}"; then
 		before) printf '%s\n' "$pyxis" "optional $plugin" ;;
 		esac >"$dir/cluster/etc/plugstack.conf"
 		contained "pyxis $order us" --container-name=image \
-			--container-mounts="/usr:/usr,$dir:$dir"
+			--container-mounts="/usr:/usr,$scratch:$scratch"
 	done
 	rm -f "$image/etc/environment"
 else
