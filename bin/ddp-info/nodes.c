@@ -216,15 +216,15 @@ static int follow_network(struct nodes *nodes,
 		rc = ddp_network_order(network, nodes->hosts, order, error);
 	if (rc == 0) {
 		ddp_text_add(&nodes->network, "NETWORK: a ring through the "
-			     "nodes leaves a switch %llu times, as given %llu "
-			     "times\n", (unsigned long long)
+			     "nodes leaves a switch %llu times in this order, "
+			     "%llu times in the one given\n", (unsigned long long)
 			     ddp_network_crossings(network, nodes->hosts,
 						   order),
 			     (unsigned long long)
 			     ddp_network_crossings(network, nodes->hosts,
 						   NULL));
-		ddp_text_add(&nodes->network, "NETWORK: switches or blocks: "
-			     "%lld, of which %u have other nodes, too\n",
+		ddp_text_add(&nodes->network, "NETWORK: switches or blocks "
+			     "of these nodes: %lld, of others, too: %u\n",
 			     (long long)used, cut);
 		name_unknown(nodes, network);
 		rc = reorder(nodes, order, error);

@@ -26,7 +26,7 @@ static const char help[] =
 "  --ddp=explain            say what is chosen, and why\n"
 "  --ddp=dry-run            show all ranks in a table, and run nothing\n"
 "  --ddp=torchrun | srun    who starts a node's ranks: COMMAND, or srun\n"
-"  --ddp=on | off           none of these words; as if --ddp was not given\n"
+"  --ddp=on | off           with --ddp and no more; without --ddp\n"
 "  --ddp-gpus=all | own     a task sees the node's GPUs, or its own alone\n"
 "  --ddp-gpus=share | off   several tasks a GPU; GPUs as Slurm gives them\n"
 "  --ddp-cpus=near | spread | off    CPUs near the GPU; over the node; as given\n"
@@ -40,7 +40,7 @@ static const char help[] =
 "  --ddp-grace=SECONDS      time for the other ranks when one has failed\n"
 "  --ddp-watchdog=SECONDS | off      end a step without progress\n"
 "  --ddp-restarts=N         start a failed step again, so often\n"
-"  --ddp-spares=K           nodes that replace lost ones then\n"
+"  --ddp-spares=K           keep K nodes back, to replace lost ones\n"
 "  --ddp-signal=SIGNAL@SECONDS       a signal before the job's end\n"
 "  --ddp-supervise=off      no supervisor\n"
 "sbatch and salloc take them for the steps of a job. Manual: man slurm-ddp\n";

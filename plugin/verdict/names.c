@@ -4,9 +4,11 @@
 #include "verdict/names.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
 	PARTS_MAX = 16,		/* of them, or of their ranges, a line names */
@@ -23,25 +25,62 @@ void ddp_who_add_word(struct ddp_text *text, const struct ddp_step *step)
 		ddp_text_add(text, "rank");
 }
 
+/* "2026-11-28_16:58:42"; 0: it is none. */
+static int64_t read_time(const char *text)
+{
+	struct tm time = { .tm_isdst = 0 };
+
+	return strptime(text, "%Y-%m-%d_%H:%M:%S", &time) ? timegm(&time) : 0;
+}
+
 bool ddp_who_find_cause(const struct ddp_step *step, const char *tail,
 			struct ddp_who_cause *cause)
 {
 	const char *line = step->launcher ? tail : NULL, *end;
+	struct ddp_who_cause at = { .at_s = 0 };
 	bool found = false;
-	unsigned int rank, local;
-	char time[32] = "";
+	unsigned int local;
+	char time[32];
+	int code;
 
+	*cause = at;
 	for (; line; line = *end ? end + 1 : NULL) {
 		end = strchrnul(line, '\n');
-		sscanf(line, " time : %31s", time);
-		if (sscanf(line, " rank : %u (local_rank: %u)", &rank,
-			   &local) != 2)
-			continue;
-		found = true;
-		cause->rank = rank;
-		memcpy(cause->time, time, sizeof(time));
+		if (sscanf(line, " time : %31s", time) == 1)
+			at.at_s = read_time(time);
+		if (sscanf(line, " rank : %u (local_rank: %u)", &at.rank,
+			   &local) == 2) {
+			found = true;
+			if (!cause->killed)
+				*cause = at;
+		}
+		if (found && sscanf(line, " exitcode : %d", &code) == 1 &&
+		    code < 0 && code != -SIGTERM && code != -SIGABRT &&
+		    !cause->killed) {
+			*cause = at;
+			cause->killed = true;
+		}
 	}
 	return found;
+}
+
+/* The first line that names its modules begins that. */
+size_t ddp_who_own_part(const char *tail)
+{
+	static const char *const modules[] = {
+		"torch.distributed.elastic", "torch/distributed/elastic",
+	};
+	const char *at = NULL, *found;
+	size_t i;
+
+	for (i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		found = strstr(tail, modules[i]);
+		if (found && (!at || found < at))
+			at = found;
+	}
+	while (at && at > tail && at[-1] != '\n')
+		at--;
+	return at ? (size_t)(at - tail) : strlen(tail);
 }
 
 uint32_t ddp_who_add(struct ddp_text *text, const struct ddp_step *step,

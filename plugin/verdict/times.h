@@ -38,6 +38,9 @@ enum {
 	 * second later, and a busy slurmctld takes time to end the others. - one
 	 * of these is named; + a rank that a user ends by SIGTERM is not. */
 	DDP_MISSED_MS = 10000,
+	/* torchrun checks its ranks, up to PyTorch 2.1 every 5 s, and tells whole
+	 * seconds. - an order by chance; + none where one is known. */
+	DDP_CHECKS_S = 6,
 	/* Nodes are heard of once a second. - several lines; + those that were
 	 * lost later are said to be lost with the first. */
 	DDP_LOST_TOGETHER_MS = 1500,

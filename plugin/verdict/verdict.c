@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -292,24 +293,30 @@ static bool have_saved(const struct ddp_step *step)
 }
 
 /*
- * torchrun looks at its ranks from time to time, so that the task whose rank was
- * the first to fail can end after others: what it says of the time counts.
+ * torchrun checks its ranks now and then, so that the task whose rank was the first
+ * to fail can end after others. A rank that was killed is the cause, and then an
+ * earlier one, if the time between is longer than that between two checks.
  */
 static void find_launched(const struct ddp_step *step,
 			  struct ddp_verdict *first)
 {
-	struct ddp_who_cause cause, earliest;
+	struct ddp_who_cause cause, best;
+	bool earlier;
 	uint32_t i;
 
 	if (first->kind != DDP_VERDICT_RANK ||
-	    !ddp_who_find_cause(step, step->ranks[first->rank].tail, &earliest))
+	    !ddp_who_find_cause(step, step->ranks[first->rank].tail, &best))
 		return;
 	for (i = 0; i < step->world_size; i++) {
 		if (!has_failed(&step->ranks[i]) ||
-		    !ddp_who_find_cause(step, step->ranks[i].tail, &cause) ||
-		    !*cause.time || strcmp(cause.time, earliest.time) >= 0)
+		    !ddp_who_find_cause(step, step->ranks[i].tail, &cause))
 			continue;
-		earliest = cause;
+		earlier = cause.at_s && best.at_s - cause.at_s > DDP_CHECKS_S;
+		if (best.killed && !(cause.killed && earlier))
+			continue;
+		if (!(cause.killed && !best.killed) && !earlier)
+			continue;
+		best = cause;
 		first->rank = i;
 		first->node = step->ranks[i].node;
 		first->at_ns = ddp_step_end_ns(step, i);
@@ -416,8 +423,8 @@ bool ddp_verdict_is_in_time(const struct ddp_verdict *verdict,
 	       ddp_step_end_ns(step, rank) - verdict->at_ns <= ms(DDP_ALIKE_MS);
 }
 
-bool ddp_verdict_is_same_second(const struct ddp_verdict *verdict,
-				const struct ddp_step *step, uint32_t rank)
+bool ddp_verdict_is_unordered(const struct ddp_verdict *verdict,
+			      const struct ddp_step *step, uint32_t rank)
 {
 	struct ddp_who_cause first, cause;
 
@@ -426,7 +433,8 @@ bool ddp_verdict_is_same_second(const struct ddp_verdict *verdict,
 	       ddp_who_find_cause(step, step->ranks[verdict->rank].tail,
 				  &first) &&
 	       ddp_who_find_cause(step, step->ranks[rank].tail, &cause) &&
-	       *first.time && strcmp(cause.time, first.time) == 0;
+	       first.killed == cause.killed && first.at_s && cause.at_s &&
+	       llabs(first.at_s - cause.at_s) <= DDP_CHECKS_S;
 }
 
 /*
@@ -441,7 +449,7 @@ bool ddp_verdict_is_alike(const struct ddp_verdict *verdict,
 	struct ddp_who_cause cause;
 
 	if (ddp_who_find_cause(step, of->tail, &cause))
-		return ddp_verdict_is_same_second(verdict, step, rank);
+		return ddp_verdict_is_unordered(verdict, step, rank);
 	return verdict->kind == DDP_VERDICT_RANK &&
 	       !ddp_verdict_is_sent(verdict, step) &&
 	       of->ended && !of->answered && of->status == first->status &&
@@ -475,7 +483,7 @@ static void find_together(struct ddp_verdict *verdict,
 	uint32_t i, ended = 0, alike = 0, same = 0;
 
 	for (i = 0; i < step->world_size; i++)
-		same += ddp_verdict_is_same_second(verdict, step, i);
+		same += ddp_verdict_is_unordered(verdict, step, i);
 	if (same > 1)
 		verdict->together = same;
 	if (same > 0)
@@ -602,11 +610,23 @@ bool ddp_verdict_awaits_error(const struct ddp_verdict *verdict,
 	return false;
 }
 
+bool ddp_verdict_was_ending(const struct ddp_step *step, uint32_t rank)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+	int signal = WIFSIGNALED(of->status) ? WTERMSIG(of->status) : 0;
+	struct ddp_who_cause cause;
+
+	return of->ended && (signal == SIGTERM || signal == SIGKILL) &&
+	       !of->cause &&
+	       (of->message || ddp_who_find_cause(step, of->tail, &cause));
+}
+
 int ddp_verdict_code(const struct ddp_verdict *verdict,
 		     const struct ddp_step *step)
 {
 	if (verdict->kind == DDP_VERDICT_HANG)
 		return DDP_HANG_CODE;
-	return verdict->kind == DDP_VERDICT_RANK ?
+	return verdict->kind == DDP_VERDICT_RANK &&
+	       !ddp_verdict_was_ending(step, verdict->rank) ?
 		ddp_step_code(step->ranks[verdict->rank].status) : 1;
 }

@@ -36,7 +36,7 @@ struct ddp_verdict {
 	uint32_t together;	/* RANK: so many had failed in the same way, most
 				 * ranks and no other, so that none was first:
 				 * this one has said why; or so many launchers
-				 * name one second; 0: it was first */
+				 * tell no order; 0: it was first */
 };
 
 /* The verdict by what is known of a step now. */
@@ -44,17 +44,18 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step);
 
 /*
  * Whether this rank failed in the same way as the one of RANK: with the same
- * status, cause and last words; or in the same second, see below.
+ * status, cause and last words; or is unordered, see below.
  */
 bool ddp_verdict_is_alike(const struct ddp_verdict *verdict,
 			  const struct ddp_step *step, uint32_t rank);
 
 /*
- * Whether this rank is a launcher, and its summary has the same second as that of
- * RANK: then nobody knows which was first.
+ * Returns true if this rank and that of RANK are launchers that have told of their
+ * ranks, and nobody knows which of these failed before the other; also of that of
+ * RANK itself.
  */
-bool ddp_verdict_is_same_second(const struct ddp_verdict *verdict,
-				const struct ddp_step *step, uint32_t rank);
+bool ddp_verdict_is_unordered(const struct ddp_verdict *verdict,
+			      const struct ddp_step *step, uint32_t rank);
 
 /*
  * Whether this rank had ended DDP_ALIKE_MS after the first one, of RANK with
@@ -98,6 +99,13 @@ bool ddp_verdict_had_error(const struct ddp_verdict *verdict,
 			   const struct ddp_step *step, uint32_t rank);
 bool ddp_verdict_awaits_error(const struct ddp_verdict *verdict,
 			      const struct ddp_step *step);
+
+/*
+ * Returns true if a signal has ended this rank when it had told an error, and so was
+ * about to end: others have sent it, as the step ended. Python would have ended
+ * with 1.
+ */
+bool ddp_verdict_was_ending(const struct ddp_step *step, uint32_t rank);
 
 /* The exit code of a step that failed so, of RANK, NODE and HANG. */
 int ddp_verdict_code(const struct ddp_verdict *verdict,

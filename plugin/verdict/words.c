@@ -55,20 +55,23 @@ static void add_seconds(struct ddp_text *text, int64_t ns)
 		     (int)(tenths % 10));
 }
 
-/* The last lines of a rank's stderr; what ends without a newline is one. */
+/*
+ * The last lines of a rank's stderr; what ends without a newline is one. Of a
+ * launcher those of its ranks, if there are any.
+ */
 static void add_tail(struct ddp_text *text, const struct ddp_step *step,
 		     uint32_t rank)
 {
 	const char *tail = step->ranks[rank].tail;
-	const char *at = tail + strlen(tail);
+	size_t own = step->launcher ? ddp_who_own_part(tail) : 0, length;
+	const char *end = tail + (own ? own : strlen(tail)), *at = end;
 	int lines = DDP_VERDICT_LINES;
-	size_t length;
 
 	if (at > tail && at[-1] == '\n')
 		at--;
 	while (at > tail && (at[-1] != '\n' || --lines > 0))
 		at--;
-	for (; *at; at += length + (at[length] == '\n')) {
+	for (; at < end; at += length + (at[length] == '\n')) {
 		length = strcspn(at, "\n");
 		ddp_text_add(text, "slurm-ddp: ");
 		ddp_who_add_word(text, step);
@@ -161,7 +164,7 @@ static bool still_ran(const struct ddp_step *step, uint32_t rank,
 {
 	return step->ranks[rank].ended ?
 		!ddp_verdict_is_in_time(context, step, rank) &&
-		!ddp_verdict_is_same_second(context, step, rank) :
+		!ddp_verdict_is_unordered(context, step, rank) :
 		ddp_verdict_still_runs(step, rank, NULL);
 }
 
@@ -169,7 +172,7 @@ static bool still_ran(const struct ddp_step *step, uint32_t rank,
 static bool is_launched(const struct ddp_verdict *verdict,
 			const struct ddp_step *step)
 {
-	return ddp_verdict_is_same_second(verdict, step, verdict->rank);
+	return ddp_verdict_is_unordered(verdict, step, verdict->rank);
 }
 
 /* The ranks that launchers name, of the world that these have made. */
@@ -180,9 +183,10 @@ static void add_causes(struct ddp_text *text, const struct ddp_verdict *verdict,
 	const char *comma = "";
 	uint32_t i, left = CAUSES_MAX;
 
-	ddp_text_add(text, " second (their ranks ");
+	ddp_text_add(text, " within seconds of each other (%s names ranks ",
+		     step->launcher);
 	for (i = 0; i < step->world_size && left > 0; i++) {
-		if (!ddp_verdict_is_same_second(verdict, step, i))
+		if (!ddp_verdict_is_unordered(verdict, step, i))
 			continue;
 		ddp_who_find_cause(step, step->ranks[i].tail, &cause);
 		ddp_text_add(text, "%s%u", comma, cause.rank);
@@ -206,11 +210,11 @@ static void add_together(struct ddp_text *text,
 		ddp_text_add(text, "%u of ", verdict->together);
 	ddp_text_add(text, "%u ", step->world_size);
 	ddp_who_add_word(text, step);
-	ddp_text_add(text, "s failed in the same");
+	ddp_text_add(text, "s failed");
 	if (is_launched(verdict, step))
 		add_causes(text, verdict, step);
 	else
-		ddp_text_add(text, " way");
+		ddp_text_add(text, " in the same way");
 	for (i = 0; i < step->world_size && !any; i++)
 		any = still_ran(step, i, verdict);
 	if (any) {
@@ -232,7 +236,8 @@ static bool is_open(const struct ddp_verdict *verdict,
 	struct ddp_who_cause cause;
 	uint32_t i;
 
-	if (!ddp_who_find_cause(step, step->ranks[verdict->rank].tail, &cause))
+	if (!ddp_who_find_cause(step, step->ranks[verdict->rank].tail,
+				&cause) || cause.killed)
 		return false;
 	for (i = 0; i < step->world_size; i++) {
 		rank = &step->ranks[i];
@@ -294,7 +299,10 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 	if (rank->cause || rank->guess)
 		ddp_text_add_quoted(text, "%s, ", rank->cause ? rank->cause :
 				    rank->guess);
-	add_status(text, rank->status);
+	if (ddp_verdict_was_ending(step, verdict->rank))
+		ddp_text_add(text, "it was still ending when it was killed");
+	else
+		add_status(text, rank->status);
 	if (rank->message &&
 	    !(verdict->together > 0 && is_launched(verdict, step)))
 		ddp_text_add_quoted(text, ": %s", rank->message);
@@ -302,19 +310,20 @@ static void add_rank(struct ddp_text *text, const struct ddp_verdict *verdict,
 	add_had_ended(text, verdict->rank, step);
 	add_had_error(text, verdict, step);
 	if (rank->tail) {
-		add_tail(text, step, verdict->rank);
 		add_hint(text, step, rank->tail);
+		add_tail(text, step, verdict->rank);
 	}
 	for (i = 0; i < step->world_size && tails < TAILS_MAX; i++)
 		if (i != verdict->rank &&
-		    ddp_verdict_is_same_second(verdict, step, i)) {
+		    ddp_verdict_is_unordered(verdict, step, i)) {
 			add_tail(text, step, i);
 			tails++;
 		}
 	if (verdict->together == 0 && is_open(verdict, step))
 		ddp_text_add(text, "slurm-ddp: a rank of another task may have "
 			     "failed before, as %s checks its ranks now and "
-			     "then\n", step->launcher);
+			     "then; PyTorch's @record tells more\n",
+			     step->launcher);
 }
 
 /* Whether a node was lost with the first one, and in the same way. */
@@ -536,8 +545,9 @@ void ddp_verdict_add_others(struct ddp_text *text,
 	if (counts[ALIKE] > 0) {
 		ddp_text_add(text, "slurm-ddp: ");
 		add_count(text, verdict, step, counts[ALIKE]);
-		ddp_text_add(text, " failed in the same %s\n",
-			     is_launched(verdict, step) ? "second" : "way");
+		ddp_text_add(text, " failed %s\n",
+			     is_launched(verdict, step) ?
+			     "within seconds of that" : "in the same way");
 	}
 	if (counts[BECAUSE] > 0) {
 		ddp_text_add(text, "slurm-ddp: ");

@@ -22,20 +22,20 @@ planned()
 # n5 is on s1, and no node of the job.
 equal 'nodes of a switch stand together, each with its own tasks' \
 	'0 n1 n1 n3 n2 n4 n4 n4
-a ring through the nodes leaves a switch 2 times, as given 4 times
-switches or blocks: 2, of which 1 have other nodes, too' \
+a ring through the nodes leaves a switch 2 times in this order, 4 times in the one given
+switches or blocks of these nodes: 2, of others, too: 1' \
 	"$(planned --nodes 'n[1-4]' --tasks-per-node 2,1,1,3)"
 equal 'on one switch nothing changes' \
 	'0 n3 n1
-a ring through the nodes leaves a switch 0 times, as given 0 times
-switches or blocks: 1, of which 1 have other nodes, too' \
+a ring through the nodes leaves a switch 0 times in this order, 0 times in the one given
+switches or blocks of these nodes: 1, of others, too: 1' \
 	"$(planned --nodes n3,n1 --tasks-per-node 1)"
 # n7 and n8 meet n2, which is two switches below the top, and each other there: 3 + 3
 # + 2 links, each half a way up. Three nodes have but one ring.
 equal 'nodes that the file lacks are told, and stand last' \
 	'0 n2 n7 n8
-a ring through the nodes leaves a switch 4 times, as given 4 times
-switches or blocks: 3, of which 1 have other nodes, too
+a ring through the nodes leaves a switch 4 times in this order, 4 times in the one given
+switches or blocks of these nodes: 3, of others, too: 1
 nodes that the file does not have, and that stand last: 2, the first of them n7' \
 	"$(planned --nodes n7,n2,n8 --tasks-per-node 1)"
 call "$info" --topology "$xml" --topology-conf switches --nodes n2,n1,n4 \

@@ -80,16 +80,16 @@ said 'under torchrun its task is named, and the rank that it names last' 1 "$(
 		'  rank      : 2 (local_rank: 0)' '[1]:' \
 		'  rank      : 3 (local_rank: 1)'
 	echo 'slurm-ddp: a rank of another task may have failed before, as torchrun' \
-		'checks its ranks now and then'
+		"checks its ranks now and then; PyTorch's @record tells more"
 	others '1 other torchrun task')"
 equal 'the report has both numbers' '1 torchrun 3' "$("$python" -c '
 import json
 verdict = json.load(open("report.json"))["verdict"]
 print(verdict["rank"], verdict["launcher"], verdict["launcher_rank"])')"
-# Its summaries tell the order, to the second
+# Its summaries tell the order, where the times are further apart than its checks
 summary='t%s=  time      : 2026-11-28_16:58:4%s/  rank      : %s (local_rank: 1)/===='
 # shellcheck disable=SC2059 # a format
-step launcher=torchrun 2 "n1:0-0:w100,$(printf "$summary" 0 7 0),e0=1,K,done" \
+step launcher=torchrun 2 "n1:0-0:w100,$(printf "$summary" 0 9 0),e0=1,K,done" \
 	"n2:1-1:w150,$(printf "$summary" 1 2 3),e1=1,K,done" srun:all
 said 'of two torchruns the one whose rank failed earlier is named' 1 "$(
 	echo 'slurm-ddp: torchrun task 1 failed first on n2 (its rank 3, pid 1001)' \
@@ -100,14 +100,14 @@ said 'of two torchruns the one whose rank failed earlier is named' 1 "$(
 	others '1 other torchrun task')"
 # shellcheck disable=SC2059 # a format
 step launcher=torchrun report=report.json 2 \
-	"n1:0-0:w100,$(printf "$summary" 0 4 1),e0=1,K,done" \
+	"n1:0-0:w100,$(printf "$summary" 0 8 1),e0=1,K,done" \
 	"n2:1-1:w150,$(printf "$summary" 1 4 3),e1=1,K,done" srun:all
-said 'of two torchruns whose ranks failed in one second none is first' 1 "$(
-	echo 'slurm-ddp: all 2 torchrun tasks failed in the same second' \
-		'(their ranks 1,3), after 0.1 s: exit code 1'
+said 'of two torchruns whose ranks failed within 6 s none is first' 1 "$(
+	echo 'slurm-ddp: all 2 torchrun tasks failed within seconds of each' \
+		'other (torchrun names ranks 1,3), after 0.1 s: exit code 1'
 	for task in 0 1; do
 		printf "slurm-ddp: torchrun task $task: | %s\n" \
-			'  time      : 2026-11-28_16:58:44' \
+			"  time      : 2026-11-28_16:58:4$((8 - 4 * task))" \
 			"  rank      : $((2 * task + 1)) (local_rank: 1)" ====
 	done)"
 equal 'the report says so' '0 [1]' "$("$python" -c '
@@ -133,22 +133,51 @@ said 'a torchrun that ended well has no rank that failed' 1 "$(
 		'  time      : 2026-11-28_16:58:44' \
 		'  rank      : 3 (local_rank: 1)' ====)"
 
+# Python takes a while to end, and Slurm may end it before.
+step launcher=torchrun 2 "n1:0-0:w100,t0= rank : 1 (local_rank: 1),k0=15,K,done" \
+	n2:1-1:w300,e1=1,K,done srun:all
+said 'a torchrun that was killed as it ended by its summary ends the step with 1' 1 "$(
+	echo 'slurm-ddp: torchrun task 0 failed first, as far as is known, on n1' \
+		'(its rank 1, GPU 0, pid 1000) after 0.1 s: it was still' \
+		'ending when it was killed'
+	echo 'slurm-ddp: torchrun task 0: |  rank : 1 (local_rank: 1)'
+	echo 'slurm-ddp: a rank of another task may have failed before, as torchrun' \
+		"checks its ranks now and then; PyTorch's @record tells more"
+	others '1 other torchrun task')"
+
 step 2 'n1:0-1:w100,t0=ValueError: torchrun-needs-srun---ddp=torchrun,e0=1,K,done' \
 	srun:all
 said 'a rank that has started torchrun is told what to do' 1 "$(
 	first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 1'
-	echo 'slurm-ddp: rank 0: | ValueError: torchrun-needs-srun---ddp=torchrun'
 	echo 'slurm-ddp: each rank started a launcher, such as torchrun; with' \
 		'--ddp=torchrun srun starts one a node'
+	echo 'slurm-ddp: rank 0: | ValueError: torchrun-needs-srun---ddp=torchrun'
 	others '1 other rank')"
 step launcher=torchrun 1 "n1:0-0:w100,t0=  in start_processes/AttributeError:\
  'NoneType' object has no attribute 'get',e0=1,K,done" srun:all
 said "Debian 12's torchrun needs two options" 1 "$(
 	echo 'slurm-ddp: torchrun task 0 failed first on n1 (GPU 0, pid 1000)' \
 		'after 0.1 s: exit code 1'
+	echo 'slurm-ddp: this torchrun needs the options --redirects=1 --tee=1'
 	printf 'slurm-ddp: torchrun task 0: | %s\n' '  in start_processes' \
-		"AttributeError: 'NoneType' object has no attribute 'get'"
-	echo 'slurm-ddp: this torchrun needs the options --redirects=1 --tee=1')"
+		"AttributeError: 'NoneType' object has no attribute 'get'")"
+# Of n2's ranks torchrun takes the one for the cause that it looked at first.
+killed=' time : 2026-11-28_16:58:43/ rank : 3 (local_rank: 1)/ exitcode : -9 (pid: 7)'
+killed="$killed/Root Cause/ time : 2026-11-28_16:58:43/ rank : 2 (local_rank: 0)"
+step launcher=torchrun 2 "n1:0-0:w100,$(printf "$summary" 0 2 0),e0=1,K,done" \
+	"n2:1-1:w150,t1=$killed/ exitcode : 1 (pid: 6),e1=1,K,done" srun:all
+said 'a rank that was killed is named, though torchrun names others' 1 "$(
+	echo 'slurm-ddp: torchrun task 1 failed first on n2 (its rank 3, pid 1001)' \
+		'after 0.2 s: exit code 1'
+	echo "$killed/ exitcode : 1 (pid: 6)" | tr / '\n' |
+		sed 's/^/slurm-ddp: torchrun task 1: | /'
+	others '1 other torchrun task')"
+step launcher=torchrun 1 "n1:0-0:w100,t0=Traceback/E: bad/ERROR:torch.distributed.\
+elastic.multiprocessing.api:failed/Traceback/=====/ rank : 0 (local_rank: 0),e0=1,K,done" srun:all
+said 'of a torchrun the last lines of its ranks are shown' 1 "$(
+	echo 'slurm-ddp: torchrun task 0 failed first on n1 (its rank 0, GPU 0,' \
+		'pid 1000) after 0.1 s: exit code 1'
+	printf 'slurm-ddp: torchrun task 0: | %s\n' Traceback 'E: bad')"
 
 step 4 "$two" n2:2-3:w110,a60,e3=4,a50,e2=5,K,done \
 	n3:9-9:forge srun:all
