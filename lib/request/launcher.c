@@ -374,6 +374,7 @@ struct search {
 		enum ddp_launcher_kind kind;	/* NONE: a program */
 	} seen[SEEN_MAX];		/* in branches */
 	size_t count;
+	bool program;			/* python runs one */
 	bool other;			/* a program runs if the launcher's
 					 * branch does not, or in its place */
 };
@@ -460,9 +461,12 @@ static bool look_at(const struct ddp_words *command,
 {
 	struct ddp_words words = *command;
 	const struct program *program = find_program(&words);
+	struct search *search = data;
 	struct ddp_launcher launcher;
 
 	if (!program) {
+		search->program |= is_program(*command) &&
+				   is_python(command->at[0]);
 		if (is_program(*command))
 			note_program(data, place);
 		else if (strcmp(command->at[0], "exit") == 0)
@@ -486,6 +490,7 @@ bool ddp_launcher_find(char *const *command, ddp_command_read_fn read,
 
 	memset(launcher, 0, sizeof(*launcher));
 	ddp_command_visit(command, read, look_at, &search);
+	launcher->program = search.program;
 	launcher->disputed = search.other;
 	for (i = 0; i < search.count; i++)
 		launcher->disputed |=

@@ -37,6 +37,7 @@ struct ddp_launcher {
 	bool disputed;			/* another branch of the script runs
 					 * another launcher, or a program; or
 					 * what is behind a branch does */
+	bool program;			/* python runs a program, too, or instead */
 	bool standalone;		/* --standalone */
 	bool cpu;			/* --cpu */
 	bool help;			/* --help: it starts nothing */
@@ -62,7 +63,8 @@ struct ddp_launcher {
  * env, timeout, bash -c or apptainer exec; with read also in shell scripts, see
  * command.h. A number that the shell has yet to expand counts as not given. Of
  * several launchers the first counts; of those in branches that exclude each
- * other only what all of them say. Returns whether there is any.
+ * other only what all of them say. Returns whether there is any; without one,
+ * program alone is set.
  */
 bool ddp_launcher_find(char *const *command, ddp_command_read_fn read,
 		       struct ddp_launcher *launcher);

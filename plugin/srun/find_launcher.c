@@ -308,30 +308,44 @@ static bool goes_elsewhere(const char *text)
 	return false;
 }
 
+/* A program of Python's may start steps itself, by what no word here tells. */
+static void check_script(const char *name, char *text, uint32_t nodes)
+{
+	char *shell[] = { "sh", "-c", text, NULL };
+	struct ddp_launcher launcher;
+
+	if (!begins_script(text) || goes_elsewhere(text))
+		return;
+	if (!ddp_launcher_find(shell, NULL, &launcher)) {
+		if (launcher.program && !strstr(text, ".sh"))
+			slurm_info("slurm-ddp: %s runs python without srun, on "
+				   "the first of %u nodes and without --ddp, "
+				   "unless it starts steps itself; write 'srun "
+				   "python3 ...'", name, nodes);
+	} else if (!launcher.disputed && !launcher.cpu &&
+		   ddp_launcher_check(&launcher, nodes, NULL) == 0) {
+		slurm_info("slurm-ddp: %s calls %s without srun, so it runs on "
+			   "the first of %u nodes alone, and --ddp does nothing "
+			   "for it; write 'srun %s ...'", name, launcher.name,
+			   nodes, launcher.name);
+	}
+}
+
 void ddp_launch_check_script(void)
 {
 	char **argv = ddp_arguments_read(), **command = NULL, *text = NULL;
-	char *shell[] = { "sh", "-c", NULL, NULL };
-	struct ddp_launcher launcher;
 	struct ddp_request request;
 	uint32_t nodes;
 
 	ddp_asked_read(&request);
 	nodes = ddp_request_nodes(&request);
-	if (argv && argv[0] && !ddp_cli_get("wrap") &&
+	if (argv && argv[0] && nodes > 1 && !ddp_cli_get("wrap") &&
 	    strcmp(ddp_command_base(argv[0]), "sbatch") == 0)
 		command = ddp_arguments_command(argv, 0);
 	if (command)
 		text = read_text(command[0]);
-	shell[2] = text;
-	if (text && nodes > 1 && begins_script(text) && !goes_elsewhere(text) &&
-	    ddp_launcher_find(shell, NULL, &launcher) && !launcher.disputed &&
-	    !launcher.cpu && ddp_launcher_check(&launcher, nodes, NULL) == 0)
-		slurm_info("slurm-ddp: %s calls %s without srun, so it runs on "
-			   "the first of %u nodes alone, and --ddp does nothing "
-			   "for it; write 'srun %s ...'",
-			   ddp_text_quote(command[0]), launcher.name, nodes,
-			   launcher.name);
+	if (text)
+		check_script(ddp_text_quote(command[0]), text, nodes);
 	free(text);
 	ddp_arguments_free(argv);
 }

@@ -228,6 +228,13 @@ static const struct spank_case jobs[] = {
 	{ .name = "a job's script that calls torchrun itself",
 	  .command = "sbatch --ddp --nodes=2 bin/many",
 	  .err = ALONE("bin/many", "torchrun") },
+	{ .name = "one that runs python itself",
+	  .command = "sbatch --ddp --nodes=2 bin/plain", .err = "sbatch: "
+	  "slurm-ddp: bin/plain runs python without srun, on the first of 2 "
+	  "nodes and without --ddp, unless it starts steps itself; write 'srun "
+	  "python3 ...'\n" },
+	{ .name = "and another script", .err = "",
+	  .command = "sbatch --ddp --nodes=2 bin/other" },
 	{ .name = "on one node", .command = "sbatch --ddp --nodes=1 bin/many",
 	  .err = "" },
 	{ .name = "as salloc's command", .err = "",
