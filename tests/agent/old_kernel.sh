@@ -4,7 +4,7 @@
 # The agent on Linux 4.18, by its system calls, does the same as on a new kernel.
 
 cc=$(sed -n 's/^CC = //p' "$build/config.mak")
-"${cc:-cc}" -o old_kernel "$top/tests/fakes/old_kernel.c" || exit 1
+${cc:-cc} -o old_kernel "$top/tests/fakes/old_kernel.c" || exit 1
 if ! ./old_kernel 424 true 2>why; then
 	skip 'an old kernel' "$(cat why)"
 	return
@@ -38,7 +38,7 @@ int main(void)
 	return 1;
 }
 END
-"${cc:-cc}" -pthread -o threads threads.c || exit 1
+${cc:-cc} -pthread -o threads threads.c || exit 1
 fake
 begin 1 sh -c 'exec ./threads <"$S/go"'
 exec 3>go

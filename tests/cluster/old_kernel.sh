@@ -5,7 +5,7 @@
 # system calls: it has neither pidfd_open nor close_range.
 
 cc=$(sed -n 's/^CC = //p' "$build/config.mak")
-"${cc:-cc}" -o old_kernel "$top/tests/fakes/old_kernel.c" || exit 1
+${cc:-cc} -o old_kernel "$top/tests/fakes/old_kernel.c" || exit 1
 if ! ./old_kernel 424 true 2>why; then
 	skip 'an old kernel' "$(cat why)"
 	return

@@ -114,7 +114,7 @@ for stack in stacks[2:]:
     assert "sum_gradients" in stack, stacks
 END
 	chmod 755 fakes/*
-	"${cc:-cc}" -o waits waits.c || exit 1
+	${cc:-cc} -o waits waits.c || exit 1
 	for try in 1 2 3; do
 		call login env PATH="$scratch/fakes:$PATH" srun --ddp -N2 \
 			--ntasks-per-node=2 --ddp-watchdog=5 \

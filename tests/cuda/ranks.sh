@@ -11,7 +11,7 @@ ranks_library()
 {
 	ranks_library_to=$1
 	shift
-	"$(sed -n 's/^CC = //p' "$build/config.mak")" -O2 -g -fPIC -shared \
+	$(sed -n 's/^CC = //p' "$build/config.mak") -O2 -g -fPIC -shared \
 		-pthread -I"$top/tests/fakes" -o "$ranks_library_to" "$@" ||
 		exit 1
 }

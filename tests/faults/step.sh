@@ -14,11 +14,11 @@ programs()
 {
 	have='sh'
 	cc=$(sed -n 's/^CC = //p' "$build/config.mak")
-	"${cc:-cc}" -std=c11 -shared -fPIC -o clock.so "$here/clock.c" || exit 1
+	${cc:-cc} -std=c11 -shared -fPIC -o clock.so "$here/clock.c" || exit 1
 	train=$(find "$dir/root" -name ddp-train -perm -u+x)
 	if test -n "$train" && grep -q '^#define HAVE_MPI' "$build/config.h"; then
 		# shellcheck disable=SC2046 # several options
-		"${cc:-cc}" -std=c11 -shared -fPIC $(sed -n \
+		${cc:-cc} -std=c11 -shared -fPIC $(sed -n \
 			's/^\(MPI\|PMIX\)_CFLAGS = //p' "$build/config.mak") \
 			-o fault.so "$here/fault.c" -ldl -pthread || exit 1
 		make -s -C "$build" obj/tests/boot/job >make.out 2>&1 || {

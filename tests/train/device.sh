@@ -11,7 +11,7 @@ a_library()
 	a_library_file=$1
 	shift
 	mkdir -p "$(dirname "$a_library_file")"
-	"$(sed -n 's/^CC = //p' "$build/config.mak")" -O2 -fPIC -shared \
+	$(sed -n 's/^CC = //p' "$build/config.mak") -O2 -fPIC -shared \
 		-pthread -I"$top/bin/ddp-train" -I"$top/lib" \
 		-I"$top/lib/include" -o "$a_library_file" "$@" || exit 1
 }
