@@ -81,7 +81,8 @@ for strangers in 4 5 6 7; do
 done
 equal 'an agent that gets the last open file is believed' ' 0 0 0 0' "$codes"
 if sh -c 'ulimit -n 1100' 2>why; then
-	step 2 n9:0-0:s1030=6 n1:0-1:l3000,w100,e0=3,K,done srun:all
+	call timeout -k 1 60 sh -c 'ulimit -n 1100; exec ./srun "$@"' sh 2 \
+		n9:0-0:s1030=6 n1:0-1:l3000,w100,e0=3,K,done srun:all
 	said 'of 1030 strangers 1024 stay, and an agent still finds a place' 3 \
 		"strangers: 6 put out, the first
 $(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3'; others '1 other rank')"
