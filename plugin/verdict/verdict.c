@@ -312,9 +312,7 @@ static void find_launched(const struct ddp_step *step,
 		    !ddp_who_find_cause(step, step->ranks[i].tail, &cause))
 			continue;
 		earlier = cause.at_s && best.at_s - cause.at_s > DDP_CHECKS_S;
-		if (best.killed && !(cause.killed && earlier))
-			continue;
-		if (!(cause.killed && !best.killed) && !earlier)
+		if (cause.killed != best.killed ? !cause.killed : !earlier)
 			continue;
 		best = cause;
 		first->rank = i;
