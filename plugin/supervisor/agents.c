@@ -137,19 +137,6 @@ static void say_warning(struct ddp_agents *agents, const struct ddp_wire *wire)
 	ddp_relay_say(agents->relay, &text);
 }
 
-/* It may be why a rank ended, so it counts from when it happened. */
-static void orphan(struct ddp_step *step, struct ddp_step_node *node,
-		   const struct ddp_wire *wire)
-{
-	int64_t at_ns = (int64_t)wire->at_ns + node->offset_ns;
-
-	step->failed = true;
-	node->orphaned = true;
-	node->lost_ns = ddp_clock_ns();
-	if (node->trip_ns != INT64_MAX && at_ns < node->lost_ns)
-		node->lost_ns = at_ns;
-}
-
 /* Returns whether the message may come from an agent. */
 static bool hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		 const struct ddp_wire *wire)
@@ -173,7 +160,7 @@ static bool hear(struct ddp_agents *agents, struct ddp_peer *agent,
 		ddp_step_add_pong(step, node, wire, agent->heard_ns);
 		return true;
 	case DDP_WIRE_ORPHANED:
-		orphan(step, &step->nodes[node], wire);
+		ddp_step_add_orphaned(step, node, wire, agent->heard_ns);
 		return true;
 	case DDP_WIRE_STAYS:
 		say_stays(agents, agent, wire);

@@ -200,6 +200,27 @@ void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 	step->failed |= wire->status != 0 && !rank->answered;
 }
 
+/* An order of two times of a node must not change when its clock is known better. */
+static void correct_loss(struct ddp_step_node *node)
+{
+	int64_t at_ns = node->orphaned_ns + node->offset_ns;
+
+	if (node->orphaned && node->trip_ns != INT64_MAX &&
+	    at_ns < node->lost_ns)
+		node->lost_ns = at_ns;
+}
+
+void ddp_step_add_orphaned(struct ddp_step *step, uint32_t node,
+			   const struct ddp_wire *wire, int64_t now_ns)
+{
+	struct ddp_step_node *of = &step->nodes[node];
+
+	step->failed = of->orphaned = true;
+	of->orphaned_ns = (int64_t)wire->at_ns;
+	of->lost_ns = now_ns;
+	correct_loss(of);
+}
+
 void ddp_step_add_error(struct ddp_step *step, uint32_t node,
 			const struct ddp_wire *wire)
 {
@@ -258,6 +279,7 @@ void ddp_step_add_pong(struct ddp_step *step, uint32_t node,
 		return;
 	of->trip_ns = trip_ns;
 	of->offset_ns = sent_ns + trip_ns / 2 - (int64_t)wire->at_ns;
+	correct_loss(of);
 }
 
 bool ddp_step_denies(const struct ddp_step *step, uint32_t rank,

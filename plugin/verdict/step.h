@@ -29,6 +29,7 @@ struct ddp_step_node {
 	bool told;			/* and the user knows */
 	bool silent;			/* it does not answer, or did not then */
 	int64_t lost_ns;		/* when it was lost or orphaned */
+	int64_t orphaned_ns;		/* the same, by its own clock */
 	uint32_t idle_ms;		/* since a rank of it made progress, as
 					 * far as that is told */
 };
@@ -100,6 +101,10 @@ void ddp_step_add_rank(struct ddp_step *step, uint32_t node,
 		       const struct ddp_wire *wire);
 void ddp_step_add_end(struct ddp_step *step, uint32_t node,
 		      const struct ddp_wire *wire, int64_t now_ns);
+
+/* An ORPHANED of a node: that may be why its ranks end. */
+void ddp_step_add_orphaned(struct ddp_step *step, uint32_t node,
+			   const struct ddp_wire *wire, int64_t now_ns);
 
 /* An ERROR of a node. */
 void ddp_step_add_error(struct ddp_step *step, uint32_t node,

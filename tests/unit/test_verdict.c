@@ -322,6 +322,38 @@ Test(verdict, of_what_a_rank_that_ended_well_may_have_caused)
 }
 
 /*
+ * A slurmstepd ends at 1000 by its node's clock, and then the agent kills a rank, at
+ * 1001. Both are heard of before that clock is known; and when it is known, and then
+ * better.
+ */
+Test(verdict, of_a_slurmstepd_that_ends_before_its_clock_is_known)
+{
+	struct ddp_wire hello = { .world_size = 1, .count = 1, .node = "n1" };
+	struct ddp_wire end = { .status = 9, .at_ns = MS(1001) };
+	struct ddp_wire orphaned = { .at_ns = MS(1000) };
+	struct ddp_wire slow = { .ping_ns = MS(900), .at_ns = MS(910) };
+	struct ddp_wire fast = { .ping_ns = MS(1100), .at_ns = MS(1101) };
+	struct ddp_verdict verdict;
+	struct ddp_step step;
+	int known;
+
+	for (known = 0; known < 2; known++) {
+		memset(&step, 0, sizeof(step));
+		cr_assert_eq(ddp_step_add_node(&step, &hello, MS(900)), 0);
+		ddp_step_add_rank(&step, 0, &hello);
+		if (known)
+			ddp_step_add_pong(&step, 0, &slow, MS(1000));
+		ddp_step_add_orphaned(&step, 0, &orphaned, MS(1050));
+		ddp_step_add_end(&step, 0, &end, MS(1051));
+		ddp_step_add_pong(&step, 0, &fast, MS(1102));
+		verdict = ddp_verdict_find(&step);
+		cr_expect_eq(verdict.kind, DDP_VERDICT_NODE,
+			     "clock known before: %d", known);
+		ddp_step_clear(&step);
+	}
+}
+
+/*
  * Since Slurm 26.05 SIGTERM ends all ranks where one had ended well before. 6000
  * on the second node is 11000 here.
  */
