@@ -62,7 +62,7 @@ bool ddp_errors_find_first(const struct ddp_node *node, uint32_t count,
 /* Print it, with the time, by which the first of several nodes is known. */
 void ddp_errors_tell(const struct ddp_error_file *error, const char *host);
 
-/* At the end: remove what killed ranks of ddp-train have left. */
+/* Removes what killed ranks of ddp-train have left; called at the end. */
 void ddp_folders_remove(const struct ddp_agent *agent);
 
 /* A process of the step. */

@@ -125,8 +125,8 @@ void ddp_check_cpus(void);
 void ddp_launch_read(uint32_t component);
 
 /*
- * In sbatch: say that the job's script calls a launcher or python without srun, which
- * then run on one of several nodes. Says nothing where that is not certain.
+ * Says in sbatch that the job's script calls a launcher or python without srun. That
+ * then runs on one of several nodes. Says nothing where it is not certain.
  */
 void ddp_launch_check_script(void);
 

@@ -377,7 +377,7 @@ Test(verdict, of_ranks_that_slurm_ends_for_one_that_ended_well)
 		{ "none", false, {
 			{ 1, 0, 11000, 0, 0 }, { 2, 0, 6000, 0, 0 },
 			{ 3, 0, 6000, 0, 0 }, { 0, 15, 12000, 0, 0 } } },
-		/* It got the signal alone, and another one lives or fails. */
+		/* Rank 0 got the signal alone, and another one lives or fails. */
 		{ "rank 0 after 2000 ms", false, {
 			{ 1, 0, 11000, 0, 0 }, { 2, 0, 6000, 0, 0 },
 			{ 0, 15, 12000, 0, 0 } } },
