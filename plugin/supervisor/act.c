@@ -199,17 +199,15 @@ static void take_decision(struct ddp_attempt *attempt,
 	facts->hidden = decision->kind == DDP_DECISION_HIDDEN;
 	facts->decided_ns = now_ns;
 	if (facts->hidden)
-		ddp_said_hides(facts, &decision->candidate, &text);
+		ddp_verdict_add_hidden(&text, &facts->step);
 	ddp_verdict_add(&text, &facts->verdict, &facts->step);
 	ddp_relay_say(&attempt->relay, &text);
 }
 
 static void decide(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	struct ddp_decision decision;
+	struct ddp_decision decision = ddp_decide(&attempt->facts, now_ns);
 
-	ddp_said_confirm(&attempt->facts);
-	decision = ddp_decide(&attempt->facts, now_ns);
 	if (decision.kind == DDP_DECISION_ASK ||
 	    attempt->facts.job == DDP_JOB_ASKED) {
 		ask_slurmctld(attempt, now_ns);

@@ -96,9 +96,8 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 {
 	static const char begin[] = "srun: error: ";
 	static const char launch[] = " launch failed: ";
-	const char *node = line + strlen(begin), *end = strstr(line, ": task");
+	const char *at = strstr(line, ": task");
 	struct ddp_said *said = sieve->said;
-	const char *at = end;
 	size_t length;
 
 	if (strncmp(line, begin, strlen(begin)) != 0 || !at)
@@ -114,11 +113,6 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	     strncmp(at + length, launch, strlen(launch)) == 0)) {
 		ddp_text_add(&said->failed, "%.*s,", (int)length, at);
 		said->last_ns = sieve->now_ns;
-	}
-	if (!said->failed_ns && end > node) {
-		snprintf(said->first_node, sizeof(said->first_node), "%.*s",
-			 (int)(end - node), node);
-		said->first = said->failed.length;
 	}
 	if (!said->failed_ns)
 		said->failed_ns = sieve->now_ns;

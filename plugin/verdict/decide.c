@@ -57,29 +57,20 @@ static bool is_unreachable(const struct view *view)
 
 /*
  * Returns true if an agent may have told less than it had to when the failure
- * came. One that did not answer for long before is stopped, and would count as
- * silent when this wait is over.
+ * came. One that does not answer for DDP_SILENT_MS is silent, and ends the wait.
  */
 static bool is_behind(const struct view *view)
 {
-	int64_t failed_ns = view->facts->failed_ns;
 	const struct ddp_step_node *node;
 	uint32_t i;
 
 	for (i = 0; i < view->step->node_count; i++) {
 		node = &view->step->nodes[i];
-		if (node->open && node->ended < node->count &&
-		    node->answered_ns < failed_ns &&
-		    !(node->asked_ns && failed_ns - node->asked_ns >=
-					ms(DDP_SILENT_MS - DDP_FENCE_MS)))
+		if (node->open && node->ended < node->count && !node->silent &&
+		    node->answered_ns < view->facts->failed_ns)
 			return true;
 	}
 	return false;
-}
-
-static bool may_srun_tell(const struct view *view)
-{
-	return ddp_said_may_follow(view->facts, &view->first);
 }
 
 static bool had_error(const struct view *view)
@@ -205,9 +196,11 @@ static bool is_signal(const struct view *view)
 	return view->first.kind == DDP_VERDICT_SIGNAL;
 }
 
-static bool hides(const struct view *view)
+/* A rank of a silent agent may have failed before one that failed for others. */
+static bool may_be_later(const struct view *view)
 {
-	return ddp_said_hides(view->facts, &view->first, NULL);
+	return view->first.kind == DDP_VERDICT_RANK && !view->own &&
+	       ddp_step_find_silent(view->step);
 }
 
 /* ---- the table */
@@ -223,8 +216,6 @@ static const struct row {
 	/* news: an earlier failure may yet be told */
 	{ "a node may be lost", is_unreachable,
 	  DDP_DECISION_WAIT, DDP_NODE_MS, true },
-	{ "srun may tell of another rank", may_srun_tell,
-	  DDP_DECISION_WAIT, DDP_SRUN_TELLS_MS, true },
 	{ "a rank that runs had an error before", had_error,
 	  DDP_DECISION_WAIT, DDP_ERROR_MS, true },
 	{ "an agent has not answered since", is_behind,
@@ -249,7 +240,7 @@ static const struct row {
 	{ "the step was cancelled", was_cancelled,
 	  DDP_DECISION_USER, 0, false },
 	{ "srun was aborted", was_aborted, DDP_DECISION_USER, 0, false },
-	{ "another rank may be the first", hides,
+	{ "another rank may be the first", may_be_later,
 	  DDP_DECISION_HIDDEN, 0, false },
 	{ "no rank makes progress", is_hang, DDP_DECISION_CANDIDATE, 0, false },
 	{ "one signal has ended all ranks", is_signal,
@@ -333,7 +324,7 @@ struct ddp_decision ddp_decide(const struct ddp_facts *facts, int64_t now_ns)
 	const struct view view = look(facts, now_ns);
 	bool told = ddp_facts_all_told(facts);
 	struct ddp_decision decision = {
-		.verdict = view.first, .candidate = view.first,
+		.verdict = view.first,
 		.by_user = facts->by_user || was_cancelled(&view) ||
 			   was_aborted(&view),
 	};
@@ -374,8 +365,8 @@ bool ddp_decide_holds(const struct ddp_facts *facts, int64_t now_ns)
 	if (facts->decided_ns || waited_ns < ms(DDP_HOLD_MS))
 		return waited_ns < ms(DDP_HOLD_MS);
 	view = look(facts, now_ns);
-	return waited_ns < ms(DDP_ERROR_MS) &&
-	       (may_srun_tell(&view) || had_error(&view) || is_behind(&view));
+	return (waited_ns < ms(DDP_ERROR_MS) && had_error(&view)) ||
+	       (waited_ns < ms(DDP_FENCE_MS) && is_behind(&view));
 }
 
 /*

@@ -18,7 +18,6 @@ struct ddp_decision {
 	enum ddp_decision_kind kind;
 	const char *row;	/* the name of the row that holds */
 	struct ddp_verdict verdict;	/* of a rank only with CANDIDATE */
-	struct ddp_verdict candidate;	/* by what agents tell */
 	bool by_user;		/* a user has ended the step, whatever the kind */
 };
 

@@ -58,7 +58,7 @@ struct ddp_facts {
 	int64_t decided_ns;
 	const char *row;	/* of the table in decide.c, by which it is so;
 				 * NULL: not decided */
-	bool hidden;		/* it names nobody: see ddp_said_hides() */
+	bool hidden;		/* it names nobody, as an agent is silent */
 
 	/* what the supervisor has done; see also step.grace */
 	int64_t unwatched_ns;	/* it ends the step for a rank of which srun alone

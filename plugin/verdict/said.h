@@ -31,9 +31,6 @@ struct ddp_said {
 	int64_t failed_ns;	/* srun, first: ranks have failed */
 	int64_t last_ns;	/* one of these but SIGINT, last */
 	struct ddp_text failed;	/* those ranks, "3,0-1,"; the owner's */
-	size_t first;		/* bytes of it after the first such line, and
-				 * that line's node; 0: none, or too long */
-	char first_node[200];
 	enum ddp_said_ends ends;
 	int64_t ends_ns;	/* when they did */
 	size_t reason;		/* SRUN: bytes of failed then */
@@ -58,29 +55,9 @@ bool ddp_said_is_recent(int64_t said_ns, int64_t now_ns);
  */
 bool ddp_said_cancelled(const struct ddp_said *said, int64_t now_ns);
 
-/*
- * Notes in the step which ranks srun has named first (confirmed), unless others
- * end it: a rank can have failed by that.
- */
-void ddp_said_confirm(struct ddp_facts *facts);
-
-/*
- * Returns true if srun may still tell of ranks: of those of an agent that does not
- * answer, or of one that it has to name first.
- */
-bool ddp_said_may_follow(const struct ddp_facts *facts,
-			 const struct ddp_verdict *verdict);
-
 /* Returns true if srun ends the step for what this verdict says. */
 bool ddp_said_is_reason(const struct ddp_facts *facts,
 			const struct ddp_verdict *verdict);
-
-/*
- * Returns true if another rank than the verdict's may have failed first, of which
- * its agent does not tell: it is stopped, perhaps. Adds why to text, unless NULL.
- */
-bool ddp_said_hides(const struct ddp_facts *facts,
-		    const struct ddp_verdict *verdict, struct ddp_text *text);
 
 /*
  * Where nobody was named when the step is over: adds the rank that srun has named

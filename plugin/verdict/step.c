@@ -313,6 +313,19 @@ uint32_t ddp_step_count_open(const struct ddp_step *step)
 	return count;
 }
 
+const struct ddp_step_node *ddp_step_find_silent(const struct ddp_step *step)
+{
+	const struct ddp_step_node *node;
+	uint32_t i;
+
+	for (i = 0; i < step->node_count; i++) {
+		node = &step->nodes[i];
+		if (node->silent && !node->lost && node->ended < node->count)
+			return node;
+	}
+	return NULL;
+}
+
 bool ddp_step_is_over(const struct ddp_step *step)
 {
 	const struct ddp_step_node *node;

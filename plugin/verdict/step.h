@@ -37,8 +37,6 @@ struct ddp_step_node {
 struct ddp_step_rank {
 	bool known, ended;
 	bool answered;			/* the end is no failure: see noticed */
-	bool confirmed;			/* srun has named it first, or with that
-					 * one, of those that failed */
 	uint32_t node;			/* its index */
 	uint32_t pid, status;
 	int64_t at_ns;			/* its end, by the clock of its node */
@@ -141,6 +139,9 @@ int64_t ddp_step_end_ns(const struct ddp_step *step, uint32_t rank);
 
 /* How many agents are connected. */
 uint32_t ddp_step_count_open(const struct ddp_step *step);
+
+/* A node whose agent does not answer, and has yet to tell of ends; NULL: none. */
+const struct ddp_step_node *ddp_step_find_silent(const struct ddp_step *step);
 
 /* Whether all ranks have ended, by what their agents have told to the end. */
 bool ddp_step_is_over(const struct ddp_step *step);

@@ -51,16 +51,13 @@ enum {
 	/* The machine of an agent does not answer: the link's silence, and a
 	 * little. - a rank is named that missed a lost node; + later. */
 	DDP_NODE_MS = 10000,
-	/* srun tells of a rank whose agent is stopped, or of one that failed
-	 * before all agents had come. - "not known"; + later. */
-	DDP_SRUN_TELLS_MS = 1500,
 	/* Python takes time to end after its error. - the peer that missed it is
 	 * named; + later. */
 	DDP_ERROR_MS = 1500,
 	/* An agent answers a PING sent after the failure: all that it had to
-	 * tell has come. - an earlier failure on a busy node is not known yet;
-	 * + a stopped agent holds the verdict up. */
-	DDP_FENCE_MS = 1500,
+	 * tell has come. Or it is silent by then, see DDP_SILENT_MS. - an
+	 * earlier failure on a busy node is not known yet; + later. */
+	DDP_FENCE_MS = 4000,
 	/* srun ends when others have ended its step. - they are taken for a
 	 * user; + later. */
 	DDP_OTHERS_END_MS = 5000,

@@ -114,47 +114,6 @@ static bool has_unwatched(const struct ddp_step *step, int64_t seen_ns)
 	return false;
 }
 
-/*
- * Whether a rank that lived when this one was killed has lived on, or was ended
- * otherwise, and later: then no SIGKILL of Slurm's has ended both.
- */
-static bool was_outlived(const struct ddp_step *step, uint32_t rank,
-			 uint32_t other)
-{
-	return !step->ranks[other].ended ||
-	       (!ddp_step_was_killed(step->ranks[other].status) &&
-		ddp_step_end_ns(step, other) >
-		ddp_step_end_ns(step, rank) + ms(DDP_TOGETHER_MS));
-}
-
-/*
- * Whether it was killed alone, as far as others tell: those of its node, or if
- * it was the only one there, those of others, where Slurm may be later.
- */
-static bool was_killed_alone(const struct ddp_step *step, uint32_t rank)
-{
-	const struct ddp_step_rank *of = &step->ranks[rank], *other;
-	bool near = false, far = false, far_lives = false;
-	uint32_t i;
-
-	for (i = 0; i < step->world_size; i++) {
-		other = &step->ranks[i];
-		if (i == rank || !other->known ||
-		    (other->ended && ddp_step_end_ns(step, i) <
-				     ddp_step_end_ns(step, rank)))
-			continue;
-		if (other->node != of->node) {
-			far = true;
-			far_lives |= was_outlived(step, rank, i);
-		} else if (was_outlived(step, rank, i)) {
-			return true;
-		} else {
-			near = true;
-		}
-	}
-	return !near && (!far || far_lives);
-}
-
 /* Whether others may have sent the signal that has ended this rank. */
 static bool was_sent(const struct ddp_step_rank *rank)
 {
@@ -162,16 +121,6 @@ static bool was_sent(const struct ddp_step_rank *rank)
 
 	return (signal == SIGTERM || signal == SIGKILL) && !rank->cause &&
 	       !rank->message;
-}
-
-/*
- * Whether this rank was the first if srun says so, though of some nodes no agent
- * has told yet: their tasks begin later, or never.
- */
-static bool is_srun_decisive(const struct ddp_step *step, uint32_t rank)
-{
-	return ddp_step_was_killed(step->ranks[rank].status) &&
-	       was_killed_alone(step, rank);
 }
 
 /*
@@ -217,8 +166,7 @@ static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 
 	return was_sent(of) &&
 	       (has_unwatched(step, of->seen_ns) || may_miss_one(step, rank) ||
-		(step->known < step->world_size &&
-		 !(of->confirmed && is_srun_decisive(step, rank))));
+		step->known < step->world_size);
 }
 
 /*
@@ -530,20 +478,6 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 	if (first.kind != DDP_VERDICT_NONE && first.at_ns > step->start_ns)
 		first.after_ns = first.at_ns - step->start_ns;
 	return first;
-}
-
-bool ddp_verdict_needs_srun(const struct ddp_step *step)
-{
-	struct ddp_verdict first = { .kind = DDP_VERDICT_NONE };
-	const struct ddp_step_rank *of;
-
-	if (step->known == step->world_size)
-		return false;
-	find_first(step, &first);
-	of = &step->ranks[first.rank];
-	return first.kind == DDP_VERDICT_RANK && was_sent(of) &&
-	       !of->confirmed && !has_unwatched(step, of->seen_ns) &&
-	       is_srun_decisive(step, first.rank);
 }
 
 bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,

@@ -64,12 +64,6 @@ bool ddp_verdict_is_unordered(const struct ddp_verdict *verdict,
 bool ddp_verdict_is_in_time(const struct ddp_verdict *verdict,
 			    const struct ddp_step *step, uint32_t rank);
 
-/*
- * Whether srun has yet to name a rank first (see confirmed), of which it is then
- * known that it was: it was killed before all agents had come.
- */
-bool ddp_verdict_needs_srun(const struct ddp_step *step);
-
 /* Whether a signal has ended that rank which others send, as far as is known. */
 bool ddp_verdict_is_sent(const struct ddp_verdict *verdict,
 			 const struct ddp_step *step);
@@ -140,6 +134,9 @@ void ddp_verdict_add_alike_json(struct ddp_text *text,
  */
 void ddp_verdict_add_unknown(struct ddp_text *text,
 			     const struct ddp_step *step, bool went_on);
+
+/* Where nobody is named, as an agent is silent: which one. */
+void ddp_verdict_add_hidden(struct ddp_text *text, const struct ddp_step *step);
 
 /* Whether a rank runs, as far as anybody would tell if it did not; see who.h. */
 bool ddp_verdict_still_runs(const struct ddp_step *step, uint32_t rank,

@@ -620,6 +620,14 @@ void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step,
 	ddp_text_add(text, "\n");
 }
 
+void ddp_verdict_add_hidden(struct ddp_text *text, const struct ddp_step *step)
+{
+	ddp_text_add_quoted(text, "slurm-ddp: which rank failed first is not "
+			    "known: the ddp-agent of node %s does not answer",
+			    ddp_step_find_silent(step)->name);
+	ddp_text_add(text, "\n");
+}
+
 bool ddp_verdict_still_runs(const struct ddp_step *step, uint32_t rank,
 			    const void *context)
 {

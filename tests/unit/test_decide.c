@@ -87,11 +87,24 @@ static void behind_and_gone(struct ddp_facts *facts)
 	facts->step.nodes[1].open = false;
 }
 
-/* It was asked 1.5 s before, and is stopped. */
-static void behind_for_long(struct ddp_facts *facts)
+static void silent(struct ddp_facts *facts)
 {
 	behind(facts);
-	facts->step.nodes[1].asked_ns = MS(FAILED_MS - 1500);
+	facts->step.nodes[1].silent = true;
+}
+
+static void silent_and_lost(struct ddp_facts *facts)
+{
+	silent(facts);
+	facts->step.nodes[1].lost = true;
+	facts->step.nodes[1].lost_ns = MS(16000);
+}
+
+static void silent_with_nothing_to_tell(struct ddp_facts *facts)
+{
+	end(facts, 2, 0, "");
+	end(facts, 3, 0, "");
+	silent(facts);
 }
 
 static void behind_with_nothing_to_tell(struct ddp_facts *facts)
@@ -131,21 +144,6 @@ static void error_before(struct ddp_facts *facts)
 	ddp_step_add_error(&facts->step, 1, &wire);
 }
 
-static void srun_names_2(struct ddp_facts *facts)
-{
-	name(facts, "2,1,", FAILED_MS + 100);
-}
-
-static void srun_names_2_later(struct ddp_facts *facts)
-{
-	name(facts, "1,2,", FAILED_MS + 100);
-}
-
-static void agent_denies_2(struct ddp_facts *facts)
-{
-	name(facts, "2,1,", FAILED_MS - 100);
-}
-
 static void others_end(struct ddp_facts *facts)
 {
 	facts->said.ends = DDP_SAID_OTHERS;
@@ -180,12 +178,6 @@ static void ranks_abort(struct ddp_facts *facts)
 {
 	others_end_srun(facts);
 	facts->status = 6 * CODE;
-}
-
-static void others_end_beside_silent(struct ddp_facts *facts)
-{
-	others_end(facts);
-	facts->step.nodes[1].silent = true;
 }
 
 static void we_cancel(struct ddp_facts *facts)
@@ -312,13 +304,18 @@ static const struct {
 	  "", NULL },
 	{ "others may fail in the same way", DDP_DECISION_WAIT, 100, SIGSEGV,
 	  "", NULL },
-	{ "an agent has not answered since", DDP_DECISION_WAIT, 1499, CODE, "",
+	{ "an agent has not answered since", DDP_DECISION_WAIT, 3999, CODE, "",
 	  behind },
-	{ EARLIEST, DDP_DECISION_CANDIDATE, 1500, CODE, "",
+	{ EARLIEST, DDP_DECISION_CANDIDATE, 4000, CODE, "",
 	  behind },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
 	  behind_and_gone },
-	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "", behind_for_long },
+	{ "another rank may be the first", DDP_DECISION_HIDDEN, 250, CODE, "",
+	  silent },
+	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, SIGSEGV, "", silent },
+	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "", silent_and_lost },
+	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
+	  silent_with_nothing_to_tell },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
 	  behind_with_nothing_to_tell },
 	{ "it followed from our own end of the step", DDP_DECISION_NOBODY, 500,
@@ -335,16 +332,6 @@ static const struct {
 	  error_before },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 600, SIGKILL,
 	  "out of memory", error_before },
-	{ "srun may tell of another rank", DDP_DECISION_WAIT, 1499, CODE, "",
-	  srun_names_2 },
-	{ "another rank may be the first", DDP_DECISION_HIDDEN, 1500, CODE, "",
-	  srun_names_2 },
-	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, SIGSEGV,
-	  "", srun_names_2 },
-	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
-	  srun_names_2_later },
-	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, CODE, "",
-	  agent_denies_2 },
 	{ "srun may end, as others ended the step", DDP_DECISION_WAIT, 4999,
 	  SIGTERM, "", others_end },
 	{ "the step was cancelled", DDP_DECISION_USER, 5000, SIGTERM, "",
@@ -363,8 +350,6 @@ static const struct {
 	  others_end },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 500, SIGTERM,
 	  "", we_cancel },
-	{ "another rank may be the first", DDP_DECISION_HIDDEN, 250, CODE, "",
-	  others_end_beside_silent },
 	{ "the step was cancelled", DDP_DECISION_USER, 250, CODE, "",
 	  cancelled },
 	{ EARLIEST, DDP_DECISION_CANDIDATE, 250, SIGSEGV,
