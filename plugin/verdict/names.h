@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of many ranks, and of many nodes, in one line. */
+/* Names of many ranks in one line. */
 #ifndef DDP_VERDICT_NAMES_H
 #define DDP_VERDICT_NAMES_H
 
@@ -40,11 +40,5 @@ typedef bool ddp_who_is(const struct ddp_step *step, uint32_t rank,
  */
 uint32_t ddp_who_add(struct ddp_text *text, const struct ddp_step *step,
 		       ddp_who_is *is, const void *context);
-
-/*
- * Adds nodes as Slurm shortens them, "n[2-4,7],login"; of more than 16 ranges
- * " and 5 more". Sorts names, which are different from each other.
- */
-void ddp_nodes_add(struct ddp_text *text, const char **names, uint32_t count);
 
 #endif

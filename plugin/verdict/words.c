@@ -21,7 +21,8 @@
 
 enum {
 	CAUSES_MAX = 16,	/* ranks that launchers name, in a line */
-	TAILS_MAX = 3		/* other launchers whose last lines are shown */
+	TAILS_MAX = 3,		/* other launchers whose last lines are shown */
+	NODES_MAX = 16		/* lost nodes, in a line */
 };
 
 static void add_status(struct ddp_text *text, uint32_t status)
@@ -337,22 +338,25 @@ static bool is_lost_with(const struct ddp_step_node *first,
 	       node->lost_ns - first->lost_ns < ms(DDP_LOST_TOGETHER_MS);
 }
 
-/* Returns whether there are several. */
+/* Adds "node n1", or "nodes n1,n3"; of many "and 5 more". Returns true if there
+ * are several. The report has them all. */
 static bool add_names(struct ddp_text *text, const struct ddp_step_node *first,
 		      const struct ddp_step *step)
 {
-	const char **names = calloc(step->node_count, sizeof(*names));
-	uint32_t i, count = 0;
+	const struct ddp_step_node *node;
+	uint32_t i, count = 0, named = 0;
 
-	for (i = 0; names && i < step->node_count; i++)
-		if (is_lost_with(first, &step->nodes[i]))
-			names[count++] = step->nodes[i].name;
+	for (i = 0; i < step->node_count; i++)
+		count += is_lost_with(first, &step->nodes[i]);
 	ddp_text_add(text, count > 1 ? "nodes " : "node ");
-	if (count > 1)
-		ddp_nodes_add(text, names, count);
-	else
-		ddp_text_add_string(text, first->name);
-	free(names);
+	for (i = 0; i < step->node_count && named < NODES_MAX; i++) {
+		node = &step->nodes[i];
+		if (is_lost_with(first, node))
+			ddp_text_add_quoted(text, "%s%s", named++ ? "," : "",
+					    node->name);
+	}
+	if (count > named)
+		ddp_text_add(text, " and %u more", count - named);
 	return count > 1;
 }
 

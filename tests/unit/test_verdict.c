@@ -491,18 +491,38 @@ Test(verdict, of_several_lost_nodes)
 		step.nodes[i].lost = true;
 		step.nodes[i].lost_ns = MS(11000);
 	}
-	expect_lost(&step, "slurm-ddp: nodes n[2-4,10] were lost first, after "
+	expect_lost(&step, "slurm-ddp: nodes n2,n3,n10,n4 were lost first, after "
 		    "1.0 s: they have not answered for 7 s\n");
 	step.nodes[5].lost = true;
 	step.nodes[5].lost_ns = MS(13000);
 	step.nodes[2].orphaned = true;
-	expect_lost(&step, "slurm-ddp: nodes n[2,4,10] were lost first, after "
+	expect_lost(&step, "slurm-ddp: nodes n2,n10,n4 were lost first, after "
 		    "1.0 s: they have not answered for 7 s\n");
 	for (i = 1; i < 5; i++)
 		step.nodes[i].unlaunched = step.nodes[i].awaited = i != 2;
-	expect_lost(&step, "slurm-ddp: nodes n[2,4,10] were lost first, after "
+	expect_lost(&step, "slurm-ddp: nodes n2,n10,n4 were lost first, after "
 		    "1.0 s: srun could not start tasks there, as their slurmds "
 		    "do not answer\n");
+	ddp_step_clear(&step);
+}
+
+/* A switch is lost, with more nodes than a line has room for. */
+Test(verdict, of_many_lost_nodes)
+{
+	struct ddp_wire wire = { .world_size = 4 };
+	struct ddp_step step;
+	int i;
+
+	begin(&step);
+	for (i = 2; i < 20; i++) {
+		sprintf(wire.node, "m%d", i);
+		cr_assert_eq(ddp_step_add_node(&step, &wire, MS(10000)), i);
+		step.nodes[i].lost = true;
+		step.nodes[i].lost_ns = MS(11000);
+	}
+	expect_lost(&step, "slurm-ddp: nodes m2,m3,m4,m5,m6,m7,m8,m9,m10,m11,m12,"
+		    "m13,m14,m15,m16,m17 and 2 more were lost first, after 1.0 s: "
+		    "they have not answered for 7 s\n");
 	ddp_step_clear(&step);
 }
 
