@@ -9,7 +9,7 @@ PLUGIN_OBJ := $(PLUGIN_SRC:$(srcdir)/%.c=obj/%.o)
 # What is pure in it, for tests: an archive
 PURE_SRC := $(sort $(wildcard $(srcdir)/plugin/proc/*.c \
 	$(srcdir)/plugin/verdict/*.c) $(addprefix $(srcdir)/plugin/, \
-	options/notice.c supervisor/late.c supervisor/sieve.c))
+	options/notice.c supervisor/sieve.c))
 PURE_LIB := obj/plugin/libddp_pure.a
 PLUGIN_MAP := $(srcdir)/plugin/spank_ddp.map
 

@@ -275,7 +275,7 @@ obj/tests/fuzz/proof: FUZZ_LIBS = $(GCRYPT_LIBS)
 obj/fuzz/tests/fuzz/scontrol.o obj/fuzz/plugin/slurm/scontrol.o: PART_CFLAGS = \
 	-I$(srcdir)/plugin -Dddp_program_read=fuzz_program_read
 obj/tests/fuzz/scontrol: obj/fuzz/plugin/slurm/scontrol.o
-FUZZ_WATCH := kernel late notice output proof ras sieve step wire
+FUZZ_WATCH := kernel notice output proof ras sieve step wire
 $(FUZZ_WATCH:%=obj/tests/fuzz/%): obj/fuzz/watch.a
 $(FUZZ_WATCH:%=obj/fuzz/tests/fuzz/%.o) \
 	$(PURE_SRC:$(srcdir)/%.c=obj/fuzz/%.o): PART_CFLAGS = \

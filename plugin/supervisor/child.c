@@ -377,23 +377,51 @@ void ddp_child_pass(struct ddp_child *child)
 	wait_for_all(child);
 }
 
+/*
+ * Starts a process that leads a group of its own, ends with the supervisor, and
+ * writes there. Returns 0 if there can be none.
+ */
+static pid_t start_group(int (*run)(const void *), const void *argument, int out)
+{
+	pid_t pid = fork();
+
+	/* Whoever is first: from now on the group can be ended. */
+	if (pid >= 0)
+		setpgid(pid, pid);
+	if (pid != 0)
+		return pid > 0 ? pid : 0;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(out, STDOUT_FILENO);
+	/* A user has nothing from the complaints of Slurm's programs. */
+	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+	/* A connection must not outlive the supervisor. */
+	ddp_close_from(STDERR_FILENO + 1);
+	_exit(run(argument));
+}
+
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 		    const void *argument)
 {
 	ddp_child_end_helper(child);
 	child->answer = -1;
-	child->helper = fork();
-	if (child->helper == 0) {
-		setpgid(0, 0);
-		/* A connection must not outlive the supervisor. */
-		ddp_close_from(STDERR_FILENO + 1);
-		_exit(run(argument));
+	child->helper = start_group(run, argument, STDOUT_FILENO);
+}
+
+int ddp_child_ask(struct ddp_child *child, int (*run)(const void *),
+		  const void *argument)
+{
+	int pipes[2];
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return -1;
+	child->asker = start_group(run, argument, pipes[1]);
+	close(pipes[1]);
+	if (child->asker == 0) {
+		close(pipes[0]);
+		return -1;
 	}
-	if (child->helper < 0)
-		child->helper = 0;
-	/* Whoever is first: from now on the group can be ended. */
-	if (child->helper > 0)
-		setpgid(child->helper, child->helper);
+	fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+	return pipes[0];
 }
 
 static void end_group(pid_t *leader)

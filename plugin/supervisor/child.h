@@ -36,7 +36,7 @@ struct ddp_child {
 	pid_t mirror;		/* a process that shows them; 0: none */
 	pid_t helper;		/* another child; 0: none */
 	int answer;		/* its exit code; -1: none yet */
-	pid_t asker;		/* a child that leads a group; 0: none */
+	pid_t asker;		/* the child of ddp_child_ask; 0: none */
 	struct ddp_child_launch launch;
 	int launch_told;	/* numbers of it that are known */
 	int64_t launched_ms;	/* all are, since then; 0: not yet */
@@ -76,6 +76,13 @@ void ddp_child_pass(struct ddp_child *child);
  */
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 		    const void *argument);
+
+/*
+ * The same, beside the helper. Returns the end of a pipe that is its stdout, which
+ * does not block; -1: there can be none.
+ */
+int ddp_child_ask(struct ddp_child *child, int (*run)(const void *),
+		  const void *argument);
 
 /* Kill one, if it has not ended yet, with what it has started. */
 void ddp_child_end_helper(struct ddp_child *child);

@@ -2,7 +2,6 @@
 #ifndef DDP_SUPERVISOR_LOST_NODES_H
 #define DDP_SUPERVISOR_LOST_NODES_H
 
-#include "supervisor/late.h"
 #include "util/text.h"
 #include "verdict/step.h"
 
@@ -19,13 +18,10 @@ void ddp_node_lose(struct ddp_step *step, struct ddp_step_node *node, int why,
 
 /* Nodes that have not begun their tasks; zeros are the beginning. */
 struct ddp_absent {
-	bool asked;			/* Slurm; it has not told all yet */
-	int out;			/* there it tells */
-	struct ddp_text answer;
-	int64_t next_ns;		/* when it is asked again */
-	uint32_t asks;			/* so far */
-	bool slow;			/* the user knows that a node is */
-	struct ddp_late late;
+	bool asked;			/* their slurmds are watched, or were */
+	int out;			/* what slurmds.h prints; -1: no more */
+	struct ddp_text told;		/* what came of it */
+	bool told_lost, told_slow;	/* the user knows that a node is */
 };
 
 /*
