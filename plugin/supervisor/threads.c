@@ -3,7 +3,8 @@
  * A thread's mask can be changed by that thread alone. So each gets SIGURG, and
  * its handler adds the signals to the mask that the thread has when the handler
  * returns. They are blocked in the handler, too, as that can take long on a busy
- * machine. SIGURG is ignored by default: one that arrives late does no harm.
+ * machine. A thread that pthread_create has just made blocks all signals: it gets
+ * SIGURG once it does not, and so the handler stays.
  */
 #define _GNU_SOURCE
 #include "supervisor/threads.h"
@@ -18,14 +19,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "proc/kernel.h"
 #include "util/clock.h"
 #include "util/file.h"
 
 enum {
 	ANSWER_MS = 5000,	/* a busy machine runs each thread in it */
-	BLOCKED_MS = 100,	/* who sleeps and blocks SIGURG for longer does
-				 * it for good */
 	PAUSE_MS = 1,		/* an idle thread answers in it */
 	CLEAN_PASSES = 2	/* one that has just started was asked in the
 				 * first, and answers before the second */
@@ -35,11 +33,8 @@ enum {
 enum state {
 	ALONE,		/* there is no other thread */
 	BLOCKED,	/* it blocks the signals, or has ended */
-	HELD,		/* it blocks them, and SIGURG, which waits */
-	STARTING,	/* the same, but it does not sleep: pthread_create, which
-			 * blocks all for a moment, has perhaps just made it */
-	DEAF,		/* it blocks SIGURG alone */
-	OPEN		/* it blocks neither, and will answer */
+	OPEN,		/* it does not, and will answer */
+	DEAF		/* it does not, but blocks SIGURG */
 };
 
 static sigset_t wanted;
@@ -89,36 +84,18 @@ static uint64_t make_mask(const sigset_t *set)
 	return mask;
 }
 
-static bool sleeps(const char *tid)
-{
-	struct ddp_kernel_process thread;
-	char path[64], *text;
-	bool asleep;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", tid);
-	text = ddp_file_read(path);
-	asleep = text && ddp_kernel_read_process(text, &thread) == 0 &&
-		 thread.state != 'R';
-	free(text);
-	return asleep;
-}
-
-static enum state read_state(const char *tid)
+static enum state read_state(pid_t tid)
 {
 	const uint64_t mask = make_mask(&wanted);
-	const uint64_t asks = UINT64_C(1) << (SIGURG - 1);
-	uint64_t blocked, pending;
+	uint64_t blocked;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/task/%.20s/status", tid);
-	if (ddp_threads_read(path, "SigBlk:", &blocked) < 0 ||
-	    ddp_threads_read(path, "SigPnd:", &pending) < 0)
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+	if (ddp_threads_read(path, "SigBlk:", &blocked) < 0)
 		return access(path, F_OK) == 0 ? OPEN : BLOCKED;
-	if ((blocked & mask) != mask)
-		return blocked & asks ? DEAF : OPEN;
-	if (!(pending & asks))
+	if ((blocked & mask) == mask)
 		return BLOCKED;
-	return sleeps(tid) ? HELD : STARTING;
+	return blocked & UINT64_C(1) << (SIGURG - 1) ? DEAF : OPEN;
 }
 
 /*
@@ -127,11 +104,11 @@ static enum state read_state(const char *tid)
  */
 static enum state ask_all(DIR *tasks, pid_t *worst)
 {
+	const pid_t self = (pid_t)syscall(SYS_gettid);
 	enum state state, last = ALONE;
+	struct dirent *entry;
 	bool known = false;
 	int others = 0;
-	const pid_t self = (pid_t)syscall(SYS_gettid);
-	struct dirent *entry;
 	pid_t tid;
 
 	rewinddir(tasks);
@@ -141,12 +118,12 @@ static enum state ask_all(DIR *tasks, pid_t *worst)
 		if (tid <= 0 || tid == self)
 			continue;
 		others++;
-		state = read_state(entry->d_name);
+		syscall(SYS_tgkill, getpid(), tid, SIGURG);
+		state = read_state(tid);
 		if (state > last) {
 			last = state;
 			*worst = tid;
 		}
-		syscall(SYS_tgkill, getpid(), tid, SIGURG);
 	}
 	return !known && others == 1 ? ALONE : last;
 }
@@ -154,25 +131,22 @@ static enum state ask_all(DIR *tasks, pid_t *worst)
 /* Returns 0 when all have blocked them, or a thread that has not. */
 static pid_t block_in_all(DIR *tasks)
 {
-	int64_t now_ms = ddp_clock_ms(), end_ms = now_ms + ANSWER_MS;
-	int64_t open_ms = now_ms;
+	int64_t end_ms = ddp_clock_ms() + ANSWER_MS;
 	enum state state;
 	pid_t worst = 0;
 	int clean = 0;
 
-	do {
+	while (clean < CLEAN_PASSES) {
 		state = ask_all(tasks, &worst);
-		now_ms = ddp_clock_ms();
-		if (state == OPEN || state == STARTING)
-			open_ms = now_ms;
-		clean = state == BLOCKED ? clean + 1 : 0;
-		if (state == ALONE || clean == CLEAN_PASSES)
+		if (state == ALONE)
 			return 0;
-		if (clean == 0 && now_ms - open_ms >= BLOCKED_MS)
-			return state == HELD ? 0 : worst;
+		if (state == DEAF ||
+		    (state == OPEN && ddp_clock_ms() >= end_ms))
+			return worst;
+		clean = state == BLOCKED ? clean + 1 : 0;
 		usleep(1000 * PAUSE_MS);
-	} while (now_ms < end_ms);
-	return state == STARTING ? 0 : worst;
+	}
+	return 0;
 }
 
 static void read_name(pid_t tid, char name[17])
@@ -202,10 +176,10 @@ int ddp_threads_block(const sigset_t *set, struct ddp_error *error)
 	wanted = *set;
 	sigaction(SIGURG, &ours, &before);
 	tid = block_in_all(tasks);
-	sigaction(SIGURG, &before, NULL);
 	closedir(tasks);
 	if (tid == 0)
 		return 0;
+	sigaction(SIGURG, &before, NULL);
 	read_name(tid, name);
 	return ddp_error_set(error, DDP_ERROR_SYSTEM,
 			     "a thread of srun (\"%s\") does not leave signals "

@@ -15,8 +15,9 @@
 
 /*
  * Blocks [set] in all threads of this process but the one that calls. Threads
- * that start later inherit it. Returns 0, or -1 with an error if a thread has
- * not blocked it within some seconds, or if nobody knows; others then have.
+ * that start later inherit it; the process has a handler for SIGURG from then on.
+ * Returns 0, or -1 with an error if a thread has not blocked it within some seconds,
+ * or if nobody knows; others then have.
  */
 int ddp_threads_block(const sigset_t *set, struct ddp_error *error);
 

@@ -9,9 +9,9 @@
  *	waits	one more, which blocks all and takes those by sigwait
  *	slow	as 2, but a signal's handler takes them 0.3 s, as on a busy machine
  *
- *	late	one more, which blocks all while it runs for 0.3 s, as one that
- *		pthread_create has made does on a busy machine. If the plugin forks
- *		before, the process ends with code 97.
+ *	late	one more, which blocks all until 0.1 s after it has got SIGURG, as
+ *		one that pthread_create has made does on a busy machine. If it then
+ *		does not block those that end an srun, the process ends with 97.
  *
  * The plugin must not change what belongs to the whole process: the umask, the
  * buffer of getgrnam, and in the supervisor, when srun itself is done with it, the
@@ -23,7 +23,6 @@
 #include <grp.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static pid_t started;	/* the process in which there are threads */
@@ -69,24 +67,22 @@ static void *wait_for_ends(void *unused)
 	return unused;
 }
 
-static atomic_bool late;
-
 static void *come_late(void *unused)
 {
-	struct timespec now, end;
-	sigset_t none;
+	sigset_t pending, none, mask;
 
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_nsec += 300000000;
-	end.tv_sec += end.tv_nsec / 1000000000;
-	end.tv_nsec %= 1000000000;
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while (now.tv_sec < end.tv_sec ||
-	       (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+	do {
+		usleep(1000);
+		sigpending(&pending);
+	} while (!real_sigismember(&pending, SIGURG));
+	usleep(100000);
 	sigemptyset(&none);
-	atomic_store(&late, false);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	if (!real_sigismember(&mask, SIGTERM)) {
+		fprintf(stderr, "idle_threads: SIGTERM is not blocked\n");
+		_exit(97);
+	}
 	return sleep_on(unused);
 }
 
@@ -134,8 +130,7 @@ __attribute__((constructor)) static void start_all(void)
 		start(sleep_on, &others);
 	if (strcmp(threads, "waits") == 0)
 		start(wait_for_ends, &all);
-	atomic_store(&late, strcmp(threads, "late") == 0);
-	if (late)
+	if (strcmp(threads, "late") == 0)
 		start(come_late, &all);
 }
 
@@ -162,15 +157,6 @@ static void refuse_if(bool wrong, const char *what, const char *name)
 		return;
 	fprintf(stderr, "idle_threads: %s(%s)\n", what, name);
 	_exit(97);
-}
-
-pid_t fork(void)
-{
-	pid_t (*real)(void);
-
-	refuse_if(atomic_load(&late), "fork", "");
-	*(void **)&real = dlsym(RTLD_NEXT, "fork");
-	return real();
 }
 
 mode_t umask(mode_t mask)

@@ -73,6 +73,12 @@ for number in 1 2 3 10 12 15; do
 $number, and so the step ends"
 done
 
+# By the machine's clock, as that thread sleeps by it
+mkdir machine
+cp real machine/srun
+threaded late machine/srun 1 n1:0-0:w500,e0=0,done srun:launch,all
+spoke 'a thread that has just been made leaves signals to the supervisor' 0 ''
+
 lacks="a thread of srun (\"srun\") does not leave signals to it; take the \
 library that starts that thread out of LD_PRELOAD"
 threaded deaf ./srun 1 srun:x0
