@@ -457,9 +457,3 @@ void ddp_child_clear(struct ddp_child *child)
 	restore_signals(child);
 	close(child->signals);
 }
-
-int ddp_child_code(const struct ddp_child *child)
-{
-	return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status) :
-		WEXITSTATUS(child->status);
-}

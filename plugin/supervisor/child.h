@@ -97,7 +97,4 @@ bool ddp_child_was_told(const struct ddp_child *child);
  */
 void ddp_child_clear(struct ddp_child *child);
 
-/* Its exit code as a shell has it. */
-int ddp_child_code(const struct ddp_child *child);
-
 #endif

@@ -138,10 +138,6 @@ void ddp_verdict_add_unknown(struct ddp_text *text,
 /* Where nobody is named, as an agent is silent: which one. */
 void ddp_verdict_add_hidden(struct ddp_text *text, const struct ddp_step *step);
 
-/* Whether a rank runs, as far as anybody would tell if it did not; see who.h. */
-bool ddp_verdict_still_runs(const struct ddp_step *step, uint32_t rank,
-			    const void *context);
-
 /*
  * Ranks that ended well long ago, while others still run, or may: who they are.
  */

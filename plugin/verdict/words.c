@@ -159,6 +159,17 @@ static void add_had_error(struct ddp_text *text,
 	}
 }
 
+/* Returns true if a rank runs, as far as anybody would tell if it did not. */
+static bool still_runs(const struct ddp_step *step, uint32_t rank,
+		       const void *context)
+{
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	(void)context;
+	return !of->ended && ddp_step_is_watched(step, rank) &&
+	       !step->nodes[of->node].lost;
+}
+
 /* Whether it ran when those of the verdict that is the context had failed. */
 static bool still_ran(const struct ddp_step *step, uint32_t rank,
 		      const void *context)
@@ -166,7 +177,7 @@ static bool still_ran(const struct ddp_step *step, uint32_t rank,
 	return step->ranks[rank].ended ?
 		!ddp_verdict_is_in_time(context, step, rank) &&
 		!ddp_verdict_is_unordered(context, step, rank) :
-		ddp_verdict_still_runs(step, rank, NULL);
+		still_runs(step, rank, NULL);
 }
 
 /* Returns true if the verdict names a launcher that told when its rank failed. */
@@ -632,16 +643,6 @@ void ddp_verdict_add_hidden(struct ddp_text *text, const struct ddp_step *step)
 	ddp_text_add(text, "\n");
 }
 
-bool ddp_verdict_still_runs(const struct ddp_step *step, uint32_t rank,
-			    const void *context)
-{
-	const struct ddp_step_rank *of = &step->ranks[rank];
-
-	(void)context;
-	return !of->ended && ddp_step_is_watched(step, rank) &&
-	       !step->nodes[of->node].lost;
-}
-
 static bool has_ended(const struct ddp_step *step, uint32_t rank,
 		      const void *context)
 {
@@ -654,12 +655,12 @@ void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step)
 	uint32_t i, runs = 0;
 
 	for (i = 0; i < step->world_size; i++)
-		runs += ddp_verdict_still_runs(step, i, NULL);
+		runs += still_runs(step, i, NULL);
 	ddp_text_add(text, "slurm-ddp: ");
 	ddp_who_add(text, step, has_ended, &yes);
 	ddp_text_add(text, " ended with exit code 0 a while ago, and ");
 	if (runs > 0) {
-		ddp_who_add(text, step, ddp_verdict_still_runs, NULL);
+		ddp_who_add(text, step, still_runs, NULL);
 		ddp_text_add(text, " still run%s", runs == 1 ? "s" : "");
 	} else {
 		ddp_text_add(text, "no end is known of ");
