@@ -57,7 +57,7 @@ static bool is_unreachable(const struct view *view)
 
 /*
  * Returns true if an agent may have told less than it had to when the failure
- * came. One that does not answer for DDP_SILENT_MS is silent, and ends the wait.
+ * came. A silent one has nothing to say of a rank that failed by itself.
  */
 static bool is_behind(const struct view *view)
 {
@@ -66,8 +66,9 @@ static bool is_behind(const struct view *view)
 
 	for (i = 0; i < view->step->node_count; i++) {
 		node = &view->step->nodes[i];
-		if (node->open && node->ended < node->count && !node->silent &&
-		    node->answered_ns < view->facts->failed_ns)
+		if (node->open && node->ended < node->count &&
+		    node->answered_ns < view->facts->failed_ns &&
+		    !(node->silent && view->own))
 			return true;
 	}
 	return false;

@@ -55,8 +55,8 @@ enum {
 	 * named; + later. */
 	DDP_ERROR_MS = 1500,
 	/* An agent answers a PING sent after the failure: all that it had to
-	 * tell has come. Or it is silent by then, see DDP_SILENT_MS. - an
-	 * earlier failure on a busy node is not known yet; + later. */
+	 * tell has come. One that has not by then is silent (DDP_SILENT_MS).
+	 * - an earlier failure on a busy node is not known yet; + later. */
 	DDP_FENCE_MS = 4000,
 	/* srun ends when others have ended its step. - they are taken for a
 	 * user; + later. */
