@@ -205,7 +205,7 @@ static char *run_step(char *program, const struct ddp_restart *restart,
 #define EXCLUDE "--exclude="
 /*
  * The supervisor says "slurm-ddp: node n2 was lost first, after ..." or
- * "slurm-ddp: nodes n[3-4] were lost first, ..."
+ * "slurm-ddp: nodes n3,n4 were lost first, ..."
  */
 static const struct {
 	const char *node, *lost;

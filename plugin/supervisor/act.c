@@ -120,15 +120,14 @@ static void say_unknown(struct ddp_attempt *attempt)
 {
 	const struct ddp_facts *facts = &attempt->facts;
 	struct ddp_text text = { 0 };
-	bool went_on = false, unwanted = ddp_attempt_unwanted(attempt);
+	bool went_on = false;
 	uint32_t i;
 
 	if (!is_unknown(facts))
 		return;
 	for (i = 0; i < facts->step.node_count; i++)
 		went_on |= facts->step.nodes[i].told;
-	if (!ddp_said_add_first(facts, &text) && !unwanted &&
-	    !facts->said.cancelled_ns)
+	if (!ddp_attempt_unwanted(attempt) && !facts->said.cancelled_ns)
 		ddp_verdict_add_unknown(&text, &facts->step, went_on);
 	ddp_relay_say(&attempt->relay, &text);
 }

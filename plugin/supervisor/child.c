@@ -383,7 +383,7 @@ void ddp_child_pass(struct ddp_child *child)
  */
 static pid_t start_group(int (*run)(const void *), const void *argument, int out)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 
 	/* Whoever is first: from now on the group can be ended. */
 	if (pid >= 0)
@@ -392,11 +392,9 @@ static pid_t start_group(int (*run)(const void *), const void *argument, int out
 		return pid > 0 ? pid : 0;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(out, STDOUT_FILENO);
-	/* A user has nothing from the complaints of Slurm's programs. */
-	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 	/* A connection must not outlive the supervisor. */
 	ddp_close_from(STDERR_FILENO + 1);
-	_exit(run(argument));
+	_exit(getppid() == parent ? run(argument) : 1);
 }
 
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),

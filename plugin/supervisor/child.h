@@ -78,8 +78,9 @@ void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 		    const void *argument);
 
 /*
- * The same, beside the helper. Returns the end of a pipe that is its stdout, which
- * does not block; -1: there can be none.
+ * Starts another helper, whose result is what it prints. Returns the end of a pipe
+ * from it, which does not block; -1: there can be none. Both helpers end with the
+ * supervisor.
  */
 int ddp_child_ask(struct ddp_child *child, int (*run)(const void *),
 		  const void *argument);

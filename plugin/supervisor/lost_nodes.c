@@ -12,9 +12,11 @@
 #include "supervisor/lost_nodes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "supervisor/attempt.h"
@@ -26,7 +28,8 @@ enum {
 	BEGIN_MS = 2000,	/* in which tasks usually begin */
 	SLOW_MS = 60000,	/* a node that takes longer to begin is told of */
 	END_MS = 600000,	/* then srun itself gives up */
-	TICK_MS = 250
+	TICK_MS = 250,
+	MANY = 256		/* nodes that have begun since are left alone */
 };
 
 /* ---- while tasks run */
@@ -119,6 +122,7 @@ static bool waits(const struct ddp_attempt *attempt, int64_t now_ns)
 	       (!step->world_size || step->known < step->world_size);
 }
 
+/* The helper. */
 static int watch_slurmds(const void *context)
 {
 	const struct ddp_attempt *attempt = context;
@@ -130,6 +134,9 @@ static int watch_slurmds(const void *context)
 		.other = restart->spares ? restart->names[restart->count] : NULL,
 	};
 
+	prctl(PR_SET_NAME, "ddp-slurmds");
+	/* A user has nothing from scontrol's complaints. */
+	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 	return ddp_slurmds_watch(&wish);
 }
 
@@ -152,6 +159,18 @@ static char *read_state(struct ddp_absent *absent)
 	begin = memrchr(told->data, '\n', (size_t)(end - told->data));
 	begin = begin ? begin + 1 : told->data;
 	return strndup(begin, (size_t)(end - begin));
+}
+
+/* Starts the helper. Once many nodes have begun another one takes its place, which
+ * leaves these alone. */
+static void start(struct ddp_attempt *attempt)
+{
+	struct ddp_absent *absent = &attempt->absent;
+
+	ddp_absent_clear(attempt);
+	absent->out = ddp_child_ask(&attempt->child, watch_slurmds, attempt);
+	absent->asked = true;
+	absent->begun = attempt->facts.step.node_count;
 }
 
 /* The next node of a line that has not begun, after its sign; NULL: none. */
@@ -234,10 +253,10 @@ static void look(struct ddp_attempt *attempt, int64_t now_ns)
 	struct ddp_absent *absent = &attempt->absent;
 	char *line;
 
-	if (!absent->asked)
-		absent->out = ddp_child_ask(&attempt->child, watch_slurmds,
-					    attempt);
-	absent->asked = true;
+	if (!absent->asked ||
+	    attempt->facts.step.node_count >= absent->begun + MANY)
+		start(attempt);
+	absent->next_ns = now_ns + ms(TICK_MS);
 	line = absent->out < 0 ? NULL : read_state(absent);
 	if (line)
 		judge(attempt, line, now_ns);
@@ -249,7 +268,8 @@ void ddp_absent_tick(struct ddp_attempt *attempt, int64_t now_ns)
 	find_unlaunched(attempt, now_ns);
 	if (!waits(attempt, now_ns))
 		ddp_absent_clear(attempt);
-	else if (now_ns - ms(attempt->child.launched_ms) >= ms(BEGIN_MS))
+	else if (now_ns - ms(attempt->child.launched_ms) >= ms(BEGIN_MS) &&
+		 now_ns >= attempt->absent.next_ns)
 		look(attempt, now_ns);
 }
 

@@ -21,6 +21,8 @@ struct ddp_absent {
 	bool asked;			/* their slurmds are watched, or were */
 	int out;			/* what slurmds.h prints; -1: no more */
 	struct ddp_text told;		/* what came of it */
+	uint32_t begun;			/* nodes that had when that was begun */
+	int64_t next_ns;		/* when it is looked at again */
 	bool told_lost, told_slow;	/* the user knows that a node is */
 };
 

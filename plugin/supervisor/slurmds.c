@@ -24,9 +24,9 @@ enum {
 				 * after a second */
 	LOST = 5,		/* so many rounds in a row have failed */
 	LOST_ALONE = 24,	/* the same, if no slurmd at all has answered */
-	EVERY = 3,		/* rounds in which those that answer are tried:
-				 * a slurmd's log has a line for each */
-	AT_ONCE = 512		/* connections */
+	EVERY = 3,		/* one that answers is tried in one of so many
+				 * rounds: slurmd's log has a line for each */
+	AT_ONCE = 128		/* connections */
 };
 
 struct slurmd {
@@ -192,7 +192,8 @@ static void try(struct list *list, struct slurmd **chosen, size_t count)
 		left += fds[i].fd >= 0;
 	}
 	for (; left > 0 && now_ms < end_ms; now_ms = ddp_clock_ms()) {
-		poll(fds, count, (int)(end_ms - now_ms));
+		if (poll(fds, count, (int)(end_ms - now_ms)) < 0)
+			continue;
 		for (i = 0; i < count; i++) {
 			if (fds[i].fd < 0 || !fds[i].revents)
 				continue;
@@ -269,10 +270,9 @@ int ddp_slurmds_watch(const struct ddp_slurmds_wish *wish)
 		try_due(&list);
 		before = line;
 		line = format(&list);
-		if (line && (!before || strcmp(line, before) != 0)) {
-			fputs(line, stdout);
-			fflush(stdout);
-		}
+		if (line && (!before || strcmp(line, before) != 0) &&
+		    (fputs(line, stdout) < 0 || fflush(stdout) != 0))
+			return 1;
 		free(before);
 		left_ms -= ddp_clock_ms();
 		poll(NULL, 0, left_ms > 0 ? (int)left_ms : 0);

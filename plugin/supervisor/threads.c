@@ -3,8 +3,8 @@
  * A thread's mask can be changed by that thread alone. So each gets SIGURG, and
  * its handler adds the signals to the mask that the thread has when the handler
  * returns. They are blocked in the handler, too, as that can take long on a busy
- * machine. A thread that pthread_create has just made blocks all signals: it gets
- * SIGURG once it does not, and so the handler stays.
+ * machine. A thread that pthread_create has just made blocks all signals, for long on
+ * a busy machine: it gets SIGURG once it does not, and so the handler stays.
  */
 #define _GNU_SOURCE
 #include "supervisor/threads.h"
@@ -24,6 +24,7 @@
 
 enum {
 	ANSWER_MS = 5000,	/* a busy machine runs each thread in it */
+	HELD_MS = 100,		/* pthread_create has ended by then */
 	PAUSE_MS = 1,		/* an idle thread answers in it */
 	CLEAN_PASSES = 2	/* one that has just started was asked in the
 				 * first, and answers before the second */
@@ -33,6 +34,8 @@ enum {
 enum state {
 	ALONE,		/* there is no other thread */
 	BLOCKED,	/* it blocks the signals, or has ended */
+	HELD,		/* it blocks them, and SIGURG: for good, or it is just made,
+			 * or makes another one, which then is to be asked */
 	OPEN,		/* it does not, and will answer */
 	DEAF		/* it does not, but blocks SIGURG */
 };
@@ -93,9 +96,9 @@ static enum state read_state(pid_t tid)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
 	if (ddp_threads_read(path, "SigBlk:", &blocked) < 0)
 		return access(path, F_OK) == 0 ? OPEN : BLOCKED;
-	if ((blocked & mask) == mask)
-		return BLOCKED;
-	return blocked & UINT64_C(1) << (SIGURG - 1) ? DEAF : OPEN;
+	if (blocked & UINT64_C(1) << (SIGURG - 1))
+		return (blocked & mask) == mask ? HELD : DEAF;
+	return (blocked & mask) == mask ? BLOCKED : OPEN;
 }
 
 /*
@@ -131,17 +134,19 @@ static enum state ask_all(DIR *tasks, pid_t *worst)
 /* Returns 0 when all have blocked them, or a thread that has not. */
 static pid_t block_in_all(DIR *tasks)
 {
-	int64_t end_ms = ddp_clock_ms() + ANSWER_MS;
+	int64_t start_ms = ddp_clock_ms(), now_ms = start_ms;
 	enum state state;
 	pid_t worst = 0;
 	int clean = 0;
 
 	while (clean < CLEAN_PASSES) {
 		state = ask_all(tasks, &worst);
-		if (state == ALONE)
+		now_ms = ddp_clock_ms();
+		if (state == ALONE ||
+		    (state == HELD && now_ms - start_ms >= HELD_MS))
 			return 0;
 		if (state == DEAF ||
-		    (state == OPEN && ddp_clock_ms() >= end_ms))
+		    (state == OPEN && now_ms - start_ms >= ANSWER_MS))
 			return worst;
 		clean = state == BLOCKED ? clean + 1 : 0;
 		usleep(1000 * PAUSE_MS);

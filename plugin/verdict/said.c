@@ -57,24 +57,6 @@ bool ddp_said_is_reason(const struct ddp_facts *facts,
 	return is;
 }
 
-bool ddp_said_add_first(const struct ddp_facts *facts, struct ddp_text *text)
-{
-	const struct ddp_said *said = &facts->said;
-	const struct ddp_step *step = &facts->step;
-	unsigned long rank;
-
-	if (said->ends != DDP_SAID_SRUN || said->failed.length == 0)
-		return false;
-	rank = strtoul(said->failed.data, NULL, 10);
-	if (rank >= step->world_size || !step->ranks[rank].known ||
-	    step->ranks[rank].ended)
-		return false;
-	ddp_text_add(text, "slurm-ddp: which rank failed first is not known: "
-		     "srun says that rank %lu had failed, and no ddp-agent "
-		     "tells of it\n", rank);
-	return true;
-}
-
 /* Returns true if no agent tells of this rank, which failed so long ago. */
 static bool is_unwatched(const struct ddp_step *step, uint32_t rank,
 			 int64_t waited_ns)

@@ -60,13 +60,6 @@ bool ddp_said_is_reason(const struct ddp_facts *facts,
 			const struct ddp_verdict *verdict);
 
 /*
- * Where nobody was named when the step is over: adds the rank that srun has named
- * first before it ended the step. Returns whether there is one, of whose start an
- * agent has told, and not of its end: a rank that the plugin refuses has no agent.
- */
-bool ddp_said_add_first(const struct ddp_facts *facts, struct ddp_text *text);
-
-/*
  * Finds the lowest rank that has failed, as srun alone has said for long enough:
  * no agent tells of it, or will. Returns whether there is one.
  */

@@ -159,6 +159,29 @@ static bool may_miss_one(const struct ddp_step *step, uint32_t rank)
 	return missed && (last || together);
 }
 
+/*
+ * Returns true if SIGKILL has ended this rank, and another of its node lived on, or
+ * ended otherwise, and later: Slurm would have killed both.
+ */
+static bool was_killed_alone(const struct ddp_step *step, uint32_t rank)
+{
+	int64_t at_ns = ddp_step_end_ns(step, rank) + ms(DDP_TOGETHER_MS);
+	const struct ddp_step_rank *other;
+	uint32_t i;
+
+	if (!ddp_step_was_killed(step->ranks[rank].status))
+		return false;
+	for (i = 0; i < step->world_size; i++) {
+		other = &step->ranks[i];
+		if (i != rank && other->known &&
+		    other->node == step->ranks[rank].node &&
+		    (!other->ended || (!ddp_step_was_killed(other->status) &&
+				       ddp_step_end_ns(step, i) > at_ns)))
+			return true;
+	}
+	return false;
+}
+
 /* Whether another one may have failed, and Slurm have killed this one. */
 static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 {
@@ -166,7 +189,8 @@ static bool is_doubtful(const struct ddp_step *step, uint32_t rank)
 
 	return was_sent(of) &&
 	       (has_unwatched(step, of->seen_ns) || may_miss_one(step, rank) ||
-		step->known < step->world_size);
+		(step->known < step->world_size &&
+		 !was_killed_alone(step, rank)));
 }
 
 /*

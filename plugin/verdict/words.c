@@ -21,8 +21,7 @@
 
 enum {
 	CAUSES_MAX = 16,	/* ranks that launchers name, in a line */
-	TAILS_MAX = 3,		/* other launchers whose last lines are shown */
-	NODES_MAX = 16		/* lost nodes, in a line */
+	TAILS_MAX = 3		/* other launchers whose last lines are shown */
 };
 
 static void add_status(struct ddp_text *text, uint32_t status)
@@ -349,8 +348,7 @@ static bool is_lost_with(const struct ddp_step_node *first,
 	       node->lost_ns - first->lost_ns < ms(DDP_LOST_TOGETHER_MS);
 }
 
-/* Adds "node n1", or "nodes n1,n3"; of many "and 5 more". Returns true if there
- * are several. The report has them all. */
+/* Adds "node n1", or "nodes n1,n3", and returns true if there are several. */
 static bool add_names(struct ddp_text *text, const struct ddp_step_node *first,
 		      const struct ddp_step *step)
 {
@@ -360,14 +358,12 @@ static bool add_names(struct ddp_text *text, const struct ddp_step_node *first,
 	for (i = 0; i < step->node_count; i++)
 		count += is_lost_with(first, &step->nodes[i]);
 	ddp_text_add(text, count > 1 ? "nodes " : "node ");
-	for (i = 0; i < step->node_count && named < NODES_MAX; i++) {
+	for (i = 0; i < step->node_count; i++) {
 		node = &step->nodes[i];
 		if (is_lost_with(first, node))
 			ddp_text_add_quoted(text, "%s%s", named++ ? "," : "",
 					    node->name);
 	}
-	if (count > named)
-		ddp_text_add(text, " and %u more", count - named);
 	return count > 1;
 }
 

@@ -67,9 +67,7 @@ step restarts=1 2 n1:0-0:deaf,w9000,K,done n2:1-1:w700,k1=15,quit \
 said 'a rank that has ended after the one that srun names is not named' \
 	143 "$failed
 $ends
-$cancelled
-slurm-ddp: which rank failed first is not known: srun says that rank 0 had \
-failed, and no ddp-agent tells of it"
+$cancelled"
 step restarts=1 2 n1:0-0:w700,k0=9,done n2:1-1:w1000,k1=9,done \
 	"srun:w200,p$cancelled/$failed/$ends/,all,x137"
 said 'nobody is named where srun tells of a rank of a cancelled step' \

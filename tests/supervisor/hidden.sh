@@ -37,11 +37,11 @@ done
 
 step 2 n1:0-0:w300,quit n2:1-1:w320,quit \
 	"srun:w290,p$killed/$ends/,w500,x137"
-said 'a rank of which only srun tells is told where nobody is named' \
+said 'no rank is named of which only srun tells' \
 	137 "$killed
 $ends
-slurm-ddp: which rank failed first is not known: srun says that rank 1 had \
-failed, and no ddp-agent tells of it"
+slurm-ddp: which rank failed first, if any, is not known: the whole step was \
+killed at once, as scancel and MPI_Abort have it done"
 
 step 3 n1:0-0:w100,k0=15,done n2:1-2:w120,k1=15,k2=15,done \
 	"srun:w140,p$failed/$ends/,all,x143"
@@ -60,10 +60,26 @@ said 'nothing is told of a rank without an agent that srun names' 1 "$killed
 $ends"
 
 # A rank is killed before the tasks of n1 have begun, and then they never do: Slurm
-# may have killed it for one of theirs.
+# may have killed it for one of theirs, but then others of its node, too.
 killed='srun: error: n2: task 2: Killed'
-step 4 n2:2-3:w100,k2=9,w1500,K0,done "srun:w700,p$killed/$ends/,w2000,x5"
-said 'a rank killed before others begin is not named' 5 "$killed
+named=$(first 2 'n2 (pid 1002)' 1 'killed by signal 9 (SIGKILL)')
+step 4 n2:2-3:w100,k2=9,K,done "srun:w400,p$killed/$ends/,w2000,x143"
+said 'a rank killed alone on its node before others begin is named' 137 \
+	"$named
+$killed
+$ends
+$(others '1 other rank')"
+step restarts=1 4 n2:2-3:w100,k2=9,K,done "srun:w700,p$killed/$ends/,w2000,x143" \
+	n1:0-1:e0=0,e1=0,done n2:2-3:e2=0,e3=0,done srun:all
+said 'a step starts again whose rank was killed before other nodes begin' \
+	0 "$named
+$killed
+$ends
+$(others '1 other rank')
+slurm-ddp: restart 1 of 1: on the same nodes"
+step 4 n2:2-3:w100,k2=9,w50,k3=9,done "srun:w700,p$killed/$ends/,w2000,x5"
+said 'a rank killed with another of its node before others begin is not named' 5 \
+	"$killed
 $ends"
 # Agents are asked each second whether they are there.
 step 4 n1:0-1:w5000,K,done n2:2-3:w5000,k2=9,K,done srun:all,x137
