@@ -172,11 +172,22 @@ if podman=$(command -v podman); then
 	call login srun --ddp --ddp-watchdog=5 -N2 --gres=gpu:2 "$@" \
 		"$scratch/computes"
 	equal 'podman: a rank that computes makes progress' 0 "$status"
-	call login env FOLDER=kept srun --ddp --ddp-grace=20 -N2 --gres=gpu:2 \
-		"$@" "$scratch/fails"
-	grep -q '3 other ranks ended by themselves' err && test "$status" -eq 3 &&
-		call login env FOLDER=kept srun --ddp -N2 --gres=gpu:2 "$@" true &&
+	# kept FOLDER: a step in which a rank fails leaves records there with which
+	# another one begins. conmon's own process may be killed as it writes some,
+	# which a busy machine shows: one of two tries counts.
+	kept()
+	{
+		kept_in=$1
+		shift
+		call login env FOLDER="$kept_in" srun --ddp --ddp-grace=20 -N2 \
+			--gres=gpu:2 "$@" "$scratch/fails"
+		grep -q '3 other ranks ended by themselves' err &&
+			test "$status" -eq 3 || return
+		call login env FOLDER="$kept_in" srun --ddp -N2 --gres=gpu:2 \
+			"$@" true
 		test "$status" -eq 0
+	}
+	kept one "$@" || kept two "$@"
 	result $? 'podman: another step begins after one with --ddp-grace'
 	template podman
 	PATH=$whole_path
