@@ -28,7 +28,7 @@
 
 #include "../spank/host.h"
 
-enum { TASKS_MAX = 256, LOOK_US = 2000, PATIENCE_S = 60 };
+enum { TASKS_MAX = 256, LOOK_US = 2000, PATIENCE_S = 600 };
 
 static pid_t pids[TASKS_MAX];
 static const char *hold, *user;
