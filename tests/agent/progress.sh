@@ -28,11 +28,12 @@ pulses()
 	sed -n 's/^[0-9.]* PULSE n1|//p' "$fake/log"
 }
 
-# moves NAME: its last three pulses tell of progress
+# moves NAME: two of its pulses in a row tell of progress, after the first. Of a rank
+# that only waits for a CPU each third does.
 moves()
 {
-	pulses "$1" | tail -n 3 >why
-	test "$(grep -cx 0 why)" = 3
+	pulses "$1" >why
+	tail -n +2 why | uniq -d | grep -qx 0
 }
 
 # rests NAME: none of its ranks has made progress for 3 s
@@ -49,13 +50,9 @@ watched idle 2 sleep 300
 watched stores 1 bash -c 'printf -v mega %1500000s; '"$forever"'
 	printf %s "$mega" >"$S/stored"; done'
 watched beats 1 bash -c "$forever"' i=$((i % 7 + 1))
-	printf "\\$i\0\0\0\0\0\0\0" >"$DDP_HEARTBEAT_FILE.new"
-	mv "$DDP_HEARTBEAT_FILE.new" "$DDP_HEARTBEAT_FILE"; done'
+	printf "\\$i\0\0\0\0\0\0\0" 1<>"$DDP_HEARTBEAT_FILE"; done'
 watched one_prints 2 sh -c 'test $RANK = 0 || exec sleep 300; '"$forever"'
 	echo >&2; done'
-watched computes 1 sh -c '(while :; do :; done) & sleep 300 & wait'
-# as podman does: what computes has left the task
-watched leaves 1 sh -c '(while :; do :; done &); exec sleep 300'
 watched explained 3 sh -c 'test $RANK -ne 2 || exit 0
 	test $RANK -ne 0 || kill -STOP $$
 	sh -c "echo \$\$ >\"\$S/child\"; exec sleep 300"; exit'
@@ -65,6 +62,10 @@ test "$(id -u)" != 0 || watched contained 1 sh -c 'mkfifo "$S/fifo"
 	unshare -m sh -c "mount --bind \"\$S/sleep\" /bin/sleep
 		echo \$\$ >\"\$S/child\"; exec /bin/sleep 300" &
 	read line <"$S/fifo"'
+# Last, and ended first: they take two CPUs.
+watched computes 1 sh -c '(while :; do :; done) & sleep 300 & wait'
+# as podman does: what computes has left the task
+watched leaves 1 sh -c '(while :; do :; done &); exec sleep 300'
 
 look frozen
 started PULSE 2
@@ -72,6 +73,14 @@ stopped=$(agent)
 kill -STOP "$stopped"
 begun=$(date +%s)
 
+wait_until moves computes
+result $? 'a rank whose child computes makes progress'
+look computes
+order KILL
+wait_until moves leaves
+result $? 'a rank makes progress where what it left behind computes'
+look leaves
+order KILL
 wait_until rests idle
 result $? 'ranks that sleep make no progress'
 wait_until moves stores
@@ -80,10 +89,6 @@ wait_until moves beats
 result $? 'a rank whose heart beats makes progress'
 wait_until moves one_prints
 result $? 'ranks make progress where one of them prints'
-wait_until moves computes
-result $? 'a rank whose child computes makes progress'
-wait_until moves leaves
-result $? 'a rank makes progress where what it left behind computes'
 
 look explained
 cat >bin/eu-stack <<'END'
@@ -136,8 +141,8 @@ while test $(($(date +%s) - begun)) -lt 4; do sleep 0.1; done
 before=$(pulses frozen | wc -l)
 kill -CONT "$stopped"
 look frozen
-started PULSE $((before + 1))
-pulses frozen | awk 'NR > 1 && $1 - last > 2000 { bad = 1 } { last = $1; print }
+started PULSE $((before + 1)) && pulses frozen | awk '
+	NR > 1 && $1 - last > 2000 { bad = 1 } { last = $1; print }
 	END { exit bad }' >why
 result $? 'a step that was suspended has not been idle meanwhile'
 
