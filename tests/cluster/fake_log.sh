@@ -4,10 +4,11 @@
 # What a fake supervisor (fake_supervisor.py) whose folder is $fake has heard, and
 # orders for it.
 
-# order WORDS: an order for the fake
+# order WORDS: an order for the fake, which may have ended: so nothing waits for a
+# reader of the pipe
 order()
 {
-	echo "$*" >>"$fake/orders"
+	echo "$*" 1<>"$fake/orders"
 }
 
 # log_has KIND COUNT: whether the log has so many lines of a kind

@@ -8,7 +8,7 @@ frames of lib/wire/wire.h from that header's words, not from its code.
 
 FOLDER/told gets what belongs into SLURM_DDP_SUPERVISOR, FOLDER/log a line for
 each message; of an END also AT, with its time, and of PONG only what answers an
-order. FOLDER/orders is read while it grows: KILL, SIGNAL NUMBER, PING, EXPLAIN,
+order. FOLDER/orders is a pipe for lines: KILL, SIGNAL NUMBER, PING, EXPLAIN,
 ERRORS, WELCOME (which is wrong by then), DROP (close all connections), or QUIT.
 HOW: "liar" does not have the secret; "mute" never says a word; "shy" closes its
 first three connections at once.
@@ -122,14 +122,15 @@ class Agent:
 
 class Supervisor:
     def __init__(self, folder, how):
-        self.how, self.folder = how, folder
+        self.how = how
         self.secret = secrets.token_bytes(32)
-        self.agents, self.pings, self.obeyed = [], set(), 0
+        self.agents, self.pings = [], set()
         self.ordered, self.closings = set(), 3 if how == "shy" else 0
         self.listener = socket.create_server(("", 0), backlog=1024)
         self.begin = time.monotonic()
         self.log = open(folder + "/log", "a", buffering=1)
-        open(folder + "/orders", "w").close()
+        os.mkfifo(folder + "/orders")
+        self.orders = os.open(folder + "/orders", os.O_RDWR)
         with open(folder + "/told.new", "w") as file:
             file.write("%d:%s\n" % (self.listener.getsockname()[1],
                                     self.secret.hex()))
@@ -182,8 +183,10 @@ class Supervisor:
     def run(self):
         due = time.monotonic()
         while True:
-            socks = [self.listener] + [a.sock for a in self.agents]
-            ready = select.select(socks, [], [], 0.02)[0]
+            files = [self.listener, self.orders]
+            files += [a.sock for a in self.agents]
+            ready = select.select(files, [], [],
+                                  max(0, due - time.monotonic()))[0]
             if self.listener in ready:
                 self.accept()
             self.agents = [a for a in self.agents
@@ -191,12 +194,10 @@ class Supervisor:
             if time.monotonic() >= due:
                 self.ping()
                 due += 1
-            with open(self.folder + "/orders") as file:
-                orders = file.read().split("\n")[:-1]
-            for order in orders[self.obeyed:]:
+            orders = os.read(self.orders, 65536) if self.orders in ready else b""
+            for order in orders.decode().splitlines():
                 if not self.obey(order):
                     return
-            self.obeyed = len(orders)
 
 
 Supervisor(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "").run()
