@@ -30,6 +30,7 @@ equal 'when all ranks have ended the agent says that it is done' n1 \
 finish 'a step whose ranks fail'
 
 # Nobody else can read them, or put something there before.
+rm -f ends files
 fake
 run 2 --ddp-watchdog=5 sh -c 'umask 0
 	for file in "$TORCHELASTIC_ERROR_FILE" "$DDP_HEARTBEAT_FILE"; do
