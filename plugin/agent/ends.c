@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,21 +17,18 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Slurm ends a step so: the cause is then elsewhere. */
-static bool is_terminated(int status)
-{
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
-}
-
-/* Without a supervisor, only the first failure of the node is told. */
+/*
+ * Without a supervisor, only the first failure of the node is told. On a slow node
+ * Slurm may end a rank that has written its error, because ranks elsewhere that
+ * failed by it have ended sooner.
+ */
 static void keep_first(struct ddp_agent *agent, uint32_t task, int status)
 {
 	if (status == 0 || agent->failed)
 		return;
 	agent->failed = true;
-	agent->has_first = !is_terminated(status) &&
-		ddp_errors_find_first(agent->node, agent->count, task,
-				      &agent->first);
+	agent->has_first = ddp_errors_find_first(agent->node, agent->count,
+						 task, &agent->first);
 	if (agent->talk.state == DDP_TALK_OFF)
 		ddp_ends_tell(agent);
 }

@@ -77,6 +77,10 @@ static const struct spank_case tell_cases[] = {
 	  .command = STEPD(""), .tasks = "#writes=5:" ERROR("E: a")
 	  "|#killed=6;#exits=0;#exits=0", .status = 134,
 	  SAYS("3 failed first on n2, at 00:00:05.000: E: a") },
+	{ .name = "one that Slurm ended when it had failed", .env = HERE,
+	  .command = STEPD(""), .tasks = "#writes=5:" ERROR("E: a")
+	  "|#killed=15;#killed=15;" BROKEN, .status = 143,
+	  SAYS("3 failed first on n2, at 00:00:05.000: E: a") },
 	{ .name = "what others wrote is made printable", .env = HERE,
 	  .command = STEPD(""), .status = 1, .tasks = "#exits=0;#exits=0;"
 	  "#writes=5:" ERROR("E: \303\251\033[2J\\u001b\\nsrun: fake")
@@ -106,8 +110,7 @@ static const struct spank_case quiet_cases[] = {
 	{ .name = "a task that is killed", .env = HERE, .status = 1,
 	  .command = STEPD(""), .tasks = "#killed=9;" BROKEN ";" BROKEN },
 	{ .name = "the end of a step by Slurm", .env = HERE, .status = 143,
-	  .command = STEPD(""), .tasks = "#writes=5:" ERROR("E: a")
-	  "|#killed=15;#killed=15;" BROKEN },
+	  .command = STEPD(""), .tasks = "#killed=15;#killed=15;" BROKEN },
 	{ .name = "torchrun's end by a signal", .env = HERE, .status = 1,
 	  .command = STEPD(""), .tasks = "#writes=5:"
 	  ERROR("SignalException: Process 7 got signal: 15")
