@@ -154,8 +154,8 @@ call login salloc -Q -N1 : -N1 srun --ddp --ddp-check -n1 echo begun : -n1 \
 	echo begun
 equal 'a heterogeneous step is refused' '1 0 1' "$status $(wc -l <out) \
 $(grep -c 'cannot check a heterogeneous step' err)"
-call login env PATH=/usr/bin:/bin salloc -Q -N1 srun --ddp --ddp-check \
-	echo begun
+call login env PATH="$dir/cluster/bin:/usr/bin:/bin" salloc -Q -N1 srun --ddp \
+	--ddp-check echo begun
 equal 'a check without ddp-bench is refused' '1 0 1' "$status $(wc -l <out) \
 $(grep -c 'finds no ddp-bench on PATH' err)"
 mkdir -p -m 755 check_bin
