@@ -230,7 +230,8 @@ at_gate()
 }
 
 # cut_in_check NODE [ON_END]: its link is cut when all 6 ranks of the check
-# are at the gate
+# are at the gate. slurmctld tells a node once that a job has ended, and again after
+# one to three minutes, unless it was down in between.
 cut_in_check()
 {
 	rm -f gate/*
@@ -244,6 +245,8 @@ cut_in_check()
 	touch gate/done
 	wait $!
 	admin "$1" ip link set eth0 up
+	admin n3 scontrol update nodename="$1" state=down reason=link
+	admin n3 scontrol update nodename="$1" state=resume
 }
 
 # replaced NODE WHEN COUNT: a spare has taken its place, and of the checks so
