@@ -182,11 +182,15 @@ static int tell_none(int loaded, int result, struct ddp_error *error)
 	return -1;
 }
 
-/* Returns the driver of this process, which is ready; NULL with error set. */
+/*
+ * Returns the driver of this process, which is ready; NULL with error set. HIP's words
+ * count where there is no CUDA driver: PyTorch packages bring HIP to any machine.
+ */
 static const struct ddp_driver *make_ready(struct ddp_error *error)
 {
 	int loaded = ddp_driver_load("", "", NULL);
 	int result = loaded == 0 ? ddp_driver.init(0) : DDP_DRIVER_NO_DEVICE;
+	int of_hip;
 
 	if (result == DDP_DRIVER_SUCCESS)
 		return &ddp_driver;
@@ -196,10 +200,13 @@ static const struct ddp_driver *make_ready(struct ddp_error *error)
 		tell_none(loaded, result, error);
 		return NULL;
 	}
-	result = hip.init(0);
-	if (result == DDP_DRIVER_SUCCESS)
+	of_hip = hip.init(0);
+	if (of_hip == DDP_DRIVER_SUCCESS)
 		return &hip;
-	fail(&hip, "no GPU: hipInit", result, error);
+	if (loaded == 0)
+		tell_none(loaded, result, error);
+	else
+		fail(&hip, "no GPU: hipInit", of_hip, error);
 	return NULL;
 }
 

@@ -365,6 +365,8 @@ with "$amd" '-N1 -n2' set=FAKE_CUDA_GPU=same create=1
 says "AMD's: two ranks on one GPU" 2 ARGUMENT "all 2 ranks use the same GPU, same: $advice"
 with "$amd" '-N1 -n1' set=FAKE_CUDA_INIT=3 create=1
 says "AMD's: HIP that does not begin" 1 CUDA 'rank 0 on n1: no GPU: hipInit: a fake CUDA error'
+with "$fakes:$amd" '-N1 -n1' set=FAKE_GPUS=0 create=1
+says 'a CUDA driver and HIP, and no GPU' 1 CUDA 'rank 0 on n1: no GPU: cuInit: no CUDA-capable device is detected'
 
 # ---- the real one, without a GPU
 
