@@ -60,7 +60,7 @@ ALONE = ["unit", "spank", "agent", "supervisor", "arm64"]
 # These write GBs, or want to see what goes to a disk.
 ON_DISK = ["agent", "packages", "frameworks", "arm64"]
 OPEN = ["golden", "spank", "fuzz"]      # their programs know their own themes
-PROGRAMS = ALONE + ["boot", "train", "cuda"]
+PROGRAMS = ALONE + ["boot", "faults", "train", "cuda"]
 
 
 class Usage(Exception):

@@ -339,7 +339,7 @@ endif
 TRAIN_TESTS := allreduce faults mixed operators parity pieces predict progress \
 	sampler window buckets abi host/ddp_cuda.so
 .PHONY: tests-unit tests-spank tests-agent tests-supervisor tests-boot \
-	tests-train tests-cuda tests-arm64
+	tests-faults tests-train tests-cuda tests-arm64
 tests-unit: $(if $(filter yes,$(HAVE_CRITERION)),obj/tests/unit/unit)
 tests-spank: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/spank/spank_host \
 	obj/plugin/spank_ddp.so)
@@ -349,6 +349,7 @@ tests-supervisor: $(if $(filter yes,$(HAVE_PLUGIN)),obj/tests/supervisor/fake_st
 	obj/tests/supervisor/fake_step_real obj/tests/fakes/idle_threads.so)
 tests-boot: $(if $(filter yes,$(HAVE_PMIX)),obj/tests/boot/job obj/tests/boot/threads \
 	$(if $(filter yes,$(HAVE_MPI)),obj/tests/boot/job_mpi))
+tests-faults: tests-boot
 tests-train: $(if $(filter obj/bin/ddp-train,$(ALL)), \
 	$(TRAIN_TESTS:%=obj/tests/train/%))
 tests-arm64: $(filter obj/bin/ddp-train,$(ALL))
