@@ -161,20 +161,19 @@ static bool may_miss_one(const struct ddp_step *step, uint32_t rank)
 
 /*
  * Returns true if SIGKILL has ended this rank, and another of its node lived on, or
- * ended otherwise, and later: Slurm would have killed both.
+ * ended otherwise, and later: Slurm would have killed both, and then their agent.
  */
 static bool was_killed_alone(const struct ddp_step *step, uint32_t rank)
 {
 	int64_t at_ns = ddp_step_end_ns(step, rank) + ms(DDP_TOGETHER_MS);
-	const struct ddp_step_rank *other;
+	const struct ddp_step_rank *of = &step->ranks[rank], *other;
 	uint32_t i;
 
-	if (!ddp_step_was_killed(step->ranks[rank].status))
+	if (!ddp_step_was_killed(of->status) || step->nodes[of->node].left)
 		return false;
 	for (i = 0; i < step->world_size; i++) {
 		other = &step->ranks[i];
-		if (i != rank && other->known &&
-		    other->node == step->ranks[rank].node &&
+		if (i != rank && other->known && other->node == of->node &&
 		    (!other->ended || (!ddp_step_was_killed(other->status) &&
 				       ddp_step_end_ns(step, i) > at_ns)))
 			return true;

@@ -245,9 +245,12 @@ Test(verdict, of_a_rank_that_ends_before_others_begin)
 	static const struct {
 		struct end end, other;
 		enum ddp_verdict_kind kind;
+		bool left;		/* the agent, a second later */
 	} cases[] = {
 		{ { 0, SIGTERM, 11000, NULL, NULL }, { 0 }, DDP_VERDICT_NONE },
 		{ { 0, SIGKILL, 11000, NULL, NULL }, { 0 }, DDP_VERDICT_RANK },
+		{ { 0, SIGKILL, 11000, NULL, NULL }, { 0 }, DDP_VERDICT_NONE,
+		  true },
 		{ { 0, SIGKILL, 11000, NULL, NULL },
 		  { 1, SIGKILL, 11900, NULL, NULL }, DDP_VERDICT_NONE },
 		{ { 0, SIGKILL, 11000, NULL, NULL },
@@ -273,6 +276,8 @@ Test(verdict, of_a_rank_that_ends_before_others_begin)
 		add(&step, &cases[i].end);
 		if (cases[i].other.at_ms)
 			add(&step, &cases[i].other);
+		step.nodes[0].left = cases[i].left;
+		step.nodes[0].left_ns = MS(21000);
 		cr_expect_eq(ddp_verdict_find(&step).kind, cases[i].kind,
 			     "case %zu", i);
 		ddp_step_clear(&step);
