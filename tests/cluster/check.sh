@@ -247,7 +247,9 @@ cut_in_check()
 	admin "$1" ip link set eth0 up
 	admin n3 scontrol update nodename="$1" state=down reason=link
 	admin n3 scontrol update nodename="$1" state=resume
+	wait_until is_idle "$1"
 }
+is_idle() { test "$(login sinfo -hN -n "$1" -o %t)" = idle; }
 
 # replaced NODE WHEN COUNT: a spare has taken its place, and of the checks so
 # many passed
