@@ -18,9 +18,9 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 /*
- * Only the first failure of the node is told without a supervisor. Slurm may
- * have ended that rank by SIGTERM: on a slow node it writes its error, and
- * ranks elsewhere that fail by it end sooner.
+ * The agent tells only the first failure of its node where there is no supervisor.
+ * Slurm may have ended that rank by SIGTERM: on a slow node a rank writes its error,
+ * and ranks elsewhere that fail by it end sooner.
  */
 static void keep_first(struct ddp_agent *agent, uint32_t task, int status)
 {

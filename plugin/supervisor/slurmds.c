@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which slurmds of a step accept a connection. */
+/* This process tries which slurmds of a step accept a connection. */
 #define _GNU_SOURCE
 #include "supervisor/slurmds.h"
 
@@ -163,7 +163,7 @@ static int knock(struct slurmd *slurmd)
 	return -1;
 }
 
-/* What has become of a connection. */
+/* Notes what has become of a connection. */
 static void look(struct list *list, struct slurmd *slurmd, int fd)
 {
 	int cause = 0;

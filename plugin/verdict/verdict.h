@@ -135,7 +135,7 @@ void ddp_verdict_add_alike_json(struct ddp_text *text,
 void ddp_verdict_add_unknown(struct ddp_text *text,
 			     const struct ddp_step *step, bool went_on);
 
-/* Where nobody is named, as an agent is silent: which one. */
+/* Adds a line that says why nobody is named: the agent of which node is silent. */
 void ddp_verdict_add_hidden(struct ddp_text *text, const struct ddp_step *step);
 
 /*

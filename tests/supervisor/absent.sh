@@ -66,7 +66,7 @@ equal 'a node whose slurmd is gone is lost' "1 $lost $(others '1 other rank')" \
 	"$status $(paste -sd' ' why)"
 slurmds restarted 2
 never restarted 'a slurmd that is restarted is no lost node'
-check 'it was asked for' test -s restarted/asked
+check 'Slurm is asked where the restarted slurmd listens' test -s restarted/asked
 
 # No slurmd answers: it may be this host that reaches none.
 slurmds none 0
@@ -74,7 +74,7 @@ sed -i 's/\(NodeName=n1 .* Port=\).*/\11/' none/slurmds
 never none 'a node is not lost soon where no slurmd at all answers'
 none/srun 2 n1:0-0:K,done srun:launch,w60000 2>none/err
 sed 's/ after [0-9.]* s/ after T/' none/err >none/said
-check 'it is after half a minute' grep -qxF "$lost" none/said
+check 'a node is lost after half a minute where no slurmd answers' grep -qxF "$lost" none/said
 
 # scontrol fails; hangs; kills who has asked
 slurmds failing 0

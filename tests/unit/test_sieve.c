@@ -299,7 +299,7 @@ Test(sieve, knows_what_srun_says_of_its_ranks)
 	free(failed);
 }
 
-/* Of a line that is too long it is not known which ranks it names. */
+/* A line that is too long does not tell which ranks it names. */
 Test(sieve, leaves_a_long_list_of_ranks_out)
 {
 	struct ddp_said said = { 0 };
