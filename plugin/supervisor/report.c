@@ -129,17 +129,11 @@ char *ddp_report_format(const struct ddp_facts *facts, time_t start,
 			const char *attempts)
 {
 	char begun[32], ended[32];
-	const struct ddp_verdict_times times = {
-		.start = begun, .end = ended,
-		.exit_code = ddp_facts_code(facts),
-		.entered_ns = facts->entered_ns, .decision = facts->row,
-		.attempts = attempts,
-	};
 	struct ddp_text text = { 0 };
 
 	format_time(start, begun);
 	format_time(time(NULL), ended);
-	ddp_verdict_add_json(&text, &facts->verdict, &facts->step, &times);
+	ddp_facts_add_json(&text, facts, begun, ended, attempts);
 	return ddp_text_finish(&text);
 }
 

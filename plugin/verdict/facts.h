@@ -105,4 +105,13 @@ bool ddp_facts_gone(const struct ddp_facts *facts);
 /* Returns true if no agent has anything more to tell. */
 bool ddp_facts_all_told(const struct ddp_facts *facts);
 
+/*
+ * json.c. All that a report has of a step that is over. start and end are in UTC, as
+ * "2026-11-23T08:10:40Z". attempts: the reports of all, commas between; NULL: there
+ * is one.
+ */
+void ddp_facts_add_json(struct ddp_text *text, const struct ddp_facts *facts,
+			const char *start, const char *end,
+			const char *attempts);
+
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A verdict, and how each rank ended, as JSON: for programs. */
+/* How a step ended, as JSON: for programs. */
 #define _GNU_SOURCE
-#include "verdict/verdict.h"
+#include "verdict/facts.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "verdict/facts.h"
 #include "verdict/hang.h"
 #include "verdict/names.h"
 
@@ -37,12 +36,19 @@ static void add_status(struct ddp_text *text, uint32_t status)
 			     WEXITSTATUS(status));
 }
 
-static void add_after(struct ddp_text *text, int64_t after_ns)
+static void add_seconds(struct ddp_text *text, const char *name,
+			int64_t after_ns)
 {
 	if (after_ns < 0)
 		after_ns = 0;
-	ddp_text_add(text, ", \"after_s\": %" PRId64 ".%03d",
+	ddp_text_add(text, "\"%s\": %" PRId64 ".%03d", name,
 		     after_ns / 1000000000, (int)(after_ns / 1000000 % 1000));
+}
+
+static void add_after(struct ddp_text *text, int64_t after_ns)
+{
+	ddp_text_add(text, ", ");
+	add_seconds(text, "after_s", after_ns);
 }
 
 static void add_launcher(struct ddp_text *text, const struct ddp_step *step,
@@ -143,55 +149,92 @@ static void add_lost(struct ddp_text *text, const struct ddp_step *step)
 	}
 }
 
-/* Seconds since srun was started. */
-static void add_phases(struct ddp_text *text, const int64_t *entered_ns)
+/* In seconds since srun was started. */
+static void add_phases(struct ddp_text *text, const struct ddp_facts *facts)
 {
+	const int64_t *entered_ns = facts->entered_ns;
 	const char *comma = "";
-	int64_t after_ns;
 	int i;
 
-	if (!entered_ns)
-		return;
 	ddp_text_add(text, ",\n  \"phases\": {");
 	for (i = 0; i < DDP_PHASES; i++) {
 		if (!entered_ns[i])
 			continue;
-		after_ns = entered_ns[i] - entered_ns[DDP_PHASE_LAUNCHING];
-		ddp_text_add(text, "%s\"%s\": %" PRId64 ".%03d", comma,
-			     ddp_phase_name((enum ddp_phase)i),
-			     after_ns / 1000000000,
-			     (int)(after_ns / 1000000 % 1000));
+		ddp_text_add(text, "%s", comma);
+		add_seconds(text, ddp_phase_name((enum ddp_phase)i),
+			    entered_ns[i] - entered_ns[DDP_PHASE_LAUNCHING]);
 		comma = ", ";
 	}
 	ddp_text_add(text, "}");
 }
 
-void ddp_verdict_add_json(struct ddp_text *text,
-			  const struct ddp_verdict *verdict,
-			  const struct ddp_step *step,
-			  const struct ddp_verdict_times *times)
+/* What is beside the phases, in the same seconds. */
+static void add_events(struct ddp_text *text, const struct ddp_facts *facts)
 {
+	const struct ddp_said *said = &facts->said;
+	const struct {
+		const char *name;
+		int64_t at_ns;		/* 0: it has not happened */
+	} events[] = {
+		{ "srun_signalled", facts->told_ns },
+		{ "srun_interrupted", facts->interrupted_ns },
+		{ "slurm_cancels", said->cancelled_ns },
+		{ "srun_aborts", said->aborted_ns },
+		{ "srun_tells_failure", said->failed_ns },
+		{ "mpi_abort", said->aborter_ns },
+		{ "first_end", facts->step.end_ns },
+		{ "unwatched_failed", facts->unwatched_ns },
+		{ "slurmctld_asked", facts->asked_ns },
+		{ "decided", facts->decided_ns },
+		{ "ranks_sigterm", facts->step.grace.began_ns },
+		{ "ranks_sigkill", facts->step.grace.over_ns },
+		{ "last_end", facts->step.last_end_ns },
+		{ "scancel", facts->scancelled_ns },
+		{ "srun_ended", facts->ended_ns },
+	};
+	const char *comma = "";
+	size_t i;
+
+	ddp_text_add(text, ",\n  \"events\": {");
+	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		if (!events[i].at_ns)
+			continue;
+		ddp_text_add(text, "%s", comma);
+		add_seconds(text, events[i].name, events[i].at_ns -
+			    facts->entered_ns[DDP_PHASE_LAUNCHING]);
+		comma = ", ";
+	}
+	ddp_text_add(text, "}");
+}
+
+void ddp_facts_add_json(struct ddp_text *text, const struct ddp_facts *facts,
+			const char *start, const char *end,
+			const char *attempts)
+{
+	const struct ddp_step *step = &facts->step;
+
 	ddp_text_add(text, "{\n  \"schema\": 1");
 	if (step->world_size > 0)
 		ddp_text_add(text, ",\n  \"job\": %u, \"step\": %u, "
 			     "\"world_size\": %u", step->job_id,
 			     step->step_id, step->world_size);
-	ddp_text_add(text, ",\n  \"start\": \"%s\", \"end\": \"%s\"",
-		     times->start, times->end);
-	ddp_text_add(text, ",\n  \"exit_code\": %d", times->exit_code);
-	add_phases(text, times->entered_ns);
+	ddp_text_add(text, ",\n  \"start\": \"%s\", \"end\": \"%s\"", start,
+		     end);
+	ddp_text_add(text, ",\n  \"exit_code\": %d", ddp_facts_code(facts));
+	add_phases(text, facts);
+	add_events(text, facts);
 	ddp_text_add(text, ",\n  \"verdict\": ");
-	add_verdict(text, verdict, step);
+	add_verdict(text, &facts->verdict, step);
 	ddp_text_add(text, ",\n  \"decision\": ");
-	add_value(text, times->decision);
+	add_value(text, facts->row);
 	ddp_text_add(text, ",\n  \"ranks\": [");
 	add_ranks(text, step);
 	ddp_text_add(text, "\n  ],\n  \"nodes_lost\": [");
 	add_lost(text, step);
 	ddp_text_add(text, "]");
-	if (times->attempts) {
+	if (attempts) {
 		ddp_text_add(text, ",\n  \"attempts\": [\n");
-		ddp_text_add_fixed(text, times->attempts);
+		ddp_text_add_fixed(text, attempts);
 		ddp_text_add(text, "]");
 	}
 	ddp_text_add(text, "\n}\n");

@@ -146,22 +146,4 @@ void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step);
 /* Those that had ended well when the step was killed, if others had not. */
 void ddp_verdict_add_gone(struct ddp_text *text, const struct ddp_step *step);
 
-/* What a report has beside the verdict. */
-struct ddp_verdict_times {
-	const char *start, *end;	/* in UTC, as "2026-11-23T08:10:40Z" */
-	int exit_code;			/* of srun */
-	const int64_t *entered_ns;	/* [DDP_PHASES], as in facts.h; NULL:
-					 * not told */
-	const char *decision;		/* the row of decide.c's table that held;
-					 * NULL: none did */
-	const char *attempts;		/* the JSON of each, commas between;
-					 * NULL: there is one only */
-};
-
-/* All of it, as JSON. */
-void ddp_verdict_add_json(struct ddp_text *text,
-			  const struct ddp_verdict *verdict,
-			  const struct ddp_step *step,
-			  const struct ddp_verdict_times *times);
-
 #endif

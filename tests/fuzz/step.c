@@ -5,6 +5,7 @@
  * rank, a number, and how many ms after the one before.
  */
 #include "fuzz.h"
+#include "verdict/facts.h"
 #include "verdict/hang.h"
 #include "verdict/restart.h"
 #include "verdict/verdict.h"
@@ -123,14 +124,12 @@ static void check_lines(struct ddp_text *text)
 static void check_json(const struct ddp_verdict *verdict,
 		       const struct ddp_step *step)
 {
-	const struct ddp_verdict_times times = {
-		.start = "s", .end = "e", .attempts = "{}",
-	};
+	const struct ddp_facts facts = { .verdict = *verdict, .step = *step };
 	struct ddp_text text = { 0 };
 	const char *at;
 	char *json;
 
-	ddp_verdict_add_json(&text, verdict, step, &times);
+	ddp_facts_add_json(&text, &facts, "s", "e", "{}");
 	json = ddp_text_finish(&text);
 	CHECK(json);
 	for (at = json; *at; at++)

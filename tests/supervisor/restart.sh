@@ -17,6 +17,11 @@ assert list(phases) == ["launching", "running", "failing", "ending", "over"]
 assert phases["launching"] == 0 and sorted(phases.values()) == list(
     phases.values()), phases
 assert 0.1 <= phases["failing"] - phases["running"] <= 3, phases
+# The others end when the supervisor kills them, for rank 3, and srun then.
+events = report.pop("events")
+assert list(events) == ["first_end", "decided", "ranks_sigkill", "last_end",
+                        "srun_ended"], events
+assert events["ranks_sigkill"] == phases["ending"], events
 assert report.pop("decision") == (
     "of all failures that agents tell of it is the earliest")
 # Rank 3 is the first to end, and the others when the step is killed for it.

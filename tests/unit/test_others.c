@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/facts.h"
 #include "verdict/hang.h"
 #include "verdict/verdict.h"
 
@@ -299,26 +300,22 @@ Test(others, whose_clock_is_known_better_later)
 
 Test(others, alike_as_json)
 {
-	const struct ddp_verdict verdict = {
-		.kind = DDP_VERDICT_RANK, .rank = 1,
-	};
-	const struct ddp_verdict_times times = {
-		"a", "b", 1, NULL, NULL, NULL,
+	struct ddp_facts facts = {
+		.verdict = { .kind = DDP_VERDICT_RANK, .rank = 1 },
 	};
 	struct end end = { .status = FAILED, .tail = "E: bad\n" };
 	struct ddp_text text = { 0 };
-	struct ddp_step step;
 	char *json;
 
-	begin(&step);
+	begin(&facts.step);
 	for (end.rank = 0; end.rank < 3; end.rank++)
-		add(&step, &end);
-	ddp_verdict_add_json(&text, &verdict, &step, &times);
+		add(&facts.step, &end);
+	ddp_facts_add_json(&text, &facts, "a", "b", NULL);
 	json = ddp_text_finish(&text);
 	cr_expect(strstr(json, "\"stderr\": [\"E: bad\"], \"alike\": [0, 2]},"),
 		  "%s", json);
 	free(json);
-	ddp_step_clear(&step);
+	ddp_step_clear(&facts.step);
 }
 
 #define BEFORE " killed before that, and not by slurm-ddp; Slurm's PMIx plugin " \

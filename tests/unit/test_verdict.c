@@ -538,25 +538,28 @@ Test(verdict, of_several_lost_nodes)
 static void expect_json(const struct ddp_step *step, const char *verdict,
 			const char *nodes)
 {
-	static const int64_t entered_ns[DDP_PHASES] = {
-		[DDP_PHASE_LAUNCHING] = MS(10000),
-		[DDP_PHASE_RUNNING] = MS(10250),
-		[DDP_PHASE_OVER] = MS(72001),
+	const struct ddp_facts facts = {
+		.step = *step, .verdict = ddp_verdict_find(step),
+		.entered_ns = {
+			[DDP_PHASE_LAUNCHING] = MS(10000),
+			[DDP_PHASE_RUNNING] = MS(10250),
+			[DDP_PHASE_OVER] = MS(72001),
+		},
+		.decided_ns = MS(71000), .row = "as told",
+		.ended_ns = MS(72001),
 	};
-	const struct ddp_verdict_times times = {
-		"a", "b", 1, entered_ns, "as told", NULL,
-	};
-	struct ddp_verdict found = ddp_verdict_find(step);
 	struct ddp_text text = { 0 };
 	char *json;
 
-	ddp_verdict_add_json(&text, &found, step, &times);
+	ddp_facts_add_json(&text, &facts, "a", "b", NULL);
 	json = ddp_text_finish(&text);
 	cr_expect(strstr(json, verdict), "%s", json);
 	cr_expect(strstr(json, nodes), "%s", json);
 	cr_expect(strstr(json, "\"phases\": {\"launching\": 0.000, "
 			 "\"running\": 0.250, \"over\": 62.001},\n"),
 		  "%s", json);
+	cr_expect(strstr(json, "\"decided\": 61.000, "), "%s", json);
+	cr_expect(strstr(json, "\"srun_ended\": 62.001},\n"), "%s", json);
 	cr_expect(strstr(json, ",\n  \"decision\": \"as told\",\n"), "%s",
 		  json);
 	free(json);
