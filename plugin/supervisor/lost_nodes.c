@@ -158,7 +158,10 @@ static char *read_state(struct ddp_absent *absent)
 		return NULL;
 	begin = memrchr(told->data, '\n', (size_t)(end - told->data));
 	begin = begin ? begin + 1 : told->data;
-	return strndup(begin, (size_t)(end - begin));
+	told->length -= (size_t)(begin - told->data);
+	memmove(told->data, begin, told->length);
+	end -= begin - told->data;
+	return strndup(told->data, (size_t)(end - told->data));
 }
 
 /* Starts the helper. Once many nodes have begun another one takes its place, which

@@ -183,6 +183,7 @@ static void try(struct list *list, struct slurmd **chosen, size_t count)
 {
 	struct pollfd fds[AT_ONCE];
 	int64_t now_ms = ddp_clock_ms(), end_ms = now_ms + ROUND_MS;
+	int cause = ETIMEDOUT;
 	size_t i, left = 0;
 
 	for (i = 0; i < count; i++) {
@@ -192,8 +193,10 @@ static void try(struct list *list, struct slurmd **chosen, size_t count)
 		left += fds[i].fd >= 0;
 	}
 	for (; left > 0 && now_ms < end_ms; now_ms = ddp_clock_ms()) {
-		if (poll(fds, count, (int)(end_ms - now_ms)) < 0)
-			continue;
+		if (poll(fds, count, (int)(end_ms - now_ms)) < 0) {
+			cause = errno;
+			break;
+		}
 		for (i = 0; i < count; i++) {
 			if (fds[i].fd < 0 || !fds[i].revents)
 				continue;
@@ -206,7 +209,7 @@ static void try(struct list *list, struct slurmd **chosen, size_t count)
 	for (i = 0; i < count; i++) {
 		if (fds[i].fd < 0)
 			continue;
-		fail(chosen[i], ETIMEDOUT);
+		fail(chosen[i], cause);
 		close(fds[i].fd);
 	}
 }
