@@ -196,17 +196,16 @@ static const struct ddp_driver *make_ready(struct ddp_error *error)
 		return &ddp_driver;
 	if (result == DDP_DRIVER_NO_DEVICE)
 		pthread_once(&hip_once, look_up_hip);
-	if (result != DDP_DRIVER_NO_DEVICE || !has_hip) {
-		tell_none(loaded, result, error);
-		return NULL;
+	if (result == DDP_DRIVER_NO_DEVICE && has_hip) {
+		of_hip = hip.init(0);
+		if (of_hip == DDP_DRIVER_SUCCESS)
+			return &hip;
+		if (loaded != 0) {
+			fail(&hip, "no GPU: hipInit", of_hip, error);
+			return NULL;
+		}
 	}
-	of_hip = hip.init(0);
-	if (of_hip == DDP_DRIVER_SUCCESS)
-		return &hip;
-	if (loaded == 0)
-		tell_none(loaded, result, error);
-	else
-		fail(&hip, "no GPU: hipInit", of_hip, error);
+	tell_none(loaded, result, error);
 	return NULL;
 }
 
