@@ -13,18 +13,24 @@
 
 #include "util/program.h"
 
+enum { WAIT_S = 3600 };		/* in ms an int has room for 24 days */
+
 void ddp_timer_begin(struct ddp_timer *timer, const struct ddp_notice *notice,
 		     uint32_t job_id)
 {
 	const char *array = getenv("SLURM_ARRAY_JOB_ID");
 	const char *task = getenv("SLURM_ARRAY_TASK_ID");
+	const char *around = getenv("SLURM_JOB_ID");
 
 	memset(timer, 0, sizeof(*timer));
 	timer->out = -1;
 	timer->notice = *notice;
 	timer->runs = notice->number != 0;
-	/* The number of one task of an array can stand for all of them. */
-	if (array && task)
+	/*
+	 * The number of one task of an array can stand for all of them. The step
+	 * may be another job's, by --jobid.
+	 */
+	if (array && task && around && strtoul(around, NULL, 10) == job_id)
 		snprintf(timer->job, sizeof(timer->job), "%.14s_%.14s", array,
 			 task);
 	else
@@ -82,18 +88,15 @@ static void take(struct ddp_timer *timer, struct ddp_text *said)
 	ddp_timer_end(timer);
 }
 
-/* Returns whether all of the answer is there. What has no room is dropped. */
+/* Returns whether all of the answer is there, or as much as has room. */
 static bool read_answer(struct ddp_timer *timer)
 {
-	char rest[512];
-	size_t room;
 	ssize_t got;
 
 	do {
-		room = sizeof(timer->answer) - 1 - timer->length;
-		got = room ? read(timer->out, timer->answer + timer->length,
-				  room) : read(timer->out, rest, sizeof(rest));
-		if (got > 0 && room)
+		got = read(timer->out, timer->answer + timer->length,
+			   sizeof(timer->answer) - 1 - timer->length);
+		if (got > 0)
 			timer->length += (size_t)got;
 	} while (got > 0 || (got < 0 && errno == EINTR));
 	if (got < 0 && errno == EAGAIN)
@@ -118,6 +121,8 @@ int ddp_timer_timeout_ms(const struct ddp_timer *timer)
 		next = ask_at;
 	if (!timer->runs || !next)
 		return -1;
+	if (next > now + WAIT_S)
+		next = now + WAIT_S;
 	return next <= now ? 0 : (int)(next - now) * 1000;
 }
 

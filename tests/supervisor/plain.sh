@@ -97,14 +97,17 @@ srun: error: a
 mine"
 
 # --ddp-signal: the number of a task of an array may stand for the whole
-export SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=3
+export SLURM_JOB_ID=12 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=3
 echo "RUNNING $(($(date +%s) + 3600))" >squeue.says
 step signal=USR1@60 1 n1:0-0:w900,e0=0,done srun:all
-unset SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID
 said 'a job gets no signal long before its end' 0 ''
 equal 'slurmctld is asked for the task of a job array' \
 	'squeue -ah -tall -j 7_3 -o %T %e' \
 	"$(cat "$ASKED")"
+SLURM_JOB_ID=11 step signal=USR1@60 1 n1:0-0:w900,e0=0,done srun:all
+unset SLURM_JOB_ID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID
+equal 'in a task of an array a step of another job is asked for by that one' \
+	'squeue -ah -tall -j 12 -o %T %e' "$(cat "$ASKED")"
 echo "RUNNING $(($(date +%s) + 61))" >squeue.says
 step signal=TERM@60 1 n1:0-0:T,e0=0,done srun:all
 sed 's/ [0-9]* s$/ N s/' err >why
