@@ -138,6 +138,10 @@ void ddp_text_add_json(struct ddp_text *text, const char *string)
 	const char *at, *end;
 	size_t length;
 
+	if (!string) {
+		ddp_text_add(text, "null");
+		return;
+	}
 	ddp_text_add_bytes(text, "\"", 1);
 	for (at = string; *at != '\0'; at = end) {
 		for (end = at; (length = get_printable(end)) > 0 &&

@@ -120,15 +120,10 @@ static void say_unknown(struct ddp_attempt *attempt)
 {
 	const struct ddp_facts *facts = &attempt->facts;
 	struct ddp_text text = { 0 };
-	bool went_on = false;
-	uint32_t i;
 
-	if (!is_unknown(facts))
-		return;
-	for (i = 0; i < facts->step.node_count; i++)
-		went_on |= facts->step.nodes[i].told;
-	if (!ddp_attempt_unwanted(attempt) && !facts->said.cancelled_ns)
-		ddp_verdict_add_unknown(&text, &facts->step, went_on);
+	if (is_unknown(facts) && !ddp_attempt_unwanted(attempt) &&
+	    !facts->said.cancelled_ns)
+		ddp_verdict_add_unknown(&text, &facts->step);
 	ddp_relay_say(&attempt->relay, &text);
 }
 
@@ -181,7 +176,7 @@ static void ask_slurmctld(struct ddp_attempt *attempt, int64_t now_ns)
 	if (facts->job != DDP_JOB_ASKED ||
 	    (child->helper && now_ns - facts->asked_ns < limit_ns))
 		return;
-	ddp_child_end_helper(child);
+	ddp_child_end(&child->helper);
 	facts->job = child->answer == 0 ? DDP_JOB_RUNS : DDP_JOB_UNKNOWN;
 	child->answer = -1;
 }
@@ -228,7 +223,7 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 	if (!facts->failed_ns) {
 		ddp_facts_fail(facts, now_ns);
 		ddp_agents_tell(&attempt->agents, DDP_WIRE_ERRORS, 0);
-		ddp_relay_hold(&attempt->relay);
+		attempt->relay.sieve.holds = true;
 	}
 	if (!facts->decided_ns)
 		decide(attempt, now_ns);
@@ -326,7 +321,7 @@ static int ask_step(const void *argument)
 
 	snprintf(id, sizeof(id), "%u.%u", attempt->facts.step.job_id,
 		 attempt->facts.step.step_id);
-	answer = ddp_program_read(argv, STDERR_FILENO);
+	answer = ddp_program_read(argv, -1);
 	rows = answer ? strchr(answer, '\n') : NULL;
 	gone = rows && !rows[1];
 	free(answer);
@@ -525,7 +520,7 @@ void ddp_act_end(struct ddp_attempt *attempt)
 {
 	struct ddp_facts *facts = &attempt->facts;
 
-	ddp_child_end_helper(&attempt->child);
+	ddp_child_end(&attempt->child.helper);
 	if (ddp_abort_take(facts))
 		decide_at_last(attempt);
 	/* Ranks that have saved after --ddp-signal have not failed. */

@@ -76,7 +76,6 @@ static void take_facts(struct ddp_attempt *attempt, int64_t now_ns)
 	facts->tasks = child->launch.tasks;
 	facts->told_ns = ms(child->told_ms);
 	facts->interrupted_ns = child->interrupted_ns;
-	facts->closed = attempt->relay.in < 0;
 	facts->status = child->status;
 	if (child->ended && !facts->ended_ns)
 		facts->ended_ns = now_ns;

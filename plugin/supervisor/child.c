@@ -118,7 +118,7 @@ static uint64_t read_pending(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	if (pid > 0)
-		ddp_threads_read(path, "ShdPnd:", &mask);
+		ddp_threads_read(path, "\nShdPnd:", &mask);
 	return mask;
 }
 
@@ -400,7 +400,7 @@ static pid_t start_group(int (*run)(const void *), const void *argument, int out
 void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 		    const void *argument)
 {
-	ddp_child_end_helper(child);
+	ddp_child_end(&child->helper);
 	child->answer = -1;
 	child->helper = start_group(run, argument, STDOUT_FILENO);
 }
@@ -422,21 +422,11 @@ int ddp_child_ask(struct ddp_child *child, int (*run)(const void *),
 	return pipes[0];
 }
 
-static void end_group(pid_t *leader)
+void ddp_child_end(pid_t *leader)
 {
 	if (*leader > 0)
 		kill(-*leader, SIGKILL);
 	*leader = 0;
-}
-
-void ddp_child_end_helper(struct ddp_child *child)
-{
-	end_group(&child->helper);
-}
-
-void ddp_child_end_asker(struct ddp_child *child)
-{
-	end_group(&child->asker);
 }
 
 bool ddp_child_was_told(const struct ddp_child *child)

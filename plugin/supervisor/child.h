@@ -85,9 +85,8 @@ void ddp_child_help(struct ddp_child *child, int (*run)(const void *),
 int ddp_child_ask(struct ddp_child *child, int (*run)(const void *),
 		  const void *argument);
 
-/* Kill one, if it has not ended yet, with what it has started. */
-void ddp_child_end_helper(struct ddp_child *child);
-void ddp_child_end_asker(struct ddp_child *child);
+/* Kill a helper, if it has not ended yet, with what it has started. */
+void ddp_child_end(pid_t *helper);
 
 /* Whether a signal that ends a step has come, also since srun ended. */
 bool ddp_child_was_told(const struct ddp_child *child);

@@ -140,11 +140,11 @@ static int watch_slurmds(const void *context)
 	return ddp_slurmds_watch(&wish);
 }
 
-/* Reads what has come, and returns a copy of the last whole line; NULL: none. */
+/* Reads what has come, and returns a copy of the last line once it is whole. */
 static char *read_state(struct ddp_absent *absent)
 {
 	struct ddp_text *told = &absent->told;
-	char bytes[4096], *end, *begin;
+	char bytes[4096], *line;
 	ssize_t got;
 
 	while ((got = read(absent->out, bytes, sizeof(bytes))) > 0)
@@ -153,15 +153,14 @@ static char *read_state(struct ddp_absent *absent)
 		close(absent->out);
 		absent->out = -1;
 	}
-	end = told->failed ? NULL : memrchr(told->data, '\n', told->length);
-	if (!end)
+	if (told->failed || told->length == 0 ||
+	    told->data[told->length - 1] != '\n')
 		return NULL;
-	begin = memrchr(told->data, '\n', (size_t)(end - told->data));
-	begin = begin ? begin + 1 : told->data;
-	told->length -= (size_t)(begin - told->data);
-	memmove(told->data, begin, told->length);
-	end -= begin - told->data;
-	return strndup(told->data, (size_t)(end - told->data));
+	told->data[told->length - 1] = '\0';
+	line = strrchr(told->data, '\n');
+	line = strdup(line ? line + 1 : told->data);
+	told->length = 0;
+	return line;
 }
 
 /* Starts the helper. Once many nodes have begun another one takes its place, which
@@ -289,7 +288,7 @@ void ddp_absent_clear(struct ddp_attempt *attempt)
 		return;
 	if (absent->out >= 0)
 		close(absent->out);
-	ddp_child_end_asker(&attempt->child);
+	ddp_child_end(&attempt->child.asker);
 	free(absent->told.data);
 	absent->told = (struct ddp_text){ 0 };
 	absent->out = -1;

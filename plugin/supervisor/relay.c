@@ -88,15 +88,9 @@ void ddp_relay_delay(struct ddp_relay *relay, int64_t now_ns)
 	relay->sieve.holds = true;
 }
 
-void ddp_relay_hold(struct ddp_relay *relay)
-{
-	relay->sieve.holds = true;
-}
-
 void ddp_relay_release(struct ddp_relay *relay)
 {
-	if (relay->sieve.holds)
-		ddp_sieve_release(&relay->sieve, &relay->out);
+	ddp_sieve_release(&relay->sieve, &relay->out);
 	relay->kept_ns = 0;
 	ddp_relay_flush(relay);
 }

@@ -30,8 +30,7 @@ void ddp_relay_flush(struct ddp_relay *relay);
  */
 void ddp_relay_delay(struct ddp_relay *relay, int64_t now_ns);
 
-/* Hold lines of Slurm's from now on; print them and hold none. */
-void ddp_relay_hold(struct ddp_relay *relay);
+/* Print lines of Slurm's that sieve.holds has kept, and hold none from now on. */
 void ddp_relay_release(struct ddp_relay *relay);
 
 /* Print all of this on lines of their own, and take it. */

@@ -49,21 +49,12 @@ static enum word is_held(const struct ddp_sieve *sieve)
 	return has_beginning(sieve, sizeof(beginnings) / sizeof(beginnings[0]));
 }
 
-static bool has(const struct ddp_sieve *sieve, const char *words)
-{
-	return memmem(sieve->line, sieve->length, words, strlen(words));
-}
-
 /* Whether the line has these words, and behind them the step's own number. */
 static bool names_step(const struct ddp_sieve *sieve, const char *words)
 {
-	char text[sizeof(sieve->line) + 1];
+	const char *at = strstr(sieve->line, words);
 	unsigned int job_id, step_id;
-	const char *at;
 
-	memcpy(text, sieve->line, sieve->length);
-	text[sieve->length] = '\0';
-	at = strstr(text, words);
 	return at && sscanf(at + strlen(words), "%u.%u", &job_id,
 			    &step_id) == 2 &&
 	       job_id == sieve->job_id && step_id == sieve->step_id;
@@ -167,7 +158,7 @@ static void notice_end(struct ddp_sieve *sieve, bool cancelled, bool aborted)
 {
 	static const char words[] = "Terminating StepId=";
 	struct ddp_said *said = sieve->said;
-	bool own = sieve->job_id == 0 ? has(sieve, words) :
+	bool own = sieve->job_id == 0 ? strstr(sieve->line, words) != NULL :
 		   names_step(sieve, words);
 	bool failed = said->failed.length > 0;
 
@@ -201,36 +192,34 @@ static bool is_labelled(const char *line)
 
 static void notice(struct ddp_sieve *sieve)
 {
-	bool dated = sieve->line[0] == '[' && has(sieve, "] error: *** STEP ");
+	const char *line = sieve->line;
+	bool dated = line[0] == '[' && strstr(line, "] error: *** STEP ");
 	struct ddp_said *said = sieve->said;
-	char text[sizeof(sieve->line) + 1];
 	bool cancelled, aborted;
 
-	memcpy(text, sieve->line, sieve->length);
-	text[sieve->length] = '\0';
 	if (!dated && has_beginning(sieve, SLURMS) != YES &&
-	    !is_labelled(text)) {
-		notice_abort(sieve, text);
+	    !is_labelled(line)) {
+		notice_abort(sieve, line);
 		return;
 	}
 	/*
 	 * "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11...";
 	 * Slurm 26.05 begins with the time, and says where a task was the cause.
 	 */
-	cancelled = has(sieve, " CANCELLED AT ") &&
-		    !has(sieve, " DUE TO TASK FAILURE") &&
+	cancelled = strstr(line, " CANCELLED AT ") &&
+		    !strstr(line, " DUE TO TASK FAILURE") &&
 		    names_step(sieve, "*** STEP ");
-	aborted = has(sieve, "srun: Job step aborted");
+	aborted = strstr(line, "srun: Job step aborted");
 	if (cancelled)
 		said->cancelled_ns = said->last_ns = sieve->now_ns;
 	if (aborted)
 		said->aborted_ns = said->last_ns = sieve->now_ns;
 	if (names_step(sieve, "sending Ctrl-C to StepId="))
 		said->interrupted_ns = sieve->now_ns;
-	notice_timeout(sieve, text);
+	notice_timeout(sieve, line);
 	notice_end(sieve, cancelled, aborted);
-	notice_launch(sieve, text);
-	notice_failure(sieve, text);
+	notice_launch(sieve, line);
+	notice_failure(sieve, line);
 }
 
 /* A ruler that begins nothing that is held has ended something else. */
@@ -243,7 +232,7 @@ static size_t pass_ruler(struct ddp_sieve *sieve, struct ddp_text *out)
 		return 0;
 	ddp_text_add_bytes(out, RULER, length);
 	sieve->length -= length;
-	memmove(sieve->line, sieve->line + length, sieve->length);
+	memmove(sieve->line, sieve->line + length, sieve->length + 1);
 	return length;
 }
 
@@ -304,9 +293,10 @@ void ddp_sieve_add(struct ddp_sieve *sieve, const char *bytes, size_t length,
 			sieve->now = sieve->in_block ? DDP_SIEVE_KEEP :
 				     sieve->holds ? DDP_SIEVE_DECIDE :
 				     DDP_SIEVE_PASS;
-		room = sizeof(sieve->line) - before;
+		room = sizeof(sieve->line) - 1 - before;
 		memcpy(sieve->line + before, bytes, part < room ? part : room);
 		sieve->length += part < room ? part : room;
+		sieve->line[sieve->length] = '\0';
 		add_part(sieve, bytes, part, before, out);
 		if (end)
 			end_line(sieve);

@@ -21,7 +21,7 @@ struct ddp_sieve {
 	bool quiet;			/* srun -Q: it does not say that it ends
 					 * the step */
 	uint32_t job_id, step_id;	/* the step's own */
-	char line[200];			/* the beginning of this line */
+	char line[201];			/* the beginning of this line, and a NUL */
 	size_t length;			/* bytes of it; 0: a new line begins */
 	bool in_block;			/* it is of Open MPI's, and is kept */
 	enum { DDP_SIEVE_PASS, DDP_SIEVE_DECIDE, DDP_SIEVE_KEEP } now;

@@ -258,8 +258,8 @@ static char *format(const struct list *list)
 int ddp_slurmds_watch(const struct ddp_slurmds_wish *wish)
 {
 	struct list list = { .count = 0 };
-	char *line = NULL, *before;
 	int64_t left_ms;
+	char *line;
 	int asks = 0;
 
 	while (!read_slurmds(&list, wish)) {
@@ -271,12 +271,10 @@ int ddp_slurmds_watch(const struct ddp_slurmds_wish *wish)
 	for (;; list.round++) {
 		left_ms = ddp_clock_ms() + ROUND_MS;
 		try_due(&list);
-		before = line;
 		line = format(&list);
-		if (line && (!before || strcmp(line, before) != 0) &&
-		    (fputs(line, stdout) < 0 || fflush(stdout) != 0))
+		if (line && (fputs(line, stdout) < 0 || fflush(stdout) != 0))
 			return 1;
-		free(before);
+		free(line);
 		left_ms -= ddp_clock_ms();
 		poll(NULL, 0, left_ms > 0 ? (int)left_ms : 0);
 	}

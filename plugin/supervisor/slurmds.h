@@ -18,10 +18,10 @@ struct ddp_slurmds_wish {
 };
 
 /*
- * Runs in a process of its own, until that is killed. Where something has changed in
- * a round it prints a line on stdout, with a sign and the name of each node that has
- * not begun and blanks between: "+n1 -n2 ?n3": n1 has answered, n2 is lost, of n3
- * nothing is known yet. Returns 1 where Slurm does not tell the nodes.
+ * Runs in a process of its own, until that is killed. After each round it prints a
+ * line on stdout, with a sign and the name of each node that has not begun and blanks
+ * between: "+n1 -n2 ?n3": n1 has answered, n2 is lost, of n3 nothing is known yet.
+ * Returns 1 where Slurm does not tell the nodes.
  */
 int ddp_slurmds_watch(const struct ddp_slurmds_wish *wish);
 

@@ -32,20 +32,15 @@ struct course {
 
 static uint16_t get_port(int fd)
 {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} address;
+	struct sockaddr_in6 address;	/* IPv4's port is at the same place */
 	socklen_t size = sizeof(address);
 
-	if (getsockname(fd, &address.any, &size) < 0)
+	if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
 		return 0;
-	return ntohs(address.any.sa_family == AF_INET6 ?
-		     address.v6.sin6_port : address.v4.sin_port);
+	return ntohs(address.sin6_port);
 }
 
-/* Many sruns share the range: each begins somewhere else in it. */
+/* Many sruns share the range: each begins somewhere else in it. 0: any port. */
 static int listen_in(uint16_t first, uint16_t last)
 {
 	uint32_t count = (uint32_t)last - first + 1, start = 0, i;
@@ -66,7 +61,7 @@ static int listen_in(uint16_t first, uint16_t last)
 static int open_port(struct ddp_supervisor *supervisor, struct ddp_error *error)
 {
 	uint16_t first = supervisor->port_first, last = supervisor->port_last;
-	int fd = first ? listen_in(first, last) : ddp_listen_at(0, false);
+	int fd = listen_in(first, last);
 
 	if (fd < 0 && first)
 		return ddp_error_set(error, DDP_ERROR_SYSTEM,

@@ -58,22 +58,13 @@ static void add_wanted(int number, siginfo_t *info, void *context)
 
 int ddp_threads_read(const char *path, const char *name, uint64_t *mask)
 {
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t room = 0;
-	int rc = -1;
+	char *text = ddp_file_read(path);
+	const char *at = text ? strstr(text, name) : NULL;
 
-	if (!file)
-		return -1;
-	/* A line before it can be long: it has all the user's groups. */
-	while (rc < 0 && getline(&line, &room, file) > 0)
-		if (strncmp(line, name, strlen(name)) == 0) {
-			*mask = strtoull(line + strlen(name), NULL, 16);
-			rc = 0;
-		}
-	free(line);
-	fclose(file);
-	return rc;
+	if (at)
+		*mask = strtoull(at + strlen(name), NULL, 16);
+	free(text);
+	return at ? 0 : -1;
 }
 
 static uint64_t make_mask(const sigset_t *set)
@@ -94,7 +85,7 @@ static enum state read_state(pid_t tid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
-	if (ddp_threads_read(path, "SigBlk:", &blocked) < 0)
+	if (ddp_threads_read(path, "\nSigBlk:", &blocked) < 0)
 		return access(path, F_OK) == 0 ? OPEN : BLOCKED;
 	if (blocked & UINT64_C(1) << (SIGURG - 1))
 		return (blocked & mask) == mask ? HELD : DEAF;

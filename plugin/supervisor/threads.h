@@ -22,7 +22,7 @@
 int ddp_threads_block(const sigset_t *set, struct ddp_error *error);
 
 /*
- * Reads a mask of signals, such as "ShdPnd:", from [path], the status file of a
+ * Reads a mask of signals, such as "\nShdPnd:", from [path], the status file of a
  * process or thread in /proc. Returns 0, or -1 if it is not there.
  */
 int ddp_threads_read(const char *path, const char *name, uint64_t *mask);

@@ -177,26 +177,6 @@ static bool was_aborted(const struct view *view)
 	return view->aborted && view->sent;
 }
 
-static bool is_hang(const struct view *view)
-{
-	return view->first.kind == DDP_VERDICT_HANG;
-}
-
-static bool is_node(const struct view *view)
-{
-	return view->first.kind == DDP_VERDICT_NODE;
-}
-
-static bool is_rank(const struct view *view)
-{
-	return view->first.kind == DDP_VERDICT_RANK;
-}
-
-static bool is_signal(const struct view *view)
-{
-	return view->first.kind == DDP_VERDICT_SIGNAL;
-}
-
 /* A rank of a silent agent may have failed before one that failed for others. */
 static bool may_be_later(const struct view *view)
 {
@@ -207,7 +187,7 @@ static bool may_be_later(const struct view *view)
 /* ---- the table */
 
 static const struct row {
-	const char *name;
+	const char *name;	/* NULL: that of the candidate's kind */
 	bool (*holds)(const struct view *view);
 	enum ddp_decision_kind kind;
 	int wait_ms;	/* WAIT: at most so long since the failure was heard of;
@@ -243,15 +223,16 @@ static const struct row {
 	{ "srun was aborted", was_aborted, DDP_DECISION_USER, 0, false },
 	{ "another rank may be the first", may_be_later,
 	  DDP_DECISION_HIDDEN, 0, false },
-	{ "no rank makes progress", is_hang, DDP_DECISION_CANDIDATE, 0, false },
-	{ "one signal has ended all ranks", is_signal,
-	  DDP_DECISION_CANDIDATE, 0, false },
-	{ "the node was lost before a rank failed", is_node,
-	  DDP_DECISION_CANDIDATE, 0, false },
-	{ "of all failures that agents tell of it is the earliest", is_rank,
-	  DDP_DECISION_CANDIDATE, 0, false },
-	{ "who was first is in doubt", always,
-	  DDP_DECISION_CANDIDATE, 0, false },
+	{ NULL, always, DDP_DECISION_CANDIDATE, 0, false },
+};
+
+static const char *const candidates[] = {
+	[DDP_VERDICT_NONE] = "who was first is in doubt",
+	[DDP_VERDICT_RANK] = "of all failures that agents tell of it is the "
+			     "earliest",
+	[DDP_VERDICT_NODE] = "the node was lost before a rank failed",
+	[DDP_VERDICT_SIGNAL] = "one signal has ended all ranks",
+	[DDP_VERDICT_HANG] = "no rank makes progress",
 };
 
 /*
@@ -334,7 +315,7 @@ struct ddp_decision ddp_decide(const struct ddp_facts *facts, int64_t now_ns)
 	while (!holds(row, &view, told))
 		row++;
 	decision.kind = row->kind;
-	decision.row = row->name;
+	decision.row = row->name ? row->name : candidates[view.first.kind];
 	if (row->kind == DDP_DECISION_USER)
 		decision.verdict.kind = DDP_VERDICT_SIGNAL;
 	else if (row->kind != DDP_DECISION_CANDIDATE)

@@ -48,18 +48,6 @@ void ddp_facts_fail(struct ddp_facts *facts, int64_t now_ns)
 	ddp_facts_enter(facts, DDP_PHASE_FAILING, now_ns);
 }
 
-const char *ddp_phase_name(enum ddp_phase phase)
-{
-	static const char *const names[] = {
-		[DDP_PHASE_LAUNCHING] = "launching",
-		[DDP_PHASE_RUNNING] = "running",
-		[DDP_PHASE_FAILING] = "failing",
-		[DDP_PHASE_ENDING] = "ending", [DDP_PHASE_OVER] = "over",
-	};
-
-	return names[phase];
-}
-
 bool ddp_facts_named(const struct ddp_facts *facts)
 {
 	return facts->decided_ns &&

@@ -42,7 +42,6 @@ struct ddp_facts {
 	int status;		/* then: as of wait(2) */
 	int64_t told_ns;	/* it last got a signal that ends a step */
 	int64_t interrupted_ns;	/* and SIGINT */
-	bool closed;		/* no more comes from its stderr */
 
 	/* slurmctld */
 	enum ddp_job job;
@@ -78,9 +77,6 @@ void ddp_facts_enter(struct ddp_facts *facts, enum ddp_phase phase,
  * it is noted what may explain the failure.
  */
 void ddp_facts_fail(struct ddp_facts *facts, int64_t now_ns);
-
-/* Returns the name of a phase, as in a report. */
-const char *ddp_phase_name(enum ddp_phase phase);
 
 /* The exit code of the step, which is over. */
 int ddp_facts_code(const struct ddp_facts *facts);

@@ -178,11 +178,9 @@ static bool is_same_text(const char *a, const char *b)
 static bool is_same_place(const struct ddp_hang_rank *a,
 			  const struct ddp_hang_rank *b)
 {
-	uint32_t more = a->depth > b->depth ? a->depth : b->depth;
-	uint32_t less = a->depth > b->depth ? b->depth : a->depth;
-
 	return is_same_text(a->where, b->where) &&
-	       (less == 0 || more - less < DEPTH_BYTES);
+	       (!a->depth || !b->depth ||
+		llabs((int64_t)a->depth - b->depth) < DEPTH_BYTES);
 }
 
 static bool has_same_beats(const struct ddp_hang_rank *a,
@@ -194,10 +192,7 @@ static bool has_same_beats(const struct ddp_hang_rank *a,
 static bool is_as_idle(const struct ddp_hang_rank *a,
 		       const struct ddp_hang_rank *b)
 {
-	uint32_t more = a->idle_ms > b->idle_ms ? a->idle_ms : b->idle_ms;
-	uint32_t less = a->idle_ms > b->idle_ms ? b->idle_ms : a->idle_ms;
-
-	return more - less < BEHIND_MS;
+	return llabs((int64_t)a->idle_ms - b->idle_ms) < BEHIND_MS;
 }
 
 typedef bool alike(const struct ddp_hang_rank *, const struct ddp_hang_rank *);
@@ -534,10 +529,7 @@ void ddp_hang_add_rank_json(struct ddp_text *text, const struct ddp_step *step,
 		return;
 	of = &step->hang->ranks[rank];
 	ddp_text_add(text, ", \"state\": \"%c\", \"waits_in\": ", of->state);
-	if (of->where)
-		ddp_text_add_json(text, of->where);
-	else
-		ddp_text_add(text, "null");
+	ddp_text_add_json(text, of->where);
 	ddp_text_add(text, ", \"idle_s\": %u.%03u, \"heartbeats\": %" PRIu64
 		     ", \"nccl_behind\": %d, \"stack\": ",
 		     of->idle_ms / 1000, of->idle_ms % 1000, of->beats,

@@ -10,19 +10,11 @@
 #include "verdict/hang.h"
 #include "verdict/names.h"
 
-static void add_value(struct ddp_text *text, const char *value)
-{
-	if (value)
-		ddp_text_add_json(text, value);
-	else
-		ddp_text_add(text, "null");
-}
-
 static void add_text(struct ddp_text *text, const char *name,
 		     const char *value)
 {
 	ddp_text_add(text, ", \"%s\": ", name);
-	add_value(text, value);
+	ddp_text_add_json(text, value);
 }
 
 /* Of a status, one of the two is null. */
@@ -149,33 +141,42 @@ static void add_lost(struct ddp_text *text, const struct ddp_step *step)
 	}
 }
 
-/* In seconds since srun was started. */
-static void add_phases(struct ddp_text *text, const struct ddp_facts *facts)
-{
-	const int64_t *entered_ns = facts->entered_ns;
-	const char *comma = "";
-	int i;
+struct moment {
+	const char *name;
+	int64_t at_ns;		/* 0: it has not come */
+};
 
-	ddp_text_add(text, ",\n  \"phases\": {");
-	for (i = 0; i < DDP_PHASES; i++) {
-		if (!entered_ns[i])
+/* In seconds since srun was started. */
+static void add_moments(struct ddp_text *text, const char *name,
+			const struct moment *moments, size_t count,
+			int64_t start_ns)
+{
+	const char *comma = "";
+	size_t i;
+
+	ddp_text_add(text, ",\n  \"%s\": {", name);
+	for (i = 0; i < count; i++) {
+		if (!moments[i].at_ns)
 			continue;
 		ddp_text_add(text, "%s", comma);
-		add_seconds(text, ddp_phase_name((enum ddp_phase)i),
-			    entered_ns[i] - entered_ns[DDP_PHASE_LAUNCHING]);
+		add_seconds(text, moments[i].name, moments[i].at_ns - start_ns);
 		comma = ", ";
 	}
 	ddp_text_add(text, "}");
 }
 
-/* What is beside the phases, in the same seconds. */
-static void add_events(struct ddp_text *text, const struct ddp_facts *facts)
+static void add_history(struct ddp_text *text, const struct ddp_facts *facts)
 {
+	const int64_t *entered_ns = facts->entered_ns;
 	const struct ddp_said *said = &facts->said;
-	const struct {
-		const char *name;
-		int64_t at_ns;		/* 0: it has not happened */
-	} events[] = {
+	const struct moment phases[] = {
+		{ "launching", entered_ns[DDP_PHASE_LAUNCHING] },
+		{ "running", entered_ns[DDP_PHASE_RUNNING] },
+		{ "failing", entered_ns[DDP_PHASE_FAILING] },
+		{ "ending", entered_ns[DDP_PHASE_ENDING] },
+		{ "over", entered_ns[DDP_PHASE_OVER] },
+	};
+	const struct moment events[] = {
 		{ "srun_signalled", facts->told_ns },
 		{ "srun_interrupted", facts->interrupted_ns },
 		{ "slurm_cancels", said->cancelled_ns },
@@ -192,19 +193,11 @@ static void add_events(struct ddp_text *text, const struct ddp_facts *facts)
 		{ "scancel", facts->scancelled_ns },
 		{ "srun_ended", facts->ended_ns },
 	};
-	const char *comma = "";
-	size_t i;
 
-	ddp_text_add(text, ",\n  \"events\": {");
-	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		if (!events[i].at_ns)
-			continue;
-		ddp_text_add(text, "%s", comma);
-		add_seconds(text, events[i].name, events[i].at_ns -
-			    facts->entered_ns[DDP_PHASE_LAUNCHING]);
-		comma = ", ";
-	}
-	ddp_text_add(text, "}");
+	add_moments(text, "phases", phases, sizeof(phases) / sizeof(phases[0]),
+		    phases[0].at_ns);
+	add_moments(text, "events", events, sizeof(events) / sizeof(events[0]),
+		    phases[0].at_ns);
 }
 
 void ddp_facts_add_json(struct ddp_text *text, const struct ddp_facts *facts,
@@ -221,12 +214,11 @@ void ddp_facts_add_json(struct ddp_text *text, const struct ddp_facts *facts,
 	ddp_text_add(text, ",\n  \"start\": \"%s\", \"end\": \"%s\"", start,
 		     end);
 	ddp_text_add(text, ",\n  \"exit_code\": %d", ddp_facts_code(facts));
-	add_phases(text, facts);
-	add_events(text, facts);
+	add_history(text, facts);
 	ddp_text_add(text, ",\n  \"verdict\": ");
 	add_verdict(text, &facts->verdict, step);
 	ddp_text_add(text, ",\n  \"decision\": ");
-	add_value(text, facts->row);
+	ddp_text_add_json(text, facts->row);
 	ddp_text_add(text, ",\n  \"ranks\": [");
 	add_ranks(text, step);
 	ddp_text_add(text, "\n  ],\n  \"nodes_lost\": [");

@@ -235,15 +235,6 @@ void ddp_step_add_error(struct ddp_step *step, uint32_t node,
 	rank->error_ns = (int64_t)wire->at_ns;
 }
 
-bool ddp_step_had_error(const struct ddp_step *step, uint32_t rank,
-			int64_t at_ns)
-{
-	const struct ddp_step_rank *of = &step->ranks[rank];
-
-	return of->error && !of->ended &&
-	       of->error_ns + step->nodes[of->node].offset_ns < at_ns;
-}
-
 void ddp_step_add_abort(struct ddp_step *step, uint32_t rank, int code,
 			const char *cause, int64_t now_ns)
 {

@@ -109,12 +109,6 @@ void ddp_step_add_error(struct ddp_step *step, uint32_t node,
 			const struct ddp_wire *wire);
 
 /*
- * Whether this rank, which has not ended, had left an error before that time.
- */
-bool ddp_step_had_error(const struct ddp_step *step, uint32_t rank,
-			int64_t at_ns);
-
-/*
  * This rank has ended by an exit code, for this cause, and before all others
  * that are known to have failed. It is known, and its own end is not, or is
  * SIGKILL.

@@ -36,7 +36,6 @@ static void find_rank(const struct ddp_step *step, struct ddp_verdict *first)
 			continue;
 		first->kind = DDP_VERDICT_RANK;
 		first->rank = i;
-		first->node = step->ranks[i].node;
 		first->at_ns = at_ns;
 	}
 }
@@ -216,7 +215,6 @@ static void find_silent(const struct ddp_step *step, struct ddp_verdict *first)
 		    rank->seen_ns >= told->seen_ns)
 			continue;
 		first->rank = i;
-		first->node = rank->node;
 		first->at_ns = limit_ns = at_ns;
 	}
 }
@@ -243,7 +241,6 @@ static void find_starved(const struct ddp_step *step, struct ddp_verdict *first)
 		if (!lacked_memory(&step->ranks[i]) || at_ns > limit_ns)
 			continue;
 		first->rank = i;
-		first->node = step->ranks[i].node;
 		first->at_ns = limit_ns = at_ns;
 	}
 }
@@ -287,7 +284,6 @@ static void find_launched(const struct ddp_step *step,
 			continue;
 		best = cause;
 		first->rank = i;
-		first->node = step->ranks[i].node;
 		first->at_ns = ddp_step_end_ns(step, i);
 	}
 }
@@ -459,7 +455,6 @@ static void find_together(struct ddp_verdict *verdict,
 		return;
 	if (is_refusal(&step->ranks[verdict->rank]))
 		found.rank = find_speaker(verdict, step);
-	found.node = step->ranks[found.rank].node;
 	if (!has_spoken(&step->ranks[found.rank]))
 		return;
 	for (i = 0; i < step->world_size; i++) {
@@ -496,8 +491,10 @@ struct ddp_verdict ddp_verdict_find(const struct ddp_step *step)
 		 is_doubtful(step, first.rank))
 		first.kind = DDP_VERDICT_NONE;
 	find_node(step, &first);
-	if (first.kind == DDP_VERDICT_RANK)
+	if (first.kind == DDP_VERDICT_RANK) {
 		find_together(&first, step);
+		first.node = step->ranks[first.rank].node;
+	}
 	if (first.kind != DDP_VERDICT_NONE && first.at_ns > step->start_ns)
 		first.after_ns = first.at_ns - step->start_ns;
 	return first;
@@ -543,12 +540,14 @@ bool ddp_verdict_is_own(const struct ddp_verdict *verdict,
 bool ddp_verdict_had_error(const struct ddp_verdict *verdict,
 			   const struct ddp_step *step, uint32_t rank)
 {
+	const struct ddp_step_rank *of = &step->ranks[rank];
 	int64_t at_ns = verdict->at_ns;
 
 	/* As in find_silent. */
 	if (!step->ranks[verdict->rank].message)
 		at_ns -= ms(DDP_TOGETHER_MS);
-	return ddp_step_had_error(step, rank, at_ns);
+	return of->error && !of->ended &&
+	       of->error_ns + step->nodes[of->node].offset_ns < at_ns;
 }
 
 bool ddp_verdict_awaits_error(const struct ddp_verdict *verdict,

@@ -129,11 +129,10 @@ void ddp_verdict_add_alike_json(struct ddp_text *text,
 
 /*
  * Where nobody is named, and agents have gone before their ranks: what can be
- * known all the same. went_on: the step did, after an agent had gone. Nothing if
- * there are no such agents.
+ * known all the same. Nothing if there are no such agents.
  */
 void ddp_verdict_add_unknown(struct ddp_text *text,
-			     const struct ddp_step *step, bool went_on);
+			     const struct ddp_step *step);
 
 /* Adds a line that says why nobody is named: the agent of which node is silent. */
 void ddp_verdict_add_hidden(struct ddp_text *text, const struct ddp_step *step);

@@ -590,7 +590,10 @@ void ddp_verdict_add_alike_json(struct ddp_text *text,
 
 /* ---- where nobody is named */
 
-/* Whether all agents were killed at once; and one that has left; or NULL. */
+/*
+ * Whether all agents were killed at once, and the step did not go on without one; and
+ * one that has left; or NULL.
+ */
 static const struct ddp_step_node *find_left(const struct ddp_step *step,
 					     bool *at_once)
 {
@@ -600,7 +603,7 @@ static const struct ddp_step_node *find_left(const struct ddp_step *step,
 	*at_once = true;
 	for (i = 0; i < step->node_count; i++) {
 		node = &step->nodes[i];
-		if (!node->left || node->silent || (left &&
+		if (!node->left || node->silent || node->told || (left &&
 		    llabs(node->left_ns - left->left_ns) >
 		    ms(DDP_SOON_MS)))
 			*at_once = false;
@@ -610,8 +613,7 @@ static const struct ddp_step_node *find_left(const struct ddp_step *step,
 	return left;
 }
 
-void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step,
-			     bool went_on)
+void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step)
 {
 	bool at_once;
 	const struct ddp_step_node *left = find_left(step, &at_once);
@@ -620,7 +622,7 @@ void ddp_verdict_add_unknown(struct ddp_text *text, const struct ddp_step *step,
 		return;
 	ddp_text_add(text, "slurm-ddp: which rank failed first, if any, is not "
 		     "known: ");
-	if (at_once && !went_on) {
+	if (at_once) {
 		ddp_text_add(text, "the whole step was killed at once, as "
 			     "scancel and MPI_Abort have it done\n");
 		return;
@@ -639,10 +641,13 @@ void ddp_verdict_add_hidden(struct ddp_text *text, const struct ddp_step *step)
 	ddp_text_add(text, "\n");
 }
 
-static bool has_ended(const struct ddp_step *step, uint32_t rank,
-		      const void *context)
+/* Returns true if a rank has ended well; false in context: if it has not. */
+static bool is_well(const struct ddp_step *step, uint32_t rank,
+		    const void *context)
 {
-	return step->ranks[rank].ended == *(const bool *)context;
+	const struct ddp_step_rank *of = &step->ranks[rank];
+
+	return (of->ended && of->status == 0) == *(const bool *)context;
 }
 
 void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step)
@@ -653,24 +658,16 @@ void ddp_verdict_add_early(struct ddp_text *text, const struct ddp_step *step)
 	for (i = 0; i < step->world_size; i++)
 		runs += still_runs(step, i, NULL);
 	ddp_text_add(text, "slurm-ddp: ");
-	ddp_who_add(text, step, has_ended, &yes);
+	ddp_who_add(text, step, is_well, &yes);
 	ddp_text_add(text, " ended with exit code 0 a while ago, and ");
 	if (runs > 0) {
 		ddp_who_add(text, step, still_runs, NULL);
 		ddp_text_add(text, " still run%s", runs == 1 ? "s" : "");
 	} else {
 		ddp_text_add(text, "no end is known of ");
-		ddp_who_add(text, step, has_ended, &no);
+		ddp_who_add(text, step, is_well, &no);
 	}
 	ddp_text_add(text, "; do they wait for each other?\n");
-}
-
-static bool is_well(const struct ddp_step *step, uint32_t rank,
-		    const void *context)
-{
-	const struct ddp_step_rank *of = &step->ranks[rank];
-
-	return (of->ended && of->status == 0) == *(const bool *)context;
 }
 
 void ddp_verdict_add_gone(struct ddp_text *text, const struct ddp_step *step)

@@ -147,7 +147,7 @@ static void say(const struct ddp_verdict *verdict, const struct ddp_step *step,
 	CHECK(ddp_restart_choose(&restart, &job, NULL) == 0);
 	ddp_verdict_add(&text, verdict, step);
 	ddp_verdict_add_others(&text, verdict, step);
-	ddp_verdict_add_unknown(&text, step, gone & 2);
+	ddp_verdict_add_unknown(&text, step);
 	ddp_verdict_add_early(&text, step);
 	ddp_verdict_add_gone(&text, step);
 	ddp_restart_next(&restart, verdict, step, gone & 1, &text);
