@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -127,64 +126,6 @@ static int fail(const char *option, const char *path, struct ddp_error *error)
 			     "name a file that you may write");
 }
 
-static int write_all(int fd, const char *text, size_t length)
-{
-	ssize_t written;
-
-	while (length > 0) {
-		written = write(fd, text, length);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -1;
-		text += written;
-		length -= (size_t)written;
-	}
-	return 0;
-}
-
-/*
- * Write the text to a new file beside target, and rename that to it. mkostemp
- * would give it mode 0600, and the umask, by which others see a file or not,
- * cannot be read without a change that other threads would feel.
- */
-static int write_beside(const char *target, const char *text, size_t length)
-{
-	const char *slash = strrchr(target, '/');
-	int folder = slash ? (int)(slash + 1 - target) : 0;
-	struct ddp_text name = { 0 };
-	uint32_t number;
-	char *beside;
-	int fd, rc, cause;
-
-	if (ddp_random_fill(&number, sizeof(number)) < 0)
-		return -1;
-	ddp_text_add(&name, "%.*s.ddp-%08" PRIx32, folder, target, number);
-	beside = ddp_text_finish(&name);
-	if (!beside)
-		return -1;
-	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		free(beside);
-		return -1;
-	}
-	rc = write_all(fd, text, length);
-	cause = errno;
-	if (close(fd) && !rc) {
-		rc = -1;
-		cause = errno;
-	}
-	if (!rc && rename(beside, target)) {
-		rc = -1;
-		cause = errno;
-	}
-	if (rc)
-		unlink(beside);
-	free(beside);
-	errno = cause;
-	return rc ? -1 : 0;
-}
-
 int tool_replace_file(const char *option, const char *path, const char *text,
 		      size_t length, struct ddp_error *error)
 {
@@ -202,7 +143,7 @@ int tool_replace_file(const char *option, const char *path, const char *text,
 	/* A link stays: what it leads to is replaced. */
 	target = is_there ? realpath(path, NULL) : strdup(path);
 	rc = !target || (is_there && access(target, W_OK)) ||
-	     write_beside(target, text, length) ? fail(option, path, error) : 0;
+	     ddp_file_replace(target, text, length) ? fail(option, path, error) : 0;
 	free(target);
 	return rc;
 }

@@ -146,6 +146,61 @@ int ddp_random_fill(void *bytes, size_t size)
 	return got == (ssize_t)size ? 0 : -1;
 }
 
+/*
+ * mkostemp would give it mode 0600, and the umask, by which others see a file or not,
+ * cannot be read without a change that other threads would feel.
+ */
+int ddp_file_open_beside(const char *path, char **name)
+{
+	const char *slash = strrchr(path, '/');
+	int folder = slash ? (int)(slash + 1 - path) : 0;
+	uint32_t number;
+
+	if (ddp_random_fill(&number, sizeof(number)) < 0 ||
+	    asprintf(name, "%.*s.ddp-%08" PRIx32, folder, path, number) < 0) {
+		*name = NULL;
+		return -1;
+	}
+	return open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+static int write_all(int fd, const char *text, size_t length)
+{
+	ssize_t written;
+
+	while (length > 0) {
+		written = write(fd, text, length);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -1;
+		text += written;
+		length -= (size_t)written;
+	}
+	return 0;
+}
+
+int ddp_file_replace(const char *path, const char *text, size_t length)
+{
+	char *name;
+	int fd = ddp_file_open_beside(path, &name);
+	int rc = fd < 0 ? -1 : write_all(fd, text, length), cause = errno;
+
+	if (fd >= 0 && close(fd) < 0 && rc == 0) {
+		rc = -1;
+		cause = errno;
+	}
+	if (rc == 0 && rename(name, path) < 0) {
+		rc = -1;
+		cause = errno;
+	}
+	if (fd >= 0 && rc < 0)
+		unlink(name);
+	free(name);
+	errno = cause;
+	return rc;
+}
+
 const char *const ddp_private_parents[] = { "/dev/shm", "/tmp", NULL };
 
 void ddp_private_format(uint32_t job_id, uint32_t step_id, uint32_t rank,

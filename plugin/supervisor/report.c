@@ -4,8 +4,6 @@
 #include "supervisor/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +21,6 @@ static int refuse(const char *path, const char *why, struct ddp_error *error)
 			     !why && (errno == ENOSPC || errno == EDQUOT) ?
 			     "make room there" :
 			     "give a file in a folder of yours");
-}
-
-/*
- * A new file beside path, whose name is for the caller to free. mkstemp would
- * give it mode 0600, and the umask, by which others see a file or not, cannot be
- * read without a change that other threads of srun would feel.
- */
-static int open_beside(const char *path, char **name)
-{
-	uint32_t number;
-
-	if (ddp_random_fill(&number, sizeof(number)) < 0 ||
-	    asprintf(name, "%s.%08" PRIx32, path, number) < 0) {
-		*name = NULL;
-		return -1;
-	}
-	return open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
 static bool is_output(const struct stat *file)
@@ -107,7 +88,7 @@ int ddp_report_check(const char *path, struct ddp_error *error)
 	int fd = -1;
 
 	if (target && is_replaceable(target))
-		fd = open_beside(target, &name);
+		fd = ddp_file_open_beside(target, &name);
 	if (fd >= 0) {
 		unlink(name);
 		close(fd);
@@ -141,19 +122,11 @@ int ddp_report_write(const char *path, const char *text,
 		     struct ddp_error *error)
 {
 	const char *why = NULL;
-	char *target = text ? find_target(path, &why) : NULL, *name = NULL;
-	int fd = target ? open_beside(target, &name) : -1;
-	bool done = fd >= 0 && dprintf(fd, "%s", text) >= 0;
+	char *target = text ? find_target(path, &why) : NULL;
+	int rc = target ? ddp_file_replace(target, text, strlen(text)) : -1;
 
-	if (fd >= 0)
-		done = close(fd) == 0 && done && rename(name, target) == 0;
-	if (fd >= 0 && !done) {
+	if (rc < 0)
 		refuse(path, why, error);
-		unlink(name);
-	} else if (!done) {
-		refuse(path, why, error);
-	}
 	free(target);
-	free(name);
-	return done ? 0 : -1;
+	return rc;
 }
