@@ -290,22 +290,16 @@ static int cancel(const void *argument)
 {
 	const struct ddp_attempt *attempt = argument;
 	const struct ddp_step *step = &attempt->facts.step;
-	uint32_t job_id = attempt->child.launch.job_id;
-	uint32_t step_id = attempt->child.launch.step_id;
 	char id[32];
 	const char *argv[] = { "scancel", "-Q", id, NULL };
 
-	/* A step without agents srun itself was told to end. */
-	if (step->world_size > 0) {
-		job_id = step->job_id;
-		step_id = step->step_id;
-	} else if (!attempt->child.launched_ms) {
+	/* A step that is not known srun itself was told to end. */
+	if (step->world_size == 0 && !attempt->child.launched_ms)
 		return 0;
-	}
 	if (attempt->wish->own_job)
-		snprintf(id, sizeof(id), "%u", job_id);
+		snprintf(id, sizeof(id), "%u", step->job_id);
 	else
-		snprintf(id, sizeof(id), "%u.%u", job_id, step_id);
+		snprintf(id, sizeof(id), "%u.%u", step->job_id, step->step_id);
 	free(ddp_program_read(argv, STDERR_FILENO));
 	return 0;
 }

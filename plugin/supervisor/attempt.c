@@ -51,8 +51,10 @@ static void wait_for_events(struct ddp_attempt *attempt)
 	count = ddp_agents_fill(&attempt->agents, fds + AGENTS);
 	if (poll(fds, AGENTS + count, get_timeout(attempt)) > 0) {
 		ddp_agents_read(&attempt->agents, fds + AGENTS);
-		relay->sieve.job_id = attempt->facts.step.job_id;
-		relay->sieve.step_id = attempt->facts.step.step_id;
+		if (attempt->facts.step.world_size > 0) {
+			relay->sieve.job_id = attempt->facts.step.job_id;
+			relay->sieve.step_id = attempt->facts.step.step_id;
+		}
 		if (fds[STDERR_IN].revents)
 			ddp_relay_read(relay);
 		if (fds[STDERR_OUT].revents)
@@ -74,6 +76,10 @@ static void take_facts(struct ddp_attempt *attempt, int64_t now_ns)
 	struct ddp_facts *facts = &attempt->facts;
 
 	facts->tasks = child->launch.tasks;
+	if (facts->step.world_size == 0) {
+		facts->step.job_id = child->launch.job_id;
+		facts->step.step_id = child->launch.step_id;
+	}
 	facts->told_ns = ms(child->told_ms);
 	facts->interrupted_ns = child->interrupted_ns;
 	facts->status = child->status;

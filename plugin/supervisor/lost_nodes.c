@@ -49,26 +49,14 @@ void ddp_node_lose(struct ddp_step *step, struct ddp_step_node *node, int why,
 
 /* ---- before their tasks have begun */
 
-/* Which step the srun says it launches; of one it has heard its agents. */
-static bool is_step(const struct ddp_attempt *attempt, uint32_t job_id,
-		    uint32_t step_id)
-{
-	const struct ddp_child_launch *launch = &attempt->child.launch;
-	const struct ddp_step *step = &attempt->facts.step;
-
-	if (step->world_size)
-		return job_id == step->job_id && step_id == step->step_id;
-	return attempt->child.launched_ms && job_id == launch->job_id &&
-	       step_id == launch->step_id;
-}
-
 static void lose(struct ddp_attempt *attempt, const char *name, bool silent,
 		 int64_t now_ns)
 {
-	const struct ddp_child_launch *launch = &attempt->child.launch;
 	struct ddp_step *step = &attempt->facts.step;
 	struct ddp_wire wire = {
-		.job_id = step->job_id, .world_size = step->world_size,
+		.job_id = step->job_id, .step_id = step->step_id,
+		.world_size = step->world_size ? step->world_size :
+			      attempt->child.launch.tasks,
 	};
 	struct ddp_step_node *node;
 	int index;
@@ -76,11 +64,6 @@ static void lose(struct ddp_attempt *attempt, const char *name, bool silent,
 	/* Its tasks have started, or this was said before. */
 	if (ddp_step_find_node(step, name) >= 0)
 		return;
-	if (!step->world_size) {
-		wire.job_id = launch->job_id;
-		wire.step_id = launch->step_id;
-		wire.world_size = launch->tasks;
-	}
 	snprintf(wire.node, sizeof(wire.node), "%s", name);
 	index = ddp_step_add_node(step, &wire, step->world_size ? now_ns :
 				  ms(attempt->child.launched_ms));
@@ -95,17 +78,19 @@ static void lose(struct ddp_attempt *attempt, const char *name, bool silent,
 /* A node where srun says that it could not start tasks is lost. */
 static void find_unlaunched(struct ddp_attempt *attempt, int64_t now_ns)
 {
+	const struct ddp_step *step = &attempt->facts.step;
 	unsigned int job_id, step_id;
 	char *lines, *line, *save, name[DDP_WIRE_NODE_SIZE];
 
 	if (!attempt->facts.said.unlaunched.length ||
-	    (!attempt->facts.step.world_size && !attempt->child.launched_ms))
+	    (!step->world_size && !attempt->child.launched_ms))
 		return;
 	lines = ddp_text_finish(&attempt->facts.said.unlaunched);
 	for (line = lines ? strtok_r(lines, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save))
 		if (sscanf(line, "%u %u %255s", &job_id, &step_id, name) == 3 &&
-		    is_step(attempt, job_id, step_id) && !attempt->facts.failed_ns)
+		    job_id == step->job_id && step_id == step->step_id &&
+		    !attempt->facts.failed_ns)
 			lose(attempt, name, false, now_ns);
 	free(lines);
 }
@@ -128,8 +113,8 @@ static int watch_slurmds(const void *context)
 	const struct ddp_attempt *attempt = context;
 	const struct ddp_restart *restart = &attempt->wish->restart;
 	const struct ddp_slurmds_wish wish = {
-		.job_id = attempt->child.launch.job_id,
-		.step_id = attempt->child.launch.step_id,
+		.job_id = attempt->facts.step.job_id,
+		.step_id = attempt->facts.step.step_id,
 		.step = &attempt->facts.step,
 		.other = restart->spares ? restart->names[restart->count] : NULL,
 	};
