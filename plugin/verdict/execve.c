@@ -9,24 +9,6 @@
 
 enum { COMMAND_MAX = 160 };	/* bytes of it that are shown */
 
-/* Of a script slurmstepd says "bad interpreter(/bin/x)". */
-static int format_command(const char *command, size_t length, char *text,
-			  size_t size)
-{
-	static const char bad[] = "bad interpreter(";
-	const char *what = "";
-
-	if (length > strlen(bad) && command[length - 1] == ')' &&
-	    strncmp(command, bad, strlen(bad)) == 0) {
-		what = "the script's interpreter ";
-		command += strlen(bad);
-		length -= strlen(bad) + 1;
-	}
-	return snprintf(text, size, "cannot execute %s%.*s", what,
-			length < COMMAND_MAX ? (int)length : COMMAND_MAX,
-			command);
-}
-
 /* "slurmstepd-n1: error: execve(): COMMAND: No such file or directory" */
 void ddp_execve_take(char *tail, uint32_t status, char cause[DDP_FAILURE_SIZE])
 {
@@ -34,7 +16,6 @@ void ddp_execve_take(char *tail, uint32_t status, char cause[DDP_FAILURE_SIZE])
 	const char *why = strerror(WEXITSTATUS(status));
 	size_t length = strlen(tail), size = strlen(why), shown;
 	char *line, *at;
-	int used;
 
 	cause[0] = '\0';
 	length -= length > 0 && tail[length - 1] == '\n';
@@ -49,7 +30,7 @@ void ddp_execve_take(char *tail, uint32_t status, char cause[DDP_FAILURE_SIZE])
 	    memcmp(tail + length - size - 2, ": ", 2) != 0)
 		return;
 	shown -= size + 2;
-	used = format_command(at, shown, cause, DDP_FAILURE_SIZE);
-	snprintf(cause + used, DDP_FAILURE_SIZE - (size_t)used, ": %s", why);
+	snprintf(cause, DDP_FAILURE_SIZE, "cannot execute %.*s: %s",
+		 shown < COMMAND_MAX ? (int)shown : COMMAND_MAX, at, why);
 	*line = '\0';
 }

@@ -25,10 +25,7 @@ static const struct {
 	{ DATED "/etc/passwd: Permission denied\n", EACCES,
 	  "cannot execute /etc/passwd: Permission denied", "" },
 	{ "prolog\n" STEPD "bad interpreter(/bin/x): " NONE "\n", ENOENT,
-	  "cannot execute the script's interpreter /bin/x: " NONE,
-	  "prolog\n" },
-	{ STEPD "bad interpreter(: " NONE "\n", ENOENT,
-	  "cannot execute bad interpreter(: " NONE, "" },
+	  "cannot execute bad interpreter(/bin/x): " NONE, "prolog\n" },
 	/* It is of another error, not the last line, or not slurmstepd's. */
 	{ STEPD "a: " NONE "\n", EACCES, "", NULL },
 	{ STEPD "a: " NONE "\n", EDEADLK, "", NULL },	/* as long in words */
