@@ -43,6 +43,10 @@ END
 result $? 'the report of a failure has what was printed, and how each rank ended'
 equal 'the report is one file, and nothing is beside it' \
 	r.json "$(ls -d r.json* .ddp-* 2>/dev/null)"
+long=$(printf %0250d 0)
+step "report=$long" 1 n1:0-0:e0=0,done srun:all
+equal 'a report may have a name of 250 characters' "$long" \
+	"$(find . -name "$long" -size +0 -printf %f)"
 step report=r.json 1 n1:0-0:e0=0,done srun:all
 "$python" -c 'import json; report = json.load(open("r.json"))
 assert report["exit_code"] == 0 and report["verdict"] == {"kind": "none"}' \
