@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads files and lists of folders, names private ones, closes descriptors. */
+/* Reads and replaces files, names private ones, closes descriptors. */
 #define _GNU_SOURCE
 #include "util/file.h"
 
@@ -147,7 +147,7 @@ int ddp_random_fill(void *bytes, size_t size)
 }
 
 /*
- * mkostemp would give it mode 0600, and the umask, by which others see a file or not,
+ * mkostemp would give the file mode 0600, and the umask, by which others see a file or not,
  * cannot be read without a change that other threads would feel.
  */
 int ddp_file_open_beside(const char *path, char **name)

@@ -38,8 +38,8 @@ void ddp_text_add_bytes(struct ddp_text *text, const char *bytes,
 void ddp_text_add_string(struct ddp_text *text, const char *string);
 
 /*
- * Add a string as JSON has it, in quotes; NULL: null. Of what ddp_text_quote replaces, bytes
- * above '~' become '?', and others are escaped.
+ * Add a string as JSON has it, in quotes; NULL: null. Of what ddp_text_quote
+ * replaces, bytes above '~' become '?', and others are escaped.
  */
 void ddp_text_add_json(struct ddp_text *text, const char *string);
 

@@ -112,9 +112,10 @@ static int watch_slurmds(const void *context)
 {
 	const struct ddp_attempt *attempt = context;
 	const struct ddp_restart *restart = &attempt->wish->restart;
+	/* Agents of another component of the job may have been the first. */
 	const struct ddp_slurmds_wish wish = {
-		.job_id = attempt->facts.step.job_id,
-		.step_id = attempt->facts.step.step_id,
+		.job_id = attempt->child.launch.job_id,
+		.step_id = attempt->child.launch.step_id,
 		.step = &attempt->facts.step,
 		.other = restart->spares ? restart->names[restart->count] : NULL,
 	};
@@ -125,11 +126,11 @@ static int watch_slurmds(const void *context)
 	return ddp_slurmds_watch(&wish);
 }
 
-/* Reads what has come, and returns a copy of the last line once it is whole. */
+/* Reads what has come, and returns a copy of the last whole line; NULL: none. */
 static char *read_state(struct ddp_absent *absent)
 {
 	struct ddp_text *told = &absent->told;
-	char bytes[4096], *line;
+	char bytes[4096], *end, *begin;
 	ssize_t got;
 
 	while ((got = read(absent->out, bytes, sizeof(bytes))) > 0)
@@ -138,14 +139,15 @@ static char *read_state(struct ddp_absent *absent)
 		close(absent->out);
 		absent->out = -1;
 	}
-	if (told->failed || told->length == 0 ||
-	    told->data[told->length - 1] != '\n')
+	end = told->failed || !told->data ? NULL :
+	      memrchr(told->data, '\n', told->length);
+	if (!end)
 		return NULL;
-	told->data[told->length - 1] = '\0';
-	line = strrchr(told->data, '\n');
-	line = strdup(line ? line + 1 : told->data);
-	told->length = 0;
-	return line;
+	begin = memrchr(told->data, '\n', (size_t)(end - told->data));
+	begin = begin ? begin + 1 : told->data;
+	told->length -= (size_t)(begin - told->data);
+	memmove(told->data, begin, told->length);
+	return strndup(told->data, (size_t)(end - begin));
 }
 
 /* Starts the helper. Once many nodes have begun another one takes its place, which

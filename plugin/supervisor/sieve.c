@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Slurm's own lines, by how they begin. */
-#define _GNU_SOURCE
 #include "supervisor/sieve.h"
 
 #include <stdio.h>

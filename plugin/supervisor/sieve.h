@@ -13,7 +13,7 @@
 #include "util/text.h"
 #include "verdict/said.h"
 
-/* Begin with { .said }; job_id and step_id are 0 until they are known. */
+/* Begin with { .said }; job_id and step_id are 0 until an agent tells. */
 struct ddp_sieve {
 	struct ddp_said *said;		/* it is noted there */
 	int64_t now_ns;			/* as said by now */

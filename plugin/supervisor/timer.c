@@ -13,7 +13,7 @@
 
 #include "util/program.h"
 
-enum { WAIT_S = 3600 };		/* in ms an int has room for 24 days */
+enum { WAIT_S = 3600 };		/* poll takes a wait of 24 days at most */
 
 void ddp_timer_begin(struct ddp_timer *timer, const struct ddp_notice *notice,
 		     uint32_t job_id)

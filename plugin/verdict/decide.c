@@ -226,7 +226,7 @@ static const struct row {
 	{ NULL, always, DDP_DECISION_CANDIDATE, 0, false },
 };
 
-static const char *const candidates[] = {
+static const char *const candidates[DDP_VERDICT_SAVED + 1] = {
 	[DDP_VERDICT_NONE] = "who was first is in doubt",
 	[DDP_VERDICT_RANK] = "of all failures that agents tell of it is the "
 			     "earliest",

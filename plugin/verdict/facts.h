@@ -29,7 +29,8 @@ struct ddp_facts {
 	bool kills;		/* a failure ends the step */
 	bool alone;		/* and Slurm leaves that to the supervisor */
 
-	struct ddp_step step;	/* what agents tell */
+	struct ddp_step step;	/* what agents tell, and before that srun: its
+				 * number */
 	struct ddp_said said;
 	enum ddp_phase phase;
 	int64_t entered_ns[DDP_PHASES];

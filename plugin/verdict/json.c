@@ -4,7 +4,6 @@
 #include "verdict/facts.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "verdict/hang.h"
@@ -17,7 +16,7 @@ static void add_text(struct ddp_text *text, const char *name,
 	ddp_text_add_json(text, value);
 }
 
-/* Of a status, one of the two is null. */
+/* One of the two is null. */
 static void add_status(struct ddp_text *text, uint32_t status)
 {
 	if (WIFSIGNALED(status))
@@ -146,7 +145,7 @@ struct moment {
 	int64_t at_ns;		/* 0: it has not come */
 };
 
-/* In seconds since srun was started. */
+/* Adds an object: each moment by its name, in seconds since srun was started. */
 static void add_moments(struct ddp_text *text, const char *name,
 			const struct moment *moments, size_t count,
 			int64_t start_ns)

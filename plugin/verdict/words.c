@@ -591,8 +591,8 @@ void ddp_verdict_add_alike_json(struct ddp_text *text,
 /* ---- where nobody is named */
 
 /*
- * Whether all agents were killed at once, and the step did not go on without one; and
- * one that has left; or NULL.
+ * Returns a node whose agent has left, or NULL. Sets at_once if all have at once, and
+ * the step did not go on without one.
  */
 static const struct ddp_step_node *find_left(const struct ddp_step *step,
 					     bool *at_once)
@@ -641,7 +641,7 @@ void ddp_verdict_add_hidden(struct ddp_text *text, const struct ddp_step *step)
 	ddp_text_add(text, "\n");
 }
 
-/* Returns true if a rank has ended well; false in context: if it has not. */
+/* Returns true if the rank has ended with 0; where *context is false, if not. */
 static bool is_well(const struct ddp_step *step, uint32_t rank,
 		    const void *context)
 {

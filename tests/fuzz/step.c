@@ -163,6 +163,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	int64_t now_ns = INT64_C(1000000000);
 	struct ddp_verdict verdict;
 	struct ddp_wire wire;
+	uint32_t i;
 	int node;
 
 	for (; size >= ACTION; data += ACTION, size -= ACTION) {
@@ -181,6 +182,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	if (step.world_size > 0) {
 		ddp_hang_idle_ms(&step, now_ns);
 		verdict = ddp_verdict_find(&step);
+		for (i = 0; i < step.node_count; i++)
+			step.nodes[i].told = size && data[0] & 2;
 		say(&verdict, &step, size ? data[0] : 0);
 	}
 	ddp_step_clear(&step);

@@ -216,6 +216,14 @@ Test(text, that_lacks_memory_is_null)
 	cr_expect_not(text.failed, "it can be used again");
 }
 
+Test(text, that_is_missing_is_null_in_json)
+{
+	struct ddp_text text = { 0 };
+
+	ddp_text_add_json(&text, NULL);
+	expect(&text, "null");
+}
+
 Test(text, of_lines_is_a_json_array)
 {
 	struct ddp_text text = { 0 };
