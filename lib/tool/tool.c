@@ -143,7 +143,8 @@ int tool_replace_file(const char *option, const char *path, const char *text,
 	/* A link stays: what it leads to is replaced. */
 	target = is_there ? realpath(path, NULL) : strdup(path);
 	rc = !target || (is_there && access(target, W_OK)) ||
-	     ddp_file_replace(target, text, length) ? fail(option, path, error) : 0;
+	     ddp_file_replace(target, text, length) ?
+		fail(option, path, error) : 0;
 	free(target);
 	return rc;
 }

@@ -147,8 +147,8 @@ int ddp_random_fill(void *bytes, size_t size)
 }
 
 /*
- * mkostemp would give the file mode 0600, and the umask, by which others see a file or not,
- * cannot be read without a change that other threads would feel.
+ * mkostemp would give the file mode 0600, and the umask, by which others see a
+ * file or not, cannot be read without a change that other threads would feel.
  */
 int ddp_file_open_beside(const char *path, char **name)
 {

@@ -47,14 +47,16 @@ void ddp_file_read_line(const char *path, char *line, size_t size);
 bool ddp_path_next(const char **path, const char *name, char *file);
 
 /*
- * Open a new file for writing in the folder of path. Its mode is 0666, less the umask.
- * Returns its descriptor, or -1 with errno; *name, or NULL, is for the caller to free.
+ * Open a new file for writing in the folder of path. Its mode is 0666, less the
+ * umask. Returns its descriptor, or -1 with errno; *name, or NULL, is for the
+ * caller to free.
  */
 int ddp_file_open_beside(const char *path, char **name);
 
 /*
- * Write a text to such a file, which then takes the name path, so that others see the
- * old file or the whole new one. Returns 0, or -1 with errno, and then leaves nothing.
+ * Write a text to such a file, which then takes the name path, so that others see
+ * the old file or the whole new one. Returns 0, or -1 with errno, and then leaves
+ * nothing.
  */
 int ddp_file_replace(const char *path, const char *text, size_t length);
 

@@ -293,7 +293,7 @@ static int cancel(const void *argument)
 	char id[32];
 	const char *argv[] = { "scancel", "-Q", id, NULL };
 
-	/* A step that is not known srun itself was told to end. */
+	/* srun itself was told to end a step that is not known. */
 	if (step->world_size == 0 && !attempt->child.launched_ms)
 		return 0;
 	if (attempt->wish->own_job)

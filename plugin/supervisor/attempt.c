@@ -51,7 +51,7 @@ static void wait_for_events(struct ddp_attempt *attempt)
 	count = ddp_agents_fill(&attempt->agents, fds + AGENTS);
 	if (poll(fds, AGENTS + count, get_timeout(attempt)) > 0) {
 		ddp_agents_read(&attempt->agents, fds + AGENTS);
-		/* Before that a line of any step may be this one's. */
+		/* The sieve takes lines of any step while it has no number. */
 		if (attempt->facts.step.world_size > 0) {
 			relay->sieve.job_id = attempt->facts.step.job_id;
 			relay->sieve.step_id = attempt->facts.step.step_id;

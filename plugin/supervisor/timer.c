@@ -13,7 +13,7 @@
 
 #include "util/program.h"
 
-enum { WAIT_S = 3600 };		/* poll takes a wait of 24 days at most */
+enum { WAIT_S = 3600 };		/* at most: poll takes 24 days in ms */
 
 void ddp_timer_begin(struct ddp_timer *timer, const struct ddp_notice *notice,
 		     uint32_t job_id)

@@ -150,7 +150,7 @@ fi
 if podman=$(command -v podman); then
 	cat >podman <<-END
 	#!/bin/sh
-	export XDG_RUNTIME_DIR=/dev/shm/podman.\${FOLDER-\$SLURM_JOB_ID}
+	export XDG_RUNTIME_DIR=/dev/shm/podman.\$SLURM_JOB_ID
 	mkdir -p -m 700 \$XDG_RUNTIME_DIR
 	test "\$1" != run || { shift; set -- run --rootfs "\$@"; }
 	exec $podman --log-level error --root \$XDG_RUNTIME_DIR/root "\$@"
@@ -172,8 +172,8 @@ if podman=$(command -v podman); then
 	call login srun --ddp --ddp-watchdog=5 -N2 --gres=gpu:2 "$@" \
 		"$scratch/computes"
 	equal 'podman: a rank that computes makes progress' 0 "$status"
-	call login env FOLDER=kept srun --ddp --ddp-grace=20 -N2 --gres=gpu:2 \
-		"$@" "$scratch/fails"
+	call login srun --ddp --ddp-grace=20 -N2 --gres=gpu:2 "$@" \
+		"$scratch/fails"
 	grep -q '3 other ranks ended by themselves' err && test "$status" -eq 3
 	result $? 'podman: ranks get the time of --ddp-grace'
 	template podman

@@ -106,7 +106,7 @@ equal 'slurmctld is asked for the task of a job array' \
 	"$(cat "$ASKED")"
 SLURM_JOB_ID=11 step signal=USR1@60 1 n1:0-0:w900,e0=0,done srun:all
 unset SLURM_JOB_ID SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID
-equal 'in a task of an array a step of another job is asked for by that one' \
+equal 'a task of an array asks for the job of its step, if that is another' \
 	'squeue -ah -tall -j 12 -o %T %e' "$(cat "$ASKED")"
 echo "RUNNING $(($(date +%s) + 61))" >squeue.says
 step signal=TERM@60 1 n1:0-0:T,e0=0,done srun:all
