@@ -78,7 +78,7 @@ run 1 sh -c 'sleep 300 >/dev/null 2>&1 & echo $! >"$S/child"'
 started CLOSED 1
 child=$(cat child)
 check 'a child that a rank leaves lives on when all ranks have ended well' \
-	is_state "$child" S
+	is_state "$child" DRS
 kill "$child"
 finish 'a step whose rank left a child'
 
