@@ -33,7 +33,7 @@ slurm-ddp: N other ranks ended because of it' "$status $(cat full)"
 
 set --
 for rank in $(seq 0 11); do
-	set -- "$@" "n$rank:$rank-$rank:w500,e$rank=0,done"
+	set -- "$@" "n$rank:$rank-$rank:l$((rank * 50)),w1500,e$rank=0,done"
 done
 call timeout -k 1 60 sh -c 'ulimit -n 14; exec ./srun "$@"' sh 14 "$@" \
 	n12:12-13:l4000,w500,e12=3,K,done srun:w6000,x3
