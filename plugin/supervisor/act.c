@@ -40,6 +40,13 @@ static void say_others(struct ddp_attempt *attempt)
 	attempt->act.told_others = true;
 }
 
+/* Whether the step ends anyway: by a signal to srun, as Slurm says, or by this. */
+static bool ends_anyway(const struct ddp_facts *facts, int64_t now_ns)
+{
+	return facts->told_ns || facts->unwatched_ns ||
+	       ddp_said_cancelled(&facts->said, now_ns);
+}
+
 /* An agent that is killed with its ranks leaves, too: then the step ends. */
 static void say_left(struct ddp_attempt *attempt, int64_t now_ns)
 {
@@ -240,8 +247,8 @@ static void end_unwatched(struct ddp_attempt *attempt, int64_t now_ns)
 	struct ddp_text text = { 0 };
 	uint32_t rank;
 
-	if (facts->unwatched_ns || !facts->alone || facts->step.noticed ||
-	    facts->told_ns || ddp_said_cancelled(&facts->said, now_ns) ||
+	if (!facts->alone || facts->step.noticed ||
+	    ends_anyway(facts, now_ns) ||
 	    !ddp_said_find_unwatched(facts, now_ns, &rank))
 		return;
 	facts->unwatched_ns = now_ns;
@@ -478,7 +485,7 @@ void ddp_act_tick(struct ddp_attempt *attempt, int64_t now_ns)
 		end_left(attempt, now_ns);
 	else if (!facts->step.failed && !facts->step.noticed)
 		say_early(attempt, now_ns);
-	if (!facts->ended_ns && !fails && !facts->unwatched_ns)
+	if (!facts->ended_ns && !fails && !ends_anyway(facts, now_ns))
 		say_left(attempt, now_ns);
 }
 

@@ -149,6 +149,12 @@ said 'a rank is named that fails 12 s after srun has sent Ctrl-C' 130 "$asks
 slurm-ddp: rank 0 failed first on n1 (GPU 0, pid 1000) after 12.0 s: killed by \
 signal 2 (SIGINT)"
 
+# Slurm has killed the agents with the step, and some process takes its time to end.
+step 1 n1:0-0:w300,quit "srun:w200,p$cancelled/,w5000,x143"
+said 'a step that Slurm cancels does not go on without its agents' 143 "$cancelled"
+step 1 n1:0-0:w1500,quit srun:I,S,w500,S,w5000,x143
+said 'nor does one for which srun got a signal' 143 ''
+
 # srun ends a step at the second SIGINT within a second.
 step 1 n1:0-0:w4000,e0=3,done srun:I,S,w2000,S,w500,all
 said 'a rank is named after two SIGINTs that are 2 s apart' 3 \
