@@ -12,13 +12,13 @@ cat >again <<'END'
 echo "attempt $RESTART_COUNT $TORCHELASTIC_RESTART_COUNT" \
 	"of $TORCHELASTIC_MAX_RESTARTS: rank $RANK of $WORLD_SIZE on" \
 	"$SLURMD_NODENAME, step $SLURM_STEP_ID"
+trap 'touch "begun/saved.$RANK"; exit 0' TERM
 date +%s%N >"begun/$RESTART_COUNT.$RANK"
 ! env | grep SLURM_DDP || exit 99
 test "$RESTART_COUNT" -lt "${FAILS-0}" || exit 0
 until test "$(ls begun | grep -c "^$RESTART_COUNT\.")" = "$WORLD_SIZE"; do
 	sleep 0.02
 done
-trap 'touch "begun/saved.$RANK"; exit 0' TERM
 while test "$RANK" != "${CULPRIT-1}"; do
 	sleep 0.1
 done
@@ -130,7 +130,7 @@ find begun/logs -name 'rank-00000[01].out' | sed 's/.*[.]\([01]\)/\1/' |
 printf '%s\n' 0/rank-000000.out 0/rank-000001.out 1/rank-000000.out \
 	1/rank-000001.out | cmp -s - why && test "$status" = 0
 result $? '--ddp-logs has a file of each rank and attempt'
-within -N2 -n4 -- --ddp-restarts=1 --ddp-grace=10 ./again
+within -N2 -n4 -- --ddp-restarts=1 --ddp-grace=30 ./again
 find begun -name 'saved.*' | sort >why
 test "$status" = 0 && attempts 2 4 && test "$(wc -l <why)" = 3
 result $? 'the other ranks save before a restart with --ddp-grace'
