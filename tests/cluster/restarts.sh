@@ -103,7 +103,11 @@ END
 ours | diff - wanted >why && test "$status" = 71 && attempts 2 2 &&
 	! grep ' on n3' out
 result $? 'a step that always fails ends with the code of its last attempt'
-within -N2 --ntasks-per-node=1 -- --ddp-restarts=9 ./again
+# On a busy machine an attempt may last longer than that, and does not count.
+for _ in 1 2 3; do
+	within -N2 --ntasks-per-node=1 -- --ddp-restarts=9 ./again
+	grep -qE 'failed first .* after [0-9]{2,}[.][0-9] s' err || break
+done
 ours >why
 test "$status" = 72 && attempts 3 2 && test "$(wc -l <why)" = 3 &&
 	grep -q 'within 10 s of its start three times in a row' why
