@@ -161,9 +161,13 @@ exec env USE_LIBUV=0 $python $templates/pytorch_requeue.py 150 \
 	begun/checkpoint 50
 END
 	chmod 755 trains
-	fresh
-	call bounded 300 salloc -Q -N2 --ntasks-per-node=2 -c2 srun --ddp \
-		--ddp-restarts=1 ./trains
+	# On a busy machine the rank may have trained to the end by then.
+	for _ in 1 2 3; do
+		fresh
+		call bounded 300 salloc -Q -N2 --ntasks-per-node=2 -c2 \
+			srun --ddp --ddp-restarts=1 ./trains
+		! grep -q '^slurm-ddp: restart 1' err || break
+	done
 	cat out err >why
 	test "$status" = 0 && grep -qE '^from step [1-9][0-9]*$' out &&
 		grep -q '^saved at step 150,' out
@@ -202,8 +206,12 @@ elif test -n "$train"; then
 	resumes whole
 	test "$status" = 0 && test "$(wc -l <whole.bits)" = 3000
 	result $? 'ddp-train trains for 3000 steps'
-	resumes killed --ddp-restarts=1
-	ours >why
+	# As above, it may be killed too late.
+	for _ in 1 2 3; do
+		resumes killed --ddp-restarts=1
+		ours >why
+		! test -s why || grep -q '^resumed from .*-3000$' out || break
+	done
 	test "$status" = 0 && test "$(wc -l <why)" = 1 &&
 		grep -q '^resumed from begun/killed/step-[12]000$' out
 	result $? 'killed after a save, it goes on from that'
