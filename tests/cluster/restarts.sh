@@ -69,6 +69,17 @@ attempts()
 	test "$(wc -l <out)" = $(($1 * $2))
 }
 
+# took_since FILE: puts into took how many ms after the time in it the last rank
+# of the second attempt began; a minute if none did
+took_since()
+{
+	took_begin=$(cat "$1" 2>/dev/null)
+	took_end=$(cat begun/1.* 2>/dev/null | sort -n | tail -n 1)
+	took=60000
+	test -z "$took_begin" || test -z "$took_end" ||
+		took=$(((took_end - took_begin) / 1000000))
+}
+
 export FAILS=0
 within -N2 --ntasks-per-node=1 -- --ddp-restarts=3 ./again
 ours >why
@@ -115,8 +126,7 @@ result $? 'a step that fails at once three times in a row is not started again'
 
 export FAILS=1
 within -N8 --ntasks-per-node=2 -- --ddp-restarts=1 ./again
-took=$((($(cat begun/1.* | sort -n | tail -n 1) - $(cat begun/failed)) /
-	1000000))
+took_since begun/failed
 cp err why
 test "$status" = 0 && attempts 2 16
 result $? 'a step of 8 nodes starts again'
@@ -444,7 +454,7 @@ limit=$!
 
 loses -N3 --no-kill --ntasks-per-node=2 --gres=gpu:2 -- --ddp-restarts=1 \
 	--ddp-spares=1 ./waits
-took=$((($(cat begun/1.* | sort -n | tail -n 1) - $(cat cut.at)) / 1000000))
+took_since cut.at
 cat >wanted <<'END'
 slurm-ddp: restart 1 of 1: n3 in place of n2, which was lost
 END

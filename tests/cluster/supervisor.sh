@@ -61,7 +61,7 @@ left()
 empties()
 {
 	wait_until is_empty
-	took=$((($(date +%s%N) - $(cat since)) / 1000000))
+	took=$((($(date +%s%N) - since) / 1000000))
 }
 is_empty() { test -z "$(left)"; }
 
