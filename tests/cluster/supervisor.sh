@@ -24,10 +24,10 @@ fresh()
 	rm -rf begun
 	mkdir -m 777 begun
 }
-all_begun() { test "$(find begun -type f | wc -l)" = 4; }
+all_begun() { test "$(find begun -type f -size +0 | wc -l)" = 4; }
 
 # later COMMAND...: when all ranks of the step have begun, which is when they
-# have made a file in the folder begun, run this
+# have written a file in the folder begun, run this
 later()
 {
 	fresh
