@@ -7,7 +7,7 @@
 cluster --nodes 3 --gpus 2 --cpus 8 --slurm SrunPortRange=21000-21060
 
 # watched WORDS...: run the step; took is how long, in ms, from $since on, which
-# somebody may have written meanwhile
+# somebody may have written meanwhile. What comes "later" has ended, too, then.
 watched()
 {
 	since=$(date +%s%N)
@@ -16,6 +16,7 @@ watched()
 	now=$(date +%s%N)
 	test -s since && since=$(cat since)
 	took=$(((now - since) / 1000000))
+	wait
 }
 
 # fresh: no rank has begun yet
