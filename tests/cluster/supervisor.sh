@@ -401,8 +401,8 @@ done
 wait $!
 END
 chmod 755 interrupt
-call login "$scratch/interrupt" - 0 -- srun --ddp -N2 -n2 \
-	sh -c 'echo begun; sleep 3'
+call login "$scratch/interrupt" - 0 -- srun --ddp -N2 -n2 sh -c 'echo begun
+	until grep -q "one more" interrupted; do sleep 0.1; done; sleep 1'
 equal 'one SIGINT to the process group leaves a step alone' '0 1' \
 	"$status $(grep -c 'one more' interrupted)"
 call login "$scratch/interrupt" - 0 -- srun --ddp -Q -N2 -n2 \
