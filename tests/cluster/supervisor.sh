@@ -472,6 +472,9 @@ say("fg\n")
 wait("srun --ddp")
 say("again\n")
 wait("again")
+# srun says it in another thread than the one that reads what is typed.
+if "got SIGCONT" not in printed:
+    wait("got SIGCONT")
 time.sleep(0.5)
 say("\x1a")
 wait("Stopped")
