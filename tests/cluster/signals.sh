@@ -137,6 +137,7 @@ as_root pkill -KILL -x ddp-supervisor
 no_ranks() { ! as_root pgrep -f 'begun.[$]RANK'; }
 wait_until no_ranks >>why
 in_time $? 'ranks whose srun is killed are killed'
+wait_until test -e met/on
 {
 	bounded 20 squeue -h -n alone -o %T
 	ls met/on
