@@ -312,7 +312,7 @@ ended_by()
 ended_by scancel in_cluster sh -c \
 	'scancel "$(squeue -hs -o %i | grep "\.0$")"'
 ended_by 'SIGTERM to srun' in_cluster sh -c \
-	'kill -TERM "$(ps -C ddp-supervisor -o pid=)"'
+	'kill -TERM "$(pgrep -ox ddp-supervisor)"'
 ended_by 'Ctrl-C twice' in_cluster sh -c \
 	'for i in 1 2; do kill -INT $(ps -C ddp-supervisor,ddp-mirror,srun -o pid=)
 	sleep 0.5; done'

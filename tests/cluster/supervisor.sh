@@ -266,10 +266,11 @@ for how in end_step 'end_step -s KILL' end_job; do
 	ends 10000 "a step that is ended by $how"
 done
 
-# pids NAME ENVIRONMENT: of processes of that name, the first first
+# pids [-o] NAME: of processes of that name, the first first; -o: the first
+# alone. A process that the supervisor has just made has its name for a moment.
 pids()
 {
-	"$sandbox" exec --dir "$dir/cluster" pgrep -x "$1"
+	"$sandbox" exec --dir "$dir/cluster" pgrep -x "$@"
 }
 strike()
 {
@@ -277,15 +278,15 @@ strike()
 }
 kill_supervisor()
 {
-	strike -KILL "$(pids ddp-supervisor)"
+	strike -KILL "$(pids -o ddp-supervisor)"
 }
 kill_srun()
 {
-	strike -KILL "$(pids srun | head -n 1)"
+	strike -KILL "$(pids -o srun)"
 }
 kill_both()
 {
-	strike -KILL "$(pids srun | head -n 1)" "$(pids ddp-supervisor)"
+	strike -KILL "$(pids -o srun)" "$(pids -o ddp-supervisor)"
 }
 kill_all()
 {
@@ -304,7 +305,7 @@ for how in kill_supervisor kill_srun kill_both kill_all; do
 done
 end_supervisor()
 {
-	strike -TERM "$(pids ddp-supervisor)"
+	strike -TERM "$(pids -o ddp-supervisor)"
 }
 later end_supervisor
 watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin trap '' TERM; sleep 1000"
@@ -347,7 +348,7 @@ END
 
 kill_agent()
 {
-	strike -KILL "$(pids ddp-agent | head -n 1)"
+	strike -KILL "$(pids -o ddp-agent)"
 }
 later kill_agent
 watched srun --ddp -N2 --gres=gpu:2 sh -c "$begin"'
