@@ -95,8 +95,8 @@ equal 'this machine, as hwloc finds it, runs a step' '0 4' \
 
 # Many steps at once: no task waits for ever
 hold -N2 --exclusive
-call login sh -c 'for step in $(seq 20); do
-		timeout 50 srun --jobid=$0 --overlap --ddp -N1 -n2 true &&
+call bounded 300 sh -c 'for step in $(seq 20); do
+		timeout 240 srun --jobid=$0 --overlap --ddp -N1 -n2 true &&
 			echo ended &
 	done; wait' "$job"
 equal '20 steps of 2 tasks at once all end' 20 \
