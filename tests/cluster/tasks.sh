@@ -103,7 +103,8 @@ refuses '2 GPUs a node make 2 ranks, and the job has CPUs for 1 only' \
 world 'n1 n1' srun --gres=gpu:2 -c2 srun --ddp --overlap --ntasks-per-node=2
 world 'n1 n1' srun --gres=gpu:2 -c2 srun --ddp --overlap -N1
 world n1 srun --gres=gpu:2 -c2 srun --ddp --overlap
-call login srun -n1 timeout 5 srun --ddp true
+call login srun -n1 sh -c 'srun --ddp true &
+	until grep -q "and waits" err; do sleep 0.1; done; kill $!; wait'
 check 'a step that waits for the one around it says so' \
 	grep -q 'slurm-ddp: this srun is in a task of a step, and waits' err
 
