@@ -30,8 +30,8 @@ site()
 	call login srun --ddp -N2 --ntasks-per-node=1 env
 	job=$(sed -n 's/^SLURM_JOB_ID=//p' out | uniq)
 	sort out | uniq -c | sed 's/^ *//' >counted
-	cat err >why
-	quiet=$(wc -c <err)
+	unquiet >why
+	quiet=$(wc -c <why)
 	for variable in "$@"; do
 		grep -xF "2 $(echo "$variable" |
 			sed "s/%j/$job/")" counted >/dev/null ||
