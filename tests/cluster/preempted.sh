@@ -93,7 +93,8 @@ trains_on()
 # is_gone: whether the job is not in the queue any more
 is_gone()
 {
-	test -z "$(bounded 20 squeue -h -j "$job" -o %T 2>/dev/null)"
+	queued=$(bounded 20 squeue -h -j "$job" -o %T 2>/dev/null) &&
+		test -z "$queued"
 }
 
 # cancel: end the job, and wait until its nodes are done
