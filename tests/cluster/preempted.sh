@@ -72,8 +72,8 @@ printed()
 # begins NUMBER: wait until the ranks train, in the NUMBER-th attempt
 begins()
 {
-	comes 90 printed "$1" '^backend mpi' && comes 20 test -s job/log &&
-		begins_at=$(wc -l <job/log) && comes 20 sh -c \
+	comes 90 printed "$1" '^backend mpi' && comes 60 test -s job/log &&
+		begins_at=$(wc -l <job/log) && comes 60 sh -c \
 		'test "$(wc -l <job/log)" -gt "$0"' "$begins_at"
 }
 
@@ -131,7 +131,7 @@ cancel
 # nobody to read what they say.
 submit -- --steps $steps
 begins 1
-bounded 20 scontrol requeue "$job" >why 2>&1
+bounded 60 scontrol requeue "$job" >why 2>&1
 begins 2
 cp job/output why
 printed 1 '^resumed from .*step-[1-9]'
@@ -147,7 +147,7 @@ is_back()
 # All of n1 ends, which has the script: nothing in the job can start the step
 # again. What its slurmstepds leave would be in the way; see spank_ddp(8).
 submit -- --steps $steps --checkpoint-every 50
-begins 1 && comes 30 printed 1 '^step [0-9]*  saved'
+begins 1 && comes 60 printed 1 '^step [0-9]*  saved'
 admin n1 sh -c 'kill -KILL $(pgrep --ns $$ --nslist uts -x "slurmd|slurmstepd") \
 	$(pgrep --ns $$ --nslist uts -u 61000)' 2>why
 comes 90 is_back
@@ -177,7 +177,7 @@ if cc -O1 -shared -fPIC -o held.so "$top/tests/train/checkpoint_preload.c" \
 	PATH=$PWD/held_bin:$PATH
 	submit -p brief -- --steps $steps --checkpoint-every 50
 	PATH=$held_path
-	begins 1 && comes 30 printed 1 '^step [0-9]*  saved'
+	begins 1 && comes 60 printed 1 '^step [0-9]*  saved'
 	: >hold
 	bounded 60 sbatch -p high -N2 -n2 --exclusive -o /dev/null --wrap \
 		'sleep 3' >why 2>&1
