@@ -134,7 +134,7 @@ measure()
 	for _ in 1 2 3; do
 		settle
 		measure_begin=$(now)
-		bounded 60 srun "$@" true
+		bounded 60 srun "$@" true </dev/null
 		measured=$(($(now) - measure_begin))
 		test "$measured" -lt "$slowest" || slowest=$measured
 	done

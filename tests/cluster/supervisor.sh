@@ -335,7 +335,7 @@ after T: $says slurm-ddp: 2 other ranks ended because of it" \
 	left >left.out
 	# A step that is measured needs all nodes.
 	admin n2 ip link set eth0 up
-	wait_until bounded 20 srun -N3 true >wait.out 2>&1
+	wait_until bounded 20 srun -N3 true >wait.out 2>&1 </dev/null
 	in_goal "$srun_took" "$limit" -N2 --gres=gpu:2 >why
 	in_time $? "$how: srun ends within $((limit / 1000)) s"
 	in_goal "$took" 12000 -N2 --gres=gpu:2 >why

@@ -9,7 +9,7 @@ cluster --nodes 3 --gpus 2 --cpus 8
 # places_of OPTIONS: where the tasks of a plain step run, in the order of ranks
 places_of()
 {
-	login srun "$@" sh -c 'echo $SLURM_PROCID $(uname -n)' |
+	login srun "$@" sh -c 'echo $SLURM_PROCID $(uname -n)' </dev/null |
 		sort -n | cut -d' ' -f2 | paste -sd' '
 }
 
