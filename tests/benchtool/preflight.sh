@@ -247,17 +247,31 @@ preflight_links()
 	done
 }
 
+# find_port: one that nobody has here, and that the kernel gives to nobody
+find_port()
+{
+	"$python" -c 'import random, socket
+while True:
+    port = random.randrange(20000, 30000)
+    try:
+        socket.create_server(("", port)).close()
+    except OSError:
+        continue
+    print(port)
+    break'
+}
+
 # ranks RANK...: of three, each on a node of its own, without a cluster; rank 0
-# in the foreground, the others write err.RANK
+# in the foreground, the others write err.RANK. None of them may be too late.
 ranks()
 {
 	for rank; do
 		env RANK="$rank" WORLD_SIZE=3 SLURMD_NODENAME="n$rank" \
-			MASTER_ADDR=localhost MASTER_PORT=29401 timeout 60 \
-			"$bench" --preflight --limit 2 2>"err.$rank" &
+			MASTER_ADDR=localhost MASTER_PORT="$port" timeout 60 \
+			"$bench" --preflight --limit 12 2>"err.$rank" &
 	done
 	call env RANK=0 WORLD_SIZE=3 SLURMD_NODENAME=n0 MASTER_ADDR=localhost \
-		MASTER_PORT=29401 timeout 60 "$bench" --preflight --limit 2
+		MASTER_PORT="$port" timeout 60 "$bench" --preflight --limit 12
 	wait
 }
 
@@ -292,21 +306,21 @@ preflight_names()
 }
 
 # Nobody listens; then a resolver that hangs while the rank tries on: it has the
-# rest of 10 s, and not 10 s more. Then 2 s are for others to speak.
+# rest of 24 s, and not 24 s more. Then 2 s are for others to speak.
 preflight_late()
 {
 	call env RANK=1 WORLD_SIZE=2 SLURMD_NODENAME=n1 MASTER_ADDR=localhost \
-		MASTER_PORT=29401 timeout 60 "$bench" --preflight --limit 2
+		MASTER_PORT="$port" timeout 60 "$bench" --preflight --limit 2
 	check 'a rank that does not reach the master says so, and tries on' \
 		grep -q 'n1: nobody listens .*; trying on for 2 s$' err
 	# No machine has the address; what the kernel says of it depends.
-	call env RANK=1 WORLD_SIZE=2 SLURMD_NODENAME=n1 MASTER_PORT=29401 \
+	call env RANK=1 WORLD_SIZE=2 SLURMD_NODENAME=n1 MASTER_PORT="$port" \
 		MASTER_ADDR=2001:0db8:1111:2222:3333:4444:5555:6666 \
 		timeout 60 "$bench" --preflight --limit 2
 	check 'however long address and reason are, the sentence is whole' \
 		grep -q '5555:6666): .*; let .* pass it; trying on for 2 s$' err
 	cat >resolve.c <<-'END'
-	/* A fake resolver, which hangs once 4.5 s are over. */
+	/* A fake resolver, which hangs once 11.5 s are over. */
 	#define _GNU_SOURCE
 	#include <netdb.h>
 	#include <time.h>
@@ -322,7 +336,7 @@ preflight_late()
 		if (begin.tv_sec == 0)
 			begin = now;
 		if ((now.tv_sec - begin.tv_sec) * 1000 +
-		    (now.tv_nsec - begin.tv_nsec) / 1000000 > 4500)
+		    (now.tv_nsec - begin.tv_nsec) / 1000000 > 11500)
 			sleep(60);
 		return EAI_AGAIN;
 	}
@@ -330,13 +344,13 @@ preflight_late()
 	"$cc" -shared -fPIC -o resolve.so resolve.c
 	begin=$(date +%s)
 	call env LD_PRELOAD="$scratch/resolve.so" RANK=1 WORLD_SIZE=2 \
-		SLURMD_NODENAME=n1 MASTER_ADDR=m MASTER_PORT=29401 timeout 60 \
-		"$bench" --preflight --limit 5
+		SLURMD_NODENAME=n1 MASTER_ADDR=m MASTER_PORT="$port" \
+		timeout 60 "$bench" --preflight --limit 12
 	took=$(($(date +%s) - begin))
 	tail -n 1 err | grep -q "cannot resolve the master's address m in time"
 	result $? 'a resolver that hangs late is named'
 	echo "after $took s" >why
-	test "$took" -le 14
+	test "$took" -le 28
 	in_time $? 'a resolver that hangs late does not get more time'
 }
 
@@ -344,6 +358,7 @@ preflight_late()
 test_absent()
 {
 	needs_pmix '--preflight of ranks that do not come' || return 0
+	port=$(find_port)
 	preflight_names
 	preflight_late
 }
