@@ -180,11 +180,14 @@ admin()
 cat >sbatch_wait <<'END'
 #!/bin/sh
 job=$(sbatch --parsable "$@") || exit
-until queued=$(squeue -h -j "$job" -o %T) && test -z "$queued"; do
+# Either fails if slurmctld does not answer within 10 s.
+until queued=$(squeue -h -j "$job" -o %T 2>/dev/null) && test -z "$queued"; do
 	sleep 0.1
 done
-ended=$(scontrol -o show job "$job" |
-	sed -n 's/.* ExitCode=\([0-9]*:[0-9]*\) .*/\1/p')
+until ended=$(scontrol -o show job "$job" 2>/dev/null); do
+	sleep 0.1
+done
+ended=$(echo "$ended" | sed -n 's/.* ExitCode=\([0-9]*:[0-9]*\) .*/\1/p')
 test "${ended#*:}" = 0 || exit 1
 exit "${ended%:*}"
 END
