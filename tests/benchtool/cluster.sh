@@ -93,7 +93,7 @@ bootstrap()
 	assert [row["host"] for row in rows] == ["n1", "n1", "n2", "n2"]
 	for row in rows:
 	    assert row.pop("nccl_init_ms") is None
-	    assert 0 < row["exchange_us"] < 1e6
+	    assert 0 < row["exchange_us"] < 6e7
 	    assert row["pmix_init_ms"] > 0
 	    assert len(row) == 4
 	END
