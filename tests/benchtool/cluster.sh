@@ -26,8 +26,8 @@ needs_cluster()
 cat >step <<END
 #!/bin/sh
 tries=0
-until test -z "\$("$sandbox" exec --dir "$dir/cluster" \\
-	sinfo -h -t completing -o %N)"; do
+until nodes=\$("$sandbox" exec --dir "$dir/cluster" \\
+	sinfo -h -t completing -o %N 2>/dev/null) && test -z "\$nodes"; do
 	test \$((tries += 1)) -lt 600 || exit 99
 	sleep 0.05
 done

@@ -107,7 +107,8 @@ patient()
 cat >settled <<'END'
 #!/bin/sh
 tries=1200
-until test -z "$(sinfo -h -t completing -o %N)" || test $((tries -= 1)) -lt 0; do
+until nodes=$(sinfo -h -t completing -o %N 2>/dev/null) && test -z "$nodes" ||
+	test $((tries -= 1)) -lt 0; do
 	sleep 0.05
 done
 exec "$@"
