@@ -50,21 +50,28 @@ ours()
 	grep '^slurm-ddp: ' err | sed 's/pid [0-9]*/pid P/; s/[0-9]*\.[0-9] s:/T:/'
 }
 
-# left: print what is left of a step on any node; nothing if nothing is
-left()
+# remains: print the processes of a step on any node
+remains()
 {
-	settle
 	"$sandbox" exec --dir "$dir/cluster" ps -u 61000 -o pid=,args= |
 		grep -v -e ' ps -u' -e timeout
 }
 
-# empties: wait until nothing is left; took counts on
+# left: print what is left of a step on any node; nothing if nothing is
+left()
+{
+	settle
+	remains
+}
+
+# empties: wait until nothing is left; took counts on. A node that is cut off is not
+# done with the job before it is there again.
 empties()
 {
 	wait_until is_empty
 	took=$((($(date +%s%N) - since) / 1000000))
 }
-is_empty() { test -z "$(left)"; }
+is_empty() { test -z "$(remains)"; }
 
 # ends MS STEP: the last step, which is called so, took no longer, and nothing is
 # left
@@ -332,7 +339,7 @@ after T: $says slurm-ddp: 2 other ranks ended because of it" \
 			paste -sd' ')"
 	srun_took=$took
 	empties
-	left >left.out
+	remains >left.out
 	# A step that is measured needs all nodes.
 	admin n2 ip link set eth0 up
 	wait_until bounded 20 srun -N3 true >wait.out 2>&1 </dev/null
