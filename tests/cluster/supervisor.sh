@@ -233,7 +233,9 @@ watched srun --ddp --ddp-grace=3 --mpi=none -N2 --gres=gpu:2 sh -c "$begin"'
 	case $RANK in
 	0)	until test "$(ls begun | wc -l)" = 4 &&
 			test "$(pgrep -c -x ddp-agent)" = 2; do sleep 0.05; done
-		while pkill -KILL -x ddp-agent; do sleep 0.05; done
+		while pkill -KILL -x ddp-agent || pgrep -x ddp-agent; do
+			sleep 0.05
+		done
 		touch killed ;;
 	2)	until test -e killed; do sleep 0.05; done
 		date +%s%N >since
