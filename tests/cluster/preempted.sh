@@ -183,8 +183,9 @@ if cc -O1 -shared -fPIC -o held.so "$top/tests/train/checkpoint_preload.c" \
 		'sleep 3' >why 2>&1
 	comes 60 is_back
 	in_time $? 'a job whose GraceTime is shorter than its save is queued again'
-	held_last=$(sed -n 's/^step \([0-9]*\)  saved$/\1/p' job/output |
-		tail -n 1)
+	# A rank may be killed before it says what it has saved.
+	held_last=$(find job/ddp-train.saved -name manifest |
+		sed -n 's,.*/step-\([0-9]*\)/manifest$,\1,p' | sort -n | tail -n 1)
 	rm hold
 	begins 2
 	cp job/output why
