@@ -64,10 +64,10 @@ order QUIT
 
 fake
 rm -f got.* there.*
-begin 2 sh -c 'sh -c "trap \"echo got >\\\"$S/got.child\\\"\" USR1; : >\"$S/there.$RANK\"
+begin 2 sh -c 'trap "kill \$child; echo got >\"$S/got.$RANK\"; exit 0" USR1
+	sh -c "trap \"echo got >\\\"$S/got.child\\\"\" USR1; : >\"$S/there.$RANK\"
 		sleep 60; :" &
 	child=$!
-	trap "kill \$child; echo got >\"$S/got.$RANK\"; exit 0" USR1
 	while :; do sleep 0.05; done'
 wait_until test -e there.0 -a -e there.1
 started RANK 2
