@@ -174,6 +174,7 @@ begin 1 sh -c 'echo "$0" >"$TORCHELASTIC_ERROR_FILE"; : >"$S/there"
 	read line <"$S/go"; exit 1' "$error"
 wait_until test -e there
 between=$(clock)
+started RANK 1
 order ERRORS
 started ERROR 1
 equal 'the agent tells the errors of ranks that still run' 'E: bad' \
