@@ -191,7 +191,8 @@ finish 'a step whose rank wrote its error first'
 
 fake
 begin 2 sh -c 'echo "$0" >"$TORCHELASTIC_ERROR_FILE"
-	test $RANK = 0 || read line <"$S/go"; exit 1' "$error"
+	test $RANK = 0 || { : >"$S/there"; read line <"$S/go"; }; exit 1' "$error"
+wait_until test -e there
 started END 1
 order ERRORS
 started ERROR 1
