@@ -215,9 +215,17 @@ exec "$@"
 END
 	fake
 	old_as=$as as="${as:+$as }unshare -m sh ./behind_vmstat"
-	run 2 sh -c 'test $RANK = 0 || exit 3; echo oom_kill 5 >"$S/vmstat"
-		kill -KILL $$'
+	begin 2 sh -c 'test $RANK = 0 || exit 3; read line <"$S/go"
+		echo oom_kill 5 >"$S/vmstat"; kill -KILL $$'
 	as=$old_as
+	# As a supervisor does when it hears of a failure: the PINGs that follow make
+	# no old news of what the kernel then tells.
+	started END 1
+	order ERRORS
+	order PING
+	started PONG 1
+	go
+	wait "$step"
 	equal 'a process of another that was killed for its memory is no certain cause' \
 		'n1|0|9||perhaps out of memory| n1|1|768|||' \
 		"$(heard END | sort | paste -sd' ')"
