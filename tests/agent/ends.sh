@@ -14,6 +14,7 @@ clock()
 # at RANK: when a rank ended or failed, as the agent tells it
 at()
 {
+	wait_until grep -q " AT n1|$1|" "$fake/log"
 	logged AT | sed -n "s/^n1|$1|//p"
 }
 

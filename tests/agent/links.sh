@@ -11,7 +11,7 @@ go
 wait "$step"
 equal 'the agent comes again when it is put out, and then tells all ends' \
 	'3 n1|0|768||| n1|1|0|||' \
-	"$(grep -c ' SHY ' "$fake/log") $(logged END | paste -sd' ')"
+	"$(grep -c ' SHY ' "$fake/log") $(heard END | paste -sd' ')"
 awk '/ SHY / { if (last && $1 - last < least) least = $1 - last; last = $1 }
 	END { print least; exit !(least >= 0.4) }' least=99 "$fake/log" >why
 result $? 'the agent pauses between two attempts to reach its supervisor'
