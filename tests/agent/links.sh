@@ -12,8 +12,14 @@ wait "$step"
 equal 'the agent comes again when it is put out, and then tells all ends' \
 	'3 n1|0|768||| n1|1|0|||' \
 	"$(grep -c ' SHY ' "$fake/log") $(heard END | paste -sd' ')"
-awk '/ SHY / { if (last && $1 - last < least) least = $1 - last; last = $1 }
-	END { print least; exit !(least >= 0.4) }' least=99 "$fake/log" >why
+# The fake may be late to see an attempt, but it has seen the one before when
+# another begins: so the time from one to the next but one has a whole pause.
+awk '/ (SHY|HELLO) / { at[++count] = $1 }
+	count > 2 && at[count] - at[count - 2] < least {
+		least = at[count] - at[count - 2]
+	}
+	END { print least; exit !(count == 4 && least >= 0.4) }' \
+	least=99 "$fake/log" >why
 result $? 'the agent pauses between two attempts to reach its supervisor'
 finish 'a step whose supervisor was shy'
 

@@ -175,8 +175,8 @@ class Supervisor:
         sock = self.listener.accept()[0]
         if self.closings:
             self.closings -= 1
-            sock.close()
             self.write("SHY")
+            sock.close()
         else:
             self.agents.append(Agent(sock, self))
 
