@@ -11,7 +11,8 @@
  *
  *     STEP_HOLD  slurmstepd does not tell how tasks end while this file exists
  *     STEP_LOG   a file for a line "LOCALID STATUS MS": what slurmstepd was told
- *                of a task, and how long the plugin then kept it
+ *                of a task, and how long the plugin then kept it. The time runs
+ *                before anybody else can see that the task is gone.
  *     STEP_USER  the number of the user and the group that the tasks have
  */
 #define _GNU_SOURCE
@@ -109,13 +110,10 @@ static void start_tasks(void)
 	close(ends[1]);
 }
 
-static void end_task(int local, int status)
+static void end_task(int local, int status, int64_t begin)
 {
-	int64_t begin;
-
 	while (hold && access(hold, F_OK) == 0)
 		usleep(LOOK_US);
-	begin = now_ms();
 	fake.task = local;
 	fake.exit_status = status;
 	walk_hook("slurm_spank_task_exit");
@@ -128,15 +126,19 @@ static void await_tasks(void)
 {
 	uint32_t left = fake.local_tasks;
 	int status, local;
+	siginfo_t info;
+	int64_t begin;
 	pid_t pid;
 
 	while (left > 0) {
-		pid = waitpid(-1, &status, 0);
-		if (pid < 0 && errno != EINTR)
-			abort();
+		while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0)
+			if (errno != EINTR)
+				abort();
+		begin = now_ms();
+		pid = waitpid(info.si_pid, &status, 0);
 		for (local = 0; local < (int)fake.local_tasks; local++)
 			if (pids[local] == pid) {
-				end_task(local, status);
+				end_task(local, status, begin);
 				left--;
 			}
 	}
