@@ -106,6 +106,7 @@ waits_in()
 		place="system call $(cut -d' ' -f1 "/proc/$1/syscall")"
 }
 wait_until is_state "$(rank_pid 0)" T
+wait_until test -s explained/child
 waits_in "$(cat explained/child)"
 order EXPLAIN
 started DETAIL 2
