@@ -67,7 +67,7 @@ code = child.wait()
 sys.exit(f"killed by signal {-code}" if code < 0 else code)
 END
 for number in 1 2 3 10 12 15; do
-	threaded 2 python3 once.py $number ./srun 1 srun:w20000
+	threaded 2 python3 once.py $number ./srun 1 srun:hang
 	spoke "signal $number reaches the supervisor of an srun that has threads" \
 		$((128 + number)) "slurm-ddp: srun itself was killed by signal \
 $number, and so the step ends"
