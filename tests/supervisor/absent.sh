@@ -8,15 +8,19 @@ cat >slurmd.py <<'END'
 import select, socket, sys
 nodes = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
 often = [1 << 30, int(sys.argv[1])]
+def close_some():
+    for node in [node for node in nodes if often[nodes.index(node)] == 0]:
+        often[nodes.index(node)] = -1
+        node.close()
+
 print("NodeList=n[1-2]")
 for number, node in enumerate(nodes):
     print("NodeName=n%d NodeAddr=127.0.0.1 Port=%d" %
           (number + 1, node.getsockname()[1]))
+close_some()
 print("SlurmdPort = 1", flush=True)
 while True:
-    for node in [node for node in nodes if often[nodes.index(node)] == 0]:
-        often[nodes.index(node)] = -1
-        node.close()
+    close_some()
     open_ones = [node for node in nodes if node.fileno() >= 0]
     for node in select.select(open_ones, [], [])[0]:
         node.accept()[0].close()
