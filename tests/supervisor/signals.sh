@@ -112,8 +112,8 @@ for number in 2 15; do
 slurm-ddp: srun itself was killed by signal $number, and so the step ends"
 done
 (
-	timeout -k 1 20 ./real 1 n1:0-0:w30000 \
-		srun:p1/,w500,p2/,w500,p3/,w500,p4/,w30000
+	timeout -k 1 60 ./real 1 n1:0-0:w60000 \
+		"srun:$(seq -s , -f p%g/,w500 100),w60000"
 	echo $? >code
 ) 2>&1 | head -n 1 >out
 equal 'srun ends by SIGPIPE where nobody reads what it prints' '1 141' \
