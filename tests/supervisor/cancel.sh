@@ -17,8 +17,10 @@ step 2 n1:0-0:w400,e0=1,quit n2:1-1:w430,quit \
 	"srun:w200,p$cancelled/,all,x143"
 said 'nobody is named where slurmctld does not answer that' 143 "$cancelled"
 within 6000 'a question that slurmctld does not answer is given up'
-! pgrep -f "cat $scratch/squeue.says" >why
-result $? 'a question that slurmctld does not answer leaves no process'
+# One that was killed may take a moment to end.
+nobody_asks() { ! pgrep -f "cat $scratch/squeue.says"; }
+check 'a question that slurmctld does not answer leaves no process' \
+	wait_until nobody_asks
 rm squeue.says
 # Other tasks of its array can come before it.
 printf '%s\n' '13 COMPLETING' '12 RUNNING' '14 PENDING' >squeue.says
