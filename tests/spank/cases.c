@@ -136,12 +136,26 @@ static bool errors_fit(const struct spank_case *test,
 	       (!test->writes || outcome->writes == test->writes);
 }
 
-void case_report(bool good, const char *name, const char *why)
+static void report(bool good, const char *name, const char *late,
+		   const char *why)
 {
-	printf("%sok %u - %s\n", good ? "" : "not ", ++count, name);
+	printf("%sok %u - %s%s\n", good ? "" : "not ", ++count, name, late);
 	if (!good)
 		printf("# %s\n", why);
 	failures += !good;
+}
+
+void case_report(bool good, const char *name, const char *why)
+{
+	report(good, name, "", why);
+}
+
+void case_report_timed(bool good, const struct outcome *outcome,
+		       const char *name, const char *why)
+{
+	bool late = outcome->took_ms >= TOOK_MAX_MS;
+
+	report(good && !late, name, good && late ? " # LATE" : "", why);
 }
 
 static void comment(const char *title, const char *text)
@@ -157,20 +171,22 @@ void case_run(const struct spank_case *test)
 {
 	const struct outcome *outcome = case_try(test);
 	int status = test->refusal ? 1 : test->status;
-	char why[256];
+	char why[256], missing[sizeof(why)];
 	bool good;
 
 	snprintf(why, sizeof(why), "exit status %d, not %d; %u writes; %u ms",
 		 outcome->status, status, outcome->writes,
 		 (unsigned int)outcome->took_ms);
+	good = outcome->status == status && errors_fit(test, outcome) &&
+	       is_printable(outcome->err);
+	if (good && !output_fits(test, outcome, missing, sizeof(missing))) {
+		good = false;
+		strcpy(why, missing);
+	}
 	/*
 	 * No task may wait for a sibling that has said why it does not come.
 	 */
-	good = outcome->status == status && errors_fit(test, outcome) &&
-	       is_printable(outcome->err) &&
-	       outcome->took_ms < TOOK_MAX_MS &&
-	       output_fits(test, outcome, why, sizeof(why));
-	case_report(good, test->name, why);
+	case_report_timed(good, outcome, test->name, why);
 	if (!good) {
 		comment("stdout:", outcome->out);
 		comment("stderr:", outcome->err);

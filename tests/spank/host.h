@@ -152,6 +152,13 @@ struct outcome {
 };
 const struct outcome *case_try(const struct spank_case *test);
 
+/*
+ * cases.c: report a run that may not take TOOK_MAX_MS. If that alone is wrong, it
+ * is late, and tests/run tries it again on a quiet machine.
+ */
+void case_report_timed(bool good, const struct outcome *outcome,
+		       const char *name, const char *why);
+
 /* An entry's value in what a run printed; NULL if it has none. */
 const char *outcome_get(const struct outcome *outcome, const char *name);
 

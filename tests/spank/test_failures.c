@@ -172,8 +172,8 @@ static void siblings_fail_each(const char *part, enum who who)
 		outcome = siblings_try(who, fail);
 		snprintf(name, sizeof(name), "%s, call %u of %u fails", part,
 			 fail, calls);
-		case_report(siblings_fit(outcome, &good) &&
-			    outcome->took_ms < TOOK_MAX_MS, name, outcome->err);
+		case_report_timed(siblings_fit(outcome, &good), outcome, name,
+				  outcome->err);
 	}
 }
 
