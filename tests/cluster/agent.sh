@@ -49,7 +49,14 @@ cat >goes <<'END'
 #!/bin/sh
 until test -e go; do sleep 0.05; done
 END
-chmod 755 goes
+# The same, when the fake has heard of so many ranks: an agent whose ranks have all
+# ended well leaves after 0.8 s, though the fake has not let it in yet
+cat >is_heard <<'END'
+#!/bin/sh
+until test "$(grep -c ' RANK ' "$fake/log")" -ge "$1"; do sleep 0.05; done
+END
+chmod 755 goes is_heard
+export fake
 
 # left: processes of the user's that are left
 left()
@@ -83,9 +90,11 @@ chmod 755 stubborn
 cluster --nodes 2 --gpus 2 --cpus 8
 
 fake
-under -N2 --ntasks-per-node=2 --gres=gpu:2 sh -c 'echo "n$((SLURM_NODEID + 1))|$SLURM_PROCID|$$"'
+under -N2 --ntasks-per-node=2 --gres=gpu:2 sh -c '
+	echo "n$((SLURM_NODEID + 1))|$SLURM_PROCID|$$"
+	exec ./is_heard 4'
 equal 'each rank is told, with its node, its process and its GPU' \
-	"$(sort out)" "$(logged RANK | sed 's/|[01]|$//')"
+	"$(sort out)" "$(heard RANK | sed 's/|[01]|$//')"
 equal 'the GPUs are those of the node' '0 1 0 1' \
 	"$(logged RANK | sort -t'|' -k2n | cut -d'|' -f4 | paste -sd' ')"
 equal 'each agent says which step it is of' \
@@ -117,10 +126,10 @@ under -N2 --ntasks-per-node=2 sh -c 'case $SLURM_PROCID in
 	1) exit 0 ;; 2) kill -KILL $$ ;; 3)
 	echo "{\"message\": {\"message\": \"ValueError: bad batch\"}}" \
 		>"$TORCHELASTIC_ERROR_FILE"
-	exit 3 ;; esac; sleep 1'
+	exit 3 ;; esac; exec ./is_heard 4'
 equal 'how each rank ended, and its error' \
 	"$(printf '%s\n' 'n1|0|0|||' 'n1|1|0|||' 'n2|2|9|||' \
-		'n2|3|768|ValueError: bad batch||')" "$(logged END)"
+		'n2|3|768|ValueError: bad batch||')" "$(heard END)"
 ! grep 'slurm-ddp' err >why
 result $? 'the agent leaves it to the supervisor to say it'
 finish 'a step that fails'
@@ -156,7 +165,7 @@ sleep 2
 kill -CONT "$enters"
 wait $!
 equal 'a supervisor that is late hears which rank has failed' 'n1|0|768|||' \
-	"$(logged END)"
+	"$(heard END)"
 finish 'a step that failed before its supervisor was reached'
 
 # slurmstepd tells srun of a failure after 0.2 s, and when the agent has told of it
@@ -166,7 +175,7 @@ fails 0.6
 test "$took" -ge 500
 result $? 'srun says nothing of a rank before its agent has told of it'
 equal 'the agent has told of the rank' \
-	'n1|1|768|||' "$(logged END | grep '|1|')"
+	'n1|1|768|||' "$(heard END | grep '|1|')"
 order QUIT
 for _ in 1 2 3; do
 	fake
@@ -187,7 +196,7 @@ ready 4
 order KILL
 wait $!
 equal 'all are killed' 'n1|0|9||| n1|1|9||| n2|2|9||| n2|3|9|||' \
-	"$(logged END | paste -sd' ')"
+	"$(heard END | paste -sd' ')"
 in_goal "$(took 'ORDER KILL' DONE)" 2000 -N2 --ntasks-per-node=2 >why
 in_time $? 'ranks that are stopped, or ignore SIGTERM, are killed within 2 s'
 finish 'a step that was killed'
@@ -272,21 +281,21 @@ admin n1 scontrol resume "$(jobs | tail -n 1)"
 touch go
 wait $!
 equal 'a step that was suspended ends well' \
-	'n1 n2' "$(logged DONE | paste -sd' ')"
+	'n1 n2' "$(heard DONE | paste -sd' ')"
 finish 'a step that was suspended'
 
 fake
 under -N1 -n256 --overcommit sh -c 'test "$SLURM_PROCID" != 255 || exit 7
 	sleep 1'
 equal 'each of 256 tasks of a node is told' '256 255 1' \
-	"$(logged RANK | wc -l) $(logged END | grep -c '|0|||$') $(logged END |
+	"$(heard RANK | wc -l) $(logged END | grep -c '|0|||$') $(logged END |
 		grep -c '^n1|255|1792|||$')"
 finish '256 tasks'
 
 fake
-under --ddp-gpus=off --ddp-cpus=off -N1 -n2 true
+under --ddp-gpus=off --ddp-cpus=off -N1 -n2 ./is_heard 2
 equal 'there is an agent where nothing is placed, too' \
-	'n1|0|0||| n1|1|0|||' "$(logged END | paste -sd' ')"
+	'n1|0|0||| n1|1|0|||' "$(heard END | paste -sd' ')"
 finish 'a step without placement'
 
 if ! lacks_pmix 'ranks of a heterogeneous step'; then
@@ -294,11 +303,11 @@ if ! lacks_pmix 'ranks of a heterogeneous step'; then
 	fake
 	call login "$scratch/settled" sh -c ': >"$0"; exec "$@"' "$fake/log" \
 		"$scratch/under" "$told" \
-		--mpi=pmix -N1 -n1 sh -c 'sleep 1' : --mpi=pmix -N1 -n2 sh -c \
-		'sleep 1; test "$SLURM_PROCID" != 2 || { sleep 1; exit 5; }'
+		--mpi=pmix -N1 -n1 ./is_heard 3 : --mpi=pmix -N1 -n2 sh -c \
+		'./is_heard 3; test "$SLURM_PROCID" != 2 || { sleep 1; exit 5; }'
 	equal 'ranks of a heterogeneous step are those of the whole' \
 		'0 1 2 1280' \
-		"$(logged END | sort -t'|' -k2n | cut -d'|' -f2 |
+		"$(heard END | sort -t'|' -k2n | cut -d'|' -f2 |
 			paste -sd' ') $(
 			logged END | sed -n 's/^n2|2|\([0-9]*\)|.*/\1/p')"
 	finish 'a heterogeneous step'
@@ -340,7 +349,7 @@ if test -w /dev/kmsg && test -r /dev/kmsg; then
 			>/dev/kmsg; exit 1; }' >out 2>err
 	equal 'an error of a GPU is told where the user may read it' \
 		'n1|0|0||| n1|1|256||Xid 79 of GPU ffff:03:00 (off the bus)|' \
-		"$(logged END | paste -sd' ')"
+		"$(heard END | paste -sd' ')"
 	finish 'a step with an error of a GPU'
 else
 	skip 'an error of a GPU is told' 'this machine has no /dev/kmsg'
@@ -370,7 +379,7 @@ else
 	wait $!
 	equal 'the end of a process that could not be killed is told' \
 		'n1|0|9||| n1|1|9|||' \
-		"$(logged END | paste -sd' ')"
+		"$(heard END | paste -sd' ')"
 	finish 'a process that stayed'
 fi
 
@@ -384,7 +393,7 @@ ready 4
 order KILL
 wait $!
 equal 'all are killed where Slurm uses no cgroups, too' '9 9 9 9' \
-	"$(logged END | cut -d'|' -f3 | paste -sd' ')"
+	"$(heard END | cut -d'|' -f3 | paste -sd' ')"
 finish 'a step without cgroups'
 
 cluster --nodes 1 --cpus 8 --cgroup ConstrainRAMSpace=yes \
@@ -397,5 +406,5 @@ if os.environ["SLURM_PROCID"] == "1":
     rows = [bytearray(50 << 20) for i in range(20)]
 time.sleep(2)'
 equal 'a rank whose memory was short is told apart' \
-	'n1|0|0||| n1|1|9||out of memory|' "$(logged END | paste -sd' ')"
+	'n1|0|0||| n1|1|9||out of memory|' "$(heard END | paste -sd' ')"
 finish 'a step that was short of memory'
