@@ -107,11 +107,16 @@ result $? 'the agent prints nothing'
 finish 'a step that ends well'
 
 # It counts in the memory of the step; what it shares with slurmstepd does not.
+# The process that it has made for output has its name for a moment, too.
 fake
 under -N2 --ntasks-per-node=2 ./goes &
 started RANK 4
-"$sandbox" exec --dir "$dir/cluster" --root sh -c 'for pid in $(pgrep -x ddp-agent)
+"$sandbox" exec --dir "$dir/cluster" --root timeout 60 sh -c '
+	until pids=$(pgrep -x ddp-agent) && test "$(echo "$pids" | wc -l)" = 2
 	do
+		sleep 0.1
+	done
+	for pid in $pids; do
 		awk "/^Private_/ { kb += \$2 } END { print kb }" \
 			"/proc/$pid/smaps_rollup"
 	done' >why
