@@ -139,8 +139,8 @@ equal 'how each rank ended, and its error' \
 result $? 'the agent leaves it to the supervisor to say it'
 finish 'a step that fails'
 
-# fails SECONDS: a step whose rank 1 fails while the agent is stopped for so long;
-# $took is how many ms later srun says so
+# fails SECONDS: a step whose rank 1 fails while the agent is stopped, and stays so
+# for that time; $took is how many ms after the failure srun says so
 cat >stamp.py <<'END'
 import sys, time
 for line in sys.stdin:
@@ -148,11 +148,13 @@ for line in sys.stdin:
 END
 fails()
 {
+	rm -f failed
 	login "$scratch/under" "$told" -N1 -n2 sh -c '
 		test $SLURM_PROCID = 1 || exec sleep 2
 		test $0 = 0 || {
 			pkill -STOP -x ddp-agent
-			(sleep $0; pkill -CONT -x ddp-agent) >/dev/null 2>&1 &
+			(until test -s failed; do sleep 0.02; done
+			sleep $0; pkill -CONT -x ddp-agent) >/dev/null 2>&1 &
 		}
 		date +%s%N >failed
 		exit 3' "$1" 2>&1 | /usr/bin/python3 stamp.py >stamps
