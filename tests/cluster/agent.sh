@@ -163,9 +163,11 @@ fails()
 	took=$(((${took:-0} - $(cat failed)) / 1000000))
 }
 # The supervisor does not answer until the only rank has failed, and for 2 s more.
-# nsenter stops with what it has started, and continues it.
+# nsenter stops with what it has started, if a moment later, and continues it.
+is_stopped() { ps -p "$1" -o stat= | grep -q '^T'; }
 fake
 "$sandbox" exec --dir "$dir/cluster" pkill -STOP -f fake_supervisor
+wait_until is_stopped "$enters"
 under -N1 -n1 sh -c 'touch late.began; exit 3' &
 wait_until test -e late.began
 sleep 2
