@@ -383,7 +383,7 @@ else
 	logged STAYS | grep -qE "^n1\|1\|$pid\|[A-Z](, in .*)?$"
 	result $? 'a process that cannot be killed is told'
 	sleep 1.5
-	equal 'once' 1 "$(logged STAYS | wc -l)"
+	equal 'once' 1 "$(logged STAYS | grep -c "|$pid|")"
 	admin n1 sh -c "echo THAWED >$(cat held)/freezer.state"
 	wait $!
 	equal 'the end of a process that could not be killed is told' \
