@@ -84,8 +84,10 @@ as_ddp()
 as_slurm()
 {
 	for file in "$1.err" "$2.err"; do
-		# Which reason Slurm names is sometimes chance.
-		sed 's/StepId=[0-9.]*//; s/step [0-9.]*//
+		# Which reason Slurm names is sometimes chance, and whether it waits
+		# for the step before.
+		sed '/ step creation .* disabled, retrying/d
+			s/StepId=[0-9.]*//; s/step [0-9.]*//
 			s/\(Unable to create.*\):.*/\1/' "$file" |
 			sort -u >"$file.sorted"
 	done
