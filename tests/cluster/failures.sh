@@ -112,8 +112,11 @@ result $? 'the error of a rank that does not end is told'
 
 # What it has forked and not yet renamed has its name for a moment.
 call login srun --ddp -N1 -n2 sh -c 'test "$SLURM_PROCID" = 1 || {
-	until test "$(ps -C ddp-agent -o uid= | wc -l)" = 1; do sleep 0.1; done
-	ps -C ddp-agent -o uid=; }'
+	until uids=$(ps -C ddp-agent -o uid=) && test "$(echo "$uids" | wc -l)" = 1
+	do
+		sleep 0.1
+	done
+	echo "$uids"; }'
 equal 'there is one agent, of the user' 61000 "$(tr -d ' ' <out)"
 call login srun --ddp -N2 -n4 sh -c \
 	'test "$SLURM_PROCID" != 0 || scancel -s KILL "$SLURM_JOB_ID"; sleep 60'
