@@ -57,7 +57,8 @@ try_fails()
 left()
 {
 	settle
-	"$sandbox" exec --dir "$dir/cluster" ps -C ddp-agent -o pid=,args=
+	"$sandbox" exec --dir "$dir/cluster" ps -C ddp-agent -o pid=,args= |
+		grep -v '<defunct>'
 	rank_files
 }
 

@@ -71,5 +71,5 @@ equal "the supervisor's mirror has no descriptor" '0 ' "$status $(cat out)"
 settle
 equal 'nothing is left of these steps' '' \
 	"$("$sandbox" exec --dir "$dir/cluster" ps -u 61000 -o pid=,args= |
-		grep -v -e ' ps -u' -e timeout)"
+		grep -v -e ' ps -u' -e timeout -e '<defunct>')"
 sandbox=$new_sandbox
