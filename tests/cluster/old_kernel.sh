@@ -64,8 +64,11 @@ call login salloc -Q -N2 --ntasks-per-node=2 srun --ddp --ddp-restarts=1 sh -c '
 equal 'a step that failed starts again' '0 0 1 2 3' \
 	"$status $(sort out | paste -sd' ')"
 
-call login srun --ddp -n1 sh -c \
-	'ls "/proc/$(ps -C ddp-mirror -o pid= | xargs)/fd"'
+# The step may begin before the mirror has its name, and has closed its files.
+call login srun --ddp -n1 sh -c '
+	until pid=$(ps -C ddp-mirror -o pid=) && fds=$(ls /proc/$((pid))/fd) &&
+		test -z "$fds"; do sleep 0.1; done
+	ls /proc/$((pid))/fd'
 equal "the supervisor's mirror has no descriptor" '0 ' "$status $(cat out)"
 
 settle
