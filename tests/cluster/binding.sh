@@ -235,11 +235,16 @@ nl -s'|' -w1 table >binding/table
 cp within.awk binding
 cd binding || exit 1
 begin=$(date +%s)
-# In parts, because no command on the login node may take long
+# In parts, because no command on the login node may take long; but each has up to
+# 60 steps.
+# shellcheck disable=SC2034 # of login
+patience=200
 split -l 20 table part.
 for part in part.*; do
 	login salloc -Q -n2 --gres=gpu:2 sh -c 'sh drive <"$0"' "$part"
 done
+# shellcheck disable=SC2034
+patience=20
 accepted=0 refused=0
 compare <table
 cd "$scratch" || exit 1
