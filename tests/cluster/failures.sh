@@ -154,7 +154,7 @@ cat >prolog <<'END'
 #!/bin/sh
 test "$SLURMD_NODENAME" = n2 || test -e again || {
 	: >"waits.$SLURM_PROCID"
-	sleep 9
+	sleep 60
 }
 END
 cat >late <<'END'
