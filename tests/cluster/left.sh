@@ -162,7 +162,7 @@ sys.exit(a != b)' wanted "$1"
 logged_all()
 {
 	for rank in $(seq 0 $((count - 1))); do
-		cmp "full/$rank" "$(echo logs/*/rank-00000"$rank.$1")" >why ||
+		cmp "full/$rank" "$(echo logs/*/rank-00000"$rank.$1")" >why 2>&1 ||
 			return 1
 	done
 }
@@ -195,7 +195,7 @@ begin 8 -N2
 stop_srun
 fill
 sleep 3
-logged_all out
+wait_until logged_all out
 result $? 'logs are whole when the ranks have ended, though srun is stopped'
 go_on
 kept got && test "$(cat ended)" = 0
@@ -234,6 +234,7 @@ done
 begin 2 -N1
 stop_srun
 fill
+wait_until logged_all out
 login scancel --user=ddp
 gone slurmstepd
 in_time $? 'a step whose srun never reads again ends by scancel'
