@@ -49,8 +49,8 @@ cat >goes <<'END'
 #!/bin/sh
 until test -e go; do sleep 0.05; done
 END
-# The same, when the fake has heard of so many ranks: an agent whose ranks have all
-# ended well leaves after 0.8 s, though the fake has not let it in yet
+# A program that ends when the fake has heard of so many ranks. An agent whose
+# ranks have ended well leaves after 0.8 s, though the fake has not let it in.
 cat >is_heard <<'END'
 #!/bin/sh
 until test "$(grep -c ' RANK ' "$fake/log")" -ge "$1"; do sleep 0.05; done
@@ -58,8 +58,8 @@ END
 chmod 755 goes is_heard
 export fake
 
-# heard_ends: the ends of ranks that have no memory of their own. That the machine was
-# short of memory in this second, for another step, is a guess for those.
+# heard_ends: the ends of ranks that have no memory of their own. The agent
+# guesses that they lacked some if the kernel has just killed any process for it.
 heard_ends()
 {
 	heard END | sed 's/|perhaps out of memory|$/||/'
@@ -146,8 +146,8 @@ equal 'how each rank ended, and its error' \
 result $? 'the agent leaves it to the supervisor to say it'
 finish 'a step that fails'
 
-# fails SECONDS: a step whose rank 1 fails while the agent is stopped, and stays so
-# for that time; $took is how many ms after the failure srun says so
+# fails SECONDS: a step whose rank 1 fails while the agent is stopped, and stays
+# so for that time; $took is how many ms after the failure srun says so
 cat >stamp.py <<'END'
 import sys, time
 for line in sys.stdin:

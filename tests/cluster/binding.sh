@@ -84,8 +84,8 @@ as_ddp()
 as_slurm()
 {
 	for file in "$1.err" "$2.err"; do
-		# Which reason Slurm names is sometimes chance, and whether it waits
-		# for the step before.
+		# Which reason Slurm names is sometimes chance, and whether it
+		# waits for the step before.
 		sed '/ step creation .* disabled, retrying/d
 			s/StepId=[0-9.]*//; s/step [0-9.]*//
 			s/\(Unable to create.*\):.*/\1/' "$file" |
@@ -235,8 +235,8 @@ nl -s'|' -w1 table >binding/table
 cp within.awk binding
 cd binding || exit 1
 begin=$(date +%s)
-# In parts, because no command on the login node may take long; but each has up to
-# 60 steps.
+# In parts, because no command on the login node may take long. Each has up to
+# 60 steps, which need more than a minute of a busy machine.
 # shellcheck disable=SC2034 # of login
 patience=200
 split -l 20 table part.

@@ -307,9 +307,9 @@ right()
 }
 
 # unquiet: print the messages that are not Slurm's own news of an allocation,
-# whose words change from version to version, nor of a step that waits for the end
-# of the one before, nor of a connection between nodes that 22.05 cannot verify on a
-# busy machine, and makes again; succeeds if there are any
+# whose words change from version to version, nor of a step that waits for the
+# end of the one before, nor of a connection between nodes that 22.05 cannot
+# verify on a busy machine, and makes again; succeeds if there are any
 unquiet()
 {
 	awk '/^slurmstepd-[^ ]*: error: (Munge decode failed|slurm_receive_msgs:)/ {

@@ -207,8 +207,9 @@ finds 'WRONG   limits: n2: memlock is 0 MiB' \
 off_n2 /sys/class
 fake_info 'awk "\$3 == \"clock\" { \$4 = sprintf(\"%.3f\", \$4 + 3000) } 1"'
 doctor
-# What its answer takes to come is subtracted.
-finds 'WRONG   clock: n2: its clock is \(29[0-9][0-9]\|3000\) s ahead' 'start chronyd'
+# The doctor subtracts what the answer takes to come.
+finds 'WRONG   clock: n2: its clock is \(29[0-9][0-9]\|3000\) s ahead' \
+	'start chronyd'
 off_n2 "$info"
 fake_info 'sed "s/ ddp .*/ ddp 0.0.9/; s/ pmix [0-9].*/ pmix 2.1.1/;
 	\$a ddp-doctor n2 driver 550.1"'

@@ -102,6 +102,7 @@ for _ in 1 2 3; do
 	grep '^slurm-ddp: rank .* failed first' err >why
 	grep -q 'which still ran' err || break
 done
+# shellcheck disable=SC2034 # of result
 ! grep -q 'which still ran' err || late=' # LATE'
 grep -qE '^slurm-ddp: rank 2 failed first on n2 .*: exit code 3: ValueError: bad batch$' why &&
 	test "$(wc -l <why) $status" = '1 3'
@@ -114,7 +115,8 @@ result $? 'the error of a rank that does not end is told'
 
 # What it has forked and not yet renamed has its name for a moment.
 call login srun --ddp -N1 -n2 sh -c 'test "$SLURM_PROCID" = 1 || {
-	until uids=$(ps -C ddp-agent -o uid=) && test "$(echo "$uids" | wc -l)" = 1
+	until uids=$(ps -C ddp-agent -o uid=) &&
+		test "$(echo "$uids" | wc -l)" = 1
 	do
 		sleep 0.1
 	done

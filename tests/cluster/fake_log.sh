@@ -37,8 +37,8 @@ agents_have_left()
 		test "$left_count" -ge "$(grep -c ' HELLO ' "$fake/log")"
 }
 
-# heard KIND: the same, once the agents have left: the step may end before the fake
-# has read all
+# heard KIND: the same, once the agents have left: the step may end before the
+# fake has read all
 heard()
 {
 	wait_until agents_have_left

@@ -162,8 +162,8 @@ sys.exit(a != b)' wanted "$1"
 logged_all()
 {
 	for rank in $(seq 0 $((count - 1))); do
-		cmp "full/$rank" "$(echo logs/*/rank-00000"$rank.$1")" >why 2>&1 ||
-			return 1
+		cmp "full/$rank" "$(echo logs/*/rank-00000"$rank.$1")" \
+			>why 2>&1 || return 1
 	done
 }
 

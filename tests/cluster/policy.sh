@@ -157,7 +157,7 @@ call login salloc -Q -t 1 -n1 -J 'a JobState=SUSPENDED EndTime=5' \
 	srun --ddp --ddp-signal=USR1@57 \
 	sh -c 'trap "echo saved; exit 0" USR1; while :; do sleep 0.1; done'
 had="$(cat out) $status"
-# Where the step began late, its rank ends by the signal before it can handle it.
+# Where the step began late, the signal ends its rank before that handles it.
 test "$had" != ' 138' || had='saved 0'
 equal 'the end of a job is not read in its name' 'saved 0' "$had"
 
