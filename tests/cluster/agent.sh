@@ -267,9 +267,9 @@ fake
 under -N2 --ntasks-per-node=2 "$scratch/stubborn" &
 started RANK 4
 ready 4
-"$sandbox" exec --dir "$dir/cluster" ps -u root -o pid=,comm= |
-	awk '$2 == "slurmstepd" { print $1; exit }' >stepd
-admin n1 kill -KILL "$(cat stepd)"
+# The parent of a rank: slurmstepd of the step before may not be gone yet.
+pid=$(logged RANK | sed -n '1s/^[^|]*|[^|]*|\([0-9]*\)|.*/\1/p')
+admin n1 sh -c "kill -KILL \$(ps -p $pid -o ppid=)"
 started DONE 1
 grep -q ORPHANED "$fake/log"
 result $? 'when slurmstepd is gone, the agent says so'
