@@ -52,23 +52,23 @@ for line in child.stderr:
 sys.exit(child.wait() % 256)
 END
 for number in 1 2 3 10 12 15; do
-	call "$python" signals.py $number one ./real 1 srun:pready/,w60000
+	soon "$python" signals.py $number one ./real 1 srun:pready/,w60000
 	said "signal $number reaches srun" $((128 + number)) \
 		"slurm-ddp: srun itself was killed by signal $number, and so the step ends"
 done
 for how in one group; do
-	call "$python" signals.py 2 $how ./real 1 srun:I,pready/,n1
+	soon "$python" signals.py 2 $how ./real 1 srun:I,pready/,n1
 	said "srun gets a SIGINT to $how once" 0 'interrupts: 1'
 done
 for more in 8 200; do
 	for how in one group; do
-		call env MORE=$more "$python" signals.py 2 $how ./real 1 \
+		soon env MORE=$more "$python" signals.py 2 $how ./real 1 \
 			srun:I,pready/,n2
 		said "srun gets two SIGINTs to $how, $more ms apart, as two" 0 \
 			'interrupts: 2'
 	done
 done
-call env MORE=8 "$python" signals.py 2 one ./real 1 srun:I,B,pready/,w1000,n2
+soon env MORE=8 "$python" signals.py 2 one ./real 1 srun:I,B,pready/,w1000,n2
 said 'srun gets two SIGINTs as two where it is slow to take the first' 0 \
 	'interrupts: 2'
 # The status of a process begins with all its groups, which can be long.
@@ -78,7 +78,7 @@ os.setgroups(range(4000000, 4000450))
 os.execvp(sys.argv[1], sys.argv[1:])
 END
 if "$python" groups.py true 2>why; then
-	call "$python" groups.py "$python" signals.py 2 group ./real 1 \
+	soon "$python" groups.py "$python" signals.py 2 group ./real 1 \
 		srun:I,pready/,n1
 	said 'srun gets a SIGINT once for a user of many groups' 0 \
 		'interrupts: 1'
@@ -90,7 +90,7 @@ asks='srun: interrupt (one more within 1 sec to abort)'
 again='n1:0-0:e0=0,done srun:all'
 both='n1:0-1:e0=0,e1=0,done srun:all'
 # shellcheck disable=SC2086 # words
-call "$python" signals.py 2 one ./real restarts=1 1 n1:0-0:w1500,e0=3,done \
+soon "$python" signals.py 2 one ./real restarts=1 1 n1:0-0:w1500,e0=3,done \
 	"srun:I,pready/,n1,p$asks/,all" $again
 said_soon 'one SIGINT, about which srun asks, does not explain a failure' 0 \
 	"interrupts: 1
@@ -98,14 +98,14 @@ $asks
 $(first 0 'n1 (GPU 0, pid 1000)' 9 'exit code 3')
 slurm-ddp: restart 1 of 1: on the same nodes"
 # shellcheck disable=SC2086 # words
-call env READY='ended because' "$python" signals.py 2 one ./real restarts=1 2 \
+soon env READY='ended because' "$python" signals.py 2 one ./real restarts=1 2 \
 	n1:0-1:w200,e0=3,K,done "srun:I,n1,p$asks/,all" $both
 said_soon 'a step does not start again after a SIGINT to srun' 3 \
 	"$(first 0 'n1 (GPU 0, pid 1000)' 2 'exit code 3'; others '1 other rank')
 interrupts: 1
 $asks"
 for number in 2 15; do
-	call env READY='failed first' "$python" signals.py $number one ./real \
+	soon env READY='failed first' "$python" signals.py $number one ./real \
 		restarts=1 1 n1:0-0:w300,e0=3,done srun:w60000
 	said_soon "a step does not start again that signal $number was for" 3 \
 		"$(first 0 'n1 (GPU 0, pid 1000)' 3 'exit code 3')
@@ -162,14 +162,14 @@ else:
     stop(srun)
     os.kill(step.pid, signal.SIGTERM)
 try:
-    sys.exit(step.wait(20))
+    sys.exit(step.wait(50))
 except subprocess.TimeoutExpired:
     print("supervisor:", status(step.pid, "State"))
     os.kill(step.pid, signal.SIGKILL)
 END
-call "$python" stops.py continue ./real 1 n1:0-0:w500,e0=0,done srun:pready/,all,x4
+soon "$python" stops.py continue ./real 1 n1:0-0:w500,e0=0,done srun:pready/,all,x4
 equal 'a step goes on to its end when all of srun was stopped, and continued' \
 	'4 ' "$status $(cat out)"
-call "$python" stops.py end ./real 1 n1:0-0:K,done srun:pready/,w60000
+soon "$python" stops.py end ./real 1 n1:0-0:K,done srun:pready/,w60000
 equal 'a signal ends a step whose srun alone was stopped' '143 ' \
 	"$status $(cat out)"

@@ -89,7 +89,7 @@ spoke 'a thread that waits for the signals itself is told of' 98 "$lacks"
 # By the machine's clock: clock.c looks for processes in /proc.
 name='an srun whose /proc is of another PID namespace has a supervisor'
 if unshare --pid --fork true 2>/dev/null; then
-	call timeout -k 1 60 unshare --pid --fork ./real 1 n1:0-0:w100,e0=3,K,done \
+	soon timeout -k 1 60 unshare --pid --fork ./real 1 n1:0-0:w100,e0=3,K,done \
 		srun:launch,all,x143
 	spoke "$name" 3 'slurm-ddp: rank 0 failed first on n1 (GPU 0, pid 1000) after T: exit code 3'
 else
