@@ -16,9 +16,11 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -38,6 +40,9 @@ static struct {
 	unsigned int binds;	/* how often CPUs were set */
 	unsigned int naps;
 	bool blind, fixed, lethal, hasty, device, old;
+	unsigned int tasks;	/* before all of them have come there is no haste */
+	atomic_uint *come;	/* the tasks share it */
+	bool is_here;		/* this one has come */
 } kernel;
 
 /* Serves sched_setaffinity and a word of a case. */
@@ -57,9 +62,21 @@ void fake_kernel_reset(void)
 	ddp_cpuset_add(&kernel.cpus, 0);
 }
 
-void fake_kernel_hurry(void)
+void fake_kernel_hurry(unsigned int tasks)
 {
 	kernel.hasty = true;
+	kernel.tasks = tasks;
+	kernel.come = mmap(NULL, sizeof(*kernel.come), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (kernel.come == MAP_FAILED)
+		abort();
+}
+
+void fake_kernel_come(void)
+{
+	if (kernel.come && !kernel.is_here)
+		atomic_fetch_add(kernel.come, 1);
+	kernel.is_here = true;
 }
 
 bool fake_kernel_set(const char *word)
@@ -108,8 +125,10 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 	size_t all = sizeof(kernel.cpus);
 
 	(void)pid;
-	if (kernel.lethal)
+	if (kernel.lethal) {
+		fake_kernel_come();
 		raise(SIGKILL);
+	}
 	if (kernel.blind) {
 		errno = EPERM;
 		return -1;
@@ -198,7 +217,19 @@ int nanosleep(const struct timespec *time, struct timespec *rest)
 	return 0;
 }
 
-/* In haste, all deadlines come sooner by the same factor. */
+static void await_tasks(void)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	fake_kernel_come();
+	while (atomic_load(kernel.come) < kernel.tasks)
+		ppoll(NULL, 0, &moment, NULL);
+}
+
+/*
+ * Deadlines come sooner in haste, all by the same factor. A task that is only slow
+ * is waited for.
+ */
 int sem_timedwait(sem_t *sem, const struct timespec *deadline)
 {
 	int (*real)(sem_t *, const struct timespec *);
@@ -206,6 +237,8 @@ int sem_timedwait(sem_t *sem, const struct timespec *deadline)
 	int64_t left;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "sem_timedwait");
+	if (kernel.hasty)
+		await_tasks();
 	clock_gettime(CLOCK_REALTIME, &now);
 	left = (at.tv_sec - now.tv_sec) * INT64_C(1000000000) +
 	       at.tv_nsec - now.tv_nsec;

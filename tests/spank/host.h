@@ -65,7 +65,10 @@ void fake_options_export(void);
  */
 void fake_kernel_reset(void);
 bool fake_kernel_set(const char *word);
-void fake_kernel_hurry(void);	/* time-outs come in a tenth */
+
+/* Time-outs come in a tenth, once so many tasks wait or are about to die. */
+void fake_kernel_hurry(unsigned int tasks);
+void fake_kernel_come(void);	/* this one is about to die */
 void fake_kernel_print(void);
 unsigned int fake_kernel_naps(void);
 

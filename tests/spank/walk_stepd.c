@@ -63,9 +63,10 @@ static void word_apply(const char *word)
 		fake_env_set(name, strdup(word));
 	else if (strcmp(word, "#late") == 0)
 		usleep(LATE_US);
-	else if (strcmp(word, "#dies") == 0)
+	else if (strcmp(word, "#dies") == 0) {
+		fake_kernel_come();
 		raise(SIGKILL);
-	else if (strncmp(word, "#writes=", 8) == 0)
+	} else if (strncmp(word, "#writes=", 8) == 0)
 		program.error = word + 8;
 	else if (strcmp(word, "#children") != 0 &&
 		 sscanf(word, "#fail=%u", &fake.fail) != 1 &&
@@ -184,12 +185,15 @@ static int siblings_walk(char *text)
 {
 	const char *first = getenv("SLURM_PROCID");
 	int status = 0, ended;
-	uint32_t i;
+	bool hasty = strstr(text, "#dies") || strstr(text, "#absent") ||
+		     strstr(text, "#lethal");
+	uint32_t i, come = 0;
 
-	if (strstr(text, "#dies") || strstr(text, "#absent") ||
-	    strstr(text, "#lethal"))
-		fake_kernel_hurry();
 	siblings_read(text);
+	for (i = 0; i < fake.local_tasks; i++)
+		come += strcmp(siblings[i].words, "#absent") != 0;
+	if (hasty)
+		fake_kernel_hurry(come);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (i = 0; i < fake.local_tasks; i++) {
 		if (strcmp(siblings[i].words, "#absent") == 0)
