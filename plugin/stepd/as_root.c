@@ -39,6 +39,7 @@ enum {
 	QUIET_MS = 60000,		/* as long as slurmstepd itself waits for
 					 * what is left of tasks' output */
 	AGENT_MS = 1000,		/* as long as Slurm would sleep */
+	TIDY_MS = 10000,		/* a busy node needs more than 1 s */
 	KILL_MS = 100,
 	NOTE_ROOM = 2048		/* bytes of a note in the kernel */
 };
@@ -275,7 +276,7 @@ static void tidy(spank_t spank)
 	done.fd = pid < 0 ? -1 : ddp_pidfd_open(pid);
 	if (done.fd < 0)
 		return;
-	if (ddp_pidfd_poll(&done, 0, 1, ddp_clock_ms() + AGENT_MS) == 0) {
+	if (ddp_pidfd_poll(&done, 0, 1, ddp_clock_ms() + TIDY_MS) == 0) {
 		kill(pid, SIGKILL);
 		ddp_pidfd_poll(&done, 0, 1, ddp_clock_ms() + KILL_MS);
 	}

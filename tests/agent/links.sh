@@ -151,7 +151,21 @@ dead()
 }
 
 dead before
+# slurmstepd then removes the files itself: four, with the fake unlink() of a busy
+# node.
+cat >busy.c <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+
+int unlink(const char *path)
+{
+	usleep(500000);
+	return unlinkat(AT_FDCWD, path, 0);
+}
+END
+cc -shared -fPIC -o busy.so busy.c && preload=$scratch/busy.so
 dead after
+preload=
 
 # slurmstepd has a group of root's here that may write to /dev/shm. The user has not.
 if test "$(id -u)" = 0; then
