@@ -17,6 +17,8 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
+enum { BOTH_NS = 1000000 };	/* two clocks are read within this time */
+
 /*
  * The agent tells only the first failure of its node where there is no supervisor.
  * Slurm may have ended that rank by SIGTERM: on a slow node a rank writes its error,
@@ -43,11 +45,15 @@ void ddp_ends_tell(struct ddp_agent *agent)
 /* The time of the error file, by the clock of the messages. */
 static uint64_t get_time(const struct ddp_error_file *error, uint64_t ended_ns)
 {
-	int64_t clock_ns = ddp_clock_ns(), age;
+	int64_t clock_ns, age;
 	struct timespec now;
 	uint64_t at_ns;
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	/* If this process stands still in between, the error seems older. */
+	do {
+		clock_ns = ddp_clock_ns();
+		clock_gettime(CLOCK_REALTIME, &now);
+	} while (ddp_clock_ns() - clock_ns > BOTH_NS);
 	age = (now.tv_sec - error->at.tv_sec) * (int64_t)NS_PER_S +
 		now.tv_nsec - error->at.tv_nsec;
 	if (age < 0 || age > clock_ns)

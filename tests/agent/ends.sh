@@ -181,9 +181,33 @@ kill "$(rank_pid 1)"
 wait "$step"
 finish 'a step of which one end was told late'
 
+# A fake clock_gettime(): the agent stands still for 3 s where it reads that clock,
+# for what it tells of the error, and of the end.
+cat >still.c <<'END'
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *at)
+{
+	static int stood;
+	char name[16] = "";
+
+	prctl(PR_GET_NAME, name);
+	if (clock == CLOCK_REALTIME && strcmp(name, "ddp-agent") == 0 &&
+	    stood++ < 2)
+		sleep(3);
+	return syscall(SYS_clock_gettime, clock, at);
+}
+END
+cc -shared -fPIC -o still.so still.c && preload=$scratch/still.so
 fake
+before=$(clock)
 begin 1 sh -c 'echo "$0" >"$TORCHELASTIC_ERROR_FILE"; : >"$S/there"
 	read line <"$S/go"; exit 1' "$error"
+preload=
 wait_until test -e there
 between=$(clock)
 started RANK 1
@@ -193,8 +217,8 @@ equal 'the agent tells the errors of ranks that still run' 'E: bad' \
 	"$(logged ERROR | cut -d'|' -f4)"
 go
 wait "$step"
-echo "between $between, told $(at 0)" >why
-test "$(at 0)" -le "$between"
+echo "before $before, between $between, told $(at 0)" >why
+test "$(at 0)" -ge "$before" && test "$(at 0)" -le "$between"
 result $? 'a rank has failed when it wrote its error, not when it ended'
 # shellcheck disable=SC2086 # numbers
 wait $readers
