@@ -16,6 +16,7 @@ places_of()
 # Where plain steps run their tasks, with and without what the MPI plugin tells
 where_plain()
 {
+	set -f		# one has a star
 	while read -r options; do
 		# shellcheck disable=SC2086 # several words
 		hosts=$(places_of $options)
@@ -26,6 +27,7 @@ where_plain()
 			world "$hosts" srun --ddp --mpi=$type $options
 		done
 	done
+	set +f
 }
 where_plain <<END
 -n1
