@@ -22,6 +22,7 @@
 
 #include <sys/wait.h>
 
+#include "verdict/execve.h"
 #include "verdict/times.h"
 
 /* The facts, and what several rows ask of them. */
@@ -82,6 +83,17 @@ static bool had_error(const struct view *view)
 static bool is_sent(const struct view *view)
 {
 	return view->sent;
+}
+
+/*
+ * slurmstepd could not execute the command. Newer kernels (6.18) show no user
+ * how such a process has ended, so that the agent knows of the others of its
+ * node only when slurmstepd says so, 200 ms after the first and later.
+ */
+static bool is_unexecuted(const struct view *view)
+{
+	return view->first.kind == DDP_VERDICT_RANK &&
+	       ddp_execve_is(view->step->ranks[view->first.rank].cause);
 }
 
 /* Whether others than srun have ended the step, as far as is known. */
@@ -202,6 +214,8 @@ static const struct row {
 	{ "an agent has not answered since", is_behind,
 	  DDP_DECISION_WAIT, DDP_FENCE_MS, true },
 	{ "others may have been killed, too", is_sent,
+	  DDP_DECISION_WAIT, DDP_SENT_MS, true },
+	{ "others may not have started, either", is_unexecuted,
 	  DDP_DECISION_WAIT, DDP_SENT_MS, true },
 	{ "others may fail in the same way", always,
 	  DDP_DECISION_WAIT, DDP_ALIKE_MS, true },

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#define CANNOT "cannot execute "
+
 enum { COMMAND_MAX = 160 };	/* bytes of it that are shown */
 
 /* "slurmstepd-n1: error: execve(): COMMAND: No such file or directory" */
@@ -30,7 +32,12 @@ void ddp_execve_take(char *tail, uint32_t status, char cause[DDP_FAILURE_SIZE])
 	    memcmp(tail + length - size - 2, ": ", 2) != 0)
 		return;
 	shown -= size + 2;
-	snprintf(cause, DDP_FAILURE_SIZE, "cannot execute %.*s: %s",
+	snprintf(cause, DDP_FAILURE_SIZE, CANNOT "%.*s: %s",
 		 shown < COMMAND_MAX ? (int)shown : COMMAND_MAX, at, why);
 	*line = '\0';
+}
+
+bool ddp_execve_is(const char *cause)
+{
+	return cause && strncmp(cause, CANNOT, strlen(CANNOT)) == 0;
 }

@@ -2,6 +2,7 @@
 #ifndef DDP_VERDICT_EXECVE_H
 #define DDP_VERDICT_EXECVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/failure.h"
@@ -12,5 +13,8 @@
  * Takes that line off the tail, and says it as a cause; "" if it is not there.
  */
 void ddp_execve_take(char *tail, uint32_t status, char cause[DDP_FAILURE_SIZE]);
+
+/* Returns true if this cause, or NULL, is one of those. */
+bool ddp_execve_is(const char *cause);
 
 #endif

@@ -21,8 +21,9 @@ enum {
 	/* Ranks that meet the same mistake fail one after the other.
 	 * - one is named where all failed alike; + the verdict is later. */
 	DDP_ALIKE_MS = 250,
-	/* Others may have sent a signal, and slurmstepd tells of ends one by
-	 * one. - a rank that Slurm has killed is named; + later. */
+	/* Others may have sent a signal, or not have started, and slurmstepd
+	 * tells of ends one by one. - a rank that Slurm has killed is named, or
+	 * one where none could be executed; + later. */
 	DDP_SENT_MS = 500,
 	/* Slurm ends others 200 ms after a rank or later: stepd/as_root.c holds
 	 * it up. - a step that was cancelled blames a rank; + a rank that is
