@@ -17,7 +17,10 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-enum { BOTH_NS = 1000000 };	/* two clocks are read within this time */
+enum {
+	BOTH_NS = 1000000,	/* two clocks are read within this time */
+	REFUSED = 1 << 8	/* exit code 1: task_init.c */
+};
 
 /*
  * The agent tells only the first failure of its node where there is no supervisor.
@@ -122,16 +125,23 @@ static void report(struct ddp_agent *agent, uint32_t task, int status)
 	free(end);
 }
 
-/* What slurmstepd has not read yet; 0: it has, or the kernel does not say. */
-static int read_status(const struct ddp_watched *watched, pid_t pid)
+/*
+ * Returns what slurmstepd has not read yet; 0: it has, or the kernel does not
+ * say. Newer kernels (6.18) do not of a task that the plugin has refused, as
+ * that has executed nothing.
+ */
+static int read_status(const struct ddp_watched *watched,
+		       const struct ddp_slot *slot)
 {
 	struct ddp_kernel_process process = { .status = 0 };
-	char *text = ddp_file_read_of(pid, "stat");
+	char *text = ddp_file_read_of(slot->pid, "stat");
 	bool read = text && ddp_kernel_read_process(text, &process) == 0 &&
 		    process.state == 'Z' &&
-		    ddp_pidfd_kill(watched->pidfd, pid, 0) == 0;
+		    ddp_pidfd_kill(watched->pidfd, slot->pid, 0) == 0;
 
 	free(text);
+	if (read && process.status == 0 && slot->refusal[0])
+		return REFUSED;
 	return read ? process.status : 0;
 }
 
@@ -148,7 +158,7 @@ void ddp_ends_read(struct ddp_agent *agent, uint32_t task)
 	ddp_tee_end(agent->tee, task);
 	/* Without a supervisor, slurmstepd's delay shows who else failed. */
 	if (agent->talk.state != DDP_TALK_OFF && !watched->ended)
-		status = read_status(watched, agent->node->slots[task].pid);
+		status = read_status(watched, &agent->node->slots[task]);
 	if (status != 0)
 		ddp_ends_told(agent, task, status);
 }

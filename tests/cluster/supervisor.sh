@@ -139,6 +139,7 @@ while IFS='|' read -r name code why words; do
 		"$code $together T: $why" "$status $(cat why)"
 done <<END
 a command that is not found|2|cannot execute no-such-command: No such file or directory, exit code 2|no-such-command
+a log that cannot be written|1|exit code 1: --ddp-logs: cannot write /dev/null: Not a directory; give a folder that you can write to on every node|--ddp-logs=/dev/null true
 END
 watched srun --ddp -N2 --gres=gpu:2 true
 test "$status" = 0 && ! unquiet >why
