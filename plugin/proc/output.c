@@ -92,10 +92,25 @@ size_t ddp_lines_end(struct ddp_lines *lines, char out[DDP_LINES_MAX])
 
 enum { RULER_MIN = 70 };	/* dashes, before and after a block */
 
-/* A line that has overwritten those before it is all there is when it returns. */
+static void push(struct ddp_tail *tail, char byte)
+{
+	tail->bytes[tail->end++ % sizeof(tail->bytes)] = byte;
+	if (tail->end - tail->first > sizeof(tail->bytes)) {
+		tail->first = tail->end - sizeof(tail->bytes);
+		tail->cut = true;
+	}
+}
+
+/*
+ * A line that has overwritten those before it is all there is when it returns.
+ * But of a script from Windows slurmstepd says "bad interpreter(/bin/bash\r): "
+ * and why, where the carriage return is the reason.
+ */
 static void put(struct ddp_tail *tail, char byte)
 {
-	if (tail->returned && byte != '\n' && byte != '\r') {
+	if (tail->returned && byte == ')') {
+		push(tail, '\r');
+	} else if (tail->returned && byte != '\n' && byte != '\r') {
 		tail->end = tail->line;
 		if (tail->first >= tail->end) {
 			tail->first = tail->end;
@@ -105,11 +120,7 @@ static void put(struct ddp_tail *tail, char byte)
 	tail->returned = byte == '\r';
 	if (tail->returned)
 		return;
-	tail->bytes[tail->end++ % sizeof(tail->bytes)] = byte;
-	if (tail->end - tail->first > sizeof(tail->bytes)) {
-		tail->first = tail->end - sizeof(tail->bytes);
-		tail->cut = true;
-	}
+	push(tail, byte);
 	if (byte == '\n')
 		tail->line = tail->end;
 }

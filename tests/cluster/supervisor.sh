@@ -128,6 +128,8 @@ equal 'of ranks that fail at once by the same error none is the first' \
 equal 'the error of ranks that fail together is said once' \
 	1 "$(ours | grep -c ': | E: bad')"
 # Of processes that have executed nothing newer kernels tell no user how they end.
+printf '#!/bin/sh\r\ntrue\r\n' >from_windows
+chmod 755 from_windows
 while IFS='|' read -r name code why words; do
 	for _ in 1 2 3; do
 		# shellcheck disable=SC2086
@@ -139,6 +141,7 @@ while IFS='|' read -r name code why words; do
 		"$code $together T: $why" "$status $(cat why)"
 done <<END
 a command that is not found|2|cannot execute no-such-command: No such file or directory, exit code 2|no-such-command
+an end of a line as on Windows|2|cannot execute bad interpreter(/bin/sh?): No such file or directory, exit code 2|./from_windows
 a log that cannot be written|1|exit code 1: --ddp-logs: cannot write /dev/null: Not a directory; give a folder that you can write to on every node|--ddp-logs=/dev/null true
 END
 watched srun --ddp -N2 --gres=gpu:2 true

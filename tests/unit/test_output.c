@@ -225,6 +225,14 @@ Test(tail, has_the_last_state_of_a_line)
 }
 
 /* A long line leaves only the end of an earlier one, which is no line. */
+Test(tail, keeps_a_return_that_is_the_reason)
+{
+	add("0%\r1%\r");
+	add("bad interpreter(/bin/bash\r");
+	add("): No such file\n");
+	cr_expect_str_eq(get(), "bad interpreter(/bin/bash\r): No such file\n");
+}
+
 Test(tail, forgets_what_a_long_line_has_overwritten)
 {
 	static char bytes[DDP_TAIL_SIZE];
