@@ -93,7 +93,10 @@ static int try(const char *path, char **argv, char **environment)
 	return 0;
 }
 
-/* The interpreter that the first line of a script names; "": it is no script. */
+/*
+ * The interpreter that the first line of a script names; "": it is no script.
+ * To the kernel a carriage return is part of the name.
+ */
 static void read_interpreter(const char *path, char name[256])
 {
 	char line[256];
@@ -101,7 +104,7 @@ static void read_interpreter(const char *path, char name[256])
 	ddp_file_read_line(path, line, sizeof(line));
 	name[0] = '\0';
 	if (strncmp(line, "#!", 2) == 0)
-		sscanf(line + 2, " %254s", name);
+		sscanf(line + 2, " %254[^ \t\n]", name);
 }
 
 static int fail(const struct ddp_task *task, const char *path, int number,
@@ -119,6 +122,11 @@ static int fail(const struct ddp_task *task, const char *path, int number,
 		what = why;
 		fix = *name ? "install it, or change the first line" :
 			"build it for this machine";
+		if (strchr(name, '\r')) {
+			what = "its lines end as on Windows, with carriage "
+				"returns";
+			fix = "remove these with sed -i 's/\\r$//'";
+		}
 	} else if (number == ENOEXEC) {
 		fix = "a script needs a first line such as #!/bin/sh";
 	} else if (number == EACCES && stat(path, &status) == 0 &&

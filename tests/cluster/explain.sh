@@ -218,9 +218,10 @@ equal 'logs that no node could write are refused there' '1 0 1' "$status \
 $(wc -l <out) $(grep -c 'rank 0 on n1: --ddp-logs: cannot write none/a: No' err)"
 # The command itself is not run, but whether it could be is known.
 printf '#!/no/sh\n' >no_sh
+printf '#!/bin/sh\r\necho >ran.not\r\n' >no_unix
 echo 'echo >ran.not' >no_line
 printf '#!/bin/sh\necho >ran.not\n' >no_right
-chmod 755 no_sh no_line
+chmod 755 no_sh no_unix no_line
 while IFS='|' read -r command why; do
 	call login "$@" -n1 "$command"
 	equal "a dry run of $command says why it could not be executed" \
@@ -231,6 +232,7 @@ done <<'END'
 ./no_such|No such file or directory; correct its name, or install it on this node
 no_such|No such file or directory; correct its name, or install it on this node
 ./no_sh|/no/sh, which would run it, is missing; install it, or change the first line
+./no_unix|its lines end as on Windows, with carriage returns; remove these with sed -i 's/\r$//'
 ./no_line|Exec format error; a script needs a first line such as #!/bin/sh
 ./no_right|Permission denied; make it executable with chmod +x, or name its interpreter
 END
