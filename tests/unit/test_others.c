@@ -332,6 +332,12 @@ static const struct {
 	{ "slurm-ddp: --ddp-grace=2: 3 other ranks ended by themselves, none "
 	  "had to be killed\n", { { .rank = 1, .seen_ms = 1010 },
 		{ .rank = 2, .status = FAILED, .seen_ms = 2000 },
+		{ .rank = 3, .status = SIGUSR1, .seen_ms = 1000 } } },
+	{ "slurm-ddp: --ddp-grace=2: 2 other ranks ended by themselves, none "
+	  "had to be killed\nslurm-ddp: --ddp-grace=2: 1 other rank was ended by "
+	  "SIGTERM, which it does not handle; a shell has to exec the program "
+	  "that does\n", { { .rank = 1, .seen_ms = 1010 },
+		{ .rank = 2, .status = FAILED, .seen_ms = 2000 },
 		{ .rank = 3, .status = SIGTERM, .seen_ms = 1000 } } },
 	{ "", { { .rank = 1, .seen_ms = 900 },
 		{ .rank = 2, .seen_ms = 900 }, { .rank = 3, .seen_ms = 999 } } },
