@@ -173,9 +173,12 @@ void ddp_cause_find(struct ddp_agent *agent, uint32_t task, int status,
 		snprintf(cause, DDP_FAILURE_SIZE, "Xid %u of GPU %s%s%s%s",
 			 record->xid, record->bus, record->words[0] ? " (" : "",
 			 record->words, record->words[0] ? ")" : "");
-	else if (record->what == DDP_KERNEL_KILLED ||
-		 was_killed(agent, task))
+	else if (record->what == DDP_KERNEL_KILLED)
 		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_NO_MEMORY);
+	/* A rank that was not killed may have lost another process long ago. */
+	else if (was_killed(agent, task))
+		snprintf(cause, DDP_FAILURE_SIZE, WIFSIGNALED(status) ?
+			 DDP_WIRE_NO_MEMORY : "a process ran out of memory");
 	else if (may_be_killed(agent, task, status))
 		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_GUESS);
 }

@@ -424,3 +424,14 @@ time.sleep(2)'
 equal 'a rank whose memory was short is told apart' \
 	'n1|0|0||| n1|1|9||out of memory|' "$(heard END | paste -sd' ')"
 finish 'a step that was short of memory'
+fake
+under -N1 -n1 --mem=200 /usr/bin/python3 -c '
+import os, sys
+if os.fork() == 0:
+    rows = [bytearray(50 << 20) for i in range(20)]
+print("worker", os.wait()[1], flush=True)
+sys.exit("bad batch")'
+equal 'a rank that fails after a child ran out of memory is told apart' \
+	'n1|0|256||a process ran out of memory|bad batch\n' \
+	"$(logged END | paste -sd' ')"
+finish 'a step of which a process was short of memory'
