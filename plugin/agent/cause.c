@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,12 @@ static bool may_be_killed(struct ddp_agent *agent, uint32_t task, int status)
 	return true;
 }
 
+/* Whether it was killed, or what a shell as the rank has run. */
+static bool ends_by_kill(int status)
+{
+	return WIFSIGNALED(status) || WEXITSTATUS(status) == 128 + SIGKILL;
+}
+
 void ddp_cause_find(struct ddp_agent *agent, uint32_t task, int status,
 		    char cause[DDP_FAILURE_SIZE])
 {
@@ -175,9 +182,9 @@ void ddp_cause_find(struct ddp_agent *agent, uint32_t task, int status,
 			 record->words, record->words[0] ? ")" : "");
 	else if (record->what == DDP_KERNEL_KILLED)
 		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_NO_MEMORY);
-	/* A rank that was not killed may have lost another process long ago. */
+	/* Else the kernel may have killed another process, long ago. */
 	else if (was_killed(agent, task))
-		snprintf(cause, DDP_FAILURE_SIZE, WIFSIGNALED(status) ?
+		snprintf(cause, DDP_FAILURE_SIZE, ends_by_kill(status) ?
 			 DDP_WIRE_NO_MEMORY : "a process ran out of memory");
 	else if (may_be_killed(agent, task, status))
 		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_GUESS);

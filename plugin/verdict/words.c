@@ -537,10 +537,9 @@ static void add_unhandled(struct ddp_text *text,
 {
 	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", step->grace.seconds);
 	add_count(text, verdict, step, count);
-	ddp_text_add(text, " %s ended by SIGTERM, which %s not handle; a shell "
-		     "has to exec the program that does\n",
-		     count > 1 ? "were" : "was",
-		     count > 1 ? "they do" : "it does");
+	ddp_text_add(text, " %s ended by SIGTERM itself; to save, a program has "
+		     "to handle it, and a shell to exec that program\n",
+		     count > 1 ? "were" : "was");
 }
 
 /* It is not known who has killed them, only that Slurm does so. */

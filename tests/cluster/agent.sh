@@ -433,5 +433,12 @@ print("worker", os.wait()[1], flush=True)
 sys.exit("bad batch")'
 equal 'a rank that fails after a child ran out of memory is told apart' \
 	'n1|0|256||a process ran out of memory|bad batch\n' \
-	"$(logged END | paste -sd' ')"
+	"$(heard END | paste -sd' ')"
 finish 'a step of which a process was short of memory'
+fake
+under -N1 -n1 --mem=200 sh -c '/usr/bin/python3 -c "
+rows = [bytearray(50 << 20) for i in range(20)]"; exit $?'
+equal 'so is the program of a shell that is the rank' \
+	'n1|0|35072||out of memory|' \
+	"$(heard END | cut -d'|' -f1-5)|"
+finish 'a step whose shell has run a program that was short of memory'

@@ -11,13 +11,13 @@ step alone=1 grace=1 4 n1:0-3:w100,e0=3,T,e1=0,k2=15,k3=15,done srun:all
 said 'ranks that SIGTERM itself has ended are told apart' 3 \
 	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')
 slurm-ddp: --ddp-grace=1: 1 other rank ended by itself, none had to be killed
-slurm-ddp: --ddp-grace=1: 2 other ranks were ended by SIGTERM, which they do not \
-handle; a shell has to exec the program that does"
+slurm-ddp: --ddp-grace=1: 2 other ranks were ended by SIGTERM itself; to save, a \
+program has to handle it, and a shell to exec that program"
 step alone=1 grace=1 2 n1:0-1:w100,e0=3,T,k1=15,done srun:all
-said 'a shell that SIGTERM has ended is said to have to exec the program' 3 \
+said 'a rank that SIGTERM itself has ended is told apart' 3 \
 	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')
-slurm-ddp: --ddp-grace=1: 1 other rank was ended by SIGTERM, which it does not \
-handle; a shell has to exec the program that does"
+slurm-ddp: --ddp-grace=1: 1 other rank was ended by SIGTERM itself; to save, a \
+program has to handle it, and a shell to exec that program"
 step alone=1 grace=1 2 n1:0-1:w100,e0=3,T,K,done srun:all
 said 'ranks that outlive --ddp-grace are killed' 3 \
 	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')
