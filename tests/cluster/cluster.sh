@@ -106,9 +106,9 @@ patient()
 # a command when all nodes are done with the end of the job before, or after a minute
 cat >settled <<'END'
 #!/bin/sh
-tries=1200
+end=$(($(date +%s) + 60))
 until nodes=$(sinfo -h -t completing -o %N 2>/dev/null) && test -z "$nodes" ||
-	test $((tries -= 1)) -lt 0; do
+	test "$(date +%s)" -ge "$end"; do
 	sleep 0.05
 done
 exec "$@"
