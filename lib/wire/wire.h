@@ -32,6 +32,13 @@ enum {
 /* The same where only the machine is known to have killed one: any user's. */
 #define DDP_WIRE_GUESS "perhaps " DDP_WIRE_NO_MEMORY
 
+/*
+ * Frames that change need another number: the plugin of a node may be older
+ * than that of srun's host, or newer. test_wire.c has the bytes that belong to
+ * it.
+ */
+#define DDP_WIRE_VERSION "1"
+
 #define DDP_WIRE_NO_RANK UINT32_MAX	/* whose process it is, is unknown */
 
 enum ddp_wire_kind {

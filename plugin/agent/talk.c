@@ -26,6 +26,10 @@ enum {
 	LOOK_MS = 50
 };
 
+static const char no_address[] = "srun tells no such address";
+static const char other_version[] = "its slurm-ddp is of another version than "
+	"this node's";
+
 static int find_address(struct ddp_talk *talk)
 {
 	const struct addrinfo hints = {
@@ -42,10 +46,24 @@ static int find_address(struct ddp_talk *talk)
 	return 0;
 }
 
+/* Returns why the supervisor cannot be talked to; NULL: it can be. */
+static const char *read_told(struct ddp_talk *talk, const char *told)
+{
+	static const char version[] = ":" DDP_WIRE_VERSION ":";
+	const char *at = strchr(told, ':');
+
+	if (!at || find_address(talk) < 0)
+		return no_address;
+	if (strncmp(at, version, strlen(version)) != 0)
+		return other_version;
+	return ddp_proof_parse(at + strlen(version), &talk->secret) < 0 ?
+		no_address : NULL;
+}
+
 void ddp_talk_find(struct ddp_talk *talk, const struct ddp_agent_step *step)
 {
 	const char *told = step->supervisor, *host = step->srun_host;
-	const char *digits = told ? strchr(told, ':') : NULL;
+	const char *flaw;
 
 	if (!told)
 		return;
@@ -54,9 +72,9 @@ void ddp_talk_find(struct ddp_talk *talk, const struct ddp_agent_step *step)
 		 (int)strcspn(told, ":"), told);
 	talk->why = "it has not answered";
 	talk->state = DDP_TALK_DIALING;
-	if (!digits || ddp_proof_parse(digits + 1, &talk->secret) < 0 ||
-	    find_address(talk) < 0) {
-		talk->why = "srun tells no such address";
+	flaw = read_told(talk, told);
+	if (flaw) {
+		talk->why = flaw;
 		talk->until_ms = -1;
 	}
 }
@@ -205,15 +223,17 @@ static void lose(struct ddp_agent *agent, int error)
 static void give_up(struct ddp_agent *agent)
 {
 	struct ddp_talk *talk = &agent->talk;
+	const char *fix = talk->why == other_version ?
+		"install one version on all nodes" :
+		"let the nodes connect to srun's host (SrunPortRange in "
+		"slurm.conf says by which ports)";
 
 	drop(agent, talk->why);
 	talk->state = DDP_TALK_OFF;
 	dprintf(DDP_AGENT_SPEAK, "slurm-ddp: on %s: srun's supervisor at %s "
 		"port %s cannot be reached (%s), so it does not watch this "
-		"node; let the nodes connect to srun's host (SrunPortRange in "
-		"slurm.conf says by which ports), or use "
-		"--ddp-supervise=off\n", agent->host, talk->host, talk->port,
-		talk->why);
+		"node; %s, or use --ddp-supervise=off\n", agent->host,
+		talk->host, talk->port, talk->why, fix);
 	ddp_ends_tell(agent);
 }
 

@@ -156,9 +156,9 @@ int ddp_value_set(const char *name, const char *value,
 #define DDP_TELL_NEEDS_PORT "SLURM_DDP_NEEDS_PORT"
 
 /*
- * The port at which the supervisor listens, and the step's secret:
- * "PORT:DIGITS", as wire/proof.h has them. The host is SLURM_SRUN_COMM_HOST.
- * Not set: the step has no supervisor.
+ * The port at which the supervisor listens, DDP_WIRE_VERSION, and the step's
+ * secret: "PORT:VERSION:DIGITS", as wire/proof.h has them. The host is
+ * SLURM_SRUN_COMM_HOST. Not set: the step has no supervisor.
  */
 #define DDP_TELL_SUPERVISOR "SLURM_DDP_SUPERVISOR"
 

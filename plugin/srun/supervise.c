@@ -394,7 +394,7 @@ static void tell_restart(const struct ddp_restart *restart)
 
 /* ---- the supervisor */
 
-enum { TELL_SIZE = 8 + DDP_PROOF_TEXT_SIZE };
+enum { TELL_SIZE = 16 + DDP_PROOF_TEXT_SIZE };
 
 /* SrunPortRange of slurm.conf: srun's own function, the same since 22.05. */
 static void read_ports(struct ddp_supervisor *supervisor)
@@ -415,7 +415,8 @@ static void tell_tasks(const struct ddp_supervisor *supervisor,
 	char digits[DDP_PROOF_TEXT_SIZE], text[TELL_SIZE];
 
 	ddp_proof_format(secret, digits);
-	snprintf(text, sizeof(text), "%u:%s", supervisor->port, digits);
+	snprintf(text, sizeof(text), "%u:" DDP_WIRE_VERSION ":%s",
+		 supervisor->port, digits);
 	ddp_rerun_add(DDP_TELL_SUPERVISOR, text);
 }
 

@@ -29,6 +29,16 @@ equal 'an address that is none is said in one sentence, and the ranks run' \
 	'0 0 slurm-ddp: on n1: srun'\''s supervisor at 127.0.0.1 port none cannot be reached (srun tells no such address)' \
 	"$(cut -d' ' -f2 told.log | paste -sd' ') $(sed 's/, so it.*//' err)"
 
+# The plugin of srun's host may be older than that of the node, or newer.
+fake
+for told in "${told%%:*}:${told##*:}" "${told%%:*}:0:${told##*:}" \
+	"${told%%:*}:2:${told##*:}"; do
+	run 2 sh -c 'exit 0'
+	equal "a supervisor of another version is left alone: ${told%:*}" \
+		"0 0 (its slurm-ddp is of another version than this node's), so it does not watch this node; install one version on all nodes, or use --ddp-supervise=off" \
+		"$(cut -d' ' -f2 told.log | paste -sd' ') $(sed 's/.* reached //' err)"
+done
+
 # asked: squeue has been asked, and has answered
 cat >bin/squeue <<'END'
 #!/bin/sh

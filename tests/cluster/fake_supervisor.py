@@ -132,7 +132,7 @@ class Supervisor:
         os.mkfifo(folder + "/orders")
         self.orders = os.open(folder + "/orders", os.O_RDWR)
         with open(folder + "/told.new", "w") as file:
-            file.write("%d:%s\n" % (self.listener.getsockname()[1],
+            file.write("%d:1:%s\n" % (self.listener.getsockname()[1],
                                     self.secret.hex()))
         os.rename(folder + "/told.new", folder + "/told")
 

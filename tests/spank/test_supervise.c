@@ -8,8 +8,8 @@
 #include "host.h"
 
 #define STEP "--nodes=2 --gres=gpu:2 a.out"
-#define TOLD "SLURM_DDP_SUPERVISOR=0:5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a" \
-	"5a5a5a5a5a5a5a5a5a5a5a5a"
+#define TOLD "SLURM_DDP_SUPERVISOR=0:1:5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a" \
+	"5a5a5a5a5a5a5a5a5a5a5a5a5a"
 #define KILL "SLURM_KILL_BAD_EXIT"
 #define JOB "SLURM_JOB_ID=7"
 #define SITE "optional spank_ddp.so ddp-restarts=2 ddp-grace=30"
