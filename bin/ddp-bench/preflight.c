@@ -20,6 +20,7 @@
 
 #include "config.h"
 #include "layout/hostlist.h"
+#include "layout/vars.h"
 #include "tool/ranks.h"
 #include "tool/tool.h"
 #include "util/clock.h"
@@ -394,6 +395,24 @@ static int start_judge(const struct preflight *preflight)
 	return 0;
 }
 
+/*
+ * A rank whose node lacks the plugin cannot meet the others. Its end would end
+ * the step before the judge can leave its node out, so it waits for that.
+ */
+static void wait_without_plugin(const struct options *options)
+{
+	const char *rank = getenv("RANK"), *node = getenv("SLURMD_NODENAME");
+
+	if (!rank || strcmp(rank, DDP_POISON) != 0)
+		return;
+	if (read_either("SLURM_LOCALID", "SLURM_PROCID") == 0)
+		fprintf(stderr, "ddp-bench: %s: the plugin does nothing there; "
+			"install slurm-ddp of this Slurm there and name it in "
+			"plugstack.conf\n", node ? node : "a node");
+	if (!tool_promise_is_first())
+		poll(NULL, 0, (int)preflight_patience_ms(options, true));
+}
+
 int preflight_run(const struct options *options)
 {
 	struct preflight preflight;
@@ -405,6 +424,7 @@ int preflight_run(const struct options *options)
 	if (begin(&preflight, options, &error) < 0) {
 		if (tool_promise_is_first())
 			tool_print_error("ddp-bench", &error);
+		wait_without_plugin(options);
 		return 2;
 	}
 	if (preflight.rank == 0 && start_judge(&preflight) < 0)

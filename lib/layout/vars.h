@@ -105,6 +105,13 @@ const char *ddp_vars_value(size_t index, const struct ddp_vars *vars,
 /* It holds every record and its NUL, where there is no TF_CONFIG in it. */
 enum { DDP_VARS_RECORD_SIZE = 8192 };
 
+/*
+ * The value of RANK and others on a node where the plugin is missing: srun puts
+ * it into the environment, and the plugin in the task replaces it. It is no
+ * number.
+ */
+#define DDP_POISON "slurm-ddp-plugin-missing-on-this-node"
+
 /* Both return 0, or -1 if it does not fit, or a value has a space in it. */
 int ddp_vars_record_begin(char *record, size_t size, uint32_t job_id,
 			  uint32_t step_id);

@@ -190,10 +190,4 @@ int ddp_value_set(const char *name, const char *value,
 /* The job's partition, where SLURM_JOB_PARTITION is a list of several. */
 #define DDP_TELL_PARTITION "SLURM_DDP_PARTITION"
 
-/*
- * The value of RANK and others on a node where this plugin is missing: srun
- * puts it into the environment, and task_init replaces it. It is no number.
- */
-#define DDP_POISON "slurm-ddp-plugin-missing-on-this-node"
-
 #endif

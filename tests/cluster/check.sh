@@ -207,6 +207,16 @@ check 'the user is told that a spare takes its place' \
 	grep -qx 'slurm-ddp: --ddp-check: n3 in '\
 'place of n2, which is not fit; no spare is left' err
 
+admin n2 mount --bind /dev/null "$dir/cluster/etc/plugstack.conf"
+checked --
+stops 'a node without the plugin is named' \
+	'ddp-bench: n2: the plugin does nothing there; install slurm-ddp'
+check 'a node without the plugin is to be left out' \
+	grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
+checked -- --ddp-restarts=1 --ddp-spares=1
+admin n2 umount -l "$dir/cluster/etc/plugstack.conf"
+passes 'a spare takes the place of a node without the plugin' 4
+
 # A shim: ddp-bench begins, or with ON_END=1 ends, once the link is cut.
 mkdir -p -m 777 gate
 cat >check_bin/ddp-bench <<END
