@@ -161,7 +161,7 @@ static void judge_memlock(const struct check_node *node,
 static void judge_shm(const struct check_node *node,
 		      struct check_verdict *verdict)
 {
-	char size[64], flaw[512];
+	char size[64], left[64], flaw[512];
 
 	if (check_fact(node, "shm_flaw", flaw, sizeof(flaw)))
 		check_say(verdict, CHECK_WRONG, "/dev/shm: %.400s; mount a "
@@ -173,6 +173,12 @@ static void judge_shm(const struct check_node *node,
 			  "MPI and data loaders fail when it is full; mount -o "
 			  "remount,size=50%% /dev/shm, and set it so in "
 			  "/etc/fstab", atof(size) / mib);
+	else if (check_fact(node, "shm_free", left, sizeof(left)) &&
+		 atof(left) < atof(size) / 10)
+		check_say(verdict, CHECK_ADVICE, "/dev/shm has %.0f of %.0f "
+			  "MiB free: NCCL, MPI and data loaders fail when it "
+			  "is full; remove what ended jobs have left there",
+			  atof(left) / mib, atof(size) / mib);
 	else
 		check_say(verdict, CHECK_OK, "/dev/shm has 1 GiB or more");
 }
@@ -236,12 +242,29 @@ static void judge_ports(const struct check_node *node,
 			  high, first, last);
 }
 
-/* The same of a port that is computed, where Slurm reserves none. */
+/* Returns the first compute node whose plugin computes ports; NULL: none does. */
+static const struct check_node *find_range(const struct check_world *world,
+					   char *value, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < world->count; i++)
+		if (!world->nodes[i].here &&
+		    check_fact(&world->nodes[i], "port_range", value, size))
+			return &world->nodes[i];
+	return NULL;
+}
+
+/*
+ * The same of a port that is computed, where Slurm reserves none. Each node
+ * computes it for its ranks.
+ */
 static void judge_range(const struct check_node *node,
 			struct check_verdict *verdict)
 {
+	const struct check_node *other;
 	unsigned long first, last, low, high;
-	char value[CHECK_VALUE_SIZE];
+	char value[CHECK_VALUE_SIZE], range[64];
 
 	if ((check_get(verdict->world->config, "MpiParams", value,
 		       sizeof(value)) &&
@@ -249,7 +272,13 @@ static void judge_range(const struct check_node *node,
 	    !check_fact(node, "port_range", value, sizeof(value)) ||
 	    sscanf(value, "%lu-%lu", &first, &last) != 2)
 		return;
-	if (has_ephemeral(node, first, last, &low, &high))
+	other = find_range(verdict->world, range, sizeof(range));
+	if (other && strcmp(value, range) != 0)
+		check_say(verdict, CHECK_WRONG, "%lu-%lu, and %s on %s: ranks "
+			  "of one step get different MASTER_PORTs, and wait "
+			  "for ever; have one port-range= in plugstack.conf "
+			  "on all nodes", first, last, range, other->name);
+	else if (has_ephemeral(node, first, last, &low, &high))
 		check_say(verdict, CHECK_ADVICE, "the kernel gives ports "
 			  "%lu-%lu to any connection, so some of port-range="
 			  "%lu-%lu can be taken when a step starts; keep them "

@@ -153,8 +153,9 @@ static void add_limits(struct ddp_text *text)
 	if (statvfs("/dev/shm", &shm) || access("/dev/shm", W_OK))
 		add_fact(text, "shm_flaw", strerror(errno));
 	else
-		ddp_text_add(text, "shm %llu\n",
-			     (unsigned long long)shm.f_blocks * shm.f_frsize);
+		ddp_text_add(text, "shm %llu\nshm_free %llu\n",
+			     (unsigned long long)shm.f_blocks * shm.f_frsize,
+			     (unsigned long long)shm.f_bavail * shm.f_frsize);
 	ddp_file_read_line("/proc/sys/net/ipv4/ip_local_port_range", line,
 			   sizeof(line));
 	if (sscanf(line, "%u %u", &first, &last) == 2)

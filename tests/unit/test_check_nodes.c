@@ -218,6 +218,9 @@ static const struct {
 	{ 2, "shm", "shm_flaw Permission denied", CHECK_WRONG,
 	  "WRONG   shared memory: n2: /dev/shm: Permission denied",
 	  "mount a tmpfs" },
+	{ 2, "shm", "shm 1073741824\nshm_free 106954752", CHECK_ADVICE,
+	  "advice  shared memory: n2: /dev/shm has 102 of 1024 MiB free",
+	  "remove what ended jobs have left there" },
 	{ 2, "clock", "clock 1032.000", CHECK_WRONG,
 	  "WRONG   clock: n2: its clock is 31 s ahead of this machine's",
 	  "start chronyd" },
@@ -342,6 +345,36 @@ Test(check_nodes, computed_ports_are_not_the_kernels)
 		cr_expect_eq(strstr(text, line) != NULL, table[i].told,
 			     "%zu: %s", i, text);
 		cr_expect_eq(counts[CHECK_ADVICE], table[i].told, "%zu", i);
+		free(text);
+		free_nodes();
+	}
+}
+
+Test(check_nodes, nodes_compute_one_port_where_slurm_reserves_none)
+{
+	static const struct {
+		const char *range, *settings;
+		unsigned wrong;
+	} table[] = {
+		{ "21000-28999", "", 0 }, { "21000-29000", "", 1 },
+		{ "21000-29000", "MpiParams = ports=2000-2999\n", 0 },
+	};
+	unsigned counts[CHECK_LEVELS];
+	char line[128], *text;
+	size_t i;
+
+	for (i = 0; i < ROWS(table); i++) {
+		make_nodes();
+		change(1, "plugin", "plugin /x\nport_range 21000-28999");
+		snprintf(line, sizeof(line), "plugin /x\nport_range %s",
+			 table[i].range);
+		change(2, "plugin", line);
+		change(3, "plugin", line);
+		text = examine(counts, table[i].settings);
+		cr_expect_eq(counts[CHECK_WRONG], table[i].wrong, "%s", text);
+		cr_expect_eq(strstr(text, "WRONG   port-range: n2, n3: "
+				    "21000-29000, and 21000-28999 on n1: ranks") !=
+			     NULL, table[i].wrong > 0, "%s", text);
 		free(text);
 		free_nodes();
 	}
