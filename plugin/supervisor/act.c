@@ -245,10 +245,11 @@ static void end_unwatched(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_facts *facts = &attempt->facts;
 	struct ddp_text text = { 0 };
+	/* For a task that slurmstepd could not start Slurm ends no step. */
+	bool ends = facts->alone || (facts->kills && facts->said.unbegun);
 	uint32_t rank;
 
-	if (!facts->alone || facts->step.noticed ||
-	    ends_anyway(facts, now_ns) ||
+	if (!ends || facts->step.noticed || ends_anyway(facts, now_ns) ||
 	    !ddp_said_find_unwatched(facts, now_ns, &rank))
 		return;
 	facts->unwatched_ns = now_ns;

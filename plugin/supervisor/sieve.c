@@ -102,6 +102,7 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	    (at[length] == ':' ||
 	     strncmp(at + length, launch, strlen(launch)) == 0)) {
 		ddp_text_add(&said->failed, "%.*s,", (int)length, at);
+		said->unbegun |= at[length] != ':';
 		said->last_ns = sieve->now_ns;
 	}
 	if (!said->failed_ns)

@@ -66,13 +66,14 @@ int ddp_facts_srun_code(const struct ddp_facts *facts)
 	return ddp_step_code((uint32_t)facts->status);
 }
 
-/* srun, which gives up then, ends with 0 if those that began did. */
+/* If tasks could not start, srun ends with 0 when those that began did. */
 static bool has_unbegun(const struct ddp_facts *facts)
 {
 	const struct ddp_step *step = &facts->step;
 	uint32_t tasks = step->world_size ? step->world_size : facts->tasks;
 
-	return facts->said.given_up == tasks && step->known < tasks;
+	return (facts->said.unbegun || facts->said.given_up == tasks) &&
+	       step->known < tasks;
 }
 
 int ddp_facts_code(const struct ddp_facts *facts)

@@ -19,6 +19,7 @@ void ddp_said_forget(struct ddp_said *said)
 	said->failed.length = 0;
 	said->ends = DDP_SAID_NOTHING;
 	said->failed_ns = said->aborted_ns = said->last_ns = 0;
+	said->unbegun = false;
 }
 
 bool ddp_said_is_recent(int64_t said_ns, int64_t now_ns)

@@ -31,6 +31,7 @@ struct ddp_said {
 	int64_t failed_ns;	/* srun, first: ranks have failed */
 	int64_t last_ns;	/* one of these but SIGINT, last */
 	struct ddp_text failed;	/* those ranks, "3,0-1,"; the owner's */
+	bool unbegun;		/* slurmstepd could not start some of them */
 	enum ddp_said_ends ends;
 	int64_t ends_ns;	/* when they did */
 	size_t reason;		/* SRUN: bytes of failed then */

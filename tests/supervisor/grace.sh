@@ -50,6 +50,17 @@ step alone=1 grace=1 4 n1:0-1:w300,T,e0=0,e1=0,done \
 	"srun:w400,p$unstarted/,w30000"
 said 'a rank that slurmstepd could not start has failed' 143 "$unstarted
 $(echo "$untold" | sed 's/rank 0/rank 2/')"
+step 4 n1:0-1:w300,K,done "srun:w400,p$unstarted/,w30000"
+said 'a rank that slurmstepd could not start ends a step without --ddp-grace' \
+	143 "$unstarted
+$(echo "${untold%;*}" | sed 's/rank 0/rank 2/')"
+step 4 n1:0-1:w300,e0=0,e1=0,done "srun:w400,p$unstarted/,w200"
+said 'a step that lacks such a rank has failed when the others end at once' 1 \
+	"$unstarted"
+step 2 n1:0-1:w300,e0=0,e1=0,done \
+	"srun:w400,psrun: error: task 1 launch failed: Unspecified error/,w200"
+said 'a step whose ranks have all begun has not failed by such a line' 0 \
+	"srun: error: task 1 launch failed: Unspecified error"
 step alone=1 3 n1:0-0:w300,quit n2:1-2:w1200,k1=9,K,done srun:all,x137
 said 'a step ends where nobody knows which rank failed first' 137 \
 	'slurm-ddp: which rank failed first, if any, is not known: the ddp-agent of node n1 ended before its ranks did'
