@@ -168,7 +168,8 @@ hung_save()
 	test "$status" -eq 1 && test "$(grep -c '^ddp-train: ' err)" -eq 1 &&
 		grep -q "^ddp-train: rank $2 on $(uname -n): --checkpoint: $(
 		)the save of $scratch/saved/step-[12]0/shard-$2-of-$hung_ranks$(
-		)\.[0-9a-f]* has made no progress for 3 s; see whether" err &&
+		)\.[0-9a-f]* has made no progress for $(
+		)\([3-9]\|[1-9][0-9][0-9]*\) s; see whether" err &&
 		test "$(newest saved)" = 5
 	result $? "$1 ends all ranks in time"
 }
