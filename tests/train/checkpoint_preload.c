@@ -12,7 +12,8 @@
  * SAVE_READ=FILE: a shard is not read while there is this file; FILE.reads then
  * has the number of the process. SAVE_READS gets a line "BYTES PATH" for each
  * read of a shard. SAVE_DEAF: seconds before a signal is taken, as on a busy
- * machine.
+ * machine. SAVE_WAITS gets a byte whenever the process begins to wait for a
+ * signal.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -146,10 +147,17 @@ static void trace(const char *name, const char *path)
 
 int sigwait(const sigset_t *set, int *number)
 {
-	const char *deaf = get("SAVE_DEAF");
+	const char *deaf = get("SAVE_DEAF"), *waits = get("SAVE_WAITS");
+	int fd;
 
 	if (deaf)
 		sleep((unsigned int)atoi(deaf));
+	if (waits) {
+		fd = (int)syscall(SYS_openat, AT_FDCWD, waits,
+				  O_WRONLY | O_CREAT | O_APPEND, 0666);
+		syscall(SYS_write, fd, "w", 1);
+		syscall(SYS_close, fd);
+	}
 	return REAL(sigwait)(set, number);
 }
 
