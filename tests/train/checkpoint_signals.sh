@@ -91,6 +91,7 @@ test_signals_of_ranks()
 			--log log &
 		run=$!
 		reaches "$run" grep -q '"step":5,' log || continue
+		reaches "$run" test -s pid.$rank || continue
 		kill -TERM "$(cat pid.$rank)"
 		reap "$run"
 		equal "of a signal to rank $rank all end with 75" '75 75 75' \
