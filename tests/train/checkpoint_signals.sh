@@ -213,11 +213,20 @@ test_many_signals()
 		reaches "$run" has_more_lines log.many "$many_lines" || break
 		sleep "0.0$(shuf -n 1 -i 0-9)"
 		# The first counts; the others follow within a second.
+		began=$(date +%s%3N)
 		for _ in 1 2 3 4 5 6 7 8 9 10; do
 			kill -USR1 "$run" 2>/dev/null
 		done
 		reap "$run"
 		many_status=$status
+		took=$(($(date +%s%3N) - began))
+		# Where this machine stood still, one may have come later, and
+		# that ends the run within its save.
+		if test "$many_status" -eq 138 && test "$took" -ge 2000; then
+			rm -rf saved
+			many_last=0
+			continue
+		fi
 		many_step=$(newest saved)
 		if test "$many_status" -ne 75 || test -s err ||
 			test "${many_step:-0}" -le "$many_last"; then
