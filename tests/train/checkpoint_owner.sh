@@ -38,13 +38,18 @@ in_use()
 	in_use_name=$1 in_use_who=$2 in_use_job=$3
 	shift 3
 	rm -f err
+	in_use_begin=$(date +%s)
 	"$@" >out 2>err </dev/null &
 	second=$!
 	reaches "$second" test -s err || return 0
+	in_use_told=$(cat err)
+	# After ten seconds it says more.
+	test $(($(date +%s) - in_use_begin)) -lt 10 ||
+		in_use_told=$(head -n 1 err)
 	equal "$in_use_name is told at once for whom it waits" \
 		"ddp-train: --checkpoint saved: waiting 10 s at most for $(
 		)the end of another run that saves there, $in_use_who$(
-		)$in_use_job" "$(cat err)"
+		)$in_use_job" "$in_use_told"
 	reap "$second"
 	cp err why
 	test "$status" -eq 1 && test "$(wc -l <err)" -eq 2 &&
