@@ -73,7 +73,10 @@ test_owner()
 	"$train" --checkpoint saved --resume --steps 999999999 >out 2>err &
 	second=$!
 	reaches "$second" has_lock "$second"
+	# It waits for 10 s at most, however long the first one saves.
+	kill -STOP "$second"
 	end_owner USR1
+	kill -CONT "$second"
 	reap "$second"
 	equal 'a run saves once more while another looks for its checkpoint' \
 		1 "$status"
