@@ -90,6 +90,7 @@ test_random_kills()
 		"$train" $endless --steps 1000000000 --checkpoint saved \
 			--resume --checkpoint-every 1 >out 2>err </dev/null &
 		run=$!
+		reaches "$run" test -s out || break
 		sleep "0.$(shuf -n 1 -i 1-3)$(shuf -n 1 -i 0-9)"
 		kill -KILL "$run"
 		wait "$run" 2>/dev/null
