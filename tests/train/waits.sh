@@ -14,7 +14,7 @@ begin_ranks()
 	rm -f pid.* beats.*
 	: >why
 	: >out			# not that of the ranks before
-	timeout 60 mpirun -n "$begin_n" sh -c '
+	timeout 120 mpirun -n "$begin_n" sh -c '
 		rank=$OMPI_COMM_WORLD_RANK
 		DDP_HEARTBEAT_FILE=$PWD/beats.$rank
 		export DDP_HEARTBEAT_FILE
@@ -68,6 +68,31 @@ beats()
 	od -An -tu8 -N8 "beats.$1" | tr -d ' '
 }
 
+# has_beaten RANK BEATS: whether it has made more progress than this
+has_beaten()
+{
+	test "$(beats "$1")" -gt "$2"
+}
+
+# used RANK: the hundredths of a second of CPUs that it has used
+used()
+{
+	sed 's/.*) //' "/proc/$(cat "pid.$1")/stat" |
+		awk '{ print $12 + $13 }'
+}
+
+has_used()
+{
+	test "$(used "$1")" -ge "$2"
+}
+
+# polls RANK N: wait until RANK has used N hundredths more. A step takes less
+# than one, so that a rank whose others are stopped polls then.
+polls()
+{
+	reaches "$run" has_used "$1" $(($(used "$1") + $2))
+}
+
 # A fake memfd_create(): the rank that makes the shared memory stops there.
 cat >fake_memfd.c <<'END_OF_C'
 #include <signal.h>
@@ -96,17 +121,18 @@ waits_begin()
 # them while it waits. That one goes on first, and waits again for less.
 waits_pause()
 {
-	begin_ranks 3 trains "$train" --steps 1000000000 --timeout 6
+	begin_ranks 3 trains "$train" --steps 1000000000 --timeout 15
 	kill -STOP "$(cat pid.1)" "$(cat pid.2)"
-	sleep 1
+	polls 0 5
 	kill -STOP "$(cat pid.0)"
-	sleep 7
+	sleep 16
 	kill -CONT "$(cat pid.0)"
-	sleep 3
+	polls 0 5
 	kill -CONT "$(cat pid.1)" "$(cat pid.2)"
 	before=$(beats 0)
 	sleep 5
-	kill -0 "$run" && test "$(beats 0)" -gt "$before"
+	reaches "$run" has_beaten 0 "$before"
+	kill -0 "$run"
 	result $? 'ranks that were stopped and go on train on'
 	kill "$run"
 	wait "$run"
