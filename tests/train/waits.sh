@@ -149,9 +149,9 @@ waits_beats()
 	equal 'progress is counted' "$wanted $wanted" "$(beats 0) $(beats 1)"
 	begin_ranks 2 trains "$train" --steps 1000000000 --timeout 0
 	kill -STOP "$(cat pid.1)"
-	sleep 1
+	polls 0 20
 	before=$(beats 0)
-	sleep 1
+	polls 0 20
 	equal 'waiting is none' "$before" "$(beats 0)"
 	kill "$run"
 	wait "$run"
