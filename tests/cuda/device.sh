@@ -125,7 +125,7 @@ test_operators()
 	test_epilogues
 	test_refused
 	test_banks
-	call timeout 20 "$operators" "$build/obj/tests/cuda_on_cpu/fast" none
+	call timeout 60 "$operators" "$build/obj/tests/cuda_on_cpu/fast" none
 	equal 'a theme that there is not' "1 Bail out! there is no theme 'none'" \
 		"$status $(cat out)"
 }

@@ -9,7 +9,7 @@
 runs_tap()
 {
 	program "$1"
-	call timeout 20 "$program"
+	call timeout 60 "$program"
 	mv out tap
 	while read -r line; do
 		case $line in

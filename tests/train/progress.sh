@@ -21,7 +21,7 @@ write_steps()
 reports()
 {
 	: >why
-	timeout 10 "$program" "$@" <steps >out 2>err
+	timeout 60 "$program" "$@" <steps >out 2>err
 	status=$?
 }
 
@@ -144,7 +144,7 @@ test_progress_errors()
 	write_steps 3 >steps
 	fails 'cannot write --log .: Is a directory; name a file' .
 	fails 'cannot write --log /dev/full: No space' /dev/full
-	timeout 10 "$program" - 40 16 4096 2 <steps \
+	timeout 60 "$program" - 40 16 4096 2 <steps \
 		>/dev/full 2>err
 	test $? -eq 1 && test "$(wc -l <err)" -eq 1 &&
 		grep -q '^cannot write the standard output: No space' err
@@ -185,7 +185,7 @@ END
 on_terminal()
 {
 	: >go
-	call timeout 20 "$python" terminal.py "$@"
+	call timeout 60 "$python" terminal.py "$@"
 }
 
 # A message begins on a line of its own, after the line of the progress.
