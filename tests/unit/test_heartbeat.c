@@ -191,7 +191,7 @@ Test(heartbeat, leaves_a_file_of_other_size_as_it_is)
 	cr_expect_str_eq(text, "my thesis");
 }
 
-Test(heartbeat, does_not_wait_for_a_pipe, .timeout = 10)
+Test(heartbeat, does_not_wait_for_a_pipe, .timeout = 60)
 {
 	cr_assert_eq(mkfifo(path, 0600), 0);
 	ddp_heartbeat();
