@@ -104,7 +104,7 @@ gpu_bounded()
 		sed -n '/^not ok/p; /^# why: =/p; /SKIP/p
 			s/\( passed\),.*/\1/p' out | paste -sd, | sed 's/,/, /g')"
 	gpu_program tools/compute-sanitizer '*) exec sleep 300 ;;'
-	PATH=$PWD/tools:$PATH gpu_run --seconds 66 sanitizer
+	PATH=$PWD/tools:$PATH gpu_run --seconds 90 sanitizer
 	equal 'what does not end is ended, and what follows left out' '1 15' \
 		"$(grep -c 'SKIP it took too long$' out) $(
 		grep -c 'SKIP it needs 20 s' out)"
