@@ -344,13 +344,16 @@ ranks_trouble()
 		--bogus
 	equal 'a bad option is one sentence' 1 "$(grep -c '^ddp-train: ' err)"
 	ranks_meet
+	rm -f log
 	# shellcheck disable=SC2016,SC2086 # for the ranks' shell; arguments
 	call login env FAKE_NCCL_DIR="$scratch/meet" FAKE_NCCL_VERSION=21805 \
 		srun --ddp $four env LD_LIBRARY_PATH="$scratch/fakes" \
 		DDP_MODULE_DIR="$scratch/fast" sh -c '
-		test "$SLURM_PROCID" = 2 && { (sleep 3; kill -STOP $$) & }
+		test "$SLURM_PROCID" = 2 && {
+			(until grep -qs "\"step\":3," log; do sleep 0.1; done
+				kill -STOP $$) & }
 		exec "$@"' sh "$train" --data $text --context 32 --batch 1 \
-		--steps 100000 --timeout 4
+		--steps 100000 --timeout 4 --log log
 	test "$status" -ne 0 && grep -q "^ddp-train: .* waited [0-9]* s for $(
 		)NCCL, and then over PMIx: waited [0-9.]* s for rank 2 on n2" err
 	result $? 'a rank that stops is named'
