@@ -39,13 +39,14 @@ named 2 n2 'a rank breaks after slurmctld was started anew'
 
 begin_step sh none none 0
 begin_fault
-root kill -KILL "$(root pgrep -x ddp-supervisor)"
+# What it has just made has its name for a moment.
+root kill -KILL "$(root pgrep -ox ddp-supervisor)"
 end_step
 gone 'the supervisor is killed'
 
 begin_step sh none none 0
 begin_fault
-root kill -KILL "$(root pgrep -x srun -P "$(root pgrep -x ddp-supervisor)")"
+root kill -KILL "$(root pgrep -ox srun -P "$(root pgrep -ox ddp-supervisor)")"
 end_step
 gone 'the srun below the supervisor is killed'
 

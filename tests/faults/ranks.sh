@@ -90,10 +90,11 @@ tidy
 # shellcheck disable=SC2016 # for the inner shell
 "$sandbox" exec --dir "$dir/cluster" --node n2 sh -c '
 	setsid sleep 61 <&- >&- 2>&- &
+	until pgrep -f "^sleep 61"; do sleep 0.1; done
 	touch /dev/shm/planted "$TMPDIR/planted"
 	exec "$0" -c "import os, socket
 socket.socket(socket.AF_UNIX).bind(os.environ[\"HOME\"] + \"/planted\")"' \
-	"$python" 2>why
+	"$python" >/dev/null 2>why
 nothing_left
 cat left.out >>why
 test "$(grep -c planted why)" = 3 && grep -q ' sleep 61$' why
