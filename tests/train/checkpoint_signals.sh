@@ -163,7 +163,7 @@ test_slow_save()
 			--model toy --checkpoint "$scratch/saved"
 		equal "the others wait for rank $slow_rank as it saves" \
 			'0 20' "$status $(newest saved)"
-		hung_save "a save that hangs on rank $slow_rank" $slow_rank \
+		hung_save "a save that hangs on rank $slow_rank" "$slow_rank" \
 			--steps 20 --ranks 2
 	done
 }
