@@ -107,7 +107,7 @@ cancel()
 	settle
 }
 
-submit --time=2 --ddp-signal=USR1@100 -- --steps $steps
+submit --time=3 --ddp-signal=USR1@120 -- --steps $steps
 begins 1 && begins 2
 in_time $? 'a job that saves before its end begins again'
 cp job/output why
