@@ -31,6 +31,7 @@ enum {
 	LIMIT_MS = 7000, PATIENCE_MS = 30000, GPUS_LIMIT_MS = 60000,
 	EARLY_MS = 1000,	/* before the judge's own limit */
 	LOST_MS = 1000,		/* in which the judge can tell why */
+	QUESTIONS_MS = 6000,	/* the judge asks twice, 3 s each */
 	QUESTIONS = 8, AGAIN_MS = 50, TRY_MS = 2000
 };
 
@@ -395,22 +396,34 @@ static int start_judge(const struct preflight *preflight)
 	return 0;
 }
 
+static bool lacks_plugin(void)
+{
+	const char *rank = getenv("RANK");
+
+	return rank && strcmp(rank, DDP_POISON) == 0;
+}
+
 /*
  * A rank whose node lacks the plugin cannot meet the others. Its end would end
- * the step before the judge can leave its node out, so it waits for that.
+ * the step before the judge can leave its node out, so it waits for that: as
+ * long as the judge does, and longer for its questions. Without rank 0 there is
+ * no judge.
  */
-static void wait_without_plugin(const struct options *options)
+static int tell_no_plugin(const struct options *options)
 {
-	const char *rank = getenv("RANK"), *node = getenv("SLURMD_NODENAME");
+	const char *node = getenv("SLURMD_NODENAME");
+	struct ddp_error error = { 0 };
 
-	if (!rank || strcmp(rank, DDP_POISON) != 0)
-		return;
+	ddp_error_set(&error, DDP_ERROR_SYSTEM, "%s: slurm-ddp's plugin is not "
+		      "loaded there; install slurm-ddp of this Slurm there and "
+		      "name it in plugstack.conf", node ? node : "a node");
 	if (read_either("SLURM_LOCALID", "SLURM_PROCID") == 0)
-		fprintf(stderr, "ddp-bench: %s: the plugin does nothing there; "
-			"install slurm-ddp of this Slurm there and name it in "
-			"plugstack.conf\n", node ? node : "a node");
+		tool_print_error("ddp-bench", &error);
 	if (!tool_promise_is_first())
-		poll(NULL, 0, (int)preflight_patience_ms(options, true));
+		poll(NULL, 0, (int)(preflight_limit_ms(options, true) +
+				    preflight_patience_ms(options, true)) +
+				    QUESTIONS_MS);
+	return 2;
 }
 
 int preflight_run(const struct options *options)
@@ -421,10 +434,11 @@ int preflight_run(const struct options *options)
 	struct worker worker;
 	int status;
 
+	if (lacks_plugin())
+		return tell_no_plugin(options);
 	if (begin(&preflight, options, &error) < 0) {
 		if (tool_promise_is_first())
 			tool_print_error("ddp-bench", &error);
-		wait_without_plugin(options);
 		return 2;
 	}
 	if (preflight.rank == 0 && start_judge(&preflight) < 0)

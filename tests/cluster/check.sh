@@ -210,9 +210,12 @@ check 'the user is told that a spare takes its place' \
 admin n2 mount --bind /dev/null "$dir/cluster/etc/plugstack.conf"
 checked --
 stops 'a node without the plugin is named' \
-	'ddp-bench: n2: the plugin does nothing there; install slurm-ddp'
+	"ddp-bench: n2: slurm-ddp's plugin is not loaded there; install slurm-ddp"
 check 'a node without the plugin is to be left out' \
 	grep -q 'leave out 1 of 3 nodes: --exclude=n2$' err
+checked -- --ddp-check=5
+stops 'so it is where the check may take 5 s only' \
+	'leave out 1 of 3 nodes: --exclude=n2'
 checked -- --ddp-restarts=1 --ddp-spares=1
 admin n2 umount -l "$dir/cluster/etc/plugstack.conf"
 passes 'a spare takes the place of a node without the plugin' 4
