@@ -29,13 +29,15 @@ enum {
 /* The cause where the kernel has had a process killed as memory was short. */
 #define DDP_WIRE_NO_MEMORY "out of memory"
 
+/* The kernel has killed a process of the rank's, and not the rank. */
+#define DDP_WIRE_NO_MEMORY_OF "a process ran " DDP_WIRE_NO_MEMORY
+
 /* The same where only the machine is known to have killed one: any user's. */
 #define DDP_WIRE_GUESS "perhaps " DDP_WIRE_NO_MEMORY
 
 /*
  * Frames that change need another number: the plugin of a node may be older
- * than that of srun's host, or newer. test_wire.c has the bytes that belong to
- * it.
+ * than that of srun's host, or newer. test_wire.c has this version's bytes.
  */
 #define DDP_WIRE_VERSION "1"
 

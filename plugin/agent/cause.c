@@ -137,18 +137,25 @@ static void read_kmsg(struct ddp_agent *agent)
 	}
 }
 
+/* Returns true if SIGKILL has ended the task, or what it ran as a shell. */
+static bool ends_by_kill(int status)
+{
+	return WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL :
+		WEXITSTATUS(status) == 128 + SIGKILL;
+}
+
 /*
  * Tasks that share a cgroup share the news, too: each process that was killed
- * explains one of them.
+ * explains one task that was killed.
  */
-static bool was_killed(struct ddp_agent *agent, uint32_t task)
+static bool was_killed(struct ddp_agent *agent, uint32_t task, int status)
 {
 	struct ddp_watched *watched = &agent->tasks[task];
 	struct ddp_cause *cause = &agent->cause;
 
 	if (count_killed(watched->memory) <= watched->killed + cause->step)
 		return false;
-	if (!cause->apart)
+	if (!cause->apart && ends_by_kill(status))
 		cause->step++;
 	return true;
 }
@@ -164,12 +171,6 @@ static bool may_be_killed(struct ddp_agent *agent, uint32_t task, int status)
 	return true;
 }
 
-/* Whether it was killed, or what a shell as the rank has run. */
-static bool ends_by_kill(int status)
-{
-	return WIFSIGNALED(status) || WEXITSTATUS(status) == 128 + SIGKILL;
-}
-
 void ddp_cause_find(struct ddp_agent *agent, uint32_t task, int status,
 		    char cause[DDP_FAILURE_SIZE])
 {
@@ -182,10 +183,10 @@ void ddp_cause_find(struct ddp_agent *agent, uint32_t task, int status,
 			 record->words, record->words[0] ? ")" : "");
 	else if (record->what == DDP_KERNEL_KILLED)
 		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_NO_MEMORY);
-	/* Else the kernel may have killed another process, long ago. */
-	else if (was_killed(agent, task))
+	/* The kernel may have killed another process, long ago. */
+	else if (was_killed(agent, task, status))
 		snprintf(cause, DDP_FAILURE_SIZE, ends_by_kill(status) ?
-			 DDP_WIRE_NO_MEMORY : "a process ran out of memory");
+			 DDP_WIRE_NO_MEMORY : DDP_WIRE_NO_MEMORY_OF);
 	else if (may_be_killed(agent, task, status))
 		snprintf(cause, DDP_FAILURE_SIZE, DDP_WIRE_GUESS);
 }

@@ -221,7 +221,7 @@ static void find_silent(const struct ddp_step *step, struct ddp_verdict *first)
 
 static bool lacked_memory(const struct ddp_step_rank *rank)
 {
-	return rank->ended && ddp_step_was_killed(rank->status) &&
+	return rank->ended && ddp_step_code(rank->status) == 128 + SIGKILL &&
 	       rank->cause && strcmp(rank->cause, DDP_WIRE_NO_MEMORY) == 0;
 }
 
@@ -232,9 +232,13 @@ static bool lacked_memory(const struct ddp_step_rank *rank)
 static void find_starved(const struct ddp_step *step, struct ddp_verdict *first)
 {
 	int64_t at_ns, limit_ns = first->at_ns + ms(DDP_SOON_MS);
+	const char *cause;
 	uint32_t i;
 
-	if (first->kind != DDP_VERDICT_RANK || step->ranks[first->rank].cause)
+	if (first->kind != DDP_VERDICT_RANK)
+		return;
+	cause = step->ranks[first->rank].cause;
+	if (cause && strcmp(cause, DDP_WIRE_NO_MEMORY_OF) != 0)
 		return;
 	for (i = 0; i < step->world_size; i++) {
 		at_ns = ddp_step_end_ns(step, i);

@@ -138,6 +138,10 @@ static const struct {
 				    { 1, 9, 11600, "out of memory", 0 } } },
 	{ "rank 0 after 1000 ms", { { 0, 9, 11000, "out of memory", 0 },
 				    { 1, 9, 11100, "out of memory", 0 } } },
+	/* A shell ran it; the other one had lost a process before. */
+	{ "rank 1 after 1300 ms", { { 0, 1 << 8, 11000,
+				      "a process ran out of memory", 0 },
+				    { 1, 137 << 8, 11300, "out of memory", 0 } } },
 	/* But other causes can come of the end of a step. */
 	{ "rank 0 after 1000 ms", { { 0, 1 << 8, 11000, 0, 0 },
 				    { 1, 6, 11100, "Xid 45 of GPU 0", 0 } } },
