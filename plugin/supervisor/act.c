@@ -40,17 +40,14 @@ static void say_others(struct ddp_attempt *attempt)
 	attempt->act.told_others = true;
 }
 
-/* Whether the step ends anyway: by a signal to srun, as Slurm says, or by this. */
-static bool ends_anyway(const struct ddp_facts *facts, int64_t now_ns)
-{
-	return facts->told_ns || facts->unwatched_ns ||
-	       ddp_said_cancelled(&facts->said, now_ns);
-}
-
-/* An agent that is killed with its ranks leaves, too: then the step ends. */
+/*
+ * An agent that is killed with its ranks leaves, too: then the step ends, though
+ * a process that cannot be killed may hold it up for minutes.
+ */
 static void say_left(struct ddp_attempt *attempt, int64_t now_ns)
 {
-	struct ddp_step *step = &attempt->facts.step;
+	struct ddp_facts *facts = &attempt->facts;
+	struct ddp_step *step = &facts->step;
 	struct ddp_step_node *node;
 	struct ddp_text text = { 0 };
 	uint32_t i;
@@ -58,7 +55,8 @@ static void say_left(struct ddp_attempt *attempt, int64_t now_ns)
 	for (i = 0; i < step->node_count; i++) {
 		node = &step->nodes[i];
 		if (!node->left || node->told ||
-		    now_ns - node->left_ns < ms(DDP_LEFT_MS))
+		    now_ns - node->left_ns < ms(DDP_LEFT_MS) ||
+		    ddp_said_cancelled(&facts->said, node->left_ns))
 			continue;
 		node->told = true;
 		ddp_text_add_quoted(&text, "slurm-ddp: node %s is not watched "
@@ -240,23 +238,27 @@ static void judge(struct ddp_attempt *attempt, int64_t now_ns)
 		ddp_relay_release(&attempt->relay);
 }
 
-/* Ends the step for a rank that failed on a node which is not watched. */
+/* Ends the step for ranks that failed, or are lacking, as srun alone says. */
 static void end_unwatched(struct ddp_attempt *attempt, int64_t now_ns)
 {
 	struct ddp_facts *facts = &attempt->facts;
 	struct ddp_text text = { 0 };
-	/* For a task that slurmstepd could not start Slurm ends no step. */
-	bool ends = facts->alone || (facts->kills && facts->said.unbegun);
 	uint32_t rank;
 
-	if (!ends || facts->step.noticed || ends_anyway(facts, now_ns) ||
-	    !ddp_said_find_unwatched(facts, now_ns, &rank))
+	if (facts->unwatched_ns || facts->step.noticed || facts->told_ns ||
+	    ddp_said_cancelled(&facts->said, now_ns))
+		return;
+	if (facts->kills && ddp_said_lacks_ranks(facts, now_ns))
+		ddp_text_add(&text, "slurm-ddp: some ranks could not be "
+			     "started, as srun says, and so the step ends\n");
+	else if (facts->alone && ddp_said_find_unwatched(facts, now_ns, &rank))
+		ddp_text_add(&text, "slurm-ddp: rank %u has failed, as srun "
+			     "says, on a node that is not watched, and so the "
+			     "step ends%s\n", rank, attempt->wish->grace_s ?
+			     "; on such nodes there is no --ddp-grace" : "");
+	else
 		return;
 	facts->unwatched_ns = now_ns;
-	ddp_text_add(&text, "slurm-ddp: rank %u has failed, as srun says, on a "
-		     "node that is not watched, and so the step ends%s\n", rank,
-		     attempt->wish->grace_s ?
-		     "; on such nodes there is no --ddp-grace" : "");
 	ddp_relay_say(&attempt->relay, &text);
 }
 
@@ -486,7 +488,8 @@ void ddp_act_tick(struct ddp_attempt *attempt, int64_t now_ns)
 		end_left(attempt, now_ns);
 	else if (!facts->step.failed && !facts->step.noticed)
 		say_early(attempt, now_ns);
-	if (!facts->ended_ns && !fails && !ends_anyway(facts, now_ns))
+	if (!facts->ended_ns && !fails && !facts->unwatched_ns &&
+	    !facts->told_ns)
 		say_left(attempt, now_ns);
 }
 

@@ -102,7 +102,8 @@ static void notice_failure(struct ddp_sieve *sieve, const char *line)
 	    (at[length] == ':' ||
 	     strncmp(at + length, launch, strlen(launch)) == 0)) {
 		ddp_text_add(&said->failed, "%.*s,", (int)length, at);
-		said->unbegun |= at[length] != ':';
+		if (at[length] != ':')
+			said->launch_failed = true;
 		said->last_ns = sieve->now_ns;
 	}
 	if (!said->failed_ns)

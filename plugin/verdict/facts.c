@@ -72,8 +72,8 @@ static bool has_unbegun(const struct ddp_facts *facts)
 	const struct ddp_step *step = &facts->step;
 	uint32_t tasks = step->world_size ? step->world_size : facts->tasks;
 
-	return (facts->said.unbegun || facts->said.given_up == tasks) &&
-	       step->known < tasks;
+	return ((facts->said.launch_failed && step->world_size > 0) ||
+		facts->said.given_up == tasks) && step->known < tasks;
 }
 
 int ddp_facts_code(const struct ddp_facts *facts)

@@ -19,7 +19,7 @@ void ddp_said_forget(struct ddp_said *said)
 	said->failed.length = 0;
 	said->ends = DDP_SAID_NOTHING;
 	said->failed_ns = said->aborted_ns = said->last_ns = 0;
-	said->unbegun = false;
+	said->launch_failed = false;
 }
 
 bool ddp_said_is_recent(int64_t said_ns, int64_t now_ns)
@@ -46,6 +46,13 @@ static char *copy_list(const struct ddp_said *said, size_t length)
 		return list;
 	free(list);
 	return NULL;
+}
+
+bool ddp_said_lacks_ranks(const struct ddp_facts *facts, int64_t now_ns)
+{
+	return facts->said.launch_failed &&
+	       facts->step.known < facts->step.world_size &&
+	       now_ns - facts->said.failed_ns >= ms(DDP_UNWATCHED_MS);
 }
 
 bool ddp_said_is_reason(const struct ddp_facts *facts,

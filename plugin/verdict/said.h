@@ -31,7 +31,7 @@ struct ddp_said {
 	int64_t failed_ns;	/* srun, first: ranks have failed */
 	int64_t last_ns;	/* one of these but SIGINT, last */
 	struct ddp_text failed;	/* those ranks, "3,0-1,"; the owner's */
-	bool unbegun;		/* slurmstepd could not start some of them */
+	bool launch_failed;	/* slurmstepd could not start some of them */
 	enum ddp_said_ends ends;
 	int64_t ends_ns;	/* when they did */
 	size_t reason;		/* SRUN: bytes of failed then */
@@ -55,6 +55,13 @@ bool ddp_said_is_recent(int64_t said_ns, int64_t now_ns);
  * cancelled.
  */
 bool ddp_said_cancelled(const struct ddp_said *said, int64_t now_ns);
+
+/*
+ * Returns true if slurmstepd could not start some ranks of a step that is
+ * watched: srun has said so for long enough, and no agent tells of all ranks.
+ * Which they are is not known: srun counts those of each component from 0.
+ */
+bool ddp_said_lacks_ranks(const struct ddp_facts *facts, int64_t now_ns);
 
 /* Returns true if srun ends the step for what this verdict says. */
 bool ddp_said_is_reason(const struct ddp_facts *facts,

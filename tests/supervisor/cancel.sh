@@ -152,7 +152,7 @@ slurm-ddp: rank 0 failed first on n1 (GPU 0, pid 1000) after 12.0 s: killed by \
 signal 2 (SIGINT)"
 
 # Slurm has killed the agents with the step, and some process takes its time to end.
-step 1 n1:0-0:w300,quit "srun:w200,p$cancelled/,w5000,x143"
+step 1 n1:0-0:w300,quit "srun:w200,p$cancelled/,w50000,x143"
 said 'a step that Slurm cancels does not go on without its agents' 143 "$cancelled"
 step 1 n1:0-0:w1500,quit srun:I,S,w500,S,w5000,x143
 said 'nor does one for which srun got a signal' 143 ''

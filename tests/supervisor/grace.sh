@@ -11,13 +11,13 @@ step alone=1 grace=1 4 n1:0-3:w100,e0=3,T,e1=0,k2=15,k3=15,done srun:all
 said 'ranks that SIGTERM itself has ended are told apart' 3 \
 	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')
 slurm-ddp: --ddp-grace=1: 1 other rank ended by itself, none had to be killed
-slurm-ddp: --ddp-grace=1: 2 other ranks were ended by SIGTERM itself; to save, a \
-program has to handle it, and a shell to exec that program"
+slurm-ddp: --ddp-grace=1: 2 other ranks were ended by SIGTERM itself; if they have \
+not saved, let the program handle SIGTERM, and a shell exec it"
 step alone=1 grace=1 2 n1:0-1:w100,e0=3,T,k1=15,done srun:all
 said 'a rank that SIGTERM itself has ended is told apart' 3 \
 	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')
-slurm-ddp: --ddp-grace=1: 1 other rank was ended by SIGTERM itself; to save, a \
-program has to handle it, and a shell to exec that program"
+slurm-ddp: --ddp-grace=1: 1 other rank was ended by SIGTERM itself; if it has \
+not saved, let the program handle SIGTERM, and a shell exec it"
 step alone=1 grace=1 2 n1:0-1:w100,e0=3,T,K,done srun:all
 said 'ranks that outlive --ddp-grace are killed' 3 \
 	"$(first 0 'n1 (GPU 0, pid 1000)' 1 'exit code 3')
@@ -48,12 +48,17 @@ $untold"
 unstarted='srun: error: task 2 launch failed: Unspecified error'
 step alone=1 grace=1 4 n1:0-1:w300,T,e0=0,e1=0,done \
 	"srun:w400,p$unstarted/,w30000"
-said 'a rank that slurmstepd could not start has failed' 143 "$unstarted
-$(echo "$untold" | sed 's/rank 0/rank 2/')"
+lacks="$unstarted
+slurm-ddp: some ranks could not be started, as srun says, and so the step ends"
+said 'a rank that slurmstepd could not start has failed' 143 "$lacks"
 step 4 n1:0-1:w300,K,done "srun:w400,p$unstarted/,w30000"
 said 'a rank that slurmstepd could not start ends a step without --ddp-grace' \
-	143 "$unstarted
-$(echo "${untold%;*}" | sed 's/rank 0/rank 2/')"
+	143 "$lacks"
+step kill=0 4 n1:0-1:w5000,e0=0,e1=0,done "srun:w400,p$unstarted/,w5000"
+said 'a step that lacks such a rank goes on with --kill-on-bad-exit=0, and fails' \
+	1 "$unstarted"
+step 4 "srun:w400,p$unstarted/,w5000"
+said 'such a line of a rank ends no step that is not watched' 0 "$unstarted"
 step 4 n1:0-1:w300,e0=0,e1=0,done "srun:w400,p$unstarted/,w200"
 said 'a step that lacks such a rank has failed when the others end at once' 1 \
 	"$unstarted"
