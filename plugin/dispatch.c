@@ -87,10 +87,11 @@ int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 
 int slurm_spank_exit(spank_t spank, int argc, char **argv)
 {
-	(void)spank;
 	(void)argc;
 	(void)argv;
 	if (hooks.context == S_CTX_LOCAL)
 		ddp_srun_exit();
+	else if (hooks.context == S_CTX_REMOTE)
+		ddp_root_exit(spank);
 	return 0;
 }

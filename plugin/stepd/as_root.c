@@ -285,6 +285,11 @@ static void tidy(spank_t spank)
 	close(done.fd);
 }
 
+static bool had_agent(void)
+{
+	return ddp_stepd.siblings && atomic_load(&ddp_stepd.siblings->agent) > 0;
+}
+
 /* A task makes the files of all before it starts the agent, and may be killed. */
 static bool has_files(const struct ddp_siblings *siblings)
 {
@@ -293,19 +298,12 @@ static bool has_files(const struct ddp_siblings *siblings)
 	return siblings->count > 0 && node->slots[0].error_file[0] != '\0';
 }
 
-/* All tasks have ended. */
-static void end_agent(spank_t spank, bool told)
+void ddp_root_exit(spank_t spank)
 {
-	struct ddp_siblings *siblings = ddp_stepd.siblings;
-	bool started = siblings && atomic_load(&siblings->agent) > 0;
+	const struct ddp_siblings *siblings = ddp_stepd.siblings;
 
-	if (!started && !(siblings && has_files(siblings)))
-		return;
-	if (started && told) {
-		wait_for_output();
-		wait_for_agent();
-	}
-	if (!atomic_load(&siblings->agent_done))
+	if (siblings && !atomic_load(&siblings->agent_done) &&
+	    (had_agent() || has_files(siblings)))
 		tidy(spank);
 }
 
@@ -323,6 +321,8 @@ void ddp_root_task_exit(spank_t spank)
 		wait_for_answer();
 		ddp_stepd.paused = true;
 	}
-	if (--ddp_stepd.tasks == 0)
-		end_agent(spank, told == 0);
+	if (--ddp_stepd.tasks == 0 && told == 0 && had_agent()) {
+		wait_for_output();
+		wait_for_agent();
+	}
 }

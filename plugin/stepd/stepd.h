@@ -31,6 +31,12 @@ void ddp_root_post_opt(spank_t spank);
  */
 void ddp_root_task_exit(spank_t spank);
 
+/*
+ * Runs in slurmstepd, as root, when it has told srun of all ends. If the agent was
+ * killed, it removes the files that this has left, for 10 s at most.
+ */
+void ddp_root_exit(spank_t spank);
+
 /* Runs once in the task's own process, as the user. */
 void ddp_task_init(spank_t spank);
 
