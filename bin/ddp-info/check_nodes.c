@@ -174,10 +174,11 @@ static void judge_shm(const struct check_node *node,
 			  "remount,size=50%% /dev/shm, and set it so in "
 			  "/etc/fstab", atof(size) / mib);
 	else if (check_fact(node, "shm_free", left, sizeof(left)) &&
-		 atof(left) < atof(size) / 10)
+		 atof(left) < shm_min)
 		check_say(verdict, CHECK_ADVICE, "/dev/shm has %.0f of %.0f "
 			  "MiB free: NCCL, MPI and data loaders fail when it "
-			  "is full; remove what ended jobs have left there",
+			  "is full; remove what ended jobs have left there, if "
+			  "no running job uses it",
 			  atof(left) / mib, atof(size) / mib);
 	else
 		check_say(verdict, CHECK_OK, "/dev/shm has 1 GiB or more");
@@ -249,8 +250,7 @@ static const struct check_node *find_range(const struct check_world *world,
 	size_t i;
 
 	for (i = 0; i < world->count; i++)
-		if (!world->nodes[i].here &&
-		    check_fact(&world->nodes[i], "port_range", value, size))
+		if (check_fact(&world->nodes[i], "port_range", value, size))
 			return &world->nodes[i];
 	return NULL;
 }
@@ -275,8 +275,8 @@ static void judge_range(const struct check_node *node,
 	other = find_range(verdict->world, range, sizeof(range));
 	if (other && strcmp(value, range) != 0)
 		check_say(verdict, CHECK_WRONG, "%lu-%lu, and %s on %s: ranks "
-			  "of one step get different MASTER_PORTs, and wait "
-			  "for ever; have one port-range= in plugstack.conf "
+			  "of a step on both get different MASTER_PORTs, and "
+			  "do not meet; have one port-range= in plugstack.conf "
 			  "on all nodes", first, last, range, other->name);
 	else if (has_ephemeral(node, first, last, &low, &high))
 		check_say(verdict, CHECK_ADVICE, "the kernel gives ports "

@@ -17,10 +17,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-enum {
-	BOTH_NS = 1000000,	/* two clocks are read within this time */
-	REFUSED = 1 << 8	/* exit code 1: task_init.c */
-};
+enum { BOTH_NS = 1000000 };	/* two clocks are read within this time */
 
 /*
  * The agent tells only the first failure of its node where there is no supervisor.
@@ -48,6 +45,7 @@ void ddp_ends_tell(struct ddp_agent *agent)
 /* The time of the error file, by the clock of the messages. */
 static uint64_t get_time(const struct ddp_error_file *error, uint64_t ended_ns)
 {
+	int tries = 100;	/* a tracer may hold up each */
 	int64_t clock_ns, age;
 	struct timespec now;
 	uint64_t at_ns;
@@ -56,7 +54,7 @@ static uint64_t get_time(const struct ddp_error_file *error, uint64_t ended_ns)
 	do {
 		clock_ns = ddp_clock_ns();
 		clock_gettime(CLOCK_REALTIME, &now);
-	} while (ddp_clock_ns() - clock_ns > BOTH_NS);
+	} while (ddp_clock_ns() - clock_ns > BOTH_NS && --tries > 0);
 	age = (now.tv_sec - error->at.tv_sec) * (int64_t)NS_PER_S +
 		now.tv_nsec - error->at.tv_nsec;
 	if (age < 0 || age > clock_ns)
@@ -140,9 +138,10 @@ static int read_status(const struct ddp_watched *watched,
 		    ddp_pidfd_kill(watched->pidfd, slot->pid, 0) == 0;
 
 	free(text);
-	if (read && process.status == 0 && slot->refusal[0])
-		return REFUSED;
-	return read ? process.status : 0;
+	if (!read)
+		return 0;
+	return process.status == 0 && slot->refusal[0] ? DDP_REFUSED << 8 :
+		process.status;
 }
 
 void ddp_ends_gone(struct ddp_agent *agent, uint32_t task)

@@ -46,8 +46,8 @@ static int find_address(struct ddp_talk *talk)
 	return 0;
 }
 
-/* Returns why the supervisor cannot be talked to; NULL: it can be. */
-static const char *read_told(struct ddp_talk *talk, const char *told)
+/* Returns why it cannot be talked to; NULL: its address is found. */
+static const char *find_supervisor(struct ddp_talk *talk, const char *told)
 {
 	static const char version[] = ":" DDP_WIRE_VERSION ":";
 	const char *at = strchr(told, ':');
@@ -72,7 +72,7 @@ void ddp_talk_find(struct ddp_talk *talk, const struct ddp_agent_step *step)
 		 (int)strcspn(told, ":"), told);
 	talk->why = "it has not answered";
 	talk->state = DDP_TALK_DIALING;
-	flaw = read_told(talk, told);
+	flaw = find_supervisor(talk, told);
 	if (flaw) {
 		talk->why = flaw;
 		talk->until_ms = -1;
@@ -224,7 +224,7 @@ static void give_up(struct ddp_agent *agent)
 {
 	struct ddp_talk *talk = &agent->talk;
 	const char *fix = talk->why == other_version ?
-		"install one version on all nodes" :
+		"install one version on all nodes and on srun's host" :
 		"let the nodes connect to srun's host (SrunPortRange in "
 		"slurm.conf says by which ports)";
 

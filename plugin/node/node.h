@@ -75,6 +75,8 @@ enum {
 	DDP_RECORD_SIZE = 96 << 10	/* more than a record of 64 GPUs has */
 };
 
+enum { DDP_REFUSED = 1 };	/* exit code of a task that has a refusal */
+
 /*
  * The slot of a task, by local rank, in shared memory: what it says, and its
  * answer.

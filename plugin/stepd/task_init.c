@@ -125,7 +125,7 @@ static int fail(const struct ddp_task *task, const char *path, int number,
 		if (strchr(name, '\r')) {
 			what = "its lines end as on Windows, with carriage "
 				"returns";
-			fix = "remove these with sed -i 's/\\r$//'";
+			fix = "remove these, as with dos2unix";
 		}
 	} else if (number == ENOEXEC) {
 		fix = "a script needs a first line such as #!/bin/sh";
@@ -187,7 +187,7 @@ __attribute__((noreturn)) static void refuse(const struct ddp_task *task,
 			  strcmp(local, "0") == 0))
 		dprintf(STDERR_FILENO, "slurm-ddp: %s\n",
 			ddp_text_quote(text));
-	_exit(1);
+	_exit(DDP_REFUSED);
 }
 
 /*

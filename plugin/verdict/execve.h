@@ -14,7 +14,7 @@
  */
 void ddp_execve_take(char *tail, uint32_t status, char cause[DDP_FAILURE_SIZE]);
 
-/* Returns true if this cause, or NULL, is one of those. */
+/* Returns true if cause, which may be NULL, is one of those. */
 bool ddp_execve_is(const char *cause);
 
 #endif

@@ -451,7 +451,7 @@ enum end {
 	APART,		/* it is the one that is named, or not of the step's end */
 	ALIKE,		/* it failed in the same way */
 	LEFT, KILLED,	/* it got time to end, and did; and did not */
-	UNHANDLED,	/* SIGTERM, by which it was told so, has ended it */
+	BY_SIGTERM,	/* SIGTERM, by which it was told so, has ended it */
 	BECAUSE		/* it ended because of the one that is named */
 };
 
@@ -473,7 +473,7 @@ static enum end find_end(const struct ddp_verdict *verdict,
 		return APART;
 	if (of->ended && grace->began_ns && of->seen_ns >= grace->began_ns) {
 		if (WIFSIGNALED(of->status) && WTERMSIG(of->status) == SIGTERM)
-			return UNHANDLED;
+			return BY_SIGTERM;
 		if (!ddp_step_was_killed(of->status))
 			return LEFT;
 		if (grace->over_ns && of->seen_ns >= grace->over_ns)
@@ -530,16 +530,17 @@ static void add_grace(struct ddp_text *text, const struct ddp_verdict *verdict,
 		ddp_text_add(text, "none had to be killed\n");
 }
 
-/* What a shell has started is killed when the ranks have ended. */
-static void add_unhandled(struct ddp_text *text,
+/* A program that has saved may end itself so. */
+static void add_by_sigterm(struct ddp_text *text,
 			  const struct ddp_verdict *verdict,
 			  const struct ddp_step *step, uint32_t count)
 {
 	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", step->grace.seconds);
 	add_count(text, verdict, step, count);
-	ddp_text_add(text, " %s ended by SIGTERM itself; to save, a program has "
-		     "to handle it, and a shell to exec that program\n",
-		     count > 1 ? "were" : "was");
+	ddp_text_add(text, " %s ended by SIGTERM itself; if %s not saved, let "
+		     "the program handle SIGTERM, and a shell exec it\n",
+		     count > 1 ? "were" : "was",
+		     count > 1 ? "they have" : "it has");
 }
 
 /* It is not known who has killed them, only that Slurm does so. */
@@ -584,8 +585,8 @@ void ddp_verdict_add_others(struct ddp_text *text,
 		add_early(text, verdict, step, early);
 	if (counts[LEFT] + counts[KILLED] > 0)
 		add_grace(text, verdict, step, counts[LEFT], counts[KILLED]);
-	if (counts[UNHANDLED] > 0)
-		add_unhandled(text, verdict, step, counts[UNHANDLED]);
+	if (counts[BY_SIGTERM] > 0)
+		add_by_sigterm(text, verdict, step, counts[BY_SIGTERM]);
 }
 
 void ddp_verdict_add_alike_json(struct ddp_text *text,

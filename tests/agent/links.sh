@@ -35,7 +35,7 @@ for told in "${told%%:*}:${told##*:}" "${told%%:*}:0:${told##*:}" \
 	"${told%%:*}:2:${told##*:}"; do
 	run 2 sh -c 'exit 0'
 	equal "a supervisor of another version is left alone: ${told%:*}" \
-		"0 0 (its slurm-ddp is of another version than this node's), so it does not watch this node; install one version on all nodes, or use --ddp-supervise=off" \
+		"0 0 (its slurm-ddp is of another version than this node's), so it does not watch this node; install one version on all nodes and on srun's host, or use --ddp-supervise=off" \
 		"$(cut -d' ' -f2 told.log | paste -sd' ') $(sed 's/.* reached //' err)"
 done
 

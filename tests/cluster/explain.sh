@@ -232,7 +232,7 @@ done <<'END'
 ./no_such|No such file or directory; correct its name, or install it on this node
 no_such|No such file or directory; correct its name, or install it on this node
 ./no_sh|/no/sh, which would run it, is missing; install it, or change the first line
-./no_unix|its lines end as on Windows, with carriage returns; remove these with sed -i 's/\r$//'
+./no_unix|its lines end as on Windows, with carriage returns; remove these, as with dos2unix
 ./no_line|Exec format error; a script needs a first line such as #!/bin/sh
 ./no_right|Permission denied; make it executable with chmod +x, or name its interpreter
 END

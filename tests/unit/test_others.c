@@ -335,8 +335,8 @@ static const struct {
 		{ .rank = 3, .status = SIGUSR1, .seen_ms = 1000 } } },
 	{ "slurm-ddp: --ddp-grace=2: 2 other ranks ended by themselves, none "
 	  "had to be killed\nslurm-ddp: --ddp-grace=2: 1 other rank was ended by "
-	  "SIGTERM itself; to save, a program has to handle it, and a shell to "
-	  "exec that program\n", { { .rank = 1, .seen_ms = 1010 },
+	  "SIGTERM itself; if it has not saved, let the program handle SIGTERM, "
+	  "and a shell exec it\n", { { .rank = 1, .seen_ms = 1010 },
 		{ .rank = 2, .status = FAILED, .seen_ms = 2000 },
 		{ .rank = 3, .status = SIGTERM, .seen_ms = 1000 } } },
 	{ "", { { .rank = 1, .seen_ms = 900 },
