@@ -44,10 +44,14 @@ all='until test "$(ls begun | wc -l)" -ge 4; do sleep 0.02; done; '
 # For the rank that fails, just before it does
 fails='date +%s%N >since; '
 
-# ours: the lines of err that are the supervisor's, without what varies
+# ours: the lines of err that are the supervisor's, without what varies. Of a rank
+# that was killed the agent guesses that it lacked memory if the kernel has just
+# killed any process of the machine for that.
 ours()
 {
-	grep '^slurm-ddp: ' err | sed 's/pid [0-9]*/pid P/; s/[0-9]*\.[0-9] s:/T:/'
+	grep '^slurm-ddp: ' err |
+		sed 's/pid [0-9]*/pid P/; s/[0-9]*\.[0-9] s:/T:/
+			s/T: perhaps out of memory, /T: /'
 }
 
 # remains: print the processes of a step on any node

@@ -371,7 +371,7 @@ ranks_trouble()
 		exec "$@"' sh "$train" --data $text --context 32 --batch 1 \
 		--steps 100000 --log log
 	test "$status" -ne 0 && grep -q "^slurm-ddp: rank 2 failed first on $(
-		)n2 (.*: killed by signal 9 (SIGKILL)$" err
+		)n2 (.* killed by signal 9 (SIGKILL)$" err
 	result $? 'a rank that is killed in a step is named'
 }
 

@@ -272,7 +272,7 @@ combinations()
 cause()
 {
 	case $1:$2 in
-	*:KILL) echo 'killed by signal 9 \(SIGKILL\)' 137 ;;
+	*:KILL) echo '(perhaps out of memory, )?killed by signal 9 \(SIGKILL\)' 137 ;;
 	*:SEGV) echo 'killed by signal 11 \(SIGSEGV\)' 139 ;;
 	*:TERM) echo 'killed by signal 15 \(SIGTERM\)' 143 ;;
 	*:oom) echo 'out of memory, killed by signal 9 \(SIGKILL\)' 137 ;;
