@@ -86,9 +86,9 @@ static bool is_sent(const struct view *view)
 }
 
 /*
- * slurmstepd could not execute the command. Newer kernels (6.18) show no user
- * how such a process has ended, so that the agent knows of the others of its
- * node only when slurmstepd says so, 200 ms after the first and later.
+ * Returns true if slurmstepd could not execute the command. Newer kernels (6.18)
+ * show no user how such a process has ended. The agent knows of the others of its
+ * node when slurmstepd says so, 200 ms after the first or later.
  */
 static bool is_unexecuted(const struct view *view)
 {

@@ -532,8 +532,8 @@ static void add_grace(struct ddp_text *text, const struct ddp_verdict *verdict,
 
 /* A program that has saved may end itself so. */
 static void add_by_sigterm(struct ddp_text *text,
-			  const struct ddp_verdict *verdict,
-			  const struct ddp_step *step, uint32_t count)
+			   const struct ddp_verdict *verdict,
+			   const struct ddp_step *step, uint32_t count)
 {
 	ddp_text_add(text, "slurm-ddp: --ddp-grace=%u: ", step->grace.seconds);
 	add_count(text, verdict, step, count);
