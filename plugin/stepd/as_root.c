@@ -254,7 +254,7 @@ static int become_user(uid_t uid, gid_t gid)
  * MPI_Abort, up to Slurm 25.11. The agent is then killed, too, and what tasks
  * leave would stay.
  */
-static void tidy(spank_t spank)
+static void tidy(spank_t spank, int limit_ms)
 {
 	struct pollfd done = { .events = POLLIN };
 	uint32_t job_id, step_id;
@@ -276,7 +276,7 @@ static void tidy(spank_t spank)
 	done.fd = pid < 0 ? -1 : ddp_pidfd_open(pid);
 	if (done.fd < 0)
 		return;
-	if (ddp_pidfd_poll(&done, 0, 1, ddp_clock_ms() + TIDY_MS) == 0) {
+	if (ddp_pidfd_poll(&done, 0, 1, ddp_clock_ms() + limit_ms) == 0) {
 		kill(pid, SIGKILL);
 		ddp_pidfd_poll(&done, 0, 1, ddp_clock_ms() + KILL_MS);
 	}
@@ -298,13 +298,18 @@ static bool has_files(const struct ddp_siblings *siblings)
 	return siblings->count > 0 && node->slots[0].error_file[0] != '\0';
 }
 
-void ddp_root_exit(spank_t spank)
+static bool agent_left_files(void)
 {
 	const struct ddp_siblings *siblings = ddp_stepd.siblings;
 
-	if (siblings && !atomic_load(&siblings->agent_done) &&
-	    (had_agent() || has_files(siblings)))
-		tidy(spank);
+	return siblings && !atomic_load(&siblings->agent_done) &&
+	       (had_agent() || has_files(siblings));
+}
+
+void ddp_root_exit(spank_t spank)
+{
+	if (agent_left_files())
+		tidy(spank, TIDY_MS);
 }
 
 void ddp_root_task_exit(spank_t spank)
@@ -321,8 +326,16 @@ void ddp_root_task_exit(spank_t spank)
 		wait_for_answer();
 		ddp_stepd.paused = true;
 	}
-	if (--ddp_stepd.tasks == 0 && told == 0 && had_agent()) {
+	if (--ddp_stepd.tasks > 0)
+		return;
+	if (told == 0 && had_agent()) {
 		wait_for_output();
 		wait_for_agent();
 	}
+	/*
+	 * What takes longer goes on in ddp_root_exit(), so that srun hears of the
+	 * end. That comes late where slurmstepd tries to tell an srun that is gone.
+	 */
+	if (agent_left_files())
+		tidy(spank, AGENT_MS);
 }

@@ -27,13 +27,14 @@ void ddp_root_post_opt(spank_t spank);
  * Runs in slurmstepd, as root, when a task has ended. For the first task of the
  * node that failed it sleeps for 0.2 s, and waits for the agent for 3 s at
  * most. After the last task it waits until srun has taken the output, or has
- * taken nothing for 60 s.
+ * taken nothing for 60 s. If the agent was killed, it removes the files that
+ * this has left, for 1 s at most.
  */
 void ddp_root_task_exit(spank_t spank);
 
 /*
  * Runs in slurmstepd, as root, when it has told srun of all ends. If the agent was
- * killed, it removes the files that this has left, for 10 s at most.
+ * killed, it removes the files that this has left still, for 10 s at most.
  */
 void ddp_root_exit(spank_t spank);
 

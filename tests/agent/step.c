@@ -13,6 +13,8 @@
  *     STEP_LOG   a file for a line "LOCALID STATUS MS": what slurmstepd was told
  *                of a task, and how long the plugin then kept it. The time runs
  *                before anybody else can see that the task is gone.
+ *     STEP_STAY  slurmstepd does not end while this file exists, as when it seeks an
+ *                srun that is gone
  *     STEP_USER  the number of the user and the group that the tasks have
  */
 #define _GNU_SOURCE
@@ -32,7 +34,7 @@
 enum { TASKS_MAX = 256, LOOK_US = 2000, PATIENCE_S = 600 };
 
 static pid_t pids[TASKS_MAX];
-static const char *hold, *user;
+static const char *hold, *stay, *user;
 static int log_fd = -1;
 
 static int64_t now_ms(void)
@@ -110,10 +112,15 @@ static void start_tasks(void)
 	close(ends[1]);
 }
 
+static void wait_while(const char *file)
+{
+	while (file && access(file, F_OK) == 0)
+		usleep(LOOK_US);
+}
+
 static void end_task(int local, int status, int64_t begin)
 {
-	while (hold && access(hold, F_OK) == 0)
-		usleep(LOOK_US);
+	wait_while(hold);
 	fake.task = local;
 	fake.exit_status = status;
 	walk_hook("slurm_spank_task_exit");
@@ -158,6 +165,7 @@ int main(int argc, char **argv)
 	fake.local_tasks = fake.all_tasks = (uint32_t)atol(argv[1]);
 	fake.nodes = 1;
 	hold = getenv("STEP_HOLD");
+	stay = getenv("STEP_STAY");
 	user = getenv("STEP_USER");
 	fake.uid = user ? (uid_t)atol(user) : getuid();
 	fake.gid = user ? (gid_t)atol(user) : getgid();
@@ -178,6 +186,7 @@ int main(int argc, char **argv)
 	walk_hook("slurm_spank_init_post_opt");
 	start_tasks();
 	await_tasks();
+	wait_while(stay);
 	walk_hook("slurm_spank_exit");
 	return 0;
 }
