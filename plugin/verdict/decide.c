@@ -242,8 +242,7 @@ static const struct row {
 
 static const char *const candidates[DDP_VERDICT_SAVED + 1] = {
 	[DDP_VERDICT_NONE] = "who was first is in doubt",
-	[DDP_VERDICT_RANK] = "of all failures that agents tell of it is the "
-			     "earliest",
+	[DDP_VERDICT_RANK] = "agents tell of no earlier failure",
 	[DDP_VERDICT_NODE] = "the node was lost before a rank failed",
 	[DDP_VERDICT_SIGNAL] = "one signal has ended all ranks",
 	[DDP_VERDICT_HANG] = "no rank makes progress",

@@ -15,7 +15,7 @@
 
 #define MS(count) ((int64_t)(count) * 1000000)
 
-#define EARLIEST "of all failures that agents tell of it is the earliest"
+#define EARLIEST "agents tell of no earlier failure"
 
 enum { FAILED_MS = 20000, CODE = 1 << 8 };
 
