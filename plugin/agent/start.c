@@ -137,6 +137,7 @@ static int describe(const struct ddp_agent_step *step,
 		.host = strdup(step->host),
 		.path = step->path ? strdup(step->path) : NULL,
 		.step.session = getsid(0),
+		.step.slurmstepd = getppid(),
 		.progress.ras.port = ddp_ras_find_port(step),
 	};
 	ddp_talk_find(&agent.talk, step);

@@ -86,7 +86,7 @@ struct ddp_container {
 	const char *controller;	/* of its cgroups; NULL: it has none */
 	char path[DDP_CGROUP_SIZE], folder[DDP_CGROUP_SIZE];
 	pid_t session;		/* of slurmstepd and its tasks */
-	pid_t tee;		/* not to be killed; 0: none */
+	pid_t slurmstepd, tee;	/* not to be killed; 0: none */
 	struct ddp_processes found;
 };
 
@@ -96,8 +96,8 @@ void ddp_step_begin(struct ddp_agent *agent);
 void ddp_step_find(struct ddp_agent *agent, struct ddp_processes *list);
 
 /*
- * Send SIGKILL to all of them but the agent and the tee, and find those that
- * have not ended yet: step->found. Returns how many.
+ * Send SIGKILL to all of them but slurmstepd, the agent and the tee, and find
+ * those that have not ended yet: step->found. Returns how many.
  */
 size_t ddp_step_kill(struct ddp_agent *agent);
 

@@ -2,7 +2,7 @@
 /*
  * All processes of the step on this node: those in its cgroup; where it has
  * none, those of slurmstepd's session, and what descends from them. Only those
- * of the same user can be killed at all.
+ * of the same user can be killed at all: in a step of root's slurmstepd, too.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -240,6 +240,7 @@ size_t ddp_step_kill(struct ddp_agent *agent)
 	for (i = 0; i < now.count; i++)
 		if (now.data[i].pid != getpid() &&
 		    now.data[i].pid != step->tee &&
+		    now.data[i].pid != step->slurmstepd &&
 		    kill_one(step, &now.data[i]))
 			now.data[kept++] = now.data[i];
 	now.count = kept;

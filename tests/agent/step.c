@@ -84,32 +84,18 @@ __attribute__((noreturn)) static void run_task(int local)
 	_exit(127);
 }
 
-/*
- * Tasks share a session that slurmstepd is not in: the agent may kill all of it
- * that is of the user's, which slurmstepd is not, but this program is.
- */
+/* They are in slurmstepd's session, by which the agent finds all processes. */
 static void start_tasks(void)
 {
-	pid_t *told = pids;
-	int ends[2], local;
+	int local;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (setsid() < 0)
 		abort();
-	if (fork() == 0) {
-		setsid();
-		for (local = 0; local < (int)fake.local_tasks; local++) {
-			pids[local] = fork();
-			if (pids[local] == 0)
-				run_task(local);
-		}
-		if (write(ends[1], told, sizeof(pids)) != sizeof(pids))
-			abort();
-		_exit(0);
+	for (local = 0; local < (int)fake.local_tasks; local++) {
+		pids[local] = fork();
+		if (pids[local] == 0)
+			run_task(local);
 	}
-	if (read(ends[0], told, sizeof(pids)) != sizeof(pids))
-		abort();
-	close(ends[0]);
-	close(ends[1]);
 }
 
 static void wait_while(const char *file)
