@@ -123,15 +123,15 @@ static void revive_tee(struct ddp_agent *agent)
  * srun's --wait-for-children counts the agent as a child of the task that
  * started it: slurmstepd does not say that this task has ended well until the
  * agent has. So when the processes of all tasks have ended, and for a second
- * slurmstepd has known it, the agent must go first. It would have said at once
- * if one had failed. The tee goes with the last child that can write.
+ * slurmstepd has known it, the agent must go first. It would have said if one had
+ * failed. The tee goes with the last child that can write.
  */
 static int64_t get_children_deadline(const struct ddp_agent *agent)
 {
 	uint64_t last = 0;
 	uint32_t i;
 
-	if (agent->left == 0 || agent->orphaned)
+	if (!agent->awaited || agent->left == 0 || agent->orphaned)
 		return DDP_CLOCK_NEVER;
 	for (i = 0; i < agent->count; i++) {
 		if (agent->tasks[i].ended)

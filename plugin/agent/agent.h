@@ -30,6 +30,7 @@ struct ddp_agent_step {
 	uint32_t job_id, step_id, world_size;
 	uint32_t rank;			/* of that task */
 	bool launcher;			/* the command starts the ranks */
+	bool awaited;			/* srun waits for tasks' children */
 	int notes;			/* the socket of node/node.h */
 	uint16_t ras_port;		/* which NCCL was given for RAS; 0 */
 	const char *host;		/* this node's name */

@@ -219,7 +219,8 @@ struct ddp_agent {
 	bool has_first;		/* and this is to be told */
 	struct ddp_error_file first;
 	bool orphaned;
-	bool children;		/* srun waits for them, and the tee with it */
+	bool awaited;		/* srun waits for tasks' children */
+	bool children;		/* none else is left, and the tee goes with them */
 	bool done;		/* DONE is sent */
 	int64_t over_ms;	/* since when no task is left, nor output */
 	int64_t kill_ms;	/* since when all are to be killed; DDP_CLOCK_NEVER */

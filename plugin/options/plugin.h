@@ -133,6 +133,9 @@ int ddp_value_set(const char *name, const char *value,
  */
 #define DDP_TELL_CPU_BIND "SLURM_DDP_CPU_BIND"
 
+/* 1 if the user gave --wait-for-children. */
+#define DDP_TELL_CHILDREN "SLURM_DDP_CHILDREN"
+
 /* The places of the step's ranks, as layout/tasks.h has them; "": unknown. */
 #define DDP_TELL_MAPPING "SLURM_DDP_MAPPING"
 

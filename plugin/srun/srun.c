@@ -170,6 +170,12 @@ static void tell_bind(void)
 		ddp_rerun_add(DDP_TELL_CPU_BIND, "1");
 }
 
+static void tell_children(void)
+{
+	if (ddp_cli_isset("wait-for-children"))
+		ddp_rerun_add(DDP_TELL_CHILDREN, "1");
+}
+
 /*
  * Tasks on a node where the plugin is missing find this. A launcher may be told
  * the number of its ranks by the user's WORLD_SIZE.
@@ -275,6 +281,7 @@ static void read_component(uint32_t component)
 		ddp_check_step();
 	ddp_srun.mpi_given = ddp_cli_isset("mpi");
 	tell_bind();
+	tell_children();
 	tell_pipe();
 	hide_jobs();
 	set_poison();

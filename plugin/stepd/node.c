@@ -157,6 +157,7 @@ static int start_agent(const struct ddp_task *task, struct ddp_error *error)
 		.job_id = task->job_id, .step_id = task->step_id,
 		.world_size = task->world_size, .rank = task->rank,
 		.launcher = task->launcher, .notes = ddp_stepd.notes[0],
+		.awaited = ddp_task_users(task, DDP_TELL_CHILDREN) != NULL,
 		.ras_port = task->vars.ras_port, .host = task->vars.rank.host,
 		.path = ddp_task_users(task, "PATH"),
 		.ras_address = ddp_task_users(task, "NCCL_RAS_ADDR"),

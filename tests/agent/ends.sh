@@ -181,6 +181,23 @@ kill "$(rank_pid 1)"
 wait "$step"
 finish 'a step of which one end was told late'
 
+# slurmstepd first runs task epilogs, for which it takes a second and more.
+fake
+touch hold
+begin 1 sh -c ': >"$S/there"; read line <"$S/go"; exit 3'
+started RANK 1
+kill -STOP "$(agent)"
+go
+wait_until is_state "$(rank_pid 0)" X
+kill -CONT "$(agent)"
+sleep 2
+rm hold
+started END 1
+equal 'a rank is not taken to have ended well while task epilogs run' \
+	'n1|0|768|||' "$(logged END)"
+wait "$step"
+finish 'a step with task epilogs'
+
 # A fake clock_gettime(): the agent stands still for 3 s where it reads that clock,
 # for what it tells of the error, and of the end.
 cat >still.c <<'END'

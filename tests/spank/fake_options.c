@@ -64,6 +64,7 @@ static struct row {
 	{ "signal", NULL, 0, false, "" },
 	{ "task-epilog", "SLURM_TASK_EPILOG", 0, false, "" },
 	{ "task-prolog", "SLURM_TASK_PROLOG", 0, false, "" },
+	{ "wait-for-children", NULL, 0, false, "" },
 	{ "wrap", NULL, 0, false, "" },
 };
 

@@ -96,7 +96,8 @@ static const struct spank_case quiet_cases[] = {
 	  "slurmstepd 0 0 1 1 --ddp train", .tasks = "#children|#exits=0",
 	  .env = "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=1|"
 	  "SLURM_STEP_NODELIST=n1|SLURM_STEP_TASKS_PER_NODE=1|"
-	  "SLURMD_NODENAME=n1|FAKE_FILES=@/errors", .want = "0:RANK=0" },
+	  "SLURMD_NODENAME=n1|SLURM_DDP_CHILDREN=1|FAKE_FILES=@/errors",
+	  .want = "0:RANK=0" },
 	{ .name = "a task that is killed before it has started the agent",
 	  .command = "slurmstepd 0 0 1 1 --ddp train", .tasks = "#exits=0",
 	  .env = "SLURM_JOB_ID=12|SLURM_STEP_NUM_TASKS=1|"
