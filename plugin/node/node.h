@@ -159,8 +159,8 @@ struct ddp_note {
 };
 
 /*
- * Send a message and count descriptors, which stay open here. Waits for room.
- * Returns 0, or -1 with errno.
+ * Send a message and count descriptors, which stay open here. Returns 0, or -1
+ * with errno, such as EAGAIN where there is no room.
  */
 int ddp_note_send(int to, const struct ddp_note *note, const int *fds,
 		  int count);

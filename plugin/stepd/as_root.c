@@ -112,8 +112,9 @@ static struct ddp_siblings *map_siblings(uint32_t tasks,
 
 /*
  * Sockets, so that each note stays whole and can have files with it. Tasks'
- * programs do not get them, so that they cannot write to the agent; slurmstepd
- * never waits for room.
+ * programs do not get them, so that they cannot write to the agent. Nobody waits
+ * for room: the agent reads nothing before the program of the task that made it
+ * runs, so there is enough for all, beyond net.core.wmem_max if need be.
  */
 static void open_notes(uint32_t tasks)
 {
@@ -121,8 +122,8 @@ static void open_notes(uint32_t tasks)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
 		       0, ddp_stepd.notes) == 0)
-		setsockopt(ddp_stepd.notes[1], SOL_SOCKET, SO_SNDBUF, &room,
-			   sizeof(room));
+		setsockopt(ddp_stepd.notes[1], SOL_SOCKET, SO_SNDBUFFORCE,
+			   &room, sizeof(room));
 }
 
 /*

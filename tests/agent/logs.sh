@@ -40,7 +40,50 @@ equal 'the agent tells why the program of a rank was not started' \
 	"$(refused)"
 order QUIT
 
+# Fakes: net.core.wmem_max is Linux's, and the agent, which sleeps until the program
+# of rank 0 runs, does so for a second.
+cat >narrow.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	int (*real)(int, int, int, const void *, socklen_t) =
+		dlsym(RTLD_NEXT, "setsockopt");
+	const int max = 212992;
+
+	if (level == SOL_SOCKET && name == SO_SNDBUF && *(const int *)value > max)
+		value = &max;
+	return real(fd, level, name, value, size);
+}
+
+int execvpe(const char *file, char *const argv[], char *const env[])
+{
+	int (*real)(const char *, char *const[], char *const[]) =
+		dlsym(RTLD_NEXT, "execvpe");
+	char *const *at = env;
+
+	while (*at && strcmp(*at, "SLURM_PROCID=0") != 0)
+		at++;
+	if (*at)
+		sleep(1);
+	return real(file, argv, env);
+}
+END
+cc -shared -fPIC -o narrow.so narrow.c -ldl
 if test "$(id -u)" = 0; then
+	fake
+	next >/dev/null
+	preload=$scratch/narrow.so
+	run 200 --ddp-logs="$scratch/logs" echo written
+	preload=
+	equal 'many tasks tell the agent where their output goes before it reads' \
+		'200 0' "$(grep -c written out) $(wc -l <err)"
+	order QUIT
+
 	fake
 	folder=$(next)
 	chown 12345 "$folder"
@@ -50,6 +93,8 @@ if test "$(id -u)" = 0; then
 		"$(refused)"
 	order QUIT
 else
+	skip 'many tasks tell the agent where their output goes before it reads' \
+		"only root may go beyond net.core.wmem_max"
 	skip 'no log is written to the folder of another user' \
 		'only root can make one'
 fi
