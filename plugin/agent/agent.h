@@ -53,7 +53,6 @@ int ddp_agent_start(const struct ddp_agent_step *step,
  * Remove what its tasks have left in folders for temporary files, as the agent
  * itself would; for where that was killed. To be called as the user.
  */
-void ddp_agent_tidy(uint32_t job_id, uint32_t step_id,
-		    const struct ddp_siblings *siblings);
+void ddp_agent_tidy(const struct ddp_siblings *siblings);
 
 #endif

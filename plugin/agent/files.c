@@ -206,13 +206,12 @@ void ddp_folders_remove(const struct ddp_agent *agent)
 	}
 }
 
-void ddp_agent_tidy(uint32_t job_id, uint32_t step_id,
-		    const struct ddp_siblings *siblings)
+void ddp_agent_tidy(const struct ddp_siblings *siblings)
 {
+	const struct ddp_node *node = (const void *)siblings->memory;
 	const struct ddp_agent agent = {
-		.node = (const void *)siblings->memory,
-		.count = siblings->count,
-		.job_id = job_id, .step_id = step_id,
+		.node = node, .count = siblings->count,
+		.job_id = node->job_id, .step_id = node->step_id,
 	};
 	uint32_t i;
 

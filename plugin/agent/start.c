@@ -127,9 +127,10 @@ static int explain(uint32_t tasks, struct ddp_error *error)
 static int describe(const struct ddp_agent_step *step,
 		    struct ddp_siblings *siblings)
 {
+	struct ddp_node *node = (void *)siblings->memory;
+
 	agent = (struct ddp_agent){
-		.siblings = siblings,
-		.node = (void *)siblings->memory,
+		.siblings = siblings, .node = node,
 		.count = siblings->count,
 		.job_id = step->job_id,
 		.step_id = step->step_id,
@@ -141,6 +142,8 @@ static int describe(const struct ddp_agent_step *step,
 		.step.slurmstepd = getppid(),
 		.progress.ras.port = ddp_ras_find_port(step),
 	};
+	node->job_id = step->job_id;
+	node->step_id = step->step_id;
 	ddp_talk_find(&agent.talk, step);
 	ddp_unseen_begin(&agent, step);
 	return agent.host && (agent.path || !step->path) ? 0 : -1;
@@ -153,7 +156,7 @@ static int run_agent(void *nothing)
 	while (atomic_load(&taken))
 		syscall(SYS_futex, &taken, FUTEX_WAIT, 1, NULL, NULL, 0);
 	ddp_agent_run(&agent);
-	atomic_store(&agent.siblings->agent_done, true);
+	atomic_store(&agent.siblings->agent_done, !agent.children);
 	return 0;
 }
 

@@ -47,7 +47,7 @@ struct ddp_siblings {
 	atomic_bool failed;		/* the others notice that soon */
 	atomic_int agent;		/* its pid; not positive: there is
 					 * none */
-	atomic_bool agent_done;		/* it has ended by itself */
+	atomic_bool agent_done;		/* it and its tee ended by themselves */
 	atomic_bool agent_kills;	/* it has begun to end all tasks */
 	sem_t gates[DDP_GATE_COUNT];
 	alignas(max_align_t) unsigned char memory[];	/* zeros to share, at
@@ -104,6 +104,7 @@ struct ddp_slot {
  * by, and nothing else of the machine.
  */
 struct ddp_node {
+	uint32_t job_id, step_id;	/* by which ranks name their folders */
 	uint32_t gpu_count, part_count;
 	struct ddp_gpu gpus[DDP_GPU_MAX];
 	struct ddp_gpu_part parts[DDP_GPU_MAX * DDP_GPU_MAX];
@@ -121,8 +122,8 @@ static inline size_t ddp_node_size(uint32_t tasks)
 /*
  * Notes to the agent, on a socketpair (AF_UNIX, SOCK_SEQPACKET). slurmstepd
  * tells the agent that a task has ended. Each task tells it, before its program
- * starts, where its output goes; the agent passes this on to the tee. END needs no more than the first three members; those of a message that
- * are not sent are 0.
+ * starts, where its output goes; the agent passes this on to the tee. END needs no
+ * more than the first three members; those of a message that are not sent are 0.
  */
 
 enum {

@@ -206,23 +206,37 @@ static void wait_for_answer(void)
  * takes nothing for a minute, slurmstepd itself would give up, too. Who kills the
  * step kills them. What an agent that was killed has not read holds files that
  * tasks write to, whose end slurmstepd awaits: it goes with the last of the two.
+ *
+ * With Slurm's contain_spank this is a copy of slurmstepd with the same memory and
+ * descriptors of its own, and slurmstepd keeps the agent's end open.
  */
 static void wait_for_output(void)
 {
-	struct pollfd notes = { .fd = ddp_stepd.notes[1], .events = POLLIN };
+	struct ddp_siblings *siblings = ddp_stepd.siblings;
+	int agent = ddp_pidfd_open(atomic_load(&siblings->agent)), rc;
+	struct pollfd fds[] = {
+		{ .fd = ddp_stepd.notes[1], .events = POLLIN },
+		{ .fd = agent, .events = POLLIN },
+	};
 	char byte;
-	int rc;
 
 	close(ddp_stepd.notes[0]);
 	ddp_stepd.notes[0] = -1;
 	shutdown(ddp_stepd.notes[1], SHUT_WR);
-	do {
-		rc = poll(&notes, 1, QUIET_MS);
-		if (rc > 0)
-			recv(notes.fd, &byte, 1, MSG_DONTWAIT);
-	} while ((rc > 0 && !(notes.revents & POLLHUP)) ||
-		 (rc < 0 && errno == EINTR));
-	close(notes.fd);
+	while (fds[1].fd >= 0 || !atomic_load(&siblings->agent_done)) {
+		rc = ddp_pidfd_poll(fds, 1, 1, ddp_clock_ms() + QUIET_MS);
+		if (rc < 0 && errno == EINTR)
+			continue;
+		if (rc <= 0 || fds[0].revents & POLLHUP)
+			break;
+		if (fds[0].revents)
+			recv(fds[0].fd, &byte, 1, MSG_DONTWAIT);
+		if (fds[1].revents)
+			fds[1].fd = -1;
+	}
+	if (agent >= 0)
+		close(agent);
+	close(ddp_stepd.notes[1]);
 	ddp_stepd.notes[1] = -1;
 }
 
@@ -258,20 +272,17 @@ static int become_user(uid_t uid, gid_t gid)
 static void tidy(spank_t spank, int limit_ms)
 {
 	struct pollfd done = { .events = POLLIN };
-	uint32_t job_id, step_id;
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;
 
 	if (spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS ||
-	    spank_get_item(spank, S_JOB_GID, &gid) != ESPANK_SUCCESS ||
-	    spank_get_item(spank, S_JOB_ID, &job_id) != ESPANK_SUCCESS ||
-	    spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS)
+	    spank_get_item(spank, S_JOB_GID, &gid) != ESPANK_SUCCESS)
 		return;
 	pid = fork();
 	if (pid == 0) {
 		if (become_user(uid, gid) == 0)
-			ddp_agent_tidy(job_id, step_id, ddp_stepd.siblings);
+			ddp_agent_tidy(ddp_stepd.siblings);
 		_exit(0);
 	}
 	done.fd = pid < 0 ? -1 : ddp_pidfd_open(pid);
@@ -335,7 +346,8 @@ void ddp_root_task_exit(spank_t spank)
 	}
 	/*
 	 * What takes longer goes on in ddp_root_exit(), so that srun hears of the
-	 * end. That comes late where slurmstepd tries to tell an srun that is gone.
+	 * end (before Slurm 26.05). That comes late where slurmstepd tries to tell
+	 * an srun that is gone.
 	 */
 	if (agent_left_files())
 		tidy(spank, AGENT_MS);

@@ -33,8 +33,9 @@ void ddp_root_post_opt(spank_t spank);
 void ddp_root_task_exit(spank_t spank);
 
 /*
- * Runs in slurmstepd, as root, when it has told srun of all ends. If the agent was
- * killed, it removes the files that this has left still, for 10 s at most.
+ * Runs in slurmstepd, as root, at its end, which before Slurm 26.05 comes when it
+ * has told srun of all ends. If the agent was killed, it removes the files that
+ * this has left still, for 10 s at most.
  */
 void ddp_root_exit(spank_t spank);
 

@@ -109,6 +109,16 @@ equal 'when slurmstepd is gone the agent says so, and kills its ranks' \
 	"$(grep -c ' ORPHANED ' "$fake/log") $(logged END | paste -sd' ')"
 finish 'a step whose slurmstepd was gone'
 
+# With contain_spank slurmstepd itself keeps a descriptor open that the agent has.
+fake
+contained=yes
+run 1 sh -c 'echo whole'
+contained=
+cat told.log >why
+test "$(cat out)" = whole && test "$(sed 's/.* //' told.log)" -lt 2500
+in_time $? 'a process of slurmstepd sees the end of the agent'
+finish 'a step whose slurmstepd contains plugins'
+
 # slurmstepd waits for an agent that is slow, but not for one that is dead. An agent
 # that is killed leaves files to slurmstepd.
 fake
@@ -136,6 +146,7 @@ dead()
 	fake
 	begin 2 --ddp-watchdog=5 sh -c 'echo >"$TORCHELASTIC_ERROR_FILE"
 		: >"$DDP_HEARTBEAT_FILE"
+		mkdir "/dev/shm/slurm-ddp.$SLURM_JOB_ID.3.$RANK.train"
 		test $RANK = 0 || exec sleep 1000
 		: >"$S/there"; read line <"$S/go"; exit 3'
 	wait_until test -e there

@@ -9,6 +9,8 @@
  * The environment describes the step. What begins with STEP is for this program,
  * and tasks do not get it:
  *
+ *     STEP_CONTAIN  slurmstepd does so in a process with its memory and other
+ *                descriptors, as Slurm with contain_spank
  *     STEP_HOLD  slurmstepd does not tell how tasks end while this file exists
  *     STEP_LOG   a file for a line "LOCALID STATUS MS": what slurmstepd was told
  *                of a task, and how long the plugin then kept it. The time runs
@@ -21,6 +23,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +39,8 @@
 enum { TASKS_MAX = 256, LOOK_US = 2000, PATIENCE_S = 600 };
 
 static pid_t pids[TASKS_MAX];
-static const char *hold, *stay, *user;
+static const char *hold, *stay, *user, *contained;
+static alignas(16) char stack[1 << 20];
 static int log_fd = -1;
 
 static int64_t now_ms(void)
@@ -104,12 +110,23 @@ static void wait_while(const char *file)
 		usleep(LOOK_US);
 }
 
+static int call_exit(void *nothing)
+{
+	(void)nothing;
+	walk_hook("slurm_spank_task_exit");
+	return 0;
+}
+
 static void end_task(int local, int status, int64_t begin)
 {
 	wait_while(hold);
 	fake.task = local;
 	fake.exit_status = status;
-	walk_hook("slurm_spank_task_exit");
+	if (!contained)
+		call_exit(NULL);
+	else if (waitpid(clone(call_exit, stack + sizeof(stack), CLONE_VM |
+			       SIGCHLD, NULL), NULL, 0) < 0)
+		abort();
 	if (log_fd >= 0)
 		dprintf(log_fd, "%d %d %d\n", local, status,
 			(int)(now_ms() - begin));
@@ -146,12 +163,14 @@ int main(int argc, char **argv)
 	alarm(PATIENCE_S);	/* for one that would never end */
 	fake.program = "slurmstepd";
 	fake.context = S_CTX_REMOTE;
-	fake.job_id = (uint32_t)atol(getenv("SLURM_JOB_ID"));
+	/* As of the second component of a heterogeneous job */
+	fake.job_id = (uint32_t)atol(getenv("SLURM_JOB_ID")) + 1;
 	fake.step_id = (uint32_t)atol(getenv("SLURM_STEP_ID"));
 	fake.local_tasks = fake.all_tasks = (uint32_t)atol(argv[1]);
 	fake.nodes = 1;
 	hold = getenv("STEP_HOLD");
 	stay = getenv("STEP_STAY");
+	contained = getenv("STEP_CONTAIN");
 	user = getenv("STEP_USER");
 	fake.uid = user ? (uid_t)atol(user) : getuid();
 	fake.gid = user ? (gid_t)atol(user) : getgid();
