@@ -93,6 +93,12 @@ static void orphan(struct ddp_agent *agent)
 		ddp_agent_kill(agent);
 }
 
+static void note_tee(struct ddp_agent *agent)
+{
+	agent->step.tee = ddp_tee_pid(agent->tee);
+	atomic_store(&agent->siblings->tee, agent->step.tee);
+}
+
 /* Returns whether there was one. */
 static bool read_note(struct ddp_agent *agent)
 {
@@ -109,14 +115,14 @@ static bool read_note(struct ddp_agent *agent)
 		ddp_tee_add(agent->tee, &note, fds);
 	else if (note.kind == DDP_NOTE_END && note.task < agent->count)
 		ddp_ends_told(agent, note.task, note.status);
-	agent->step.tee = ddp_tee_pid(agent->tee);
+	note_tee(agent);
 	return true;
 }
 
 static void revive_tee(struct ddp_agent *agent)
 {
 	ddp_tee_revive(agent->tee);
-	agent->step.tee = ddp_tee_pid(agent->tee);
+	note_tee(agent);
 }
 
 /*

@@ -156,7 +156,7 @@ static int run_agent(void *nothing)
 	while (atomic_load(&taken))
 		syscall(SYS_futex, &taken, FUTEX_WAIT, 1, NULL, NULL, 0);
 	ddp_agent_run(&agent);
-	atomic_store(&agent.siblings->agent_done, !agent.children);
+	atomic_store(&agent.siblings->agent_done, true);
 	return 0;
 }
 

@@ -27,7 +27,7 @@
 /*
  * The tasks wait for each other before their programs run, in memory that
  * stepd/as_root.c maps before slurmstepd forks them. Of that,
- * slurmstepd itself reads agent, agent_done and agent_kills alone. A gate is
+ * slurmstepd itself reads agent, tee, agent_done and agent_kills alone. A gate is
  * closed until one task opens it; each of the others waits there at most once,
  * and not for ever.
  */
@@ -47,7 +47,9 @@ struct ddp_siblings {
 	atomic_bool failed;		/* the others notice that soon */
 	atomic_int agent;		/* its pid; not positive: there is
 					 * none */
-	atomic_bool agent_done;		/* it and its tee ended by themselves */
+	atomic_int tee;			/* the same of the agent's tee */
+	atomic_bool agent_done;		/* it has ended by itself, or what it
+					 * left was removed */
 	atomic_bool agent_kills;	/* it has begun to end all tasks */
 	sem_t gates[DDP_GATE_COUNT];
 	alignas(max_align_t) unsigned char memory[];	/* zeros to share, at
@@ -160,8 +162,8 @@ struct ddp_note {
 };
 
 /*
- * Send a message and count descriptors, which stay open here. Returns 0, or -1
- * with errno, such as EAGAIN where there is no room.
+ * Send a message and count descriptors, which stay open here. Waits for room,
+ * unless the socket is SOCK_NONBLOCK. Returns 0, or -1 with errno.
  */
 int ddp_note_send(int to, const struct ddp_note *note, const int *fds,
 		  int count);

@@ -6,8 +6,8 @@
  * the user tidies up. The only other code of the plugin that runs as root is the
  * parsing of its options and arguments, in options.c, values.c and
  * site.c. None of it reads an environment or, since Linux 5.3, a file (see
- * pidfd.h); of what tasks write it reads a pid, whether the agent has ended by
- * itself, whether it ends them, and whether there are files to tidy up.
+ * pidfd.h); of what tasks write it reads two pids, whether the agent has ended
+ * by itself, whether it ends them, and whether there are files to tidy up.
  */
 #define _GNU_SOURCE
 #include "stepd/stepd.h"
@@ -114,16 +114,18 @@ static struct ddp_siblings *map_siblings(uint32_t tasks,
  * Sockets, so that each note stays whole and can have files with it. Tasks'
  * programs do not get them, so that they cannot write to the agent. Nobody waits
  * for room: the agent reads nothing before the program of the task that made it
- * runs, so there is enough for all, beyond net.core.wmem_max if need be.
+ * runs, so there is enough for all, beyond net.core.wmem_max if root may have that.
  */
 static void open_notes(uint32_t tasks)
 {
 	int room = (int)tasks * NOTE_ROOM;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		       0, ddp_stepd.notes) == 0)
-		setsockopt(ddp_stepd.notes[1], SOL_SOCKET, SO_SNDBUFFORCE,
-			   &room, sizeof(room));
+		       0, ddp_stepd.notes) == 0 &&
+	    setsockopt(ddp_stepd.notes[1], SOL_SOCKET, SO_SNDBUFFORCE, &room,
+		       sizeof(room)) < 0)
+		setsockopt(ddp_stepd.notes[1], SOL_SOCKET, SO_SNDBUF, &room,
+			   sizeof(room));
 }
 
 /*
@@ -199,6 +201,34 @@ static void wait_for_answer(void)
 }
 
 /*
+ * Wait until a process has ended. Returns true if that is of no use any more:
+ * nobody has the other end of the socket, or nothing came for a minute.
+ */
+static bool wait_for_end(pid_t pid)
+{
+	struct pollfd fds[] = {
+		{ .fd = ddp_stepd.notes[1], .events = POLLIN },
+		{ .fd = ddp_pidfd_open(pid), .events = POLLIN },
+	};
+	bool over = false, ended = fds[1].fd < 0;
+	char byte;
+	int rc;
+
+	while (!over && !ended) {
+		rc = ddp_pidfd_poll(fds, 1, 1, ddp_clock_ms() + QUIET_MS);
+		if (rc < 0 && errno == EINTR)
+			continue;
+		over = rc <= 0 || fds[0].revents & POLLHUP;
+		ended = rc > 0 && fds[1].revents;
+		if (!over && fds[0].revents)
+			recv(fds[0].fd, &byte, 1, MSG_DONTWAIT);
+	}
+	if (fds[1].fd >= 0)
+		close(fds[1].fd);
+	return over;
+}
+
+/*
  * The agent and the tee end after the last task, and slurmstepd would kill them
  * at once, and with them what srun has not taken yet. Both have the other end of
  * this socket, and nobody else: tasks' programs never get it, and the user cannot
@@ -212,30 +242,11 @@ static void wait_for_answer(void)
  */
 static void wait_for_output(void)
 {
-	struct ddp_siblings *siblings = ddp_stepd.siblings;
-	int agent = ddp_pidfd_open(atomic_load(&siblings->agent)), rc;
-	struct pollfd fds[] = {
-		{ .fd = ddp_stepd.notes[1], .events = POLLIN },
-		{ .fd = agent, .events = POLLIN },
-	};
-	char byte;
-
 	close(ddp_stepd.notes[0]);
 	ddp_stepd.notes[0] = -1;
 	shutdown(ddp_stepd.notes[1], SHUT_WR);
-	while (fds[1].fd >= 0 || !atomic_load(&siblings->agent_done)) {
-		rc = ddp_pidfd_poll(fds, 1, 1, ddp_clock_ms() + QUIET_MS);
-		if (rc < 0 && errno == EINTR)
-			continue;
-		if (rc <= 0 || fds[0].revents & POLLHUP)
-			break;
-		if (fds[0].revents)
-			recv(fds[0].fd, &byte, 1, MSG_DONTWAIT);
-		if (fds[1].revents)
-			fds[1].fd = -1;
-	}
-	if (agent >= 0)
-		close(agent);
+	if (!wait_for_end(atomic_load(&ddp_stepd.siblings->agent)))
+		wait_for_end(atomic_load(&ddp_stepd.siblings->tee));
 	close(ddp_stepd.notes[1]);
 	ddp_stepd.notes[1] = -1;
 }
@@ -281,8 +292,10 @@ static void tidy(spank_t spank, int limit_ms)
 		return;
 	pid = fork();
 	if (pid == 0) {
-		if (become_user(uid, gid) == 0)
+		if (become_user(uid, gid) == 0) {
 			ddp_agent_tidy(ddp_stepd.siblings);
+			atomic_store(&ddp_stepd.siblings->agent_done, true);
+		}
 		_exit(0);
 	}
 	done.fd = pid < 0 ? -1 : ddp_pidfd_open(pid);

@@ -117,7 +117,20 @@ contained=
 cat told.log >why
 test "$(cat out)" = whole && test "$(sed 's/.* //' told.log)" -lt 2500
 in_time $? 'a process of slurmstepd sees the end of the agent'
-finish 'a step whose slurmstepd contains plugins'
+fake
+contained=yes
+begin 1 sh -c ': >"$S/there"; read line <"$S/go"'
+contained=
+wait_until test -e there
+started RANK 1
+kill -KILL "$(agent)"
+started CLOSED 1
+go
+wait "$step"
+cp told.log why
+test "$(sed 's/.* //' told.log)" -lt 2500
+in_time $? 'nor does it wait for one that was killed'
+finish 'steps whose slurmstepd contains plugins'
 
 # slurmstepd waits for an agent that is slow, but not for one that is dead. An agent
 # that is killed leaves files to slurmstepd.
@@ -169,7 +182,7 @@ dead()
 	kill "$(rank_pid 1)"
 	test ! -e "$at/stay" || {
 		wait_until no_files
-		result $? 'slurmstepd removes the files itself, though it cannot end'
+		in_time $? 'slurmstepd removes the files itself, though it cannot end'
 		rm "$at/stay"
 	}
 	wait "$step"

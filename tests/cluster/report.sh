@@ -87,6 +87,6 @@ call login "$PWD/ddp-report"
 equal 'outside of a job it says how to begin' \
 	"2 ddp-report: this is no job of Slurm: start it by $(
 	)\"salloc --ddp -N1 --gres=gpu:2 --cpus-per-gpu=4 $(
-	)ddp-report >report.txt\"" "$status $(cat err)"
+	)$PWD/ddp-report >report.txt\"" "$status $(cat err)"
 call login "$PWD/ddp-report" --to file
 equal 'a report takes no options' 2 "$status"
