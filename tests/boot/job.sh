@@ -16,7 +16,8 @@ two()
 	login srun --mpi=pmix -N2 --ntasks-per-node=2 "$@"
 }
 
-# world NAME: the lines of show are those of a world that Slurm says is there
+# world NAME: the lines of show are those of a world that Slurm says is there. Its
+# mpi/pmix can say of a node at the end that another has ended before.
 world()
 {
 	sort -n out | awk '
@@ -40,7 +41,8 @@ world()
 			}
 		}
 		exit bad || !NR
-	}' >why && test "$status" -eq 0 && ! test -s err
+	}' >why && test "$status" -eq 0 && ! grep -qv \
+		'mpi/pmix.* pmixp_read_buf: .*: Connection reset by peer (104)$' err
 	result $? "$1"
 }
 
