@@ -28,8 +28,9 @@
 
 enum {
 	LOOK_NS = 200000,	/* how often the keeper looks at all processes */
-	LONG_NS = 100000000,	/* a longer wait takes a hundredth of its time,
-				 * as the kernel may have more to deliver */
+	LONG_NS = 100000000,	/* a longer wait takes a hundredth of its time, */
+	NAP_NS = 10000000,	/* and at least this, as the kernel may have
+				 * more to deliver */
 	SLOTS_MAX = 256,	/* processes that have ever waited */
 	WAKE = 63		/* a signal that nobody else uses */
 };
@@ -193,13 +194,14 @@ static void await_wait(uint32_t waits)
 	syscall(SYS_futex, &shared->waits, FUTEX_WAIT, waits, &time, NULL, 0);
 }
 
-static void nap(int64_t ns)
+static void nap(int64_t wait_ns)
 {
+	const int64_t ns = wait_ns / 100 > NAP_NS ? wait_ns / 100 : NAP_NS;
 	const struct timespec time = {
 		.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000,
 	};
 
-	if (ns * 100 > LONG_NS)
+	if (wait_ns > LONG_NS)
 		nanosleep(&time, NULL);
 }
 
@@ -216,7 +218,7 @@ static void keep(pid_t supervisor)
 			await_wait(waits);
 			continue;
 		}
-		nap((next_ns - times->now_ns) / 100);
+		nap(next_ns - times->now_ns);
 		if (!is_step_asleep(supervisor, &after) || before != after ||
 		    next_ns != find_next())
 			continue;
