@@ -95,8 +95,7 @@ static void orphan(struct ddp_agent *agent)
 
 static void note_tee(struct ddp_agent *agent)
 {
-	agent->step.tee = ddp_tee_pid(agent->tee);
-	atomic_store(&agent->siblings->tee, agent->step.tee);
+	atomic_store(&agent->siblings->tee, ddp_tee_pid(agent->tee));
 }
 
 /* Returns whether there was one. */

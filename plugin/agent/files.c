@@ -97,7 +97,8 @@ static int make(const struct ddp_agent *agent, uint32_t rank, bool folder,
 	char name[DDP_PRIVATE_SIZE];
 	int fd = -1;
 
-	ddp_private_format(agent->job_id, agent->step_id, rank, name);
+	ddp_private_format(agent->node->job_id, agent->node->step_id, rank,
+			   name);
 	if (snprintf(path, DDP_PRIVATE_SIZE, "/dev/shm/%sXXXXXX", name) <
 	    DDP_PRIVATE_SIZE) {
 		if (folder && mkdtemp(path))
@@ -182,7 +183,7 @@ static bool is_ours(const struct ddp_agent *agent, const char *name)
 	if (strncmp(name, "slurm-ddp.", strlen("slurm-ddp.")) != 0)
 		return false;
 	for (i = 0; i < agent->count; i++) {
-		ddp_private_format(agent->job_id, agent->step_id,
+		ddp_private_format(agent->node->job_id, agent->node->step_id,
 				   agent->node->slots[i].rank, ours);
 		if (strncmp(name, ours, strlen(ours)) == 0)
 			return true;
@@ -208,10 +209,9 @@ void ddp_folders_remove(const struct ddp_agent *agent)
 
 void ddp_agent_tidy(const struct ddp_siblings *siblings)
 {
-	const struct ddp_node *node = (const void *)siblings->memory;
 	const struct ddp_agent agent = {
-		.node = node, .count = siblings->count,
-		.job_id = node->job_id, .step_id = node->step_id,
+		.node = (const void *)siblings->memory,
+		.count = siblings->count,
 	};
 	uint32_t i;
 

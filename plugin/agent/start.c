@@ -132,8 +132,6 @@ static int describe(const struct ddp_agent_step *step,
 	agent = (struct ddp_agent){
 		.siblings = siblings, .node = node,
 		.count = siblings->count,
-		.job_id = step->job_id,
-		.step_id = step->step_id,
 		.world_size = step->world_size,
 		.awaited = step->awaited,
 		.host = strdup(step->host),

@@ -86,7 +86,7 @@ struct ddp_container {
 	const char *controller;	/* of its cgroups; NULL: it has none */
 	char path[DDP_CGROUP_SIZE], folder[DDP_CGROUP_SIZE];
 	pid_t session;		/* of slurmstepd and its tasks */
-	pid_t slurmstepd, tee;	/* not to be killed; 0: none */
+	pid_t slurmstepd;	/* not to be killed */
 	struct ddp_processes found;
 };
 
@@ -210,7 +210,7 @@ struct ddp_agent {
 	struct ddp_siblings *siblings;	/* in whose memory node is */
 	const struct ddp_node *node;
 	uint32_t count, left;	/* tasks; those that have not ended */
-	uint32_t job_id, step_id, world_size;
+	uint32_t world_size;
 	const char *host;
 	const char *path;	/* PATH of the tasks; NULL */
 	struct ddp_watched *tasks;

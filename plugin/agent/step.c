@@ -239,7 +239,7 @@ size_t ddp_step_kill(struct ddp_agent *agent)
 	ddp_step_find(agent, &now);
 	for (i = 0; i < now.count; i++)
 		if (now.data[i].pid != getpid() &&
-		    now.data[i].pid != step->tee &&
+		    now.data[i].pid != atomic_load(&agent->siblings->tee) &&
 		    now.data[i].pid != step->slurmstepd &&
 		    kill_one(step, &now.data[i]))
 			now.data[kept++] = now.data[i];

@@ -126,7 +126,7 @@ __attribute__((noreturn)) static void ask(const struct ddp_agent *agent)
 	dup2(DDP_AGENT_NULL, STDIN_FILENO);
 	dup2(DDP_AGENT_NULL, STDERR_FILENO);
 	ddp_close_from(STDERR_FILENO + 1);
-	snprintf(id, sizeof(id), "%u", agent->job_id);
+	snprintf(id, sizeof(id), "%u", agent->node->job_id);
 	if (agent->path)
 		setenv("PATH", agent->path, 1);
 	while (!(job = ddp_squeue_show(id, "-O",
@@ -243,8 +243,8 @@ static void greet(struct ddp_agent *agent, const struct ddp_wire *challenge)
 	struct ddp_talk *talk = &agent->talk;
 	struct ddp_wire hello = {
 		.kind = DDP_WIRE_HELLO,
-		.job_id = agent->job_id,
-		.step_id = agent->step_id,
+		.job_id = agent->node->job_id,
+		.step_id = agent->node->step_id,
 		.world_size = agent->world_size,
 		.count = agent->count,
 	};

@@ -106,7 +106,8 @@ struct ddp_slot {
  * by, and nothing else of the machine.
  */
 struct ddp_node {
-	uint32_t job_id, step_id;	/* by which ranks name their folders */
+	uint32_t job_id, step_id;	/* by which ranks name folders; not
+					 * the component's, as Slurm tells */
 	uint32_t gpu_count, part_count;
 	struct ddp_gpu gpus[DDP_GPU_MAX];
 	struct ddp_gpu_part parts[DDP_GPU_MAX * DDP_GPU_MAX];

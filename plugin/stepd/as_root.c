@@ -219,7 +219,7 @@ static bool wait_for_end(pid_t pid)
 		if (rc < 0 && errno == EINTR)
 			continue;
 		over = rc <= 0 || fds[0].revents & POLLHUP;
-		ended = rc > 0 && fds[1].revents;
+		ended = fds[1].revents != 0;
 		if (!over && fds[0].revents)
 			recv(fds[0].fd, &byte, 1, MSG_DONTWAIT);
 	}
@@ -358,9 +358,9 @@ void ddp_root_task_exit(spank_t spank)
 		wait_for_agent();
 	}
 	/*
-	 * What takes longer goes on in ddp_root_exit(), so that srun hears of the
-	 * end (before Slurm 26.05). That comes late where slurmstepd tries to tell
-	 * an srun that is gone.
+	 * srun waits for this. ddp_root_exit() does the rest, of which srun waits
+	 * for nothing before Slurm 26.05. All cannot be left to it: slurmstepd first
+	 * tries for seconds to tell an srun that is gone.
 	 */
 	if (agent_left_files())
 		tidy(spank, AGENT_MS);

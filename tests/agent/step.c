@@ -9,8 +9,8 @@
  * The environment describes the step. What begins with STEP is for this program,
  * and tasks do not get it:
  *
- *     STEP_CONTAIN  slurmstepd does so in a process with its memory and other
- *                descriptors, as Slurm with contain_spank
+ *     STEP_CONTAIN  slurmstepd calls the hook of a task's end in a process with the
+ *                same memory and descriptors of its own, as with contain_spank
  *     STEP_HOLD  slurmstepd does not tell how tasks end while this file exists
  *     STEP_LOG   a file for a line "LOCALID STATUS MS": what slurmstepd was told
  *                of a task, and how long the plugin then kept it. The time runs
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	alarm(PATIENCE_S);	/* for one that would never end */
 	fake.program = "slurmstepd";
 	fake.context = S_CTX_REMOTE;
-	/* As of the second component of a heterogeneous job */
+	/* Slurm tells the component's number in a heterogeneous job. */
 	fake.job_id = (uint32_t)atol(getenv("SLURM_JOB_ID")) + 1;
 	fake.step_id = (uint32_t)atol(getenv("SLURM_STEP_ID"));
 	fake.local_tasks = fake.all_tasks = (uint32_t)atol(argv[1]);

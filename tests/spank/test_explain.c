@@ -167,7 +167,7 @@ static const struct spank_case bind_cases[] = {
 	  .command = BIND("--overlap --cpu-bind=cores"), .env = "SLURM_STEP_ID=0" },
 	{ .name = "a --wait-for-children", .want = "SLURM_DDP_CHILDREN=1",
 	  .command = BIND("--wait-for-children") },
-	{ .name = "none", .want = "-SLURM_DDP_CHILDREN", .command = BIND("") },
+	{ .name = "no --wait-for-children", .want = "-SLURM_DDP_CHILDREN", .command = BIND("") },
 	{ .name = "a --cpu-bind without --ddp", .want = FREE,
 	  .command = "srun --cpu-bind=cores -n4 a" },
 };
